@@ -1,15 +1,70 @@
-//! The schemas and the front-ends agree: what is fine is taken by the schema, whatever its fields hold, and every field that a
-//! schema lists is one that the front-end knows.
+//! The schemas and the front-ends agree: a document that a schema rejects has an error, and a document with an error of structure
+//! is rejected by the schema.
+
+use std::collections::BTreeSet;
 
 use branchpoint_dialects::{load, schema};
-use branchpoint_expr::{Dialect, Kind};
+use branchpoint_expr::{Dialect, Severity};
 use jsonschema::Validator;
-use serde_json::{Map, Value, json};
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
-/// What people write into fields, rightly or not.
+/// Errors of structure, by kind: unknown types, wrong values, missing and exclusive fields.
+const STRUCTURAL: [&str; 17] = [
+    "bad_field",
+    "bad_input_declaration",
+    "bad_value",
+    "conflict",
+    "invalid_config",
+    "invalid_field",
+    "invalid_flow",
+    "invalid_orchestration",
+    "invalid_payload",
+    "invalid_step",
+    "invalid_template",
+    "missing_field",
+    "two_conditions",
+    "unknown_node_type",
+    "unknown_step_type",
+    "unknown_type",
+    "unsupported_step",
+];
+
+/// What a schema does not say: a part of the message, and why.
+const EXCEPTIONS: [(&str, &str); 9] = [
+    ("must be a regular expression", "patterns are compiled"),
+    ("max_iterations", "a text may be an expression, which is compiled"),
+    ("are one setting, but differ", "a schema cannot compare two values"),
+    ("`itemVariable` and `indexVariable` must differ", "a schema cannot compare two values"),
+    ("which the format `json_schema` needs", "it depends on the value of another field"),
+    ("of a model has one secret", "the number of secrets depends on the type of the step"),
+    ("http or https", "addresses are parsed"),
+    ("the name of an input", "names depend on the dialect"),
+    ("`body` must be an object", "it depends on the value of another field"),
+];
+
+/// An object of a document whose fields are changed: the document, and where the object is.
+type Site = (Value, &'static str);
+
+/// Values that fields accept, and values that they do not.
 fn samples() -> Vec<Value> {
-    let text =
-        ["x", "", "{{input}}", "a b", "else", "5", "30s", "200-299", "GET", "get", "json", "all", "continue", "fail"];
+    let text = [
+        "x",
+        "",
+        " ",
+        "{{input}}",
+        "a b",
+        "else",
+        "5",
+        "30s",
+        "200-299",
+        "GET",
+        "get",
+        "json",
+        "all",
+        "continue",
+        "fail",
+    ];
     let mut samples: Vec<Value> = text.map(Value::from).to_vec();
     samples.extend([json!(0), json!(1), json!(7), json!(-1), json!(2.5), json!(100_000)]);
     samples.extend([json!(true), json!(false), Value::Null, json!([]), json!(["a", "b"]), json!([1, 2]), json!({})]);
@@ -18,229 +73,219 @@ fn samples() -> Vec<Value> {
     samples
 }
 
-fn parsed(dialect: Dialect) -> Value {
-    serde_json::from_str(&schema(dialect)).expect("it is JSON")
-}
-
-/// Whether there is nothing to find in a document. A field that is only warned of, because nothing reads it, may hold anything.
-fn is_clean(dialect: Dialect, document: &Value) -> bool {
-    load(&document.to_string(), Some(dialect)).diagnostics.is_empty()
-}
-
-/// What is said of a document that is fine and that the schema refuses.
-fn disagreement(validator: &Validator, dialect: Dialect, document: &Value) -> Option<String> {
-    let refused = validator.iter_errors(document).next()?.to_string();
-    is_clean(dialect, document).then(|| format!("{document}\n  {refused}"))
-}
-
-/// The least that a step of this type needs.
-fn least(kind: &str) -> Value {
-    let text = json!([{"step_type": "text", "template": "x"}]);
-    let mut step = match kind {
-        "http" | "webhook_call" => json!({"url": "https://a.b"}),
-        "command" => json!({"command": "true"}),
-        "call_workflow" => json!({"workflow": "other"}),
-        "wait" => json!({"duration": "1s"}),
-        "if_else" | "conditional" | "gate" => json!({"if": "true"}),
-        "switch" => json!({"cases": [{"name": "a", "match": "a"}]}),
-        "for_each" => json!({"input_template": "{{input}}", "body": text}),
-        "while" => json!({"if": "false", "body": text}),
-        "parallel" => json!({"branches": [{"name": "a", "steps": text}]}),
-        "join" => json!({"target": "m"}),
-        "retry" => json!({"target_step_id": "first", "max_retries": 1}),
-        "human_in_the_loop" => json!({"prompt_template": "ok?"}),
-        _ => json!({}),
+fn machines() -> Vec<Site> {
+    let machine = |state: Value| {
+        let states = json!({"initial": "a", "a": state, "b": {"command": "x"}, "done": {"type": "terminal"}});
+        json!({"name": "n", "inputs": [{"name": "i", "validation": {}}], "states": states})
     };
-    step["step_type"] = json!(kind);
-    step
-}
-
-/// A document with that step where such a step may stand.
-fn around(step: &Value) -> Value {
-    let first = json!({"id": "first", "step_type": "prompt_call"});
-    let steps = match step["step_type"].as_str() {
-        Some("streaming_result") => json!([{"id": "first", "step_type": "prompt_call", "child_steps": [step]}]),
-        Some("join") => {
-            let merge = json!({"id": "m", "step_type": "merge"});
-            json!([{"id": "first", "step_type": "text", "template": "x", "child_steps": [step]}, merge])
-        }
-        _ => json!([first, step]),
+    let on = |state: Value| {
+        let mut state = state;
+        state["on_success"] = json!("done");
+        machine(state)
     };
-    json!({"trigger": {"type": "dynamic_input"}, "steps": steps})
+    let command = json!({"command": "x", "retry": {}, "on_failure": {"message": "m"}, "hooks": {"pre": [{"log": "l"}]},
+        "transitions": [{"when": "env.X == 1", "goto": "done"}]});
+    let agent = json!({"provider": "p", "prompt": "q", "conversation": {}});
+    let typed = |ty: &str, fields: &Value| {
+        let mut state = fields.clone();
+        state["type"] = json!(ty);
+        on(state)
+    };
+    let each = json!({"items": [1], "body": ["b"]});
+    let again = json!({"while": "false", "body": ["b"]});
+    vec![
+        (on(command.clone()), ""),
+        (on(command.clone()), "/inputs/0"),
+        (on(command.clone()), "/inputs/0/validation"),
+        (on(command.clone()), "/states/a"),
+        (on(command.clone()), "/states/a/retry"),
+        (on(command.clone()), "/states/a/on_failure"),
+        (on(command.clone()), "/states/a/hooks/pre/0"),
+        (on(command), "/states/a/transitions/0"),
+        (typed("step", &json!({"script_file": "f"})), "/states/a"),
+        (typed("agent", &agent), "/states/a"),
+        (typed("agent", &agent), "/states/a/conversation"),
+        (on(json!({"agent": agent})), "/states/a/agent"),
+        (typed("parallel", &json!({"parallel": ["b"]})), "/states/a"),
+        (typed("for_each", &each), "/states/a"),
+        (typed("while", &again), "/states/a"),
+        (on(json!({"loop": {"type": "for_each", "items": [1], "body": ["b"]}})), "/states/a/loop"),
+        (on(json!({"loop": {"type": "while", "while": "false", "body": ["b"]}})), "/states/a/loop"),
+        (typed("call_workflow", &json!({"workflow": "w"})), "/states/a"),
+        (typed("terminal", &json!({})), "/states/a"),
+    ]
 }
 
-/// What gives the step its type, and what nobody reads beside an `if`.
-const UNREAD: [&str; 2] = ["step_type", "match"];
-
-/// One type of each family.
-const ALIKE: [&str; 6] = ["prompt_call", "text", "gate", "for_each", "retry", "human_in_the_loop"];
-
-/// The names of step types: what the choice among them refers to.
-fn types(schema: &Value) -> Vec<String> {
-    let choices = schema["$defs"]["step"]["allOf"].as_array().expect("a choice of types");
-    let name = |choice: &Value| Some(choice["then"]["$ref"].as_str()?.replace("#/$defs/", ""));
-    choices.iter().filter_map(name).collect()
-}
-
-fn properties(definition: &Value) -> Vec<String> {
-    definition["properties"].as_object().map(Map::keys).into_iter().flatten().cloned().collect()
-}
-
-#[test]
-fn steps_that_are_fine_are_taken_whatever_their_fields_hold() {
-    let schema = parsed(Dialect::Steps);
-    let validator = jsonschema::draft202012::new(&schema).expect("it compiles");
-    let common = properties(&schema["$defs"]["step"]);
-    let mut wrong = Vec::new();
-    for kind in types(&schema) {
-        let fields = properties(&schema["$defs"][&kind]);
-        // What all steps have in common need not be tried with all of them.
-        let common = if ALIKE.contains(&&*kind) { &common[..] } else { &[] };
-        for field in fields.iter().chain(common).filter(|field| !UNREAD.contains(&&***field)) {
-            for sample in samples() {
-                let mut step = least(&kind);
-                step[field.as_str()] = sample;
-                wrong.extend(disagreement(&validator, Dialect::Steps, &around(&step)));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}\n{} in all", wrong[..wrong.len().min(40)].join("\n"), wrong.len());
-}
-
-#[test]
-fn every_field_of_the_schema_of_steps_is_known() {
-    let schema = parsed(Dialect::Steps);
-    let mut unknown = Vec::new();
-    for kind in types(&schema) {
-        for field in properties(&schema["$defs"][&kind]) {
-            let mut step = least(&kind);
-            step[field.as_str()] = json!("x");
-            let loaded = load(&around(&step).to_string(), Some(Dialect::Steps));
-            let told = |kind| {
-                loaded
-                    .diagnostics
-                    .iter()
-                    .any(|finding| finding.kind == kind && finding.message.contains(&format!("`{field}`")))
-            };
-            if told(Kind::UnknownKey) {
-                unknown.push(format!("{kind}.{field}"));
-            }
-        }
-    }
-    assert_eq!(unknown, Vec::<String>::new());
-}
-
-/// The least that a step of a flow of this type needs.
-fn least_config(kind: &str) -> Value {
+fn flows() -> Vec<Site> {
     let group = json!({"combinator": "and", "conditions": [{"variable": "a", "operator": "is_empty"}]});
-    match kind {
-        "flow_variables" | "start" | "setVariables" => json!({"variables": [{"name": "a", "value": 1}]}),
-        "conditional" => json!({"condition": group}),
-        "switch" => json!({"variable": "a", "cases": []}),
-        "loop" => json!({"loopType": "while", "condition": group, "loopBlocks": [{"type": "finish", "config": {}}]}),
-        "llmInstruction" => json!({"instruction": "x"}),
-        "apiCall" | "webScraping" => json!({"url": "https://a.b"}),
-        "runCommand" => json!({"command": "true"}),
-        "mcpServerAction" => json!({"provider": "local", "serverId": "s", "action": "a"}),
-        "webSearch" => json!({"query": "x"}),
-        _ => json!({}),
-    }
-}
-
-#[test]
-fn flow_steps_that_are_fine_are_taken_whatever_their_fields_hold() {
-    let schema = parsed(Dialect::Flow);
-    let validator = jsonschema::draft202012::new(&schema).expect("it compiles");
-    let common = properties(&schema["$defs"]["step"]["properties"]["config"]);
-    let mut wrong = Vec::new();
-    for kind in types(&schema) {
-        let fields = properties(&schema["$defs"][&kind]["properties"]["config"]);
-        for field in fields.iter().chain(&common) {
-            for sample in samples() {
-                let mut config = least_config(&kind);
-                config[field.as_str()] = sample;
-                let document =
-                    json!({"name": "n", "description": "d", "uuid": "u", "steps": [{"type": kind, "config": config}]});
-                wrong.extend(disagreement(&validator, Dialect::Flow, &document));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}\n{} in all", wrong[..wrong.len().min(40)].join("\n"), wrong.len());
-}
-
-/// Documents of a dialect with every sample in every field that a definition lists, as `with` puts it in.
-fn disagreements(dialect: Dialect, fields: &Value, with: impl Fn(&str, Value) -> Value) -> Vec<String> {
-    let validator = jsonschema::draft202012::new(&parsed(dialect)).expect("it compiles");
-    let fields = properties(fields);
-    assert!(!fields.is_empty(), "there is nothing to try");
-    let tries = fields.iter().flat_map(|field| samples().into_iter().map(move |sample| (field, sample)));
-    tries.filter_map(|(field, sample)| disagreement(&validator, dialect, &with(field, sample))).collect()
-}
-
-#[test]
-fn graphs_that_are_fine_are_taken_whatever_their_fields_hold() {
-    let defs = &parsed(Dialect::Graph)["$defs"];
-    let document = |node: Value, connection: Value| {
-        let (start, last) = (json!({"id": "s", "type": "start"}), json!({"id": "z", "type": "agent"}));
-        let first = json!({"source": "s", "target": "n"});
-        json!({"nodes": [start, node, last], "connections": [first, connection]})
+    let finish = json!({"type": "finish", "config": {}});
+    let flow = |ty: &str, config: Value| {
+        let step = json!({"type": ty, "config": config});
+        json!({"name": "n", "description": "d", "uuid": "u", "inputs": [{"name": "i"}], "steps": [step]})
     };
-    let way = json!({"source": "n", "target": "z"});
-    let mut wrong = Vec::new();
-    for (kind, definition) in [("start", "start"), ("agent", "agent"), ("if", "if_node"), ("approval", "approval")] {
-        wrong.extend(disagreements(Dialect::Graph, &defs[definition]["properties"]["data"], |field, sample| {
-            document(json!({"id": "n", "type": kind, "data": {field: sample}}), way.clone())
-        }));
-    }
-    wrong.extend(disagreements(Dialect::Graph, &defs["node"], |field, sample| {
-        let mut node = json!({"id": "n", "type": "agent"});
-        node[field] = sample;
-        document(node, way.clone())
-    }));
-    wrong.extend(disagreements(Dialect::Graph, &defs["connection"], |field, sample| {
-        let mut way = way.clone();
-        way[field] = sample;
-        document(json!({"id": "n", "type": "agent"}), way)
-    }));
-    wrong.extend(disagreements(Dialect::Graph, &defs["condition"], |field, sample| {
-        let data = json!({"conditions": [{field: sample}]});
-        let handle = json!({"source": "n", "target": "z", "sourceHandle": "condition-0"});
-        document(json!({"id": "n", "type": "if", "data": data}), handle)
-    }));
-    assert_eq!(wrong, Vec::<String>::new());
+    let (here, loops) = ("/steps/0/config", json!([finish]));
+    let variables = json!({"variables": [{"name": "a", "value": 1}]});
+    let cases = json!({"variable": "a", "cases": [{"value": 1, "blocks": [finish]}]});
+    let http = json!({"url": "https://a.b", "headers": [{"key": "k", "value": "v"}]});
+    vec![
+        (flow("finish", json!({})), ""),
+        (flow("finish", json!({})), "/inputs/0"),
+        (flow("finish", json!({})), "/steps/0"),
+        (flow("finish", json!({})), here),
+        (flow("flow_variables", variables.clone()), here),
+        (flow("flow_variables", variables.clone()), "/steps/0/config/variables/0"),
+        (flow("setVariables", variables), "/steps/0/config/variables/0"),
+        (flow("conditional", json!({"condition": group})), here),
+        (flow("conditional", json!({"if": "true"})), here),
+        (flow("switch", cases.clone()), here),
+        (flow("switch", cases), "/steps/0/config/cases/0"),
+        (flow("loop", json!({"loopType": "while", "condition": group, "loopBlocks": loops})), here),
+        (
+            flow(
+                "loop",
+                json!({"loopType": "forEach", "iterableVariable": [1], "itemVariable": "i", "loopBlocks": loops}),
+            ),
+            here,
+        ),
+        (
+            flow(
+                "loop",
+                json!({"loopType": "for", "startValue": 1, "endValue": 2, "counterVariable": "i", "loopBlocks": loops}),
+            ),
+            here,
+        ),
+        (flow("llmInstruction", json!({"instruction": "x"})), here),
+        (flow("apiCall", http.clone()), here),
+        (flow("apiCall", http), "/steps/0/config/headers/0"),
+        (flow("runCommand", json!({"command": "true"})), here),
+        (flow("mcpServerAction", json!({"serverId": "s", "action": "a"})), here),
+        (flow("webSearch", json!({"query": "x"})), here),
+        (flow("webScraping", json!({"url": "https://a.b"})), here),
+    ]
 }
 
-#[test]
-fn sessions_that_are_fine_are_taken_whatever_their_fields_hold() {
-    let defs = &parsed(Dialect::Session)["$defs"];
-    let condition = json!({"type": "tool_used", "value": "x"});
-    let step = json!({"name": "a", "isDefault": true, "conditions": [condition.clone()]});
+fn graphs() -> Vec<Site> {
+    let graph = |ty: &str, data: Value| {
+        let nodes =
+            json!([{"id": "s", "type": "start"}, {"id": "n", "type": ty, "data": data}, {"id": "z", "type": "agent"}]);
+        let handle = if ty == "if" { "condition-0" } else { "output" };
+        let ways = json!([{"source": "s", "target": "n"}, {"source": "n", "target": "z", "sourceHandle": handle}]);
+        json!({"inputs": [{"name": "input"}], "nodes": nodes, "connections": ways})
+    };
+    let condition = json!({"conditions": [{"value": "x"}]});
+    vec![
+        (graph("agent", json!({})), ""),
+        (graph("agent", json!({})), "/nodes/1"),
+        (graph("agent", json!({})), "/nodes/1/data"),
+        (graph("start", json!({})), "/nodes/1/data"),
+        (graph("approval", json!({})), "/nodes/1/data"),
+        (graph("if", condition.clone()), "/nodes/1/data"),
+        (graph("if", condition), "/nodes/1/data/conditions/0"),
+        (graph("agent", json!({})), "/connections/1"),
+    ]
+}
+
+fn sessions() -> Vec<Site> {
+    let steps = |condition: Value| json!({"steps": [{"name": "a", "isDefault": true, "conditions": [condition], "availableTools": {}}]});
+    let used = json!({"type": "tool_used", "value": "x"});
     let template = json!({"version": "1", "agentId": "a", "name": "n", "description": "d", "personality": "p",
-        "nodes": ["search"], "nodeConfigurations": {}, "chatSettings": {}});
-    let with = |base: &Value, field: &str, sample: Value| {
-        let mut changed = base.clone();
-        changed[field] = sample;
-        changed
-    };
-    let mut wrong =
-        disagreements(Dialect::Session, &defs["step"], |field, sample| json!({"steps": [with(&step, field, sample)]}));
-    for kind in ["tool_used", "message_regex", "not_recently_used"] {
-        wrong.extend(disagreements(Dialect::Session, &defs["condition"], |field, sample| {
-            let condition = with(&json!({"type": kind, "value": "x"}), field, sample);
-            json!({"steps": [with(&step, "conditions", json!([condition]))]})
-        }));
+        "nodes": ["search"], "nodeConfigurations": {}, "chatSettings": {}, "options": {"tokenOptimization": {}}});
+    vec![
+        (steps(used.clone()), ""),
+        (steps(used.clone()), "/steps/0"),
+        (steps(used.clone()), "/steps/0/availableTools"),
+        (steps(used), "/steps/0/conditions/0"),
+        (steps(json!({"type": "message_regex", "value": "x"})), "/steps/0/conditions/0"),
+        (steps(json!({"type": "not_recently_used", "value": "x"})), "/steps/0/conditions/0"),
+        (steps(json!({"if": "true"})), "/steps/0/conditions/0"),
+        (template.clone(), ""),
+        (template.clone(), "/chatSettings"),
+        (template.clone(), "/options"),
+        (template, "/options/tokenOptimization"),
+    ]
+}
+
+/// The names of all fields in a schema.
+fn names(schema: &Value, all: &mut BTreeSet<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        all.extend(properties.keys().cloned());
     }
-    wrong.extend(disagreements(
-        Dialect::Session,
-        &json!({"properties": {"if": {}}}),
-        |field, sample| json!({"steps": [with(&step, "conditions", json!([{field: sample}]))]}),
-    ));
-    wrong.extend(disagreements(Dialect::Session, &defs["orchestration"], |field, sample| {
-        with(&json!({"steps": [step.clone()]}), field, sample)
-    }));
-    wrong.extend(disagreements(Dialect::Session, &defs["template"], |field, sample| with(&template, field, sample)));
-    wrong.extend(disagreements(Dialect::Session, &defs["chat"], |field, sample| {
-        with(&template, "chatSettings", json!({field: sample}))
-    }));
-    assert_eq!(wrong, Vec::<String>::new());
+    match schema {
+        Value::Object(parts) => parts.values().for_each(|part| names(part, all)),
+        Value::Array(parts) => parts.iter().for_each(|part| names(part, all)),
+        _ => {}
+    }
+}
+
+/// How a schema and a front-end disagree about a document.
+fn disagreement(validator: &Validator, dialect: Dialect, document: &Value) -> Option<String> {
+    let rejected = validator.iter_errors(document).next().map(|error| error.to_string());
+    let loaded = load(&document.to_string(), Some(dialect));
+    let errors: Vec<_> = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).collect();
+    let structural = errors.iter().find(|error| {
+        let is_exception = EXCEPTIONS.iter().any(|(part, _)| error.message.contains(part));
+        STRUCTURAL.contains(&error.kind.as_str()) && !is_exception
+    });
+    match (rejected, structural) {
+        (Some(rejected), _) if errors.is_empty() => Some(format!("only the schema rejects {document}: {rejected}")),
+        (None, Some(error)) => Some(format!("only the front-end rejects {document}: {error}")),
+        _ => None,
+    }
+}
+
+/// Changes one field of a site.
+fn changed((document, at): &Site, field: &str, sample: Value) -> Value {
+    let mut document = document.clone();
+    if let Some(object) = document.pointer_mut(at).and_then(Value::as_object_mut) {
+        object.insert(field.to_owned(), sample);
+    }
+    document
+}
+
+fn check(dialect: Dialect, sites: Vec<Site>) {
+    let schema: Value = serde_json::from_str(&schema(dialect)).expect("it is JSON");
+    let validator = jsonschema::draft202012::new(&schema).expect("it compiles");
+    for (document, at) in &sites {
+        assert!(document.pointer(at).is_some_and(Value::is_object), "{document} has no {at}");
+        assert_eq!(disagreement(&validator, dialect, document), None);
+        assert!(validator.is_valid(document), "{document}");
+    }
+    let mut fields = BTreeSet::new();
+    names(&schema, &mut fields);
+    let fields: Vec<String> = fields.into_iter().collect();
+    let change = (prop::sample::select(fields), prop::sample::select(samples()));
+    let cases = std::env::var("SCHEMA_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let run = runner.run(&(prop::sample::select(sites), change), |(site, (field, sample))| {
+        let wrong = disagreement(&validator, dialect, &changed(&site, &field, sample));
+        prop_assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
+        Ok(())
+    });
+    if let Err(failure) = run {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn machines_and_their_schema_agree() {
+    check(Dialect::Machine, machines());
+}
+
+#[test]
+fn flows_and_their_schema_agree() {
+    check(Dialect::Flow, flows());
+}
+
+#[test]
+fn graphs_and_their_schema_agree() {
+    check(Dialect::Graph, graphs());
+}
+
+#[test]
+fn sessions_and_their_schema_agree() {
+    check(Dialect::Session, sessions());
 }

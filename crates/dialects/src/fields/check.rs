@@ -148,6 +148,11 @@ impl<'f> Check<'f> {
             Type::Object(tables) => {
                 self.object(path, value, tables);
             }
+            Type::Open(tables) => {
+                let unknown = std::mem::replace(&mut self.style.unknown, Unknown::None);
+                self.object(path, value, tables);
+                self.style.unknown = unknown;
+            }
             Type::Map(item) => {
                 value.fields().iter().for_each(|field| self.inner(Path::Key(&path, &field.key), &field.value, *item));
             }
@@ -182,7 +187,7 @@ impl<'f> Check<'f> {
             Type::List(_) => value.items().is_some(),
             Type::Entries(_) => value.items().is_some_and(|items| !items.is_empty()),
             Type::Several(item) => value.items().is_some() || self.fits(value, *item),
-            Type::Object(_) | Type::Map(_) => value.is_object() || value.is_null() && lenient,
+            Type::Object(_) | Type::Open(_) | Type::Map(_) => value.is_object() || value.is_null() && lenient,
             Type::Placeholder => text.is_some_and(|text| text.contains("{{")),
             Type::Either(types) => types.iter().any(|ty| self.fits(value, *ty)),
         }
@@ -226,10 +231,11 @@ fn name(ty: Type) -> String {
         Type::Number(low, f64::MAX) => format!("a number of at least {low}"),
         Type::Number(low, high) => format!("a number from {low} to {high}"),
         Type::Duration => "a duration".into(),
-        Type::List(Type::Text) | Type::Several(Type::Text) => "a list of texts".into(),
+        Type::List(Type::Text) => "a list of texts".into(),
+        Type::Several(Type::Text) => "text or a list of texts".into(),
         Type::List(_) | Type::Several(_) => "a list".into(),
         Type::Entries(_) => "a list of at least one entry".into(),
-        Type::Object(_) | Type::Map(_) => "an object".into(),
+        Type::Object(_) | Type::Open(_) | Type::Map(_) => "an object".into(),
         Type::Placeholder => "a placeholder".into(),
         Type::Either(types) => types.iter().map(|ty| name(*ty)).collect::<Vec<_>>().join(" or "),
     }
@@ -245,7 +251,7 @@ fn remedy(ty: Type) -> &'static str {
         Type::List(_) | Type::Entries(_) | Type::Several(_) => {
             "write its entries in square brackets, or after a `-` each"
         }
-        Type::Object(_) | Type::Map(_) => "write its fields in braces, or below it",
+        Type::Object(_) | Type::Open(_) | Type::Map(_) => "write its fields in braces, or below it",
         Type::Either([first, ..]) => remedy(*first),
         _ => "change it, or remove it",
     }

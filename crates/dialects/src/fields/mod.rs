@@ -60,6 +60,8 @@ pub(crate) enum Type {
     /// A list, or one entry of it.
     Several(&'static Type),
     Object(&'static [Table]),
+    /// An object that may have other fields, too.
+    Open(&'static [Table]),
     /// An object with any keys.
     Map(&'static Type),
     /// Text with a placeholder.

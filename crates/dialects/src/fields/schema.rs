@@ -111,7 +111,7 @@ impl Generator {
             Type::List(item) => json!({"type": "array", "items": self.value(*item)}),
             Type::Entries(item) => json!({"type": "array", "items": self.value(*item), "minItems": 1}),
             Type::Several(item) => is_one_of(vec![self.value(Type::List(item)), self.value(*item)]),
-            Type::Object(tables) => self.object(tables),
+            Type::Object(tables) | Type::Open(tables) => self.object(tables),
             Type::Map(item) => json!({"type": "object", "additionalProperties": self.value(*item)}),
             Type::Placeholder => json!({"type": "string", "pattern": PLACEHOLDER}),
             Type::Either(types) => is_one_of(types.iter().map(|ty| self.value(*ty)).collect()),

@@ -20,6 +20,7 @@ mod lower;
 mod picture;
 mod preflight;
 mod raw;
+mod schema;
 mod subagents;
 mod wiring;
 
@@ -27,6 +28,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Located, Severity};
 
 pub(crate) use picture::picture;
+pub(crate) use schema::schema;
 
 use crate::report::Report;
 use raw::Graph;

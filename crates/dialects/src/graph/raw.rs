@@ -2,6 +2,7 @@
 //! what stands in expressions is left as it is, for lowering to compile.
 
 mod nodes;
+pub(super) mod tables;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +10,11 @@ use std::sync::Arc;
 use branchpoint_expr::{Kind, Located, Span};
 
 use crate::DocumentKinds as _;
+use crate::fields::{Access, Path};
 use crate::inputs::{self, Declared, Names};
 use crate::report::{Report, start_of};
+
+use tables::{CONNECTION, DOCUMENT, GRAPH, PART};
 
 pub(super) use nodes::{Agent, Node, What};
 
@@ -57,15 +61,15 @@ impl Connection {
 impl Graph {
     /// Reads a document; none if it is not an object with two lists.
     pub(super) fn read(document: &Located, report: &mut Report) -> Option<Self> {
-        if !document.is_object() {
-            report.odd(Kind::InvalidPayload, document, "a graph is an object with `nodes` and `connections`");
+        if !report.check(GRAPH).object(Path::Root(""), document, &[DOCUMENT]) {
             return None;
         }
-        let lists = ["nodes", "connections"].map(|key| list(document, key, report));
-        let [Some(nodes), Some(connections)] = lists else { return None };
+        let [nodes, connections] = ["nodes", "connections"].map(|key| document.get(key).and_then(Located::items));
+        let (nodes, connections) = (nodes?, connections?);
         let nodes = Node::read_all(nodes, report);
         let by_id = nodes.iter().enumerate().rev().map(|(at, node)| (&*node.id, at)).collect();
-        let connections: Vec<_> = connections.iter().filter_map(|item| connection(item, &by_id, report)).collect();
+        let connections: Vec<_> =
+            connections.iter().enumerate().filter_map(|item| connection(item, &by_id, report)).collect();
         let mut out = vec![Vec::new(); nodes.len()];
         for (at, connection) in connections.iter().enumerate() {
             out[connection.source].push(at);
@@ -83,35 +87,19 @@ impl Graph {
 /// Nodes by id; of two with one id, the first.
 type ById<'n> = BTreeMap<&'n str, usize>;
 
-fn list<'d>(document: &'d Located, key: &str, report: &mut Report) -> Option<&'d [Located]> {
-    let Some(found) = document.get(key) else {
-        let (message, help) = (format!("`{key}` is missing"), format!("add \"{key}\": []"));
-        report.error(Kind::InvalidPayload, start_of(document), message, &help);
-        return None;
-    };
-    if found.items().is_none() {
-        report.odd(Kind::InvalidPayload, found, &format!("`{key}` is a list"));
-    }
-    found.items()
-}
-
-fn connection(item: &Located, nodes: &ById<'_>, report: &mut Report) -> Option<Connection> {
-    if !item.is_object() {
-        report.odd(Kind::InvalidPayload, item, "a connection is an object with `source` and `target`");
+fn connection((at, item): (usize, &Located), nodes: &ById<'_>, report: &mut Report) -> Option<Connection> {
+    if !report.check(PART).object(Path::Item(&Path::Root("connections"), at), item, &[CONNECTION]) {
         return None;
     }
-    let [source, target] = ["source", "target"].map(|key| end(item, key, nodes, report));
-    let [handle, into] = ["sourceHandle", "targetHandle"].map(|key| handle(item, key, report));
+    let [source, target] = ["source", "target"].map(|key| end(item.given(key)?, nodes, report));
+    // Empty text is no handle.
+    let handle = |key: &str| item.str(key).filter(|text| !text.is_empty()).cloned();
+    let (handle, into) = (handle("sourceHandle"), handle("targetHandle"));
     Some(Connection { source: source?, target: target?, handle, into, span: item.span })
 }
 
 /// The node at one end of a connection.
-fn end(item: &Located, key: &str, nodes: &ById<'_>, report: &mut Report) -> Option<usize> {
-    let Some(found) = item.get(key) else {
-        let message = format!("the connection has no `{key}`");
-        report.error(Kind::BrokenConnection, item.span, message, "name the id of a node");
-        return None;
-    };
+fn end(found: &Located, nodes: &ById<'_>, report: &mut Report) -> Option<usize> {
     let id = found.text().map_or("", |text| &**text);
     let node = nodes.get(id).copied().filter(|_| !id.is_empty());
     if node.is_none() {
@@ -119,13 +107,4 @@ fn end(item: &Located, key: &str, nodes: &ById<'_>, report: &mut Report) -> Opti
         report.unknown(Kind::BrokenConnection, found.span, message, id, nodes.keys().copied());
     }
     node
-}
-
-/// A handle; null and empty text are none.
-fn handle(item: &Located, key: &str, report: &mut Report) -> Option<Arc<str>> {
-    let found = item.get(key).filter(|found| !found.is_null())?;
-    if found.text().is_none() {
-        report.odd(Kind::InvalidPayload, found, &format!("`{key}` is text"));
-    }
-    found.text().filter(|text| !text.is_empty()).cloned()
 }

@@ -4,7 +4,7 @@ use branchpoint_expr::Dialect;
 use serde_json::{Value, json};
 
 use super::raw::tables::*;
-use crate::fields::schema::{add_variants, document, has_word, reference};
+use crate::fields::schema::{add_variants, document, has_word, is_one_of, reference};
 use crate::fields::{Generator, Table};
 use crate::output;
 
@@ -31,6 +31,8 @@ pub(crate) fn schema() -> Value {
         (is(&["call_workflow"]), "call_workflow"),
         (is(&["terminal"]), "terminal"),
     ];
+    let shows_type = ["type", "command", "script_file", "loop", "agent"].map(has);
+    add_variants(&mut state, [(json!(true), is_one_of(shows_type.to_vec()))]);
     add_variants(&mut state, variants.map(|(condition, name)| (condition, reference(name))));
     let mut block = object(&[LOOP_TYPE, COMPLETE]);
     add_variants(&mut block, [(is(&["while"]), reference("while")), (is(&["for_each"]), reference("each"))]);

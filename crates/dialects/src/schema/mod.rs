@@ -16,8 +16,8 @@ pub fn schema(dialect: Dialect) -> String {
         Dialect::Machine => crate::machine::schema(),
         Dialect::Flow => crate::flow::schema(),
         Dialect::Steps => return include_str!("steps.json").to_owned(),
-        Dialect::Session => return include_str!("session.json").to_owned(),
-        Dialect::Graph => return include_str!("graph.json").to_owned(),
+        Dialect::Session => crate::session::schema(),
+        Dialect::Graph => crate::graph::schema(),
     };
     print(&generated, 0) + "\n"
 }

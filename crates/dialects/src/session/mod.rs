@@ -16,12 +16,14 @@
 mod lower;
 mod picture;
 mod raw;
+mod schema;
 mod warnings;
 
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Located, Severity};
 
 pub(crate) use picture::picture;
+pub(crate) use schema::schema;
 
 use crate::report::Report;
 

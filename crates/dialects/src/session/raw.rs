@@ -2,6 +2,7 @@
 //! conditions is left as it is, for lowering to compile.
 
 mod steps;
+pub(super) mod tables;
 mod template;
 
 use std::sync::Arc;
@@ -9,13 +10,13 @@ use std::sync::Arc;
 use branchpoint_expr::{Kind, Located};
 
 use crate::DocumentKinds as _;
-use crate::report::{Report, start_of};
+use crate::fields::{Access, Path};
+use crate::report::Report;
+
+use tables::{ORCHESTRATION, ORCHESTRATION_STYLE};
 
 pub(super) use steps::Step;
 pub(super) use template::{Policy, Template};
-
-/// `$schema` is for editors.
-const ORCHESTRATION_KEYS: [&str; 4] = ["$schema", "steps", "description", "defaultStep"];
 
 /// An agent: its steps, and the rest of its template if there is one.
 #[derive(Debug, Default)]
@@ -42,23 +43,20 @@ impl<'d> Agent<'d> {
     }
 
     fn orchestration(object: &'d Located, report: &mut Report) -> Self {
-        if !object.is_object() {
-            report.odd(Kind::InvalidOrchestration, object, "the orchestration is an object with `steps`");
+        let path = Path::Root("orchestration");
+        if !report.check(ORCHESTRATION_STYLE).object(path, object, &[ORCHESTRATION]) {
             return Self::default();
         }
-        report.unknown_keys(object, &ORCHESTRATION_KEYS);
-        let description = report.lines(Kind::InvalidOrchestration, object, "description");
         let steps = Step::read_all(object, report);
         let default = default_step(object, &steps, report);
-        Self { template: None, description, steps, default }
+        Self { template: None, description: lines(object, "description"), steps, default }
     }
 }
 
 /// The step that `defaultStep` names, else the first one that is marked.
 fn default_step(object: &Located, steps: &[Step<'_>], report: &mut Report) -> Option<usize> {
     let marked: Vec<usize> = (0..steps.len()).filter(|step| steps[*step].is_default).collect();
-    let named = report.optional_text(Kind::InvalidOrchestration, object, "defaultStep");
-    let default = match (&named, object.get("defaultStep")) {
+    let default = match (object.str("defaultStep"), object.get("defaultStep")) {
         (Some(name), Some(found)) => {
             let known = steps.iter().position(|step| step.name == *name);
             if known.is_none() {
@@ -81,10 +79,13 @@ fn unknown_default(name: &Arc<str>, found: &Located, steps: &[Step<'_>], report:
     report.unknown(Kind::UnknownDefaultStep, found.span, message, name, names);
 }
 
-/// A part that must be there as text.
-fn required_text(report: &mut Report, kind: Kind, object: &Located, key: &str) -> Option<Arc<str>> {
-    if object.get(key).is_none() {
-        report.error(kind, start_of(object), format!("`{key}` is missing"), &format!("add \"{key}\""));
-    }
-    report.optional_text(kind, object, key)
+/// A text, or a list of texts which are lines of one.
+fn lines(object: &Located, key: &str) -> Option<String> {
+    let lines: Vec<_> = object.texts(key)?.iter().map(|line| line.text().to_string()).collect();
+    Some(lines.join("\n"))
+}
+
+/// A list of texts.
+fn texts(object: &Located, key: &str) -> Vec<Arc<str>> {
+    object.list(key).iter().filter_map(Located::text).cloned().collect()
 }

@@ -3,24 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape, Span, Value};
+use branchpoint_expr::{Field, Kind, Located, Shape, Span, Value};
 
+use super::tables::{DATA, NODE, PART, TYPES};
 use crate::DocumentKinds as _;
+use crate::fields::{Access, Path};
 use crate::report::Report;
-
-const TYPES: [&str; 6] = ["start", "agent", "if", "approval", "input", "end"];
-const DATA_KEYS: [&str; 10] = [
-    "initialInput",
-    "agentName",
-    "systemPrompt",
-    "userPrompt",
-    "model",
-    "reasoningEffort",
-    "tools",
-    "conditions",
-    "condition",
-    "prompt",
-];
 
 const AGENT_NAME: &str = "Agent";
 const SYSTEM_PROMPT: &str = "You are a helpful assistant.";
@@ -75,7 +63,7 @@ impl Agent {
 
 impl Node {
     pub(super) fn read_all(items: &[Located], report: &mut Report) -> Vec<Self> {
-        let nodes: Vec<Self> = items.iter().filter_map(|item| Self::read(item, report)).collect();
+        let nodes: Vec<Self> = items.iter().enumerate().filter_map(|item| Self::read(item, report)).collect();
         let mut seen = BTreeSet::new();
         for node in nodes.iter().filter(|node| !node.id.is_empty()) {
             if !seen.insert(node.id.clone()) {
@@ -86,66 +74,41 @@ impl Node {
         nodes
     }
 
-    fn read(item: &Located, report: &mut Report) -> Option<Self> {
-        if !item.is_object() {
-            report.odd(Kind::InvalidPayload, item, "a node is an object");
+    fn read((at, item): (usize, &Located), report: &mut Report) -> Option<Self> {
+        let path = Path::Item(&Path::Root("nodes"), at);
+        if !report.check(PART).object(path, item, &[NODE]) {
             return None;
         }
-        let id = item.get("id").and_then(Located::text).filter(|id| !id.is_empty());
-        if id.is_none() {
-            let span = item.get("id").map_or(item.span, |found| found.span);
-            let help = "give it an \"id\", a text that no other node has";
-            report.error(Kind::InvalidPayload, span, "this node has no id", help);
-        }
         let nothing = Located { shape: Shape::Object(Vec::new()), span: item.span };
-        let data = item.get("data").filter(|data| !data.is_null()).unwrap_or(&nothing);
-        if !data.is_object() {
-            report.odd(Kind::InvalidField, data, "`data` is an object");
+        let data = item.get("data").filter(|data| data.is_object()).unwrap_or(&nothing);
+        let written = item.str("type").map_or("", |text| text);
+        if let Some((.., table)) = TYPES.iter().find(|(name, ..)| *name == written) {
+            report.check(DATA).object(Path::Key(&path, "data"), data, &[table]);
         }
-        misspelt(data, report);
-        let (kind, what) = what(item, data, report);
-        Some(Self { id: id.cloned().unwrap_or_default(), kind, what, span: item.span })
+        let value = |key: &str| data.get(key).map(Located::to_value).unwrap_or_default();
+        let (kind, what) = match written {
+            "start" => ("start", What::Start(value("initialInput"))),
+            "agent" => ("agent", What::Agent(Agent::read(data))),
+            "if" => ("if", What::If(conditions(data))),
+            "approval" | "input" => ("approval", What::Approval(value("prompt"))),
+            "end" => ("end", What::End),
+            _ => ("unknown", What::Refused),
+        };
+        Some(Self { id: item.str("id").cloned().unwrap_or_default(), kind, what, span: item.span })
     }
 }
 
-fn what(item: &Located, data: &Located, report: &mut Report) -> (&'static str, What) {
-    let written = item.get("type").and_then(Located::text).map_or("", |text| &**text);
-    let value = |key: &str| data.get(key).map(Located::to_value).unwrap_or_default();
-    match written {
-        "start" => ("start", What::Start(value("initialInput"))),
-        "agent" => ("agent", What::Agent(agent(data, report))),
-        "if" => ("if", What::If(conditions(data, report))),
-        "approval" | "input" => ("approval", What::Approval(value("prompt"))),
-        "end" => ("end", What::End),
-        _ => {
-            let found = item.get("type").unwrap_or(item);
-            let message = match item.get("type") {
-                Some(found) => format!("there is no node type `{}`", found.to_value()),
-                None => "this node has no `type`".to_owned(),
-            };
-            let finding = Diagnostic::error(Kind::UnknownNodeType, found.span, message);
-            report.findings.push(finding.suggest(written, TYPES));
-            ("unknown", What::Refused)
+impl Agent {
+    fn read(data: &Located) -> Self {
+        let filled = |key: &str| data.str(key).filter(|text| !text.is_empty()).cloned();
+        Self {
+            name: data.str("agentName").cloned().unwrap_or_else(|| AGENT_NAME.into()),
+            system: filled("systemPrompt").unwrap_or_else(|| SYSTEM_PROMPT.into()),
+            prompt: data.str("userPrompt").filter(|prompt| !prompt.chars().all(is_blank)).cloned(),
+            model: filled("model"),
+            effort: filled("reasoningEffort"),
+            tools: data.given("tools").map(Located::to_value),
         }
-    }
-}
-
-fn agent(data: &Located, report: &mut Report) -> Agent {
-    let mut text = |key: &str| {
-        let found = data.get(key).filter(|found| !found.is_null())?;
-        if found.text().is_none() {
-            report.odd(Kind::InvalidField, found, &format!("`{key}` is text"));
-        }
-        found.text().cloned()
-    };
-    let filled = |text: Option<Arc<str>>| text.filter(|text| !text.is_empty());
-    Agent {
-        name: text("agentName").unwrap_or_else(|| AGENT_NAME.into()),
-        system: filled(text("systemPrompt")).unwrap_or_else(|| SYSTEM_PROMPT.into()),
-        prompt: text("userPrompt").filter(|prompt| !prompt.chars().all(is_blank)),
-        model: filled(text("model")),
-        effort: filled(text("reasoningEffort")),
-        tools: data.get("tools").filter(|tools| !tools.is_null()).map(Located::to_value),
     }
 }
 
@@ -155,12 +118,8 @@ fn is_blank(c: char) -> bool {
 }
 
 /// Today's list, or the one condition of an older document: its text is contained.
-fn conditions(data: &Located, report: &mut Report) -> Vec<Located> {
-    let written = data.get("conditions").filter(|found| !found.is_null());
-    if let Some(found) = written.filter(|found| found.items().is_none()) {
-        report.odd(Kind::InvalidField, found, "`conditions` is a list");
-    }
-    let items = written.and_then(Located::items).unwrap_or_default();
+fn conditions(data: &Located) -> Vec<Located> {
+    let items = data.list("conditions");
     match data.get("condition").filter(|found| items.is_empty() && found.text().is_some()) {
         Some(legacy) => vec![contains(legacy)],
         None => items.to_vec(),
@@ -172,13 +131,4 @@ fn contains(value: &Located) -> Located {
     let operator = Located { shape: Shape::Str { text: "contains".into(), verbatim: None }, span };
     let field = |key: &str, value: Located| Field { key: key.into(), key_span: span, value };
     Located { shape: Shape::Object(vec![field("operator", operator), field("value", value.clone())]), span }
-}
-
-/// Unknown keys are kept for whoever wrote them; one that is nearly a key of ours was hardly meant to be another.
-fn misspelt(data: &Located, report: &mut Report) {
-    for field in data.fields().iter().filter(|field| !DATA_KEYS.contains(&&*field.key)) {
-        let message = format!("the key `{}` has no meaning here", field.key);
-        let finding = Diagnostic::warning(Kind::UnknownKey, field.key_span, message).suggest(&field.key, DATA_KEYS);
-        report.findings.extend(finding.help.is_some().then_some(finding));
-    }
 }

@@ -2,33 +2,12 @@
 
 use std::sync::Arc;
 
-use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Value};
+use branchpoint_expr::{Located, Shape, Value};
 
-use super::required_text;
-use crate::DocumentKinds as _;
-use crate::report::{Report, start_of};
-
-/// `$schema` is for editors.
-const KEYS: [&str; 16] = [
-    "$schema",
-    "version",
-    "agentId",
-    "name",
-    "description",
-    "personality",
-    "nodes",
-    "nodeConfigurations",
-    "chatSettings",
-    "orchestration",
-    "options",
-    "maxConcurrency",
-    "tags",
-    "priority",
-    "notes",
-    "isEnabled",
-];
-const CHAT_KEYS: [&str; 5] = ["initialMessages", "chatPrompts", "historyPolicy", "historyLength", "placeholderText"];
-const POLICIES: [&str; 3] = ["none", "lastN", "all"];
+use super::tables::{TEMPLATE, TEMPLATE_STYLE};
+use super::{lines, texts};
+use crate::fields::{Access, Path};
+use crate::report::Report;
 
 /// Nodes with this beginning choose the model; the others are tools.
 const MODEL_NODE: &str = "llm.";
@@ -85,113 +64,45 @@ pub(in crate::session) enum Policy {
 }
 
 impl Template {
-    /// Reads a template; none if it is no object. Whatever else is wrong with it is reported.
+    /// Reads a template; none if it is not an object.
     pub(super) fn read(document: &Located, report: &mut Report) -> Option<Self> {
-        if !document.is_object() {
-            report.odd(Kind::InvalidTemplate, document, "an agent's template is an object");
+        if !report.check(TEMPLATE_STYLE).object(Path::Root(""), document, &[TEMPLATE]) {
             return None;
         }
-        report.unknown_keys(document, &KEYS);
-        let [_, agent_id, name, _] = ["version", "agentId", "name", "description"]
-            .map(|key| required_text(report, Kind::InvalidTemplate, document, key).unwrap_or_default());
-        required(report, document, "personality");
-        let personality = report.lines(Kind::InvalidTemplate, document, "personality").unwrap_or_default();
-        required(report, document, "nodes");
-        let nodes = report.texts(Kind::InvalidTemplate, document, "nodes").unwrap_or_default();
-        let (models, tools): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| node.starts_with(MODEL_NODE));
-        let configurations = object(report, document, "nodeConfigurations", true);
-        let (max_steps, detailed) = options(document, report);
+        let nothing = Located { shape: Shape::Null, span: document.span };
+        let options = document.get("options").unwrap_or(&nothing);
+        let detailed = options.get("tokenOptimization").and_then(|found| found.flag("includeDetailedOrchestration"));
+        let value = |key: &str| document.get(key).map(Located::to_value).unwrap_or_default();
+        let (models, tools): (Vec<_>, _) =
+            texts(document, "nodes").into_iter().partition(|node| node.starts_with(MODEL_NODE));
         Some(Self {
-            agent_id,
-            name,
-            personality,
+            agent_id: document.str("agentId").cloned().unwrap_or_default(),
+            name: document.str("name").cloned().unwrap_or_default(),
+            personality: lines(document, "personality").unwrap_or_default(),
             model: models.into_iter().next(),
             tools,
-            configurations: configurations.map(Located::to_value).unwrap_or_default(),
-            chat: Chat::read(document, report),
-            max_steps,
-            detailed,
-            max_concurrency: number(report, document, "maxConcurrency").map(Located::to_value).unwrap_or_default(),
+            configurations: value("nodeConfigurations"),
+            chat: Chat::read(document.get("chatSettings").unwrap_or(&nothing)),
+            max_steps: options.int("maxSteps").unwrap_or(MAX_STEPS),
+            detailed: detailed.unwrap_or(true),
+            max_concurrency: value("maxConcurrency"),
         })
     }
 }
 
 impl Chat {
-    fn read(document: &Located, report: &mut Report) -> Self {
-        let Some(settings) = object(report, document, "chatSettings", true) else {
-            return Self { initial: vec![], prompts: vec![], placeholder: None, policy: Policy::Last(HISTORY_LENGTH) };
-        };
-        report.unknown_keys(settings, &CHAT_KEYS);
-        let initial = report.texts(Kind::InvalidTemplate, settings, "initialMessages").unwrap_or_default();
-        let prompts = report.texts(Kind::InvalidTemplate, settings, "chatPrompts").unwrap_or_default();
-        let placeholder = report.optional_text(Kind::InvalidTemplate, settings, "placeholderText");
-        Self { initial, prompts, placeholder, policy: policy(settings, report) }
-    }
-}
-
-fn policy(settings: &Located, report: &mut Report) -> Policy {
-    let length = match number(report, settings, "historyLength").map(|found| &found.shape) {
-        Some(Shape::Int(length)) => *length,
+    fn read(settings: &Located) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "a part of a message is none, and the cast saturates")]
-        Some(Shape::Float(length)) => *length as i64,
-        _ => HISTORY_LENGTH,
-    };
-    let last = Policy::Last(length.max(1));
-    let Some(found) = settings.get("historyPolicy") else { return last };
-    match found.text().map(|text| &**text) {
-        Some("none") => Policy::None,
-        Some("lastN") => last,
-        Some("all") => Policy::All,
-        written => {
-            let message = "`historyPolicy` is one of `none`, `lastN`, `all`";
-            let finding = Diagnostic::error(Kind::InvalidTemplate, found.span, message);
-            report.findings.push(finding.suggest(written.unwrap_or_default(), POLICIES));
-            last
+        let length = settings.number("historyLength").map_or(HISTORY_LENGTH, |length| length as i64);
+        Self {
+            initial: texts(settings, "initialMessages"),
+            prompts: texts(settings, "chatPrompts"),
+            placeholder: settings.str("placeholderText").cloned(),
+            policy: match settings.str("historyPolicy").map(|policy| &**policy) {
+                Some("none") => Policy::None,
+                Some("all") => Policy::All,
+                _ => Policy::Last(length.max(1)),
+            },
         }
     }
-}
-
-/// The most model calls of a turn, and whether the model is told about all steps.
-fn options(document: &Located, report: &mut Report) -> (i64, bool) {
-    let Some(options) = object(report, document, "options", false) else { return (MAX_STEPS, true) };
-    let max_steps = match options.get("maxSteps").map(|found| (found, &found.shape)) {
-        None => MAX_STEPS,
-        Some((_, Shape::Int(steps))) if *steps >= 1 => *steps,
-        Some((found, _)) => {
-            let help = "it bounds the model calls of one turn";
-            report.error(Kind::InvalidTemplate, found.span, "`maxSteps` is an integer from 1 on", help);
-            MAX_STEPS
-        }
-    };
-    let optimization = object(report, options, "tokenOptimization", false);
-    let detailed =
-        optimization.and_then(|found| report.flag(Kind::InvalidTemplate, found, "includeDetailedOrchestration"));
-    (max_steps, detailed.unwrap_or(true))
-}
-
-fn required(report: &mut Report, object: &Located, key: &str) {
-    if object.get(key).is_none() {
-        let help = format!("add \"{key}\"");
-        report.error(Kind::InvalidTemplate, start_of(object), format!("`{key}` is missing"), &help);
-    }
-}
-
-fn object<'d>(report: &mut Report, around: &'d Located, key: &str, must: bool) -> Option<&'d Located> {
-    if must {
-        required(report, around, key);
-    }
-    let found = around.get(key)?;
-    if !found.is_object() {
-        report.odd(Kind::InvalidTemplate, found, &format!("`{key}` is an object"));
-    }
-    Some(found).filter(|found| found.is_object())
-}
-
-fn number<'d>(report: &mut Report, around: &'d Located, key: &str) -> Option<&'d Located> {
-    let found = around.get(key)?;
-    if !matches!(found.shape, Shape::Int(_) | Shape::Float(_)) {
-        report.odd(Kind::InvalidTemplate, found, &format!("`{key}` is a number"));
-        return None;
-    }
-    Some(found)
 }
