@@ -2,6 +2,7 @@
 
 use branchpoint_core::effect::Passage;
 use branchpoint_expr::{Value, iso_utc};
+use branchpoint_runners::CancellationToken;
 use branchpoint_runners::storage::{
     KnowledgeDocument, MAX_CONTENT_BYTES, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_NAME_BYTES, MAX_PASSAGES,
     PassageSearch, Retrieval, StorageError,
@@ -14,9 +15,14 @@ use crate::driver::now_ms;
 use crate::store::{Store, Trouble};
 
 impl Retrieval for SqliteStorage {
-    fn search_passages(&self, knowledge_base: &str, search: &PassageSearch) -> Result<Vec<Passage>, StorageError> {
+    fn search_passages(
+        &self,
+        knowledge_base: &str,
+        search: &PassageSearch,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Passage>, StorageError> {
         let Some(query) = any_word(&search.query)? else { return Ok(Vec::new()) };
-        self.read(|store| {
+        self.search(cancel, |store| {
             // Passages are ranked without their texts, which are read for the results only.
             let sql = "SELECT name, passage, metadata, bm25(passage_index) AS score, added_ms
                 FROM passage_index JOIN passages ON passage = passage_index.rowid JOIN knowledge_documents USING (document)

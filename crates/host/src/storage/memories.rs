@@ -1,6 +1,7 @@
 //! Memories over a full-text index.
 
 use branchpoint_core::effect::{MemoryEntry, MemoryMatch};
+use branchpoint_runners::CancellationToken;
 use branchpoint_runners::storage::{MAX_ENTRIES, Memory, StorageError, WriteId};
 use rusqlite::params;
 
@@ -19,9 +20,15 @@ impl Memory for SqliteStorage {
         })
     }
 
-    fn search_entries(&self, collection: &str, query: &str, limit: u32) -> Result<Vec<MemoryMatch>, StorageError> {
+    fn search_entries(
+        &self,
+        collection: &str,
+        query: &str,
+        limit: u32,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<MemoryMatch>, StorageError> {
         let Some(query) = any_word(query)? else { return Ok(Vec::new()) };
-        self.read(|store| {
+        self.search(cancel, |store| {
             let sql = "SELECT key, memories.content, metadata, bm25(memory_index) AS score
                 FROM memory_index JOIN memories ON entry = memory_index.rowid
                 WHERE memory_index MATCH ?1 AND collection = ?2 ORDER BY score, entry LIMIT ?3";

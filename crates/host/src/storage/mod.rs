@@ -11,32 +11,62 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use branchpoint_expr::{Object, Value};
+use branchpoint_runners::CancellationToken;
 use branchpoint_runners::storage::{MAX_RESULT_BYTES, StorageError, WriteId};
 use rusqlite::params;
 
 use crate::store::{Durability, Store, Trouble};
 
-/// The stored data in the file of a store, over a connection of its own that is opened when it is first needed.
+/// How many instructions SQLite performs between two questions whether a search is cancelled.
+const INSTRUCTIONS: i32 = 1_000;
+
+/// The stored data in the file of a store, over connections of its own that are opened when they are first needed.
 #[derive(Debug)]
 pub struct SqliteStorage {
     path: PathBuf,
     durability: Durability,
     store: Mutex<Option<Store>>,
+    /// For searches, so that nothing else waits for them.
+    searches: Mutex<Option<Store>>,
 }
 
 impl SqliteStorage {
     /// The stored data of the store at a path.
     pub fn new(path: PathBuf, durability: Durability) -> Self {
-        Self { path, durability, store: Mutex::default() }
+        Self { path, durability, store: Mutex::default(), searches: Mutex::default() }
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
-        let mut opened = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+    fn over<T>(
+        &self,
+        connection: &Mutex<Option<Store>>,
+        work: impl FnOnce(&mut Store) -> Result<T, Trouble>,
+    ) -> Result<T, StorageError> {
+        let mut opened = connection.lock().unwrap_or_else(PoisonError::into_inner);
         let store = match &mut *opened {
             Some(store) => store,
             none => none.insert(Store::open(&self.path, self.durability)?),
         };
-        Ok(read(store)?)
+        Ok(work(store)?)
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
+        self.over(&self.store, |store| read(store))
+    }
+
+    /// Reads until it is cancelled.
+    fn search<T>(
+        &self,
+        cancel: &CancellationToken,
+        read: impl FnOnce(&Store) -> Result<T, Trouble>,
+    ) -> Result<T, StorageError> {
+        self.over(&self.searches, |store| {
+            let cancel = cancel.clone();
+            store.db.progress_handler(INSTRUCTIONS, Some(move || cancel.is_cancelled()))?;
+            let found = read(store);
+            // The next search has a handler of its own.
+            store.db.progress_handler(0, None::<fn() -> bool>)?;
+            found
+        })
     }
 
     /// Makes a change whole or not at all.

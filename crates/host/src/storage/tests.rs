@@ -41,7 +41,7 @@ fn search(query: &str) -> PassageSearch {
 
 #[track_caller]
 fn keys(storage: &SqliteStorage, query: &str) -> Vec<String> {
-    let found = storage.search_entries("notes", query, 10).expect("any text is a query");
+    let found = storage.search_entries("notes", query, 10, &CancellationToken::new()).expect("any text is a query");
     found.into_iter().map(|found| found.key).collect()
 }
 
@@ -143,7 +143,7 @@ fn query_syntax_in_data_is_text() {
     let words =
         |count: usize| (1..count).map(|number| format!("{number:x}x")).collect::<Vec<_>>().join(" ") + " refund";
     assert_eq!(keys(&storage, &words(MAX_QUERY_WORDS)), ["a"]);
-    let refused = storage.search_entries("notes", &words(MAX_QUERY_WORDS + 1), 10);
+    let refused = storage.search_entries("notes", &words(MAX_QUERY_WORDS + 1), 10, &CancellationToken::new());
     assert!(matches!(refused, Err(StorageError::Limit(_))), "{refused:?}");
 }
 
@@ -158,7 +158,7 @@ fn passages_are_filtered_and_the_best_come_first() {
     put(&KnowledgeDocument { metadata: kind("faq"), is_attachment: true, ..document("new", &["refund refund"]) });
     put(&document("unlike", &["Hats."]));
     let names = |search: PassageSearch| {
-        let found = storage.search_passages("kb", &search).expect("it is searched");
+        let found = storage.search_passages("kb", &search, &CancellationToken::new()).expect("it is searched");
         assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score), "{found:?}");
         found.into_iter().map(|passage| passage.document).collect::<Vec<_>>()
     };
@@ -172,7 +172,7 @@ fn passages_are_filtered_and_the_best_come_first() {
     let (now, none) = (crate::driver::now_ms(), [""; 0]);
     assert_eq!(names(PassageSearch { added_after_ms: Some(now + 60_000), ..search("refund") }), none);
     assert_eq!(names(PassageSearch { added_before_ms: Some(now - 60_000), ..search("refund") }), none);
-    assert_eq!(storage.search_passages("other", &search("refund")), Ok(Vec::new()));
+    assert_eq!(storage.search_passages("other", &search("refund"), &CancellationToken::new()), Ok(Vec::new()));
     assert_eq!(storage.remove_document("kb", "new"), Ok(true));
     assert_eq!(storage.remove_document("kb", "new"), Ok(false));
     assert_eq!(names(search("refund")), ["old"]);
@@ -203,6 +203,23 @@ fn counts_and_sizes_are_limited() {
 }
 
 #[test]
+fn a_search_ends_when_it_is_cancelled_and_holds_nothing_up() {
+    let place = testing::Place::new();
+    let storage = storage(&place);
+    storage.put_document("kb", &document("many", &vec!["a refund"; 2_000])).expect("it is added");
+    let cancel = CancellationToken::new();
+    let found = |cancel: &CancellationToken| storage.search_passages("kb", &search("refund"), cancel);
+    assert_eq!(found(&cancel).map(|passages| passages.len()), Ok(10));
+    cancel.cancel();
+    assert!(matches!(found(&cancel), Err(StorageError::Unavailable(why)) if why.contains("interrupted")));
+    assert_eq!(found(&CancellationToken::new()).map(|passages| passages.len()), Ok(10), "the next search is not");
+    // While somebody searches, everybody else reads and writes.
+    let _searching = storage.searches.lock();
+    storage.add_entry(&effect(1), "notes", &entry("a", "refund")).expect("it is added");
+    assert!(storage.load_entry("notes", "a").expect("it reads").is_some());
+}
+
+#[test]
 fn damaged_stored_data_is_an_error_and_not_an_empty_result() {
     let place = testing::Place::new();
     let storage = storage(&place);
@@ -211,7 +228,10 @@ fn damaged_stored_data_is_an_error_and_not_an_empty_result() {
     assert_eq!(store.health(0, 0).expect("it reads").damage, [""; 0]);
     store.db.execute_batch("UPDATE memories SET metadata = '['").expect("it is written");
     assert!(matches!(storage.load_entry("notes", "a"), Err(StorageError::Unavailable(_))));
-    assert!(matches!(storage.search_entries("notes", "refund", 1), Err(StorageError::Unavailable(_))));
+    assert!(matches!(
+        storage.search_entries("notes", "refund", 1, &CancellationToken::new()),
+        Err(StorageError::Unavailable(_))
+    ));
     store.db.execute_batch("UPDATE memory_index_data SET block = x'00'").expect("it is written");
     let damage = store.health(0, 0).expect("it reads").damage;
     assert!(damage.iter().any(|line| line.contains("memory_index")), "{damage:?}");

@@ -14,6 +14,7 @@ use branchpoint_core::effect::{
 };
 use branchpoint_core::{Again, EffectNo, Failed};
 use branchpoint_expr::{Object, Value};
+use tokio_util::sync::CancellationToken;
 
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
@@ -48,8 +49,14 @@ pub trait Memory: Debug + Send + Sync {
     /// Adds an entry in place of one with the same key. Repeating a write changes nothing.
     fn add_entry(&self, write: &WriteId, collection: &str, entry: &MemoryEntry) -> Result<(), StorageError>;
 
-    /// The entries that match any word of the query, best first.
-    fn search_entries(&self, collection: &str, query: &str, limit: u32) -> Result<Vec<MemoryMatch>, StorageError>;
+    /// The entries that match any word of the query, best first. A search that is cancelled fails.
+    fn search_entries(
+        &self,
+        collection: &str,
+        query: &str,
+        limit: u32,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<MemoryMatch>, StorageError>;
 
     /// The entry of a key.
     fn load_entry(&self, collection: &str, key: &str) -> Result<Option<MemoryEntry>, StorageError>;
@@ -66,8 +73,13 @@ pub trait ChatHistory: Debug + Send + Sync {
 
 /// Knowledge bases: documents that are searched passage by passage.
 pub trait Retrieval: Debug + Send + Sync {
-    /// The passages that match any word of the query, best first.
-    fn search_passages(&self, knowledge_base: &str, search: &PassageSearch) -> Result<Vec<Passage>, StorageError>;
+    /// The passages that match any word of the query, best first. A search that is cancelled fails.
+    fn search_passages(
+        &self,
+        knowledge_base: &str,
+        search: &PassageSearch,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Passage>, StorageError>;
 
     /// Adds a document in place of one with the same name.
     fn put_document(&self, knowledge_base: &str, document: &KnowledgeDocument) -> Result<(), StorageError>;
@@ -176,19 +188,31 @@ impl Storage {
     }
 
     /// Performs a request to stored data. Secrets in texts and metadata are redacted before they are stored.
-    pub(crate) fn perform(&self, call: &Call, request: Request, secrets: &Secrets) -> Result<Answer, StorageError> {
+    pub(crate) fn perform(
+        &self,
+        call: &Call,
+        request: Request,
+        secrets: &Secrets,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, StorageError> {
         let checks = Checks { kind: call.kind(), secrets };
         let write = WriteId { run: call.run.clone(), effect: call.effect };
         let done = match request {
-            Request::Memory(request) => self.memory(&write, request, &checks),
+            Request::Memory(request) => self.memory(&write, request, &checks, cancel),
             Request::ChatHistory(request) => self.chat(&write, request, &checks),
-            Request::Retrieval(request) => self.retrieval(request, &checks),
+            Request::Retrieval(request) => self.retrieval(request, &checks, cancel),
             _ => Err(StorageError::Unavailable(format!("stored data does not have `{}`", call.kind()))),
         };
         done.map(Answer::data)
     }
 
-    fn memory(&self, write: &WriteId, request: MemoryRequest, checks: &Checks<'_>) -> Result<Value, StorageError> {
+    fn memory(
+        &self,
+        write: &WriteId,
+        request: MemoryRequest,
+        checks: &Checks<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, StorageError> {
         let collection = checks.name_or("collection", request.collection, DEFAULT_NAME)?;
         match request.operation {
             MemoryOperation::Add => {
@@ -203,7 +227,7 @@ impl Storage {
             MemoryOperation::Search => {
                 let query = checks.query(request.query)?;
                 let limit = request.top_n.map_or(10, |count| count.0);
-                Ok(list(self.memory.search_entries(&collection, &query, limit)?))
+                Ok(list(self.memory.search_entries(&collection, &query, limit, cancel)?))
             }
             MemoryOperation::Load => {
                 let key = checks.name("key", request.key)?;
@@ -226,7 +250,12 @@ impl Storage {
         }
     }
 
-    fn retrieval(&self, request: RetrievalRequest, checks: &Checks<'_>) -> Result<Value, StorageError> {
+    fn retrieval(
+        &self,
+        request: RetrievalRequest,
+        checks: &Checks<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, StorageError> {
         if let Some(lack) = lacks(&request) {
             return Err(checks.wrong("reranker_model", lack).into());
         }
@@ -240,7 +269,7 @@ impl Storage {
             added_before_ms: request.added_before.map(|time| time.0),
             without_attachments: request.include_attachments == Some(false),
         };
-        Ok(list(self.knowledge.search_passages(&knowledge_base, &search)?))
+        Ok(list(self.knowledge.search_passages(&knowledge_base, &search, cancel)?))
     }
 }
 

@@ -190,7 +190,10 @@ impl Tools {
         let lack = || impossible(self.lacks_storage().unwrap_or_default());
         let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
         secrets.add(call.sealed.values());
-        blocking(move || Ok(storage.perform(&call, request, &secrets)?)).await
+        let cancel = CancellationToken::new();
+        // A search ends with the wait for it, at the time limit of the call or when the call is cancelled.
+        let _ends = cancel.clone().drop_guard();
+        blocking(move || Ok(storage.perform(&call, request, &secrets, &cancel)?)).await
     }
 
     /// The folder for files of steps, unless an operation on it cannot be performed.
