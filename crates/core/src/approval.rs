@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{Value, approval_decision};
+use branchpoint_expr::Value;
 
 use crate::advance::Rejected;
 use crate::event::Event;
+use crate::functions::approval_decision;
 use crate::ir::{Program, ViewId};
 use crate::offers::{Offer, offers, view};
 use crate::request::{CANCEL_REQUEST, Request, VOTE, object};

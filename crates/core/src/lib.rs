@@ -14,13 +14,16 @@ mod command;
 pub mod effect;
 mod event;
 mod fold;
+pub mod functions;
 mod held;
 pub mod ir;
 mod kind;
 mod offers;
 mod request;
+pub mod shell;
 mod state;
 mod trace;
+pub mod variables;
 
 pub use advance::{Outcome, Rejected, advance, carry};
 pub use approval::{Approval, ApprovalKey, LINE, RESUME, approvals, resume_rejection};

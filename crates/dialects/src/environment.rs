@@ -1,7 +1,7 @@
 //! Names of environment variables that a step sets for its command, the same in every dialect.
 
 use branchpoint_core::RunKinds as _;
-use branchpoint_expr::variables::refusal;
+use branchpoint_core::variables::refusal;
 use branchpoint_expr::{Diagnostic, Kind, Located};
 
 /// Errors about variables that a command may not set. `variables` is an object; anything else is computed and checked in the run.

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::functions::{INPUT_TYPES, misfit};
 use branchpoint_core::ir::builder::Builder;
-use branchpoint_expr::{Diagnostic, INPUT_TYPES, Kind, Located, Object, Span, Value, misfit};
+use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 
 use crate::DocumentKinds as _;
 use crate::fields::{Access, Check, Path, Style, Table, Type, Unknown, field};

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use branchpoint_expr::variables::{is_identifier, is_reserved};
+use branchpoint_core::shell;
+use branchpoint_core::variables::{is_identifier, is_reserved};
 use branchpoint_expr::{
-    Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Piece, Reference, Shape, Substitution, shell,
+    Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Piece, Reference, Shape, Substitution,
 };
 
 use crate::DocumentKinds as _;

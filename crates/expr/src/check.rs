@@ -3,21 +3,25 @@
 use crate::Kind;
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
+use crate::function::{Functions, OnNil};
 use crate::pattern::Pattern;
 use crate::rules::Dialect;
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::types::Types;
+use crate::unit::Options;
 
 /// Checks an expression and tells what it can give. Findings are appended in document order.
-pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, inner: bool, findings: &mut Vec<Diagnostic>) -> Types {
-    let mut checker = Checker { dialect, inner, findings, variables: Vec::new(), elements: Vec::new() };
+pub(crate) fn check(expr: &Expr<'_>, options: &Options<'_>, findings: &mut Vec<Diagnostic>) -> Types {
+    let functions = options.environment.map(|environment| &environment.functions);
+    let mut checker =
+        Checker { dialect: options.dialect, functions, findings, variables: Vec::new(), elements: Vec::new() };
     checker.types(expr)
 }
 
 struct Checker<'f, 's> {
     dialect: Dialect,
-    /// Whether functions may be called that documents cannot call.
-    inner: bool,
+    /// Functions of the host.
+    functions: Option<&'f Functions>,
     findings: &'f mut Vec<Diagnostic>,
     variables: Vec<(&'s str, Types)>,
     /// One entry for each open predicate: whether `#acc` exists in it.
@@ -275,7 +279,7 @@ impl<'s> Checker<'_, 's> {
     fn variable(&mut self, name: &'s str, value: &Expr<'s>, body: &Expr<'s>, expr: &Expr<'s>) -> Types {
         let types = self.types(value);
         let taken = self.variables.iter().any(|(known, _)| *known == name);
-        if taken || builtins::find(name, false, false).is_some() || builtins::takes_predicate(name) {
+        if taken || builtins::find(name, false).is_some() || builtins::takes_predicate(name) {
             self.report(Kind::Redeclared, expr, format!("the name `{name}` is taken already"));
         }
         self.variables.push((name, types));
@@ -296,14 +300,16 @@ impl<'s> Checker<'_, 's> {
         if let Some(signature) = builtins::fold(call.function) {
             return self.fold(call, &signature, expr);
         }
-        let Some(found) = builtins::find(call.function, self.dialect == Dialect::Flow, self.inner) else {
+        let builtin = builtins::find(call.function, self.dialect == Dialect::Flow);
+        let function = builtin.map(|found| &builtins::TABLE[usize::from(found)]);
+        let Some(builtin) = function.or_else(|| self.functions?.get(call.function)) else {
             let message = format!("there is no function `{}`", call.function);
             let finding = Diagnostic::error(Kind::UnknownFunction, call.name_span, message);
-            self.findings.push(finding.suggest(call.function, builtins::names()));
+            let hosted = self.functions.into_iter().flat_map(|functions| functions.names());
+            self.findings.push(finding.suggest(call.function, builtins::names().chain(hosted)));
             self.all(&call.arguments);
             return Types::ANY;
         };
-        let builtin = &builtins::TABLE[found];
         self.arity(call, expr, usize::from(builtin.least), usize::from(builtin.most), call.arguments.len());
         let mut found = Types::INT;
         for (index, argument) in call.arguments.iter().enumerate().take(usize::from(builtin.most)) {
@@ -311,7 +317,7 @@ impl<'s> Checker<'_, 's> {
             found = found | self.expect(argument, wanted, &format!("{}()", builtin.name));
         }
         // A function of literals gives no nil, unless it says so itself.
-        let nil = builtin.on_nil == builtins::OnNil::Nil && found.meets(Types::NIL);
+        let nil = builtin.on_nil == OnNil::Nil && found.meets(Types::NIL);
         if nil { builtin.gives | Types::NIL } else { builtin.gives }
     }
 

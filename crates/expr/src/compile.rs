@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::builtins;
 use crate::diagnostic::Span;
 use crate::pattern::Pattern;
@@ -13,6 +15,22 @@ use crate::value::Value;
 /// How a host binds names to the slots of its runs when a condition is compiled.
 ///
 /// A path that begins with a bound prefix reads that slot directly; nothing is looked up by name at run time.
+///
+/// ```
+/// # use branchpoint_expr::*;
+///
+/// struct Inputs;
+///
+/// impl Bind for Inputs {
+///     fn bind(&self, path: &[&str]) -> Option<Bound> {
+///         path.starts_with(&["inputs", "count"]).then_some(Bound { slot: 0, parts: 2 })
+///     }
+/// }
+///
+/// let condition = Condition::expression("inputs.count > 10", Options::default().bound(&Inputs))?;
+/// assert!(condition.evaluate(&Slots(&[Value::Int(11)]))?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Bind {
     /// The slot of the longest known prefix of a path, and how many of its parts that prefix has.
     ///
@@ -32,6 +50,14 @@ pub trait Bind {
 }
 
 /// Where a path begins.
+///
+/// ```
+/// # use branchpoint_expr::*;
+///
+/// // `inputs.count` is the whole of what slot 3 holds.
+/// let bound = Bound { slot: 3, parts: 2 };
+/// # let _ = bound;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The slot.
@@ -53,8 +79,6 @@ pub(crate) struct Compiler<'p, 's> {
     pub(crate) open_locals: u16,
     /// Where this text stands in the source.
     pub(crate) place: Place,
-    /// Whether functions may be called that documents cannot call.
-    pub(crate) inner: bool,
 }
 
 /// Where a text stands in the source that spans refer to.
@@ -149,7 +173,7 @@ impl<'s> Compiler<'_, 's> {
         self.program.constant(value, self.place.of(expr.span))
     }
 
-    fn nodes(&mut self, exprs: &[Expr<'s>]) -> Vec<Id> {
+    fn nodes(&mut self, exprs: &[Expr<'s>]) -> SmallVec<[Id; 8]> {
         exprs.iter().map(|expr| self.node(expr)).collect()
     }
 
@@ -161,7 +185,7 @@ impl<'s> Compiler<'_, 's> {
         id
     }
 
-    fn strict_nodes(&mut self, exprs: &[Expr<'s>]) -> Vec<Id> {
+    fn strict_nodes(&mut self, exprs: &[Expr<'s>]) -> SmallVec<[Id; 8]> {
         exprs.iter().map(|expr| self.strict(expr)).collect()
     }
 
@@ -216,10 +240,10 @@ impl<'s> Compiler<'_, 's> {
 
     /// A field or index: part of a path where everything before it is known, else an operation of its own.
     fn member(&mut self, expr: &Expr<'s>, object: &Expr<'s>, key: &Expr<'s>) -> Id {
-        let mut keys = Vec::new();
+        let mut keys = SmallVec::<[Key; 4]>::new();
         if let Some(root) = self.static_path(expr, &mut keys) {
             keys.reverse();
-            return self.path(expr, &root, &keys);
+            return self.path(expr, root, &keys);
         }
         let access = self.access;
         let object = self.node(object);
@@ -228,10 +252,10 @@ impl<'s> Compiler<'_, 's> {
     }
 
     /// The root of a path of literal keys, which are collected from the last to the first.
-    fn static_path(&self, expr: &Expr<'s>, keys: &mut Vec<Key>) -> Option<String> {
+    fn static_path<'e>(&self, expr: &'e Expr<'s>, keys: &mut SmallVec<[Key; 4]>) -> Option<&'e str> {
         match &expr.kind {
-            ExprKind::Name(name) if self.variable(name).is_none() => Some(name.to_string()),
-            ExprKind::Variable(name) => Some(name.to_string()),
+            ExprKind::Name(name) if self.variable(name).is_none() => Some(name),
+            ExprKind::Variable(name) => Some(name),
             ExprKind::Member(object, key) => {
                 keys.push(match &key.kind {
                     ExprKind::Str(text) => Key::Field(Arc::from(&**text)),
@@ -249,7 +273,7 @@ impl<'s> Compiler<'_, 's> {
         if let Some(value) = self.bind.and_then(|bind| bind.constant(root)) {
             return self.inside(expr, value, keys);
         }
-        let mut parts = vec![root];
+        let mut parts = SmallVec::<[&str; 8]>::from_slice(&[root]);
         parts.extend(keys.iter().map_while(|key| match key {
             Key::Field(field) => Some(&**field),
             Key::Index(_) => None,
@@ -259,7 +283,7 @@ impl<'s> Compiler<'_, 's> {
         let ready = bound.is_some_and(|bound| self.bind.is_some_and(|bind| bind.holds_coerced(bound.slot)));
         let coerced = self.dialect.coerced_root() == Some(root) && !ready;
         let path = Path {
-            root: Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) },
+            root: Name { text: joined(&parts[..used]), slot: bound.map(|bound| bound.slot) },
             keys: match used.checked_sub(1) {
                 Some(used) => keys[used..].into(),
                 None => std::iter::once(Key::Field(root.into())).chain(keys.iter().cloned()).collect(),
@@ -354,9 +378,9 @@ impl<'s> Compiler<'_, 's> {
     fn call(&mut self, call: &Call<'s>) -> Node {
         let arguments = self.strict_nodes(&call.arguments);
         let Some(signature) = builtins::fold(call.function) else {
-            let builtin = builtins::find(call.function, self.dialect == Dialect::Flow, self.inner)
-                .and_then(|found| u16::try_from(found).ok())
-                .expect("the checker refuses unknown functions");
+            // The checker refuses unknown functions, so what is not built in is one of the host.
+            let builtin = builtins::find(call.function, self.dialect == Dialect::Flow);
+            let builtin = builtin.unwrap_or_else(|| self.program.hosted(call.function));
             return Node::Call { builtin, arguments: self.program.ids(&arguments) };
         };
         let local = self.open(3);
@@ -365,6 +389,14 @@ impl<'s> Compiler<'_, 's> {
         self.elements.pop();
         self.close(3);
         Node::Fold { fold: signature.fold, list: arguments[0], body, extra: arguments.get(1).copied(), local }
+    }
+}
+
+/// The name of the part of a path that a slot stands for.
+pub(crate) fn joined(parts: &[&str]) -> Arc<str> {
+    match parts {
+        [only] => Arc::from(*only),
+        parts => parts.join(".").into(),
     }
 }
 

@@ -7,6 +7,14 @@ use crate::program::Program;
 use crate::rules::Dialect;
 
 /// Why an evaluation failed: what happened and where.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let error = Condition::compile("a > 1")?.evaluate(&serde_json::json!({"a": "x"})).unwrap_err();
+/// assert_eq!((error.kind, error.detail), (Kind::ConditionError, Kind::WrongKind));
+/// assert_eq!(error.message, "`>` cannot compare the text \"x\" with the number 1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct EvalError {
@@ -28,6 +36,13 @@ impl EvalError {
     }
 
     /// The failure as a finding, for the renderers.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let error = Condition::compile("a > 1")?.evaluate(&serde_json::json!({"a": "x"})).unwrap_err();
+    /// assert_eq!(error.to_diagnostic().span, Span::new(0, 5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn to_diagnostic(&self) -> Diagnostic {
         let detail = (self.detail != self.kind).then_some(self.detail);
         Diagnostic { detail, ..Diagnostic::error(self.kind, self.span, self.message.clone()) }

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::compile::Place;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::environment::Environment;
 use crate::error::EvalError;
 use crate::eval;
 use crate::located::Located;
 use crate::program::{Access, Id, Name, Node, Path, Program, Reference};
 use crate::rules::Dialect;
-use crate::template::Single;
+use crate::template::{Escape, Single};
 use crate::unit::{Options, Problems, Unit};
 use crate::value::Value;
 
@@ -41,59 +42,114 @@ pub struct Expression {
 }
 
 /// What becomes of the texts of a document's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let greeting = Located::from(&Value::from("{{ $n }}"));
+/// let compile = |form| Expression::formed(&greeting, form, Options::dialect(Dialect::Flow));
+/// let context = serde_json::json!({"n": 1});
+/// assert_eq!(compile(Form::Value)?.value(&context)?, Value::Int(1));
+/// assert_eq!(compile(Form::Text)?.value(&context)?, Value::from("1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// A text that is one placeholder gives the value itself.
     Value,
     /// A text stays text: a placeholder gives the text form of its value.
     Text,
-    /// A text is a shell command: what a placeholder gives is one word of it, in quotes, whatever it holds.
-    Command,
+    /// A text stays text, and the values of placeholders are escaped. A list is one text in parts: texts, and what the host
+    /// inserts between them later.
+    Escaped(fn() -> Box<dyn Escape>),
 }
 
 impl Form {
-    fn single(self) -> Single {
+    fn compile(self, unit: &mut Unit<'_>, value: &Located) -> Id {
         match self {
-            Self::Value => Single::Value,
-            Self::Text => Single::Text,
-            Self::Command => Single::Word,
+            Self::Value => unit.template_value(value, Single::Value).id,
+            Self::Text => unit.template_value(value, Single::Text).id,
+            Self::Escaped(escape) => unit.escaped(value, &mut *escape()).id,
         }
     }
 }
 
 impl Expression {
     /// Compiles an expression.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Expression::compile("1 + 2", Options::default())?.value(&Value::Null)?, Value::Int(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn compile(text: &str, options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| unit.expression(text, Place::From(0)).0)
     }
 
     /// Compiles a text with placeholders. A text that is one placeholder gives the value itself.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let template = Expression::template("{{ $n }}", Options::dialect(Dialect::Flow))?;
+    /// assert_eq!(template.value(&serde_json::json!({"n": 1}))?, Value::Int(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn template(text: &str, options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| unit.template_text(text, Place::From(0), Single::Value).id)
     }
 
     /// Compiles a text with placeholders whose result is always text.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let template = Expression::text("{{ $n }}", Options::dialect(Dialect::Flow))?;
+    /// assert_eq!(template.value(&serde_json::json!({"n": 1}))?, Value::from("1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn text(text: &str, options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| unit.template_text(text, Place::From(0), Single::Text).id)
     }
 
     /// Compiles a document's value: every text in it may hold placeholders.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let document = Value::from(&serde_json::json!({"to": "{{ $name }}", "copies": 2}));
+    /// let template = Expression::document(&Located::from(&document), Options::dialect(Dialect::Flow))?;
+    /// assert_eq!(template.value(&serde_json::json!({"name": "Ada"}))?.get("to"), Some(&Value::from("Ada")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn document(value: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| unit.template_value(value, Single::Value).id)
     }
 
     /// Compiles a document's value in which every text may hold placeholders, in the given form.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let text = Located::from(&Value::from("n={{ $n }}"));
+    /// let template = Expression::formed(&text, Form::Text, Options::dialect(Dialect::Flow))?;
+    /// assert_eq!(template.value(&serde_json::json!({"n": 1}))?, Value::from("n=1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn formed(value: &Located, form: Form, options: Options<'_>) -> Result<Self, Problems> {
-        Self::unit(options, |unit| unit.template_value(value, form.single()).id)
+        Self::unit(options, |unit| form.compile(unit, value))
     }
 
     /// Compiles an object whose fields are each of a form of their own.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let count = ("count".into(), Form::Text, Located::from(&Value::from("{{ $n }}")));
+    /// let object = Expression::fields(&[count], Options::dialect(Dialect::Flow))?;
+    /// assert_eq!(object.value(&serde_json::json!({"n": 1}))?.get("count"), Some(&Value::from("1")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fields(fields: &[(Arc<str>, Form, Located)], options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| {
             let mut ids = Vec::with_capacity(2 * fields.len());
             for (key, form, value) in fields {
                 ids.push(unit.program.constant(Value::Str(Arc::clone(key)), value.span));
-                ids.push(unit.template_value(value, form.single()).id);
+                ids.push(form.compile(unit, value));
             }
             unit.emit_all(Node::Object, &ids, Span::default())
         })
@@ -101,11 +157,25 @@ impl Expression {
 
     /// Compiles ordered replacements in the text of `input`: a list of `{pattern, substitution}`, each working on the
     /// result of the one before. Groups are written `\\1` or `\\g<name>`.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let rules = Value::from(&serde_json::json!([{"pattern": "(a)b", "substitution": r"\1c"}]));
+    /// let replace = Expression::replacements(&Located::from(&rules), Options::dialect(Dialect::Steps))?;
+    /// assert_eq!(replace.value(&serde_json::json!({"input": "abab"}))?, Value::from("acac"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn replacements(rules: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| unit.replacements(rules))
     }
 
     /// A value that is known: nothing in it is read as a template.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Expression::constant(Value::Int(1)).value(&Value::Null)?, Value::Int(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn constant(value: Value) -> Self {
         let mut program = Program::default();
         program.root = program.constant(value, Span::default());
@@ -113,19 +183,39 @@ impl Expression {
     }
 
     /// The value of a root of the context; nil when there is none.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let read = Expression::read(Name { text: "a".into(), slot: None });
+    /// assert_eq!(read.value(&serde_json::json!({"a": 1}))?, Value::Int(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read(name: Name) -> Self {
         let mut program = Program::default();
-        let path = Path { root: name, keys: Box::default(), access: Access::Absent, coerce: false, parent: 0 };
+        let path = Path { root: name, keys: Arc::default(), access: Access::Absent, coerce: false, parent: 0 };
         program.root = program.path(path, Span::default());
         Self { program, dialect: Dialect::default(), warnings: Vec::new() }
     }
 
     /// Whether this only reads what is there already: a path or a constant, nothing made of parts.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Expression::compile("a.b", Options::default())?.is_read());
+    /// assert!(!Expression::compile("a + b", Options::default())?.is_read());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_read(&self) -> bool {
         matches!(self.program.nodes[self.program.root as usize], Node::Path(_) | Node::Constant(_))
     }
 
     /// The value, if it is known already: a constant, a document's value without placeholders.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Expression::compile("[1, 2]", Options::default())?.literal().map(ToString::to_string).as_deref(), Some("[1,2]"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn literal(&self) -> Option<&Value> {
         match self.program.nodes[self.program.root as usize] {
             Node::Constant(constant) => self.program.constants.get(constant as usize),
@@ -140,38 +230,121 @@ impl Expression {
         Ok(Self { program, dialect: options.dialect, warnings })
     }
 
+    /// Whether the same context always gives the same result: all functions of the host that it calls are registered as pure.
+    ///
+    /// ```
+    /// use branchpoint_expr::{Environment, Expression, Options};
+    ///
+    /// assert!(Expression::compile("len(name)", Options::default())?.is_pure(Environment::standard()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_pure(&self, environment: &Environment) -> bool {
+        self.program.is_pure(environment)
+    }
+
+    /// The functions of the host that it calls, beside the built-in ones.
+    ///
+    /// ```
+    /// use branchpoint_expr::{Expression, Options};
+    ///
+    /// assert_eq!(Expression::compile("len(name)", Options::default())?.host_functions().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn host_functions(&self) -> impl Iterator<Item = &str> {
+        self.program.hosted.iter().map(|name| &**name)
+    }
+
     /// About how many bytes it has when it is stored.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Expression::compile("len(name)", Options::default())?.size_bytes() > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn size_bytes(&self) -> u64 {
         self.program.size_bytes()
     }
 
     /// What is suspicious about it, though it compiles.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Expression::compile("len(name)", Options::default())?.warnings()[0].kind, Kind::UnknownName);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
     /// The host's slots that it reads, each once, in ascending order.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # struct Names;
+    /// # impl Bind for Names {
+    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     }
+    /// # }
+    /// assert_eq!(Expression::compile("name + other", Options::default().bound(&Names))?.slots(), [5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn slots(&self) -> Vec<u32> {
         self.program.slots()
     }
 
     /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # struct Names;
+    /// # impl Bind for Names {
+    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     }
+    /// # }
+    /// let mut count = 0;
+    /// Expression::compile("name + other", Options::default().bound(&Names))?.each_slot(|slot| count += slot);
+    /// assert_eq!(count, 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn each_slot(&self, visit: impl FnMut(u32)) {
         self.program.each_slot(visit);
     }
 
     /// The names it reads, with their places in the source.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(&*Expression::compile("len(name)", Options::default())?.references()[0].parts[0], "name");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn references(&self) -> Vec<Reference> {
         self.program.references()
     }
 
     /// The value.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let total = Expression::compile("price * 2", Options::default())?;
+    /// assert_eq!(total.value(&serde_json::json!({"price": 2.5}))?, Value::Int(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn value<C: Context + ?Sized>(&self, context: &C) -> Result<Value, EvalError> {
         self.value_of(self.program.root, context)
     }
 
     /// The names of the files whose content this reads, each an expression of its own. Where `file:<n>` is bound to a slot of
     /// the host, the content of the n-th is read from there.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let script = Expression::text("{{readFile inputs.path}}", Options::default())?;
+    /// let names = script.file_names();
+    /// assert_eq!(names[0].value(&serde_json::json!({"inputs": {"path": "a.sh"}}))?, Value::from("a.sh"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn file_names(&self) -> Vec<Self> {
         let name = |root: &Id| {
             let mut name = self.clone();
@@ -182,6 +355,13 @@ impl Expression {
     }
 
     /// The files whose content this reads: the host reads them and gives the n-th under the name `file:<n>`.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let script = Expression::text("{{readFile inputs.path}}", Options::default())?;
+    /// assert_eq!(script.files(&serde_json::json!({"inputs": {"path": "a.sh"}}))?, [Value::from("a.sh")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn files<C: Context + ?Sized>(&self, context: &C) -> Result<Vec<Value>, EvalError> {
         self.program.files.iter().map(|file| self.value_of(*file, context)).collect()
     }

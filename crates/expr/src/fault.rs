@@ -7,25 +7,57 @@ use crate::value::push_shown;
 use crate::{Kind, View};
 
 /// A failure of one operation. Boxed, because it is rare and results are passed around all the time.
+///
+/// ```
+/// use branchpoint_expr::Kind;
+/// use branchpoint_expr::function::{Outcome, fault};
+///
+/// let failed: Outcome<()> = fault(Kind::BadArgument, "a month has at most 31 days");
+/// assert_eq!(failed.unwrap_err().message, "a month has at most 31 days");
+/// ```
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) kind: Kind,
-    pub(crate) message: String,
+pub struct Fault {
+    /// The stable name. A host's functions may use names of their own.
+    pub kind: Kind,
+    /// One sentence for people.
+    pub message: String,
     /// The part of the program that failed; filled in by the evaluator.
     pub(crate) node: Option<u32>,
 }
 
-pub(crate) type Outcome<T> = Result<T, Box<Fault>>;
+/// What an operation gives, or why it failed.
+///
+/// ```
+/// use branchpoint_expr::function::Outcome;
+///
+/// let outcome: Outcome<i64> = Ok(1);
+/// assert!(outcome.is_ok());
+/// ```
+pub type Outcome<T> = Result<T, Box<Fault>>;
 
 /// A failure.
+///
+/// ```
+/// use branchpoint_expr::{Kind, function};
+///
+/// let failed: function::Outcome<()> = function::fault(Kind::new("too_late"), "the shop has closed");
+/// assert_eq!(failed.unwrap_err().kind.as_str(), "too_late");
+/// ```
 #[cold]
-pub(crate) fn fault<T>(kind: Kind, message: impl Into<String>) -> Outcome<T> {
+pub fn fault<T>(kind: Kind, message: impl Into<String>) -> Outcome<T> {
     Err(Box::new(Fault { kind, message: message.into(), node: None }))
 }
 
 /// The failure of an operation that does not take this kind of value.
+///
+/// ```
+/// use branchpoint_expr::{View, function};
+///
+/// let failed: function::Outcome<()> = function::wrong_kind("shout()", "text", View::Int(1));
+/// assert_eq!(failed.unwrap_err().message, "shout() takes text, not the number 1");
+/// ```
 #[cold]
-pub(crate) fn wrong_kind<T>(operation: &str, expected: &str, found: View<'_>) -> Outcome<T> {
+pub fn wrong_kind<T>(operation: &str, expected: &str, found: View<'_>) -> Outcome<T> {
     fault(Kind::WrongKind, format!("{operation} takes {expected}, not {}", described(found)))
 }
 
@@ -37,7 +69,11 @@ impl From<PatternError> for Box<Fault> {
 }
 
 /// A value with its kind, as a person would say it: "the number 5".
-pub(crate) fn described(view: View<'_>) -> String {
+///
+/// ```
+/// assert_eq!(branchpoint_expr::function::described(branchpoint_expr::View::Int(5)), "the number 5");
+/// ```
+pub fn described(view: View<'_>) -> String {
     let kind = match view {
         View::Null => return shown(view),
         View::Bool(_) => "boolean",
@@ -55,12 +91,21 @@ const SHOWN_CHARS: usize = 60;
 const COUNTED_CHARS: usize = 100_000;
 
 /// A value as people are shown it: JSON, shortened when long, with its full length. Redact it first.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// assert_eq!(shown(&Value::Null), "nil");
+/// ```
 pub fn shown_value(value: &crate::Value) -> String {
     shown(value.view())
 }
 
 /// A value as people are shown it: JSON, cut when long, with its full length told. Nothing is nil, as documents write it.
-pub(crate) fn shown(view: View<'_>) -> String {
+///
+/// ```
+/// assert_eq!(branchpoint_expr::function::shown(branchpoint_expr::View::Null), "nil");
+/// ```
+pub fn shown(view: View<'_>) -> String {
     if view.is_null() {
         return "nil".into();
     }

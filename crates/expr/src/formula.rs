@@ -28,6 +28,17 @@ pub struct Formula<T> {
 }
 
 /// What can have holes.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// fn holes<T: Fillable>(formula: &Formula<T>) -> T {
+///     formula.fill(&[Value::Int(1)])
+/// }
+///
+/// let formula = Formula::compile("a > n", Options::default(), &["n"], Condition::expression)?;
+/// assert!(holes(&formula).evaluate(&serde_json::json!({"a": 2}))?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Fillable: Clone {
     #[doc(hidden)]
     fn tables(&mut self) -> Tables<'_>;
@@ -52,6 +63,14 @@ impl Fillable for Condition {
 
 impl<T: Fillable> Formula<T> {
     /// Compiles a text in which these names are holes. Nothing that is compiled depends on the values of names.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let formula = Formula::compile("a + step", Options::default(), &["step"], Expression::compile)?;
+    /// assert!(Formula::compile("a +", Options::default(), &[], Expression::compile).is_err());
+    /// # let _ = formula;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn compile(
         text: &str,
         options: Options<'_>,
@@ -72,11 +91,33 @@ impl<T: Fillable> Formula<T> {
     }
 
     /// The text with these values in its holes, in the order in which the holes were named.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let formula = Formula::compile("a + step", Options::default(), &["step"], Expression::compile)?;
+    /// assert_eq!(formula.fill(&[Value::Int(2)]).value(&serde_json::json!({"a": 1}))?, Value::Int(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fill(&self, values: &[Value]) -> T {
         self.fill_over(values, |slot| slot)
     }
 
     /// As [`Self::fill`], over other slots than those that the text was compiled for.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// struct First;
+    /// impl Bind for First {
+    ///     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    ///         Some(Bound { slot: 0, parts: 1 })
+    ///     }
+    /// }
+    ///
+    /// let formula = Formula::compile("a + 1", Options::default().bound(&First), &[], Expression::compile)?;
+    /// let second = formula.fill_over(&[], |slot| slot + 1);
+    /// assert_eq!(second.value(&Slots(&[Value::Null, Value::Int(2)]))?, Value::Int(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fill_over(&self, values: &[Value], slot: impl Fn(u32) -> u32) -> T {
         let mut filled = self.compiled.clone();
         let program = filled.tables().0;

@@ -9,6 +9,12 @@ use crate::value::{Object, Value, View};
 ///
 /// A reader of documents makes these with real places. [`Located::from`] a [`Value`] makes one without: every place is
 /// then the empty one at the start.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+/// assert_eq!(located.get("b").unwrap().span, Span::default());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Located {
     /// The value.
@@ -18,6 +24,12 @@ pub struct Located {
 }
 
 /// The value of a [`Located`].
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+/// assert!(matches!(located.get("b").unwrap().shape, Shape::Str { .. }));
+/// ```
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// Null.
@@ -43,6 +55,12 @@ pub enum Shape {
 }
 
 /// A key and its value.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+/// assert_eq!(&*located.fields()[0].key, "a");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Field {
     /// The key.
@@ -55,11 +73,23 @@ pub struct Field {
 
 impl Located {
     /// The value of a key.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert!(located.get("a").is_some() && located.get("c").is_none());
+    /// ```
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.fields().iter().find(|field| &*field.key == key).map(|field| &field.value)
     }
 
     /// The fields of an object; none for anything else.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert_eq!(located.fields().len(), 2);
+    /// ```
     pub fn fields(&self) -> &[Field] {
         match &self.shape {
             Shape::Object(fields) => fields,
@@ -68,6 +98,12 @@ impl Located {
     }
 
     /// The elements, if this is a list.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert_eq!(located.get("a").unwrap().items().unwrap().len(), 2);
+    /// ```
     pub fn items(&self) -> Option<&[Self]> {
         match &self.shape {
             Shape::List(items) => Some(items),
@@ -76,6 +112,12 @@ impl Located {
     }
 
     /// The text, if this is text.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert_eq!(located.get("b").unwrap().text().map(|text| &**text), Some("text"));
+    /// ```
     pub fn text(&self) -> Option<&Arc<str>> {
         match &self.shape {
             Shape::Str { text, .. } => Some(text),
@@ -84,16 +126,34 @@ impl Located {
     }
 
     /// Whether this is null.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert!(located.get("a").unwrap().items().unwrap()[1].is_null());
+    /// ```
     pub fn is_null(&self) -> bool {
         matches!(self.shape, Shape::Null)
     }
 
     /// Whether this is an object.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert!(located.is_object());
+    /// ```
     pub fn is_object(&self) -> bool {
         matches!(self.shape, Shape::Object(_))
     }
 
     /// What kind of value this is, as a person would say it.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert_eq!(located.describe(), "an object");
+    /// ```
     pub fn describe(&self) -> &'static str {
         match self.shape {
             Shape::Null => "null",
@@ -106,6 +166,12 @@ impl Located {
     }
 
     /// The value without its places.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let located = Located::from(&Value::from(&serde_json::json!({"a": [1, null], "b": "text"})));
+    /// assert_eq!(located.to_value().to_string(), r#"{"a":[1,null],"b":"text"}"#);
+    /// ```
     pub fn to_value(&self) -> Value {
         match &self.shape {
             Shape::Null => Value::Null,

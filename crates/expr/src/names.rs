@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::rules::Dialect;
@@ -101,8 +103,8 @@ pub(crate) fn unknown_state_property(reference: &Expr<'_>) -> Option<Box<Diagnos
 }
 
 /// The root of a path and its literal keys, in order.
-fn split<'e, 's>(path: &'e Expr<'s>) -> (&'e Expr<'s>, Vec<(&'e str, Span)>) {
-    let mut keys = Vec::new();
+fn split<'e, 's>(path: &'e Expr<'s>) -> (&'e Expr<'s>, SmallVec<[(&'e str, Span); 4]>) {
+    let mut keys = SmallVec::new();
     let mut root = path;
     while let ExprKind::Member(object, key) = &root.kind {
         match &key.kind {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builtins::Fold;
+use crate::builtins::{self, Fold};
 use crate::condition::test::Test;
 use crate::diagnostic::Span;
+use crate::environment::Environment;
 use crate::pattern::Pattern;
 use crate::syntax::ast::Binary;
 use crate::value::{Value, View};
@@ -150,7 +151,7 @@ pub(crate) enum Access {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Path {
     pub(crate) root: Name,
-    pub(crate) keys: Box<[Key]>,
+    pub(crate) keys: Arc<[Key]>,
     pub(crate) access: Access,
     /// Whether the value of the first key is coerced.
     pub(crate) coerce: bool,
@@ -193,6 +194,12 @@ impl fmt::Display for Path {
 }
 
 /// A root of the context: a name and, where the host bound it when compiling, the number of a slot.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let name = Name { text: "inputs".into(), slot: None };
+/// assert_eq!(&*name.text, "inputs");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
     /// The name as the document writes it.
@@ -202,6 +209,13 @@ pub struct Name {
 }
 
 /// A name that a condition or template reads, as far as it is known when compiling.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let references = Condition::compile("a.b[0] == 1")?.references();
+/// assert_eq!(references[0].parts.join("/"), "a/b/0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Its parts: the root, then keys and positions.
@@ -231,6 +245,9 @@ pub(crate) struct Written {
     pub(crate) text: Arc<str>,
 }
 
+/// The first number of a call that stands for a function of the host and not for a built-in one.
+pub(crate) const HOSTED: u16 = 1 << 15;
+
 /// A list of literal texts, kept for looking one up.
 pub(crate) type LiteralSet = indexmap::IndexSet<Arc<str>, foldhash::fast::RandomState>;
 
@@ -247,6 +264,8 @@ pub(crate) struct Program {
     pub(crate) compares: Vec<Compare>,
     pub(crate) sets: Vec<LiteralSet>,
     pub(crate) tests: Vec<Test>,
+    /// The functions of the host that it calls, by name: calls from [`HOSTED`] on are positions in this list.
+    pub(crate) hosted: Vec<Arc<str>>,
     /// The names of files whose content the host reads before it evaluates; their content is read under `file:<n>`.
     pub(crate) files: Vec<Id>,
     /// The expressions that an author wrote. All other nodes were made from structure, and their place in the source does
@@ -347,7 +366,7 @@ impl Program {
         let text: Arc<str> = format!("file:{}", self.files.len()).into();
         let root = Name { slot: slot(&text), text };
         self.files.push(name);
-        self.path(Path { root, keys: Box::default(), access: Access::Required, coerce: false, parent: 0 }, span)
+        self.path(Path { root, keys: Arc::default(), access: Access::Required, coerce: false, parent: 0 }, span)
     }
 
     pub(crate) fn test(&mut self, test: Test, span: Span) -> Id {
@@ -358,6 +377,29 @@ impl Program {
     pub(crate) fn pattern(&mut self, pattern: Pattern) -> u32 {
         self.patterns.push(pattern);
         index(self.patterns.len() - 1)
+    }
+
+    /// The number by which calls name a function of the host.
+    pub(crate) fn hosted(&mut self, name: &str) -> u16 {
+        let known = self.hosted.iter().position(|known| &**known == name);
+        let position = known.unwrap_or_else(|| {
+            self.hosted.push(name.into());
+            self.hosted.len() - 1
+        });
+        HOSTED + u16::try_from(position).expect("the limit on nodes keeps the list short")
+    }
+
+    /// The name of a function that is called.
+    pub(crate) fn function_name(&self, number: u16) -> &str {
+        match number.checked_sub(HOSTED) {
+            Some(hosted) => &self.hosted[usize::from(hosted)],
+            None => &builtins::TABLE[usize::from(number)].name,
+        }
+    }
+
+    /// Whether all functions of the host that it calls are registered as pure.
+    pub(crate) fn is_pure(&self, environment: &Environment) -> bool {
+        self.hosted.iter().all(|name| environment.functions.get(name).is_some_and(|function| function.pure))
     }
 
     pub(crate) fn set(&mut self, set: LiteralSet) -> u32 {
@@ -377,7 +419,6 @@ impl Program {
         self.written.push(Written { nodes, start, text: text.into() });
     }
 
-    /// The text of a node as its author wrote it, on one line; none for what was made from structure.
     /// Gives a node of a structured condition the words by which its author knows it.
     pub(crate) fn name_node(&mut self, id: Id, text: &str) {
         self.written.push(Written { nodes: id..id + 1, start: None, text: text.into() });
@@ -389,6 +430,7 @@ impl Program {
         Some(&named.text)
     }
 
+    /// The text of a node as its author wrote it, on one line; none for what was made from structure.
     pub(crate) fn written_text(&self, id: Id) -> Option<String> {
         let written = self.written.iter().find(|written| written.nodes.contains(&id))?;
         let text = match written.start {

@@ -7,6 +7,15 @@ use crate::program::Access;
 use crate::syntax::Grammar;
 
 /// The dialect whose rules a condition or a template follows.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// // A missing value is nil in one dialect and an error in another.
+/// let missing = |dialect, text: &str| Expression::compile(text, Options::dialect(dialect))?.value(&Value::Null).map_err(Box::<dyn std::error::Error>::from);
+/// assert_eq!(missing(Dialect::Machine, "nothing")?, Value::Null);
+/// assert!(missing(Dialect::Flow, "$nothing").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dialect {
     /// State machines: expressions; missing is nil; texts of `inputs` are coerced.
@@ -24,9 +33,19 @@ pub enum Dialect {
 
 impl Dialect {
     /// All dialects.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Dialect::ALL.len(), 5);
+    /// ```
     pub const ALL: [Self; 5] = [Self::Machine, Self::Flow, Self::Steps, Self::Session, Self::Graph];
 
     /// The name.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Dialect::Flow.as_str(), "flow");
+    /// ```
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Machine => "machine",

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use crate::builtins::{self, FOLDS};
+use crate::builtins::FOLDS;
 use crate::condition::Condition;
 use crate::expression::Expression;
 use crate::program::{Id, Ids, Node, Program};
@@ -128,7 +128,7 @@ impl Display for Shown<'_> {
             }
             Node::Object(ids) => self.object(f, ids),
             Node::Call { builtin, arguments } => {
-                write!(f, "{}(", builtins::TABLE[usize::from(builtin)].name)?;
+                write!(f, "{}(", self.program.function_name(builtin))?;
                 self.list(f, arguments, ", ", false)?;
                 f.write_char(')')
             }

@@ -3,24 +3,82 @@
 use std::fmt;
 use std::ops::BitOr;
 
-/// A set of kinds of values.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Types(u8);
+/// A set of types of values: what a function takes and gives.
+///
+/// ```
+/// use branchpoint_expr::function::Types;
+///
+/// assert_eq!((Types::STR | Types::LIST).to_string(), "text or a list");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Types(u8);
 
 impl Types {
     pub(crate) const NONE: Self = Self(0);
-    pub(crate) const NIL: Self = Self(1);
-    pub(crate) const BOOL: Self = Self(2);
-    pub(crate) const INT: Self = Self(4);
-    pub(crate) const FLOAT: Self = Self(8);
-    pub(crate) const STR: Self = Self(16);
-    pub(crate) const LIST: Self = Self(32);
-    pub(crate) const OBJECT: Self = Self(64);
-    pub(crate) const NUMBER: Self = Self(4 | 8);
-    pub(crate) const ANY: Self = Self(127);
+    /// Nil.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::NIL.to_string(), "nil");
+    /// ```
+    pub const NIL: Self = Self(1);
+    /// A boolean.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::BOOL.to_string(), "a boolean");
+    /// ```
+    pub const BOOL: Self = Self(2);
+    /// An integer.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::INT.to_string(), "a number");
+    /// ```
+    pub const INT: Self = Self(4);
+    /// A number with a fraction.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::FLOAT.to_string(), "a number");
+    /// ```
+    pub const FLOAT: Self = Self(8);
+    /// Text.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::STR.to_string(), "text");
+    /// ```
+    pub const STR: Self = Self(16);
+    /// A list.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::LIST.to_string(), "a list");
+    /// ```
+    pub const LIST: Self = Self(32);
+    /// An object.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::OBJECT.to_string(), "an object");
+    /// ```
+    pub const OBJECT: Self = Self(64);
+    /// Any number.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_expr::function::Types::NUMBER.to_string(), "a number");
+    /// ```
+    pub const NUMBER: Self = Self(4 | 8);
+    /// Anything.
+    ///
+    /// ```
+    /// # use branchpoint_expr::function::Types;
+    /// assert_eq!(Types::ANY | Types::NIL, Types::ANY);
+    /// ```
+    pub const ANY: Self = Self(127);
 
     /// Both sets together; usable in constants.
-    pub(crate) const fn union(self, other: Self) -> Self {
+    ///
+    /// ```
+    /// # use branchpoint_expr::function::Types;
+    /// const MAYBE_TEXT: Types = Types::STR.union(Types::NIL);
+    /// assert_eq!(MAYBE_TEXT, Types::STR | Types::NIL);
+    /// ```
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 

@@ -2,54 +2,116 @@
 
 use std::sync::Arc;
 
+use crate::Kind;
 use crate::check;
-use crate::compile::{Bind, Compiler, Place};
+use crate::compile::{Bind, Compiler, Place, joined};
 use crate::diagnostic::{Diagnostic, Severity, Span, cap_findings};
+use crate::environment::Environment;
+use crate::limits::{self, Limits};
 use crate::located::{Located, Shape};
 use crate::names;
 use crate::program::{Access, Id, Key, Name, Node, Path, Program};
 use crate::rules::Dialect;
 use crate::syntax::{self, ast::Expr};
 use crate::types::Types;
-use crate::{Kind, limits};
 
 /// How a condition or template is compiled.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let options = Options { dialect: Dialect::Flow, ..Options::default() };
+/// assert!(Condition::expression("$a == 1", options).is_ok());
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Options<'o> {
     /// The dialect whose rules it follows.
     pub dialect: Dialect,
     /// The host's slots, when it has some.
     pub bind: Option<&'o dyn Bind>,
-    /// Whether it may call functions that documents cannot: it was written by a front-end, not by an author.
-    pub inner: bool,
+    /// Limits, and functions beside the built-in ones; none stands for the standard ones.
+    pub environment: Option<&'o Environment>,
+    /// Whether a program wrote the text, and not an author: names are not checked, and the text is not kept.
+    pub generated: bool,
 }
 
 impl<'o> Options<'o> {
     /// The rules of a dialect, names looked up when evaluating.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Condition::expression("$a == 1", Options::dialect(Dialect::Flow)).is_ok());
+    /// ```
     pub fn dialect(dialect: Dialect) -> Self {
-        Self { dialect, bind: None, inner: false }
+        Self { dialect, ..Self::default() }
     }
 
     /// The same with names bound to the host's slots.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// struct Nothing;
+    /// impl Bind for Nothing {
+    ///     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    ///         None
+    ///     }
+    /// }
+    ///
+    /// assert!(Condition::expression("a == 1", Options::default().bound(&Nothing)).is_ok());
+    /// ```
     #[must_use]
     pub fn bound(self, bind: &'o dyn Bind) -> Self {
         Self { bind: Some(bind), ..self }
     }
 
-    /// The same for a text that a front-end wrote: it may call functions that documents cannot.
+    /// The same with limits and functions of a host.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let options = Options::default().environment(Environment::standard());
+    /// assert!(Condition::expression("a == 1", options).is_ok());
+    /// ```
     #[must_use]
-    pub fn inner(self) -> Self {
-        Self { inner: true, ..self }
+    pub fn environment(self, environment: &'o Environment) -> Self {
+        Self { environment: Some(environment), ..self }
+    }
+
+    /// The same for a text that a program wrote, and not an author: names are not checked, and the text is not kept.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let warnings = |options| Ok::<_, Problems>(Condition::expression("my_slot == 1", options)?.warnings().len());
+    /// assert_eq!(warnings(Options::default())?, 1);
+    /// assert_eq!(warnings(Options::default().generated())?, 0);
+    /// # Ok::<(), Problems>(())
+    /// ```
+    #[must_use]
+    pub fn generated(self) -> Self {
+        Self { generated: true, ..self }
+    }
+
+    fn limits(&self) -> &'o Limits {
+        self.environment.map_or(&Limits::DEFAULT, |environment| &environment.limits)
     }
 }
 
 /// Everything that is wrong with a condition or template, in document order.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let Problems(findings) = Condition::compile("1 +").unwrap_err();
+/// assert_eq!(findings.len(), 1);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct Problems(pub Vec<Diagnostic>);
 
 impl Problems {
     /// The first error in document order.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Condition::compile("1 +").unwrap_err().first().kind, Kind::BadCondition);
+    /// ```
     pub fn first(&self) -> &Diagnostic {
         self.0
             .iter()
@@ -75,9 +137,10 @@ impl<'o> Unit<'o> {
 
     /// The finished program, with its warnings, unless something is wrong with it.
     pub(crate) fn finish(mut self, root: Id) -> Result<(Program, Vec<Diagnostic>), Problems> {
-        if self.program.nodes.len() > limits::NODES {
+        let most = self.options.limits().nodes;
+        if self.program.nodes.len() > most {
             let span = self.program.spans.get(root as usize).copied().unwrap_or_default();
-            let message = format!("this has more than {} parts", limits::NODES);
+            let message = format!("this has more than {most} parts");
             self.error(Kind::NodeLimit, span, message);
         }
         let refused = self.findings.iter().any(|finding| finding.severity == Severity::Error);
@@ -106,7 +169,7 @@ impl<'o> Unit<'o> {
 
     /// Compiles an expression and tells what it can give.
     pub(crate) fn expression(&mut self, text: &str, place: Place) -> (Id, Types) {
-        let parsed = syntax::parse(text, self.dialect().grammar());
+        let parsed = syntax::parse(text, self.dialect().grammar(), self.options.limits());
         self.parsed(parsed.map_err(|finding| vec![*finding]), place, self.dialect().access())
     }
 
@@ -123,9 +186,9 @@ impl<'o> Unit<'o> {
         match parsed {
             Err(refused) => findings = refused,
             Ok(expr) => {
-                let types = check::check(&expr, dialect, self.options.inner, &mut findings);
+                let types = check::check(&expr, &self.options, &mut findings);
                 // The names of a front-end are its own: no document is to be warned of them.
-                if !self.options.inner {
+                if !self.options.generated {
                     let needed = dialect == Dialect::Machine && access == Access::Required;
                     names::check(&expr, dialect, needed, &mut findings);
                 }
@@ -158,7 +221,6 @@ impl<'o> Unit<'o> {
             elements: Vec::new(),
             open_locals: 0,
             place,
-            inner: options.inner,
         };
         compiler.node(expr)
     }
@@ -168,7 +230,7 @@ impl<'o> Unit<'o> {
         let first = self.program.nodes.len();
         let (id, types) = self.expression(text, place);
         // The formulas of a front-end are never shown to anyone.
-        if !self.options.inner && first < self.program.nodes.len() {
+        if !self.options.generated && first < self.program.nodes.len() {
             let start = match place {
                 Place::From(start) => Some(start),
                 Place::At(_) => None,
@@ -189,7 +251,7 @@ impl<'o> Unit<'o> {
     pub(crate) fn known_path(&mut self, parts: &[&str], access: Access, span: Span) -> Id {
         let bound = self.options.bind.and_then(|bind| bind.bind(parts));
         let used = bound.map_or(1, |bound| bound.parts.min(parts.len()));
-        let root = Name { text: parts[..used].join(".").into(), slot: bound.map(|bound| bound.slot) };
+        let root = Name { text: joined(&parts[..used]), slot: bound.map(|bound| bound.slot) };
         let keys = parts[used..].iter().map(|part| Key::Field(Arc::from(*part))).collect();
         self.program.path(Path { root, keys, access, coerce: false, parent: 0 }, span)
     }

@@ -5,20 +5,35 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use bumpalo::Bump;
+use indexmap::IndexMap;
 
+use crate::Kind;
 use crate::fault::{Outcome, fault};
+use crate::limits::{self, Limits};
 use crate::pattern::Pattern;
 use crate::value::{
     ListView, Object, ObjectView, Value, View, parse_json, push_canonical, push_json, push_text, relate,
 };
-use crate::{Kind, limits};
 
-/// Where an evaluation puts what it produces, and how much more it may do.
+/// The memory of one evaluation and its budget: functions make results with it, and pay before they look at what can be large.
+///
+/// ```
+/// use branchpoint_expr::function::{Function, Types};
+///
+/// let words = Function::new("words", 1..=1, [Types::STR], Types::LIST, |work, arguments| {
+///     let text = arguments[0].expect_text("words()")?;
+///     work.scan(text.len())?;
+///     let words: Vec<_> = text.split_whitespace().map(branchpoint_expr::View::Str).collect();
+///     work.list(&words)
+/// });
+/// # let _ = words;
+/// ```
 ///
 /// The memory is a bump arena that costs nothing until something is produced and is given back at once. Only plain
 /// data may be put there: no destructor is run.
-pub(crate) struct Work<'a> {
+pub struct Work<'a> {
     pub(crate) bump: &'a Bump,
+    limits: &'a Limits,
     steps: Cell<u64>,
     bytes: Cell<usize>,
     regex: Cell<u64>,
@@ -30,38 +45,63 @@ pub(crate) struct Work<'a> {
 
 impl<'a> Work<'a> {
     #[inline]
-    pub(crate) fn new(bump: &'a Bump) -> Self {
+    pub(crate) fn new(bump: &'a Bump, limits: &'a Limits) -> Self {
         Self {
             bump,
-            steps: Cell::new(limits::STEPS),
-            bytes: Cell::new(limits::PRODUCED_BYTES),
-            regex: Cell::new(limits::REGEX_STEPS),
+            limits,
+            steps: Cell::new(limits.steps),
+            bytes: Cell::new(limits.produced_bytes),
+            regex: Cell::new(limits.regex_steps),
             pattern: RefCell::new(None),
             json: Cell::new(None),
         }
     }
 
+    /// Calls a function with values, outside of an expression and within the default limits.
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, function::Work};
+    /// let length = Work::with(&[&Value::from("abc")], |_, arguments| Ok(arguments[0].expect_text("len()")?.len()));
+    /// assert_eq!(length.unwrap(), 3);
+    /// ```
+    pub fn with<T>(values: &[&Value], run: impl for<'w> FnOnce(&Work<'w>, &[View<'w>]) -> Outcome<T>) -> Outcome<T> {
+        let bump = Bump::new();
+        let arguments: Vec<_> = values.iter().map(|value| value.view()).collect();
+        run(&Work::new(&bump, &Limits::DEFAULT), &arguments)
+    }
+
     /// Counts parts that are looked at.
-    pub(crate) fn spend(&self, steps: usize) -> Outcome<()> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert!(Work::with(&[], |work, _| work.spend(1_000)).is_ok());
+    /// assert!(Work::with(&[], |work, _| work.spend(usize::MAX)).is_err());
+    /// ```
+    pub fn spend(&self, steps: usize) -> Outcome<()> {
         match self.steps.get().checked_sub(steps as u64) {
             Some(left) => {
                 self.steps.set(left);
                 Ok(())
             }
-            None => fault(Kind::StepLimit, format!("this takes more than {} steps", limits::STEPS)),
+            None => fault(Kind::StepLimit, format!("this takes more than {} steps", self.limits.steps)),
         }
     }
 
     /// The work done so far, in steps: parts and bytes read, regular expression steps and bytes produced.
     pub(crate) fn spent(&self) -> u64 {
-        let bytes = (limits::PRODUCED_BYTES - self.bytes.get()) / limits::BYTES_PER_STEP;
-        let regex = (limits::REGEX_STEPS - self.regex.get()) / limits::REGEX_STEPS_PER_STEP;
-        (limits::STEPS - self.steps.get()) + bytes as u64 + regex
+        let bytes = (self.limits.produced_bytes - self.bytes.get()) / limits::BYTES_PER_STEP;
+        let regex = (self.limits.regex_steps - self.regex.get()) / limits::REGEX_STEPS_PER_STEP;
+        (self.limits.steps - self.steps.get()) + bytes as u64 + regex
     }
 
     /// Counts bytes of text that are looked at.
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert!(Work::with(&[], |work, _| work.scan("a long text".len())).is_ok());
+    /// ```
     #[inline]
-    pub(crate) fn scan(&self, bytes: usize) -> Outcome<()> {
+    pub fn scan(&self, bytes: usize) -> Outcome<()> {
         if bytes < limits::BYTES_PER_STEP { Ok(()) } else { self.spend(bytes / limits::BYTES_PER_STEP) }
     }
 
@@ -71,32 +111,63 @@ impl<'a> Work<'a> {
     }
 
     /// Whether a list of so many elements could still be produced: asked while it is gathered, paid when it is made.
-    pub(crate) fn room(&self, elements: usize) -> Outcome<()> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert!(Work::with(&[], |work, _| work.room(usize::MAX)).is_err());
+    /// ```
+    pub fn room(&self, elements: usize) -> Outcome<()> {
         self.left_after(elements.saturating_mul(size_of::<View<'_>>())).map(drop)
     }
 
     fn left_after(&self, bytes: usize) -> Outcome<usize> {
-        self.bytes.get().checked_sub(bytes).map_or_else(too_large, Ok)
+        self.bytes.get().checked_sub(bytes).map_or_else(|| self.too_large(), Ok)
     }
 
-    pub(crate) fn text(&self, text: &str) -> Outcome<View<'a>> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert_eq!(Work::with(&[], |work, _| Ok(work.text("hi")?.to_string())).unwrap(), "hi");
+    /// ```
+    pub fn text(&self, text: &str) -> Outcome<View<'a>> {
         self.reserve(text.len())?;
         Ok(View::Str(self.bump.alloc_str(text)))
     }
 
-    pub(crate) fn list(&self, items: &[View<'a>]) -> Outcome<View<'a>> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// let list = Work::with(&[], |work, _| Ok(work.list(&[View::Int(1), View::Null])?.to_string()));
+    /// assert_eq!(list.unwrap(), "[1,null]");
+    /// ```
+    pub fn list(&self, items: &[View<'a>]) -> Outcome<View<'a>> {
         self.reserve(size_of_val(items))?;
         Ok(View::List(ListView::Made(self.bump.alloc_slice_copy(items))))
     }
 
     /// An object of keys that the caller knows to be unique.
-    pub(crate) fn object(&self, entries: &[(&'a str, View<'a>)]) -> Outcome<View<'a>> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// let object = Work::with(&[], |work, _| Ok(work.object(&[("a", View::Int(1))])?.to_string()));
+    /// assert_eq!(object.unwrap(), r#"{"a":1}"#);
+    /// ```
+    pub fn object(&self, entries: &[(&'a str, View<'a>)]) -> Outcome<View<'a>> {
         self.reserve(size_of_val(entries))?;
         Ok(View::Object(ObjectView::Made(self.bump.alloc_slice_copy(entries))))
     }
 
     /// The value of a key.
-    pub(crate) fn field(&self, object: ObjectView<'a>, key: &str) -> Outcome<Option<View<'a>>> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// let context = Value::from_iter([("a".into(), Value::Int(1))]);
+    /// let field = Work::with(&[&context], |work, arguments| {
+    ///     Ok(work.field(arguments[0].expect_object("get()")?, "a")?.is_some())
+    /// });
+    /// assert!(field.unwrap());
+    /// ```
+    pub fn field(&self, object: ObjectView<'a>, key: &str) -> Outcome<Option<View<'a>>> {
         let cost = object.lookup_cost();
         if cost > 1 {
             self.spend(cost)?;
@@ -105,16 +176,26 @@ impl<'a> Work<'a> {
     }
 
     /// Structural equality.
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert!(Work::with(&[], |work, _| work.equal(&View::Int(1), &View::Float(1.0))).unwrap());
+    /// ```
     #[inline(always)]
-    pub(crate) fn equal(&self, left: &View<'_>, right: &View<'_>) -> Outcome<bool> {
+    pub fn equal(&self, left: &View<'_>, right: &View<'_>) -> Outcome<bool> {
         relate::equal(left, right, &|parts, depth| {
-            check_depth(depth)?;
+            self.check_depth(depth)?;
             self.spend(parts)
         })
     }
 
     /// The text form, without a copy when it is text already.
-    pub(crate) fn text_form(&self, view: View<'a>) -> Outcome<&'a str> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert_eq!(Work::with(&[], |work, _| Ok(work.text_form(View::Int(1))?.to_owned())).unwrap(), "1");
+    /// ```
+    pub fn text_form(&self, view: View<'a>) -> Outcome<&'a str> {
         match view.as_str() {
             Some(text) => Ok(text),
             None => self.written(|out| push_text(out, view)).map(|text| &*self.bump.alloc_str(&text)),
@@ -122,7 +203,12 @@ impl<'a> Work<'a> {
     }
 
     /// Compact JSON, text in quotes.
-    pub(crate) fn json_form(&self, view: View<'a>) -> Outcome<&'a str> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert_eq!(Work::with(&[], |work, _| Ok(work.json_form(View::Str("a"))?.to_owned())).unwrap(), "\"a\"");
+    /// ```
+    pub fn json_form(&self, view: View<'a>) -> Outcome<&'a str> {
         self.written(|out| push_json(out, view)).map(|text| &*self.bump.alloc_str(&text))
     }
 
@@ -135,16 +221,21 @@ impl<'a> Work<'a> {
         let mut out = Bounded { text: String::new(), most: self.bytes.get(), full: false };
         match write(&mut out) {
             Ok(()) => self.reserve(out.text.len()).map(|()| out.text),
-            Err(_) if out.full => too_large(),
-            Err(_) => too_deep(),
+            Err(_) if out.full => self.too_large(),
+            Err(_) => self.too_deep(),
         }
     }
 
     /// An owned copy. Parts that are shared already stay shared, and count as often as they are there.
-    pub(crate) fn value(&self, view: View<'_>) -> Outcome<Value> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// assert_eq!(Work::with(&[], |work, _| work.value(View::Int(1))).unwrap(), Value::Int(1));
+    /// ```
+    pub fn value(&self, view: View<'_>) -> Outcome<Value> {
         let value = self.owned(view, 0)?;
-        if value.size().bytes > limits::VALUE_BYTES {
-            return fault(Kind::ValueLimit, limits::value_message(limits::VALUE_BYTES));
+        if value.size().bytes > self.limits.value_bytes {
+            return fault(Kind::ValueLimit, limits::value_message(self.limits.value_bytes));
         }
         Ok(value)
     }
@@ -153,13 +244,13 @@ impl<'a> Work<'a> {
         match view {
             View::Str(text) => self.reserve(text.len())?,
             View::List(list @ (ListView::Json(_) | ListView::Made(_) | ListView::Range(..))) => {
-                check_depth(depth)?;
+                self.check_depth(depth)?;
                 self.reserve(list.len().saturating_mul(size_of::<Value>()))?;
                 let items: Outcome<Vec<_>> = list.iter().map(|item| self.owned(item, depth + 1)).collect();
                 return items.map(Value::from);
             }
             View::Object(object @ (ObjectView::Json(_) | ObjectView::Made(_))) => {
-                check_depth(depth)?;
+                self.check_depth(depth)?;
                 self.reserve(object.len().saturating_mul(size_of::<(Arc<str>, Value)>()))?;
                 let entries: Outcome<Object> = object
                     .iter()
@@ -175,8 +266,85 @@ impl<'a> Work<'a> {
         Ok(view.to_value())
     }
 
+    /// An object of entries, of which the last of each key counts.
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// let object = Work::with(&[], |work, _| {
+    ///     let object = work.object_of([("a", View::Int(1)), ("a", View::Int(2))])?;
+    ///     work.value(object)
+    /// });
+    /// assert_eq!(object.unwrap().get("a"), Some(&Value::Int(2)));
+    /// ```
+    pub fn object_of(&self, entries: impl IntoIterator<Item = (&'a str, View<'a>)>) -> Outcome<View<'a>> {
+        let entries: IndexMap<_, _, foldhash::fast::RandomState> = entries.into_iter().collect();
+        self.object(&entries.into_iter().collect::<Vec<_>>())
+    }
+
+    /// Texts with a separator between them.
+    ///
+    /// ```
+    /// # use branchpoint_expr::function::Work;
+    /// let joined = Work::with(&[], |work, _| Ok(work.join(["a", "b"].map(Ok), ", ")?.to_string()));
+    /// assert_eq!(joined.unwrap(), "a, b");
+    /// ```
+    pub fn join(&self, texts: impl IntoIterator<Item = Outcome<&'a str>>, separator: &str) -> Outcome<View<'a>> {
+        let mut joined = String::new();
+        for (index, text) in texts.into_iter().enumerate() {
+            let text = text?;
+            // Empty texts cost, too: a list of them may be long.
+            self.reserve(text.len() + separator.len() + 1)?;
+            joined.push_str(if index > 0 { separator } else { "" });
+            joined.push_str(text);
+        }
+        Ok(View::Str(self.bump.alloc_str(&joined)))
+    }
+
+    /// Whether two values are equal, or have the same text form without regard to case.
+    ///
+    /// ```
+    /// # use branchpoint_expr::{View, function::Work};
+    /// assert!(Work::with(&[], |work, _| work.same(View::Str("Yes"), View::Str("yes"))).unwrap());
+    /// ```
+    pub fn same(&self, left: View<'a>, right: View<'a>) -> Outcome<bool> {
+        if self.equal(&left, &right)? {
+            return Ok(true);
+        }
+        let (left, right) = (self.text_form(left)?, self.text_form(right)?);
+        self.scan(left.len() + right.len())?;
+        Ok(left.chars().flat_map(char::to_lowercase).eq(right.chars().flat_map(char::to_lowercase)))
+    }
+
+    /// Whether something nested so deeply may be looked into.
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Kind, function::Work};
+    /// let error = Work::with(&[], |work, _| work.check_depth(1_000)).unwrap_err();
+    /// assert_eq!(error.kind, Kind::DepthLimit);
+    /// ```
+    #[inline]
+    pub fn check_depth(&self, depth: u16) -> Outcome<()> {
+        if depth < self.limits.depth() { Ok(()) } else { self.too_deep() }
+    }
+
+    #[cold]
+    fn too_large<T>(&self) -> Outcome<T> {
+        fault(Kind::SizeLimit, format!("this produces more than {} bytes", self.limits.produced_bytes))
+    }
+
+    #[cold]
+    fn too_deep<T>(&self) -> Outcome<T> {
+        fault(Kind::DepthLimit, format!("this value is nested more than {} levels deep", self.limits.depth()))
+    }
+
     /// Reads JSON text; the error is for people.
-    pub(crate) fn json(&self, text: &str) -> Outcome<Result<View<'a>, String>> {
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Value, View, function::Work};
+    /// let is_list = |text: &str| Work::with(&[], |work, _| Ok(matches!(work.json(text)?, Ok(View::List(_)))));
+    /// assert!(is_list("[1]").unwrap() && !is_list("[1").unwrap());
+    /// ```
+    pub fn json(&self, text: &str) -> Outcome<Result<View<'a>, String>> {
         // A parsed value takes a few times the bytes of its text.
         self.reserve(text.len().saturating_mul(4))?;
         Ok(parse_json(text, self.bump).map_err(|error| error.to_string()))
@@ -242,21 +410,6 @@ impl<'a> Work<'a> {
             None => Err(crate::pattern::PatternError::TooMuchWork.into()),
         }
     }
-}
-
-/// Whether something nested so deeply may be looked into.
-pub(crate) fn check_depth(depth: u16) -> Outcome<()> {
-    if depth < limits::DEPTH { Ok(()) } else { too_deep() }
-}
-
-#[cold]
-fn too_large<T>() -> Outcome<T> {
-    fault(Kind::SizeLimit, format!("this produces more than {} bytes", limits::PRODUCED_BYTES))
-}
-
-#[cold]
-fn too_deep<T>() -> Outcome<T> {
-    fault(Kind::DepthLimit, format!("this value is nested more than {} levels deep", limits::DEPTH))
 }
 
 /// A text that stops growing when the budget is spent.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use branchpoint_backend::OpenApproval;
+use branchpoint_core::shell;
 use branchpoint_core::{Approval, ApprovalKey, RequestNo};
-use branchpoint_expr::{Value, shell};
+use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
 use crate::{masked, moment};

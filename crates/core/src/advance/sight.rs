@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
-use branchpoint_expr::{Context, EvalError, Kind, Name, Source, Value, limits};
+use branchpoint_expr::{Context, Environment, EvalError, Kind, Name, Source, Value, limits};
 
 use super::{Clock, Machine, Rejected};
+use crate::functions::ENVIRONMENT;
 use crate::held::{bytes, some_bytes};
 use crate::ir::{ConditionId, Entries, ExprId, Home, Index, Program, Rounds, SlotId, StepId};
 use crate::request::object;
@@ -37,6 +38,10 @@ impl Context for Sight<'_> {
             Home::Now => Some(Source::Value(self.clock.now())),
             Home::Clock { zone, date } => self.clock.zoned(zone, date).map(Source::Value),
         }
+    }
+
+    fn environment(&self) -> &Environment {
+        &ENVIRONMENT
     }
 
     fn spent(&self, steps: u64) {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{Kind, Located, matches_name};
+use branchpoint_core::functions::matches_name;
+use branchpoint_expr::{Kind, Located};
 
 use super::raw::{Agent, Step};
 use crate::DocumentKinds as _;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::effect::{self, Kind, PathKey, SecretForm, SecretText};
+use branchpoint_core::shell;
 use branchpoint_expr::{Form, Located, Shape, Span, Value};
 
 use super::tree::Step;
@@ -217,7 +218,7 @@ fn placed(value: Located, span: Span) -> Located {
 fn form_of(field: Option<Field>) -> Form {
     match field {
         Some(Field::Text | Field::Required | Field::Plain) => Form::Text,
-        Some(Field::Command) => Form::Command,
+        Some(Field::Command) => Form::Escaped(shell::escape),
         _ => Form::Value,
     }
 }

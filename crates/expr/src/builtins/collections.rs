@@ -4,40 +4,14 @@ use std::cmp::Ordering;
 
 use indexmap::IndexMap;
 
-use super::strings::text;
 use crate::Kind;
 use crate::fault::{Outcome, fault, wrong_kind};
-use crate::value::{ListView, ObjectView, View, number, relate};
-use crate::work::{Work, check_depth};
-
-/// Entries by key, in the order in which they were set.
-type Entries<'a> = IndexMap<&'a str, View<'a>, foldhash::fast::RandomState>;
-
-/// An integer argument; a float with an integral value is one.
-pub(crate) fn integer(function: &str, view: View<'_>) -> Outcome<i64> {
-    match number::integer(view) {
-        Some(int) => Ok(int),
-        None => wrong_kind(&format!("{function}()"), "an integer", view),
-    }
-}
-
-fn list<'a>(function: &str, view: View<'a>) -> Outcome<ListView<'a>> {
-    match view {
-        View::List(list) => Ok(list),
-        _ => wrong_kind(&format!("{function}()"), "a list", view),
-    }
-}
-
-pub(super) fn object<'a>(function: &str, view: View<'a>) -> Outcome<ObjectView<'a>> {
-    match view {
-        View::Object(object) => Ok(object),
-        _ => wrong_kind(&format!("{function}()"), "an object", view),
-    }
-}
+use crate::value::{ListView, View};
+use crate::work::Work;
 
 /// The elements of a list, paid for.
 fn items<'a>(work: &Work<'a>, function: &str, view: View<'a>) -> Outcome<Vec<View<'a>>> {
-    let list = list(function, view)?;
+    let list = view.expect_list(function)?;
     work.spend(list.len())?;
     work.room(list.len())?;
     Ok(list.iter().collect())
@@ -54,17 +28,17 @@ pub(super) fn len<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
 }
 
 pub(super) fn first<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(list("first", arguments[0])?.get(0).unwrap_or(View::Null))
+    Ok(arguments[0].expect_list("first()")?.get(0).unwrap_or(View::Null))
 }
 
 pub(super) fn last<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let list = list("last", arguments[0])?;
+    let list = arguments[0].expect_list("last()")?;
     Ok(list.len().checked_sub(1).and_then(|last| list.get(last)).unwrap_or(View::Null))
 }
 
 pub(super) fn take<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let list = list("take", arguments[0])?;
-    let Ok(most) = usize::try_from(integer("take", arguments[1])?) else {
+    let list = arguments[0].expect_list("take()")?;
+    let Ok(most) = usize::try_from(arguments[1].expect_integer("take()")?) else {
         return fault(Kind::BadArgument, "take() takes a number of elements that is not negative");
     };
     work.spend(most.min(list.len()))?;
@@ -78,7 +52,7 @@ pub(super) fn get<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
     Ok(match (container, key.as_str()) {
         (View::Object(object), Some(key)) => work.field(object, key)?,
         (View::List(list), None) => {
-            crate::eval::access::position(list.len(), integer("get", key)?).and_then(|index| list.get(index))
+            crate::eval::access::position(list.len(), key.expect_integer("get()")?).and_then(|index| list.get(index))
         }
         _ => None,
     }
@@ -86,49 +60,49 @@ pub(super) fn get<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
 }
 
 pub(super) fn keys<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let object = object("keys", arguments[0])?;
+    let object = arguments[0].expect_object("keys()")?;
     work.room(object.len())?;
     work.list(&object.iter().map(|(key, _)| View::Str(key)).collect::<Vec<_>>())
 }
 
 pub(super) fn values<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let object = object("values", arguments[0])?;
+    let object = arguments[0].expect_object("values()")?;
     work.room(object.len())?;
     work.list(&object.iter().map(|(_, value)| value).collect::<Vec<_>>())
 }
 
 pub(super) fn to_pairs<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let object = object("toPairs", arguments[0])?;
+    let object = arguments[0].expect_object("toPairs()")?;
     work.spend(object.len())?;
     let pairs: Outcome<Vec<_>> = object.iter().map(|(key, value)| work.list(&[View::Str(key), value])).collect();
     work.list(&pairs?)
 }
 
 pub(super) fn from_pairs<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let mut entries = Entries::default();
-    for pair in items(work, "fromPairs", arguments[0])? {
+    let mut entries = Vec::new();
+    for pair in items(work, "fromPairs()", arguments[0])? {
         match pair {
             View::List(pair) if pair.len() == 2 => {
                 let mut parts = pair.iter();
                 if let (Some(key), Some(value)) = (parts.next(), parts.next()) {
-                    entries.insert(work.text_form(key)?, value);
+                    entries.push((work.text_form(key)?, value));
                 }
             }
             other => return wrong_kind("fromPairs()", "a list of pairs", other),
         }
     }
-    work.object(&entries.into_iter().collect::<Vec<_>>())
+    work.object_of(entries)
 }
 
 pub(super) fn reverse<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let mut items = items(work, "reverse", arguments[0])?;
+    let mut items = items(work, "reverse()", arguments[0])?;
     items.reverse();
     work.list(&items)
 }
 
 pub(super) fn uniq<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut seen = IndexMap::<String, View<'a>, foldhash::fast::RandomState>::default();
-    for item in items(work, "uniq", arguments[0])? {
+    for item in items(work, "uniq()", arguments[0])? {
         seen.entry(work.canonical(item)?).or_insert(item);
     }
     work.list(&seen.into_values().collect::<Vec<_>>())
@@ -137,7 +111,7 @@ pub(super) fn uniq<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
 pub(super) fn concat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut all = Vec::new();
     for argument in arguments {
-        all.extend(items(work, "concat", *argument)?);
+        all.extend(items(work, "concat()", *argument)?);
         work.room(all.len())?;
     }
     work.list(&all)
@@ -145,12 +119,12 @@ pub(super) fn concat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
 
 pub(super) fn flatten<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut flat = Vec::new();
-    flatten_into(work, list("flatten", arguments[0])?, 0, &mut flat)?;
+    flatten_into(work, arguments[0].expect_list("flatten()")?, 0, &mut flat)?;
     work.list(&flat)
 }
 
 fn flatten_into<'a>(work: &Work<'a>, list: ListView<'a>, depth: u16, flat: &mut Vec<View<'a>>) -> Outcome<()> {
-    check_depth(depth)?;
+    work.check_depth(depth)?;
     work.spend(list.len())?;
     for item in list.iter() {
         match item {
@@ -165,9 +139,9 @@ fn flatten_into<'a>(work: &Work<'a>, list: ListView<'a>, depth: u16, flat: &mut 
 }
 
 pub(super) fn sort<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let items = items(work, "sort", arguments[0])?;
+    let items = items(work, "sort()", arguments[0])?;
     let keyed = items.iter().map(|item| (*item, *item)).collect();
-    let sorted = sorted("sort", keyed, arguments.get(1).copied())?;
+    let sorted = sorted("sort()", keyed, arguments.get(1).copied())?;
     work.list(&sorted)
 }
 
@@ -177,30 +151,21 @@ pub(crate) fn sorted<'a>(
     mut keyed: Vec<(View<'a>, View<'a>)>,
     direction: Option<View<'a>>,
 ) -> Outcome<Vec<View<'a>>> {
-    let descending = match direction.map(|direction| text(function, direction)).transpose()? {
+    let descending = match direction.map(|direction| direction.expect_text(function)).transpose()? {
         None | Some("asc") => false,
         Some("desc") => true,
         Some(other) => {
-            return fault(Kind::BadArgument, format!("{function}() takes \"asc\" or \"desc\", not \"{other}\""));
+            return fault(Kind::BadArgument, format!("{function} takes \"asc\" or \"desc\", not \"{other}\""));
         }
     };
     if let Some((first, _)) = keyed.first().copied()
-        && let Some((odd, _)) = keyed.iter().find(|(key, _)| compare(&first, key).is_none())
+        && let Some((odd, _)) = keyed.iter().find(|(key, _)| first.compare(key).is_none())
     {
-        return wrong_kind(&format!("{function}()"), "only numbers or only text", *odd);
+        return wrong_kind(function, "only numbers or only text", *odd);
     }
     keyed.sort_by(|(left, _), (right, _)| {
-        let order = compare(left, right).unwrap_or(Ordering::Equal);
+        let order = left.compare(right).unwrap_or(Ordering::Equal);
         if descending { order.reverse() } else { order }
     });
     Ok(keyed.into_iter().map(|(_, item)| item).collect())
-}
-
-/// The order of two numbers or two texts.
-#[inline(always)]
-pub(crate) fn compare(left: &View<'_>, right: &View<'_>) -> Option<Ordering> {
-    match (left.as_str(), right.as_str()) {
-        (Some(left), Some(right)) => Some(left.cmp(right)),
-        _ => relate::compare_numbers(left, right),
-    }
 }

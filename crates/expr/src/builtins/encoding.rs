@@ -3,7 +3,6 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::strings::text;
 use crate::Kind;
 use crate::fault::{Outcome, fault};
 use crate::value::View;
@@ -23,18 +22,18 @@ pub(super) fn to_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vi
 }
 
 pub(super) fn from_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    match work.json(text("fromJSON", arguments[0])?)? {
+    match work.json(arguments[0].expect_text("fromJSON()")?)? {
         Ok(view) => Ok(view),
         Err(error) => fault(Kind::BadJson, format!("this text is not JSON: {error}")),
     }
 }
 
 pub(super) fn to_base64<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text(&BASE64_STANDARD.encode(text("toBase64", arguments[0])?))
+    work.text(&BASE64_STANDARD.encode(arguments[0].expect_text("toBase64()")?))
 }
 
 pub(super) fn from_base64<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let decoded = BASE64_STANDARD.decode(text("fromBase64", arguments[0])?).ok();
+    let decoded = BASE64_STANDARD.decode(arguments[0].expect_text("fromBase64()")?).ok();
     match decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
         Some(text) => work.text(&text),
         None => fault(Kind::BadArgument, "fromBase64() takes base64 of UTF-8 text"),

@@ -1,56 +1,18 @@
 //! The functions of the language: one table, with what each takes and gives.
 
-mod attachments;
 mod collections;
 mod encoding;
-mod expansion;
-mod inputs;
-mod lines;
 mod numbers;
-mod people;
 mod strings;
-mod tools;
-mod variables;
 
-pub(crate) use collections::{compare, sorted};
-pub use inputs::{INPUT_TYPES, misfit};
+pub(crate) use collections::sorted;
 pub(crate) use numbers::{as_float, finite};
-pub use people::approval_decision;
-pub use tools::matches_name;
-pub(crate) use variables::{assign, declare, is_web_address, same};
+pub use strings::shell_word;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Outcome;
+use crate::function::{Function, MANY, OnNil, RunBuiltin};
 use crate::types::Types;
-use crate::value::View;
-use crate::work::Work;
-
-/// What a function gives when an argument is nil.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnNil {
-    Nil,
-    False,
-    /// The function looks at nil itself.
-    Asks,
-}
-
-/// One function of the language.
-pub(crate) struct Builtin {
-    pub(crate) name: &'static str,
-    pub(crate) least: u8,
-    pub(crate) most: u8,
-    /// What each argument may be; the last entry stands for all that follow.
-    pub(crate) takes: &'static [Types],
-    pub(crate) gives: Types,
-    pub(crate) on_nil: OnNil,
-    pub(crate) run: Run,
-}
-
-pub(crate) type Run = for<'a, 'w> fn(&'w Work<'a>, &'w [View<'a>]) -> Outcome<View<'a>>;
-
-/// Any number of arguments.
-const MANY: u8 = u8::MAX;
 
 const STR: Types = Types::STR;
 const INT: Types = Types::INT;
@@ -60,30 +22,37 @@ const OBJECT: Types = Types::OBJECT;
 const BOOL: Types = Types::BOOL;
 const ANY: Types = Types::ANY;
 
-const fn function(name: &'static str, arity: (u8, u8), takes: &'static [Types], gives: Types, run: Run) -> Builtin {
-    Builtin { name, least: arity.0, most: arity.1, takes, gives, on_nil: OnNil::Nil, run }
+const fn function(
+    name: &'static str,
+    arity: (u8, u8),
+    takes: &'static [Types],
+    gives: Types,
+    run: RunBuiltin,
+) -> Function {
+    Function::builtin(name, arity, takes, gives, OnNil::Nil, run)
 }
 
-const fn test(name: &'static str, run: Run) -> Builtin {
-    Builtin { on_nil: OnNil::False, ..function(name, (2, 2), &[STR, STR], BOOL, run) }
+const fn test(name: &'static str, run: RunBuiltin) -> Function {
+    Function::builtin(name, (2, 2), &[STR, STR], BOOL, OnNil::False, run)
 }
 
-/// A function of values of any kind, which looks at each itself.
-const fn asks(name: &'static str, arity: (u8, u8), gives: Types, run: Run) -> Builtin {
-    Builtin { on_nil: OnNil::Asks, ..function(name, arity, &[ANY], gives, run) }
+/// A function of one value of any kind, nil included.
+const fn any(name: &'static str, gives: Types, run: RunBuiltin) -> Function {
+    Function::builtin(name, (1, 1), &[ANY], gives, OnNil::Call, run)
 }
 
 /// A number, or a list of them.
 const NUMBERS: &[Types] = &[union(NUMBER, LIST)];
 
-pub(crate) static TABLE: &[Builtin] = &[
+/// The built-in functions. Stored programs name them by position, so the table only grows at its end.
+pub(crate) static TABLE: &[Function] = &[
     test("contains", strings::contains),
     test("has_prefix", strings::has_prefix),
     test("has_suffix", strings::has_suffix),
     test("hasPrefix", strings::has_prefix),
     test("hasSuffix", strings::has_suffix),
     function("len", (1, 1), &[union(STR, union(LIST, OBJECT))], INT, collections::len),
-    Builtin { on_nil: OnNil::Asks, ..function("type", (1, 1), &[ANY], STR, encoding::type_name) },
+    any("type", STR, encoding::type_name),
     function("int", (1, 1), &[union(NUMBER, STR)], INT, numbers::int),
     function("float", (1, 1), &[union(NUMBER, STR)], Types::FLOAT, numbers::float),
     function("string", (1, 1), &[ANY], STR, encoding::string),
@@ -132,73 +101,13 @@ pub(crate) static TABLE: &[Builtin] = &[
     function("bitshl", (2, 2), &[INT], INT, numbers::bitshl),
     function("bitshr", (2, 2), &[INT], INT, numbers::bitshr),
     function("bitushr", (2, 2), &[INT], INT, numbers::bitushr),
-    Builtin { on_nil: OnNil::Asks, ..function("shellQuote", (1, 1), &[ANY], STR, strings::shell_quote) },
+    any("shellQuote", STR, strings::shell_quote),
     function("splitTrimmed", (2, 2), &[STR, STR], LIST, strings::split_trimmed),
-    asks("putPath", (3, 3), OBJECT, variables::put_path),
-    asks("nested", (1, 1), OBJECT, variables::nested),
-    asks("pick", (2, 2), OBJECT, variables::pick),
-    asks("declared", (3, 4), OBJECT, variables::declared),
-    asks("assigned", (2, 2), ANY, variables::assigned),
-    asks("wholeNumber", (1, 1), INT, variables::whole_number),
-    asks("rounds", (3, 3), INT, variables::rounds),
-    asks("field", (3, 5), ANY, variables::field),
-    asks("webAddress", (2, 2), STR, variables::web_address),
-    asks("keyed", (3, 3), OBJECT, variables::keyed),
-    asks("sameAs", (2, 2), BOOL, variables::same_as),
-    asks("listed", (1, 1), LIST, variables::listed),
-    asks("joinTexts", (1, 1), union(STR, Types::NIL), lines::join_texts),
-    asks("loopItems", (3, 3), union(LIST, OBJECT), lines::loop_items),
-    asks("pickAttachments", (2, 2), LIST, attachments::pick),
-    asks("durationMs", (1, 1), union(INT, Types::NIL), lines::duration),
-    asks("instantMs", (1, 1), union(INT, Types::NIL), lines::instant),
-    asks("itemsOf", (1, 1), LIST, expansion::items_of),
-    asks("integerOf", (1, 1), INT, expansion::integer_of),
-    asks("expandTemplate", (2, 2), STR, expansion::expand_template),
-    asks("elapsedText", (2, 2), STR, expansion::elapsed_text),
-    asks("offeredTools", (3, 3), LIST, tools::offered_tools),
-    asks("approvalAnswer", (1, 1), union(OBJECT, Types::NIL), people::approval_answer),
-    asks("callFailed", (2, 2), OBJECT, people::call_failed),
-    asks("filledIn", (2, 2), ANY, people::filled_in),
     function("trimSpace", (1, 1), &[STR], STR, strings::trim_space),
-    asks("environmentNames", (1, 1), LIST, expansion::environment_names),
-    asks("withDefaults", (2, 2), OBJECT, inputs::with_defaults),
-    asks("inputProblems", (2, 2), LIST, inputs::problems),
 ];
 
-/// Functions that documents cannot call by name: templates, conditions and programs of a dialect are made of them.
-const INNER: [&str; 31] = [
-    "shellQuote",
-    "splitTrimmed",
-    "putPath",
-    "nested",
-    "pick",
-    "declared",
-    "assigned",
-    "wholeNumber",
-    "rounds",
-    "field",
-    "webAddress",
-    "keyed",
-    "sameAs",
-    "listed",
-    "joinTexts",
-    "loopItems",
-    "pickAttachments",
-    "durationMs",
-    "instantMs",
-    "itemsOf",
-    "integerOf",
-    "expandTemplate",
-    "elapsedText",
-    "offeredTools",
-    "approvalAnswer",
-    "callFailed",
-    "filledIn",
-    "trimSpace",
-    "environmentNames",
-    "withDefaults",
-    "inputProblems",
-];
+/// Functions that documents cannot call by name: templates are made of them.
+const INNER: [&str; 3] = ["shellQuote", "splitTrimmed", "trimSpace"];
 
 const fn union(left: Types, right: Types) -> Types {
     left.union(right)
@@ -207,16 +116,24 @@ const fn union(left: Types, right: Types) -> Types {
 /// Names that the `flow` dialect's documents use for the same functions.
 const FLOW_NAMES: [(&str, &str); 3] = [("strip", "trim"), ("toJson", "toJSON"), ("toString", "string")];
 
-/// The position of a function in the table. Documents do not see the inner ones.
-pub(crate) fn find(name: &str, flow_names: bool, inner_too: bool) -> Option<usize> {
+/// The position of a built-in function that documents can call.
+pub(crate) fn find(name: &str, flow_names: bool) -> Option<u16> {
     let meant = FLOW_NAMES.iter().find(|(alias, _)| flow_names && *alias == name).map_or(name, |(_, meant)| meant);
-    TABLE.iter().position(|builtin| builtin.name == meant).filter(|_| inner_too || !INNER.contains(&name))
+    position(meant).filter(|_| !INNER.contains(&name))
 }
 
 /// The position of a function that the compiler itself names.
 pub(crate) fn inner(name: &str) -> u16 {
-    let found = TABLE.iter().position(|builtin| builtin.name == name).and_then(|at| u16::try_from(at).ok());
-    found.expect("the compiler names only functions that exist")
+    position(name).expect("the compiler names only functions that exist")
+}
+
+fn position(name: &str) -> Option<u16> {
+    TABLE.iter().position(|builtin| builtin.name == name).and_then(|at| u16::try_from(at).ok())
+}
+
+/// Whether a host cannot give a function this name.
+pub(crate) fn is_taken(name: &str) -> bool {
+    position(name).is_some() || takes_predicate(name) || FLOW_NAMES.iter().any(|(alias, _)| *alias == name)
 }
 
 /// A function whose second argument is an expression about an element.
@@ -294,7 +211,7 @@ pub(crate) fn takes_predicate(name: &str) -> bool {
 }
 
 /// All names that can be called, for "did you mean".
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    let callable = TABLE.iter().map(|builtin| builtin.name).filter(|name| !INNER.contains(name));
+pub(crate) fn names<'n>() -> impl Iterator<Item = &'n str> {
+    let callable = TABLE.iter().map(|builtin| &*builtin.name).filter(|name| !INNER.contains(name));
     callable.chain(FOLDS.iter().map(|(name, _)| *name))
 }

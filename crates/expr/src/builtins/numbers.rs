@@ -2,12 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::collections::integer;
 use crate::Kind;
 use crate::fault::{Outcome, fault, shown, wrong_kind};
 use crate::value::number::{self, Parsed};
 use crate::value::{View, relate};
-use crate::work::{Work, check_depth};
+use crate::work::Work;
 
 pub(super) fn int<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let argument = arguments[0];
@@ -134,7 +133,7 @@ fn spread<'a>(work: &Work<'a>, function: &str, view: View<'a>, depth: u16, numbe
             Ok(())
         }
         View::List(list) => {
-            check_depth(depth)?;
+            work.check_depth(depth)?;
             work.spend(list.len())?;
             list.iter().try_for_each(|item| spread(work, function, item, depth + 1, numbers))
         }
@@ -151,46 +150,46 @@ pub(crate) fn as_float(view: View<'_>) -> f64 {
 }
 
 fn bits<'a>(function: &str, arguments: &[View<'a>], combine: fn(i64, i64) -> i64) -> Outcome<View<'a>> {
-    Ok(View::Int(combine(integer(function, arguments[0])?, integer(function, arguments[1])?)))
+    Ok(View::Int(combine(arguments[0].expect_integer(function)?, arguments[1].expect_integer(function)?)))
 }
 
 pub(super) fn bitand<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitand", arguments, |left, right| left & right)
+    bits("bitand()", arguments, |left, right| left & right)
 }
 
 pub(super) fn bitor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitor", arguments, |left, right| left | right)
+    bits("bitor()", arguments, |left, right| left | right)
 }
 
 pub(super) fn bitxor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitxor", arguments, |left, right| left ^ right)
+    bits("bitxor()", arguments, |left, right| left ^ right)
 }
 
 /// "And not": the bits of the left that are not in the right, as the original language means it.
 pub(super) fn bitnand<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitnand", arguments, |left, right| left & !right)
+    bits("bitnand()", arguments, |left, right| left & !right)
 }
 
 pub(super) fn bitnot<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(View::Int(!integer("bitnot", arguments[0])?))
+    Ok(View::Int(!arguments[0].expect_integer("bitnot()")?))
 }
 
 pub(super) fn bitshl<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    shift("bitshl", arguments, |int, by| int.checked_shl(by).unwrap_or(0))
+    shift("bitshl()", arguments, |int, by| int.checked_shl(by).unwrap_or(0))
 }
 
 pub(super) fn bitshr<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    shift("bitshr", arguments, |int, by| int >> by.min(63))
+    shift("bitshr()", arguments, |int, by| int >> by.min(63))
 }
 
 pub(super) fn bitushr<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    shift("bitushr", arguments, |int, by| int.cast_unsigned().checked_shr(by).unwrap_or(0).cast_signed())
+    shift("bitushr()", arguments, |int, by| int.cast_unsigned().checked_shr(by).unwrap_or(0).cast_signed())
 }
 
 fn shift<'a>(function: &str, arguments: &[View<'a>], apply: fn(i64, u32) -> i64) -> Outcome<View<'a>> {
-    let by = integer(function, arguments[1])?;
+    let by = arguments[1].expect_integer(function)?;
     if by < 0 {
-        return fault(Kind::BadArgument, format!("{function}() takes a shift that is not negative"));
+        return fault(Kind::BadArgument, format!("{function} takes a shift that is not negative"));
     }
-    Ok(View::Int(apply(integer(function, arguments[0])?, u32::try_from(by).unwrap_or(u32::MAX))))
+    Ok(View::Int(apply(arguments[0].expect_integer(function)?, u32::try_from(by).unwrap_or(u32::MAX))))
 }

@@ -1,45 +1,35 @@
 //! Functions on text. Positions count characters.
 
-use super::collections::integer;
 use crate::Kind;
-use crate::fault::{Outcome, fault, wrong_kind};
-use crate::shell;
+use crate::fault::{Outcome, fault};
 use crate::value::View;
 use crate::work::Work;
 
-/// The text of an argument.
-pub(super) fn text<'a>(function: &str, view: View<'a>) -> Outcome<&'a str> {
-    match view.as_str() {
-        Some(text) => Ok(text),
-        None => wrong_kind(&format!("{function}()"), "text", view),
-    }
-}
-
 fn pair<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
-    Ok((text(function, arguments[0])?, text(function, arguments[1])?))
+    Ok((arguments[0].expect_text(function)?, arguments[1].expect_text(function)?))
 }
 
 pub(super) fn contains<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (text, part) = pair("contains", arguments)?;
+    let (text, part) = pair("contains()", arguments)?;
     Ok(View::Bool(text.contains(part)))
 }
 
 pub(super) fn has_prefix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (text, part) = pair("has_prefix", arguments)?;
+    let (text, part) = pair("has_prefix()", arguments)?;
     Ok(View::Bool(text.starts_with(part)))
 }
 
 pub(super) fn has_suffix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (text, part) = pair("has_suffix", arguments)?;
+    let (text, part) = pair("has_suffix()", arguments)?;
     Ok(View::Bool(text.ends_with(part)))
 }
 
 pub(super) fn trim<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let whole = text("trim", arguments[0])?;
+    let whole = arguments[0].expect_text("trim()")?;
     Ok(View::Str(match arguments.get(1) {
         None => whole.trim(),
         Some(cut) => {
-            let cut = text("trim", *cut)?;
+            let cut = cut.expect_text("trim()")?;
             whole.trim_matches(|c| cut.contains(c))
         }
     }))
@@ -47,39 +37,39 @@ pub(super) fn trim<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>
 
 /// `trim` under the name that templates have for it.
 pub(super) fn trim_space<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(View::Str(text("trimSpace", arguments[0])?.trim()))
+    Ok(View::Str(arguments[0].expect_text("trimSpace()")?.trim()))
 }
 
 pub(super) fn trim_prefix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = with_blank("trimPrefix", arguments)?;
+    let (whole, part) = with_blank("trimPrefix()", arguments)?;
     Ok(View::Str(whole.strip_prefix(part).unwrap_or(whole)))
 }
 
 pub(super) fn trim_suffix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = with_blank("trimSuffix", arguments)?;
+    let (whole, part) = with_blank("trimSuffix()", arguments)?;
     Ok(View::Str(whole.strip_suffix(part).unwrap_or(whole)))
 }
 
 /// The second argument defaults to a blank, as in the original language.
 fn with_blank<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
-    let part = arguments.get(1).map_or(Ok(" "), |part| text(function, *part))?;
-    Ok((text(function, arguments[0])?, part))
+    let part = arguments.get(1).map_or(Ok(" "), |part| part.expect_text(function))?;
+    Ok((arguments[0].expect_text(function)?, part))
 }
 
 pub(super) fn upper<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text(&text("upper", arguments[0])?.to_uppercase())
+    work.text(&arguments[0].expect_text("upper()")?.to_uppercase())
 }
 
 pub(super) fn lower<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text(&text("lower", arguments[0])?.to_lowercase())
+    work.text(&arguments[0].expect_text("lower()")?.to_lowercase())
 }
 
 pub(super) fn split<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    split_at(work, "split", arguments, false)
+    split_at(work, "split()", arguments, false)
 }
 
 pub(super) fn split_after<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    split_at(work, "splitAfter", arguments, true)
+    split_at(work, "splitAfter()", arguments, true)
 }
 
 /// At most `n` parts when a third argument is given; an empty separator splits between characters.
@@ -87,7 +77,7 @@ fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], keep: b
     let (mut rest, separator) = pair(function, arguments)?;
     let most = match arguments.get(2) {
         None => usize::MAX,
-        Some(most) => usize::try_from(integer(function, *most)?).unwrap_or(usize::MAX),
+        Some(most) => usize::try_from(most.expect_integer(function)?).unwrap_or(usize::MAX),
     };
     if most == 0 || (rest.is_empty() && separator.is_empty()) {
         return work.list(&[]);
@@ -108,11 +98,11 @@ fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], keep: b
 }
 
 pub(super) fn replace<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, from) = pair("replace", arguments)?;
-    let to = text("replace", arguments[2])?;
+    let (whole, from) = pair("replace()", arguments)?;
+    let to = arguments[2].expect_text("replace()")?;
     let most = match arguments.get(3) {
         None => usize::MAX,
-        Some(most) => usize::try_from(integer("replace", *most)?).unwrap_or(usize::MAX),
+        Some(most) => usize::try_from(most.expect_integer("replace()")?).unwrap_or(usize::MAX),
     };
     // What would be too much must not be made first.
     let hits = whole.matches(from).take(most).count();
@@ -122,8 +112,8 @@ pub(super) fn replace<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vi
 }
 
 pub(super) fn repeat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let part = text("repeat", arguments[0])?;
-    let Ok(times) = usize::try_from(integer("repeat", arguments[1])?) else {
+    let part = arguments[0].expect_text("repeat()")?;
+    let Ok(times) = usize::try_from(arguments[1].expect_integer("repeat()")?) else {
         return fault(Kind::BadArgument, "repeat() takes a number of times that is not negative");
     };
     work.reserve(part.len().saturating_mul(times))?;
@@ -131,30 +121,17 @@ pub(super) fn repeat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
 }
 
 pub(super) fn join<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let View::List(list) = arguments[0] else {
-        return wrong_kind("join()", "a list", arguments[0]);
-    };
-    let separator = arguments.get(1).map_or(Ok(""), |separator| text("join", *separator))?;
-    let mut joined = String::new();
-    for (index, item) in list.iter().enumerate() {
-        let item = text("join", item)?;
-        // Empty texts cost, too: a list of them may be long.
-        work.reserve(item.len() + separator.len() + 1)?;
-        if index > 0 {
-            joined.push_str(separator);
-        }
-        joined.push_str(item);
-    }
-    Ok(View::Str(work.bump.alloc_str(&joined)))
+    let separator = arguments.get(1).map_or(Ok(""), |separator| separator.expect_text("join()"))?;
+    work.join(arguments[0].expect_list("join()")?.iter().map(|item| item.expect_text("join()")), separator)
 }
 
 pub(super) fn index_of<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = pair("indexOf", arguments)?;
+    let (whole, part) = pair("indexOf()", arguments)?;
     Ok(position(whole, whole.find(part)))
 }
 
 pub(super) fn last_index_of<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = pair("lastIndexOf", arguments)?;
+    let (whole, part) = pair("lastIndexOf()", arguments)?;
     Ok(position(whole, whole.rfind(part)))
 }
 
@@ -165,11 +142,20 @@ fn position(whole: &str, at: Option<usize>) -> View<'static> {
 
 pub(super) fn shell_quote<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let text = work.text_form(arguments[0])?;
-    work.text(&shell::word(text))
+    work.text(&shell_word(text))
+}
+
+/// A text as one word of a shell command, in quotes.
+///
+/// ```
+/// assert_eq!(branchpoint_expr::shell_word("it's"), r"'it'\''s'");
+/// ```
+pub fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 pub(super) fn split_trimmed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, separator) = pair("split", arguments)?;
+    let (whole, separator) = pair("split()", arguments)?;
     let parts = whole.split(separator);
     let count = parts.clone().count();
     work.spend(count)?;

@@ -18,6 +18,16 @@ use crate::value::Value;
 use crate::{EvalError, Kind, Span};
 
 /// A gate: a condition, and whether it passes or blocks when the condition holds.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// # use serde_json::json;
+/// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+/// let step = located(json!({"if": "input == 'yes'", "on_match": "stop"}));
+/// let gate = Gate::compile(&step, Options::dialect(Dialect::Steps))?;
+/// assert!(!gate.passes(&json!({"input": "yes"}))?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Gate {
     condition: Condition,
@@ -26,6 +36,15 @@ pub struct Gate {
 
 impl Gate {
     /// Compiles the fields of a `gate` step.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let step = located(json!({"if": "input == 'yes'", "on_match": "perhaps"}));
+    /// let problems = Gate::compile(&step, Options::dialect(Dialect::Steps)).unwrap_err();
+    /// assert_eq!(problems.first().kind, Kind::UnknownOnMatch);
+    /// ```
     pub fn compile(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
         let mut unit = Unit::new(options);
         let blocks = match step.get("on_match").map(|on_match| (on_match, on_match.text().map(|text| &**text))) {
@@ -44,17 +63,50 @@ impl Gate {
     }
 
     /// Whether the gate lets the run pass.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let step = located(json!({"if": "input == 'yes'", "on_match": "stop"}));
+    /// let gate = Gate::compile(&step, Options::dialect(Dialect::Steps))?;
+    /// assert!(gate.passes(&json!({"input": "no"}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn passes<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
         Ok(self.condition.evaluate(context)? != self.blocks)
     }
 
     /// The condition itself.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let step = located(json!({"if": "input == 'yes'", "on_match": "stop"}));
+    /// let gate = Gate::compile(&step, Options::dialect(Dialect::Steps))?;
+    /// assert_eq!(gate.condition().text(), "input == 'yes'");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn condition(&self) -> &Condition {
         &self.condition
     }
 }
 
 /// The cases of a switch: top to bottom, the first match wins.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// # use serde_json::json;
+/// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+/// let switch = located(json!({
+///     "discriminator": "{{input}}",
+///     "cases": [{"name": "low", "match": "1"}, {"name": "high", "match": "9"}],
+/// }));
+/// let cases = Cases::compile(&switch, Options::dialect(Dialect::Steps))?;
+/// assert_eq!(cases.choose(&json!({"input": "9"}))?, Some((1, "high")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Cases {
     program: Program,
@@ -68,6 +120,15 @@ const TYPES: [ValueType; 4] = [ValueType::Text, ValueType::Number, ValueType::Da
 
 impl Cases {
     /// Compiles the fields `discriminator`, `value_type` and `cases` of a `switch` step.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let switch = located(json!({"discriminator": "{{input}}", "cases": []}));
+    /// let problems = Cases::compile(&switch, Options::dialect(Dialect::Steps)).unwrap_err();
+    /// assert_eq!(problems.first().kind, Kind::NoCases);
+    /// ```
     pub fn compile(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
         let mut unit = Unit::new(options);
         let value_type = unit.value_type(step, &TYPES).unwrap_or(ValueType::Text);
@@ -99,6 +160,19 @@ impl Cases {
     }
 
     /// The position and the name of the case that matches.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let switch = located(json!({
+    ///     "discriminator": "{{input}}",
+    ///     "cases": [{"name": "low", "match": "1"}, {"name": "high", "match": "9"}],
+    /// }));
+    /// let cases = Cases::compile(&switch, Options::dialect(Dialect::Steps))?;
+    /// assert_eq!(cases.choose(&json!({"input": "5"}))?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn choose<C: Context + ?Sized>(&self, context: &C) -> Result<Option<(usize, &str)>, EvalError> {
         let holds = eval::value(&self.program, self.program.root, context)
             .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))?;
@@ -107,11 +181,37 @@ impl Cases {
     }
 
     /// The names it reads, with their places in the source.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let switch = located(json!({
+    ///     "discriminator": "{{input}}",
+    ///     "cases": [{"name": "low", "match": "1"}, {"name": "high", "match": "9"}],
+    /// }));
+    /// let cases = Cases::compile(&switch, Options::dialect(Dialect::Steps))?;
+    /// assert_eq!(&*cases.references()[0].parts[0], "input");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn references(&self) -> Vec<crate::program::Reference> {
         self.program.references()
     }
 
     /// What is suspicious about the switch, though it compiles.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let switch = located(json!({
+    ///     "discriminator": "{{input}}",
+    ///     "cases": [{"name": "low", "match": "1"}, {"name": "high", "match": "9"}],
+    /// }));
+    /// let cases = Cases::compile(&switch, Options::dialect(Dialect::Steps))?;
+    /// assert!(cases.warnings().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }

@@ -174,7 +174,7 @@ impl Unit<'_> {
     /// A literal that cannot have its type is refused with the kind it would give at run time.
     fn literals(&mut self, test: TypedTest, left: (&Located, Compiled), right: Option<(&Located, Compiled)>) {
         let bump = Bump::new();
-        let work = Work::new(&bump);
+        let work = Work::new(&bump, &crate::Limits::DEFAULT);
         let operands = [Some((left.0, left.1, false)), right.map(|(located, compiled)| (located, compiled, true))];
         let literals: Vec<_> = operands.into_iter().flatten().filter(|(_, compiled, _)| compiled.literal).collect();
         let views: Vec<_> = literals.iter().map(|(located, ..)| keep(located.to_value().view(), &bump)).collect();

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::compile::Place;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::environment::Environment;
 use crate::error::EvalError;
 use crate::eval;
 use crate::eval::record::{Off, Results};
@@ -57,11 +58,25 @@ pub struct Condition {
 
 impl Condition {
     /// Compiles an expression by the rules of the `machine` dialect.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Condition::compile("1 < 2")?.evaluate(&Value::Null)?);
+    /// assert!(Condition::compile("1 <").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn compile(text: &str) -> Result<Self, Problems> {
         Self::expression(text, Options::default())
     }
 
     /// Compiles an expression.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let condition = Condition::expression("$n > 1", Options::dialect(Dialect::Flow))?;
+    /// assert!(condition.evaluate(&serde_json::json!({"n": 2}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn expression(text: &str, options: Options<'_>) -> Result<Self, Problems> {
         let mut unit = Unit::new(options);
         let root = unit.condition(text, Place::From(0));
@@ -69,38 +84,111 @@ impl Condition {
     }
 
     /// Compiles a typed group: `{combinator, conditions: [{variable, operator, value, type}]}`.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let group = located(json!({
+    ///     "combinator": "and",
+    ///     "conditions": [{"variable": "{{ $n }}", "operator": "greater_than", "value": 1, "type": "number"}],
+    /// }));
+    /// let condition = Condition::group(&group, Options::dialect(Dialect::Flow))?;
+    /// assert!(condition.evaluate(&json!({"n": 2}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn group(group: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.group(group))
     }
 
     /// Compiles the condition of a step: `conditions` with `match`, or `if` with an expression or a group.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let step = located(json!({"conditions": [{"target": "input", "operator": "$eq", "value": "yes"}]}));
+    /// let condition = Condition::targets(&step, Options::dialect(Dialect::Steps))?;
+    /// assert!(condition.evaluate(&json!({"input": "yes"}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn targets(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.step_condition(step))
     }
 
     /// Compiles what the key `if` takes in every dialect: an expression or a typed group.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let condition = Condition::under_if(&located(json!("n > 1")), Options::default())?;
+    /// assert!(condition.evaluate(&json!({"n": 2}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn under_if(condition: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.if_condition(condition))
     }
 
     /// Compiles one case of a switch: whether the value of `input` is among those that it matches. The switch as a whole is
     /// checked by [`Cases`].
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let case = located(json!({"name": "high", "match": "9"}));
+    /// let switch = located(json!({"discriminator": "{{input}}"}));
+    /// let condition = Condition::case(&switch, &case, Options::dialect(Dialect::Steps))?;
+    /// assert!(condition.evaluate(&json!({"input": "9"}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn case(switch: &Located, case: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.one_case(switch, case))
     }
 
     /// Compiles whether two values of a document are equal, or have the same text form without regard to case: one case of a
     /// switch that compares so.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let (subject, value) = (located(json!("{{ $plan }}")), located(json!("PRO")));
+    /// let condition = Condition::same(&subject, &value, Options::dialect(Dialect::Flow))?;
+    /// assert!(condition.evaluate(&json!({"plan": "pro"}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn same(subject: &Located, value: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.same(subject, value))
     }
 
     /// Compiles the history conditions of a session's step; all must hold.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let used = located(json!([{"type": "tool_used", "value": "search"}]));
+    /// let condition = Condition::history(&used, None, Options::dialect(Dialect::Session))?;
+    /// assert!(condition.evaluate(&json!({"tools": ["read", "search"]}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn history(conditions: &Located, sequence: Option<&Located>, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.history(conditions, sequence))
     }
 
     /// Compiles one entry of the conditions of a graph's `if` node.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # use serde_json::json;
+    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
+    /// let entry = located(json!({"operator": "contains", "value": "Err"}));
+    /// let condition = Condition::text_match(&entry, Options::dialect(Dialect::Graph))?;
+    /// assert!(condition.evaluate(&json!({"input": "an ERROR", "text": "an error"}))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn text_match(entry: &Located, options: Options<'_>) -> Result<Self, Problems> {
         Self::spelled(options, |unit| unit.text_match(entry))
     }
@@ -117,53 +205,155 @@ impl Condition {
         Ok(Self { program, dialect, warnings })
     }
 
+    /// Whether the same context always gives the same result: all functions of the host that it calls are registered as pure.
+    ///
+    /// ```
+    /// use branchpoint_expr::{Condition, Environment};
+    ///
+    /// assert!(Condition::compile("len(name) > 3")?.is_pure(Environment::standard()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_pure(&self, environment: &Environment) -> bool {
+        self.program.is_pure(environment)
+    }
+
+    /// The functions of the host that it calls, beside the built-in ones.
+    ///
+    /// ```
+    /// use branchpoint_expr::Condition;
+    ///
+    /// assert_eq!(Condition::compile("len(name) > 3")?.host_functions().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn host_functions(&self) -> impl Iterator<Item = &str> {
+        self.program.hosted.iter().map(|name| &**name)
+    }
+
     /// About how many bytes it has when it is stored.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Condition::compile("len(name) > 3")?.size_bytes() > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn size_bytes(&self) -> u64 {
         self.program.size_bytes()
     }
 
     /// What is suspicious about the condition, though it compiles.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Condition::compile("len(name) > 3")?.warnings()[0].kind, Kind::UnknownName);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
     /// Whether its place in the source reads like what it does, because it was written as an expression.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Condition::compile("a == 1")?.is_verbatim());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_verbatim(&self) -> bool {
         let root = self.program.root;
         self.program.written.iter().any(|written| written.start.is_some() && written.nodes.contains(&root))
     }
 
     /// The condition on one line: an expression in its author's words, any other spelling as the clauses it is made of.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Condition::compile("a  ==  1")?.text(), "a == 1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn text(&self) -> String {
         self.program.condition_text()
     }
 
     /// The paths that it reads with what they lead to now, each once, whether or not an evaluation would look at them.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let reads = Condition::compile("a.b == 1")?.reads(&serde_json::json!({"a": {"b": 2}}));
+    /// assert_eq!((&*reads[0].path, &reads[0].value), ("a.b", &Some(Value::Int(2))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reads<C: Context + ?Sized>(&self, context: &C) -> Vec<Read> {
         crate::explain::reads(&self.program, context)
     }
 
     /// Its place in the document, if it was compiled from one.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Condition::compile("a == 1")?.span(), Span::new(0, 6));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn span(&self) -> Span {
         self.program.spans[self.program.root as usize]
     }
 
     /// The names it reads, with their places in the source.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(&*Condition::compile("len(name) > 3")?.references()[0].parts[0], "name");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn references(&self) -> Vec<Reference> {
         self.program.references()
     }
 
     /// The host's slots that it reads, each once, in ascending order.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # struct Names;
+    /// # impl Bind for Names {
+    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     }
+    /// # }
+    /// assert_eq!(Condition::expression("name == other", Options::default().bound(&Names))?.slots(), [5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn slots(&self) -> Vec<u32> {
         self.program.slots()
     }
 
     /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # struct Names;
+    /// # impl Bind for Names {
+    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     }
+    /// # }
+    /// let mut count = 0;
+    /// Condition::expression("name == other", Options::default().bound(&Names))?.each_slot(|slot| count += slot);
+    /// assert_eq!(count, 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn each_slot(&self, visit: impl FnMut(u32)) {
         self.program.each_slot(visit);
     }
 
     /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let condition = Condition::compile("count > 10")?;
+    /// assert_eq!(condition.evaluate(&serde_json::json!({"count": 11})), Ok(true));
+    /// assert_eq!(condition.evaluate(&serde_json::json!({})), Ok(false));
+    /// assert_eq!(condition.evaluate(&serde_json::json!({"count": "many"})).unwrap_err().detail, Kind::WrongKind);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn evaluate<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
         if let Some(holds) = eval::quick::holds(&self.program, context) {

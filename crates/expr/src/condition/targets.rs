@@ -224,7 +224,7 @@ impl Unit<'_> {
         let mut literals = vec![view];
         if test.operator.takes_list()
             && let Some(text) = view.as_str().filter(|text| text.trim_start().starts_with('['))
-            && let Ok(Ok(crate::View::List(list))) = Work::new(bump).json(text)
+            && let Ok(Ok(crate::View::List(list))) = Work::new(bump, &crate::Limits::DEFAULT).json(text)
         {
             literals = list.iter().collect();
         }

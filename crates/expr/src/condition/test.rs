@@ -4,7 +4,6 @@ use super::target::{TargetTest, ValueType};
 use super::typed::TypedTest;
 use serde::{Deserialize, Serialize};
 
-use crate::builtins::same;
 use crate::fault::Outcome;
 use crate::program::Id;
 use crate::value::View;
@@ -36,7 +35,7 @@ impl Test {
         match &self.rule {
             Rule::Typed(test) => test.holds(work, left, right),
             Rule::Target(test) => test.holds(work, left, right, now),
-            Rule::Same => same(work, left, right),
+            Rule::Same => work.same(left, right),
         }
     }
 

@@ -86,6 +86,11 @@ macro_rules! own_kinds {
         #[allow(non_upper_case_globals, reason = "they read like the variants of an enum")]
         impl Kind {
             /// The kinds of this crate.
+            ///
+            /// ```
+            /// # use branchpoint_expr::*;
+            /// assert!(Kind::ALL.contains(&Kind::Syntax));
+            /// ```
             pub const ALL: &'static [Self] = &[$(Self::$kind,)+];
             $($(#[doc = $doc])+ pub const $kind: Self = Self($name);)+
         }

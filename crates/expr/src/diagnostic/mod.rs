@@ -17,6 +17,13 @@ pub use span::Span;
 pub use suggest::nearest;
 
 /// How bad it is.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let condition = Condition::compile("inputs.a == 1 && nowhere == 1")?;
+/// assert_eq!(condition.warnings()[0].severity, Severity::Warning);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// Refused: nothing runs.
@@ -26,6 +33,14 @@ pub enum Severity {
 }
 
 /// One finding in a source text: what happened, where, what to do.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let problems = Condition::compile("lne(a) > 1").unwrap_err();
+/// let finding = problems.first();
+/// assert_eq!((finding.kind, finding.detail), (Kind::BadCondition, Some(Kind::UnknownFunction)));
+/// assert_eq!(finding.help.as_deref(), Some("did you mean `len`?"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The stable name, as the dialect's spec gives it.
@@ -44,16 +59,34 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error without help.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "there is no function `lne`");
+    /// assert_eq!(finding.severity, Severity::Error);
+    /// ```
     pub fn error(kind: Kind, span: Span, message: impl Into<String>) -> Self {
         Self { kind, detail: None, severity: Severity::Error, message: message.into(), span, help: None }
     }
 
     /// A warning without help.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let finding = Diagnostic::warning(Kind::UnknownName, Span::default(), "there is no `a` here");
+    /// assert_eq!(finding.severity, Severity::Warning);
+    /// ```
     pub fn warning(kind: Kind, span: Span, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(kind, span, message) }
     }
 
     /// The same with a way out.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "there is no function `lne`");
+    /// assert_eq!(finding.with_help("write `len`").help.as_deref(), Some("write `len`"));
+    /// ```
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -61,6 +94,12 @@ impl Diagnostic {
     }
 
     /// The same with a "did you mean", when some candidate is near enough to the name that was written.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "there is no function `lne`");
+    /// assert_eq!(finding.suggest("lne", ["len", "max"]).help.as_deref(), Some("did you mean `len`?"));
+    /// ```
     #[must_use]
     pub fn suggest<'c>(self, written: &str, candidates: impl IntoIterator<Item = &'c str>) -> Self {
         match nearest(written, candidates) {
@@ -70,6 +109,11 @@ impl Diagnostic {
     }
 
     /// The most exact name of what is wrong.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Condition::compile("1 +").unwrap_err().first().cause(), Kind::Syntax);
+    /// ```
     pub fn cause(&self) -> Kind {
         self.detail.unwrap_or(self.kind)
     }

@@ -65,6 +65,14 @@ fn caret(diagnostic: &Diagnostic, source: &str) -> std::ops::Range<usize> {
 }
 
 /// Renders findings as JSON, one object each, with line and column counted from 1.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let source = "a ==";
+/// let problems = Condition::compile(source).unwrap_err();
+/// let json = render_json(&problems.0, source, "order.yaml");
+/// assert_eq!(json[0]["kind"], "bad_condition");
+/// ```
 pub fn render_json(diagnostics: &[Diagnostic], source: &str, origin: &str) -> serde_json::Value {
     let positions = Positions::new(source);
     let findings = diagnostics.iter().map(|diagnostic| {

@@ -8,6 +8,15 @@ use super::position::Positions;
 use super::{Diagnostic, Kind, Severity, Span};
 
 /// What was found in one text.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let source = "a ==";
+/// let problems = Condition::compile(source).unwrap_err();
+/// let text = Examined { origin: "order.yaml", source, diagnostics: &problems.0 };
+/// let log = render_sarif(&[text], &[], "1.0.0", |kind| format!("about {kind}"));
+/// assert_eq!(log["runs"][0]["results"][0]["ruleId"], "bad_condition");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Examined<'a> {
     /// The name of the text, a path if it has one.
@@ -19,6 +28,13 @@ pub struct Examined<'a> {
 }
 
 /// A text that could not be had. To leave it out of a log would say that nothing is wrong with it.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let unread = Unread { origin: "secret.yaml", reason: "permission denied" };
+/// let log = render_sarif(&[], &[unread], "1.0.0", |_| String::new());
+/// assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Unread<'a> {
     /// The name of the text, a path if it has one.
@@ -29,6 +45,15 @@ pub struct Unread<'a> {
 
 /// Renders the findings of several texts as one SARIF log with one run. `about` gives the sentence that describes a kind:
 /// only the kinds that were found become rules.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let source = "a ==";
+/// let problems = Condition::compile(source).unwrap_err();
+/// let text = Examined { origin: "order.yaml", source, diagnostics: &problems.0 };
+/// let log = render_sarif(&[text], &[], "1.0.0", |kind| format!("about {kind}"));
+/// assert_eq!(log["runs"][0]["results"][0]["ruleId"], "bad_condition");
+/// ```
 pub fn render_sarif(
     texts: &[Examined<'_>],
     unread: &[Unread<'_>],

@@ -9,6 +9,12 @@ const LONGEST: usize = 64;
 const CANDIDATES: usize = 2_000;
 
 /// The candidate nearest to a misspelt name, if it is near enough that a person would have meant it.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// assert_eq!(nearest("contians", ["contains", "matches"]), Some("contains"));
+/// assert_eq!(nearest("weather", ["contains", "matches"]), None);
+/// ```
 pub fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if written.is_empty() || written.len() > LONGEST {
         return None;

@@ -1,6 +1,5 @@
 //! Fields, indexes and slices, and what a dialect makes of those that are not there.
 
-use super::operators::whole;
 use crate::Kind;
 use crate::fault::{Outcome, described, fault, shown, wrong_kind};
 use crate::program::{Access, Key};
@@ -34,7 +33,7 @@ pub(crate) fn dynamic_step<'a>(
         (_, Some(field)) => odd_field(work, object, field, access),
         (_, None) => match key {
             View::Int(_) | View::Float(_) => {
-                let index = whole("an index", key)?;
+                let index = key.expect_integer("an index")?;
                 match object {
                     View::List(list) => Ok(position(list.len(), index).and_then(|at| list.get(at))),
                     _ => odd_index(work, object, index, access),

@@ -3,12 +3,13 @@
 use smallvec::SmallVec;
 
 use super::record::Record;
-use super::{Evaluator, access, operators};
+use super::{Evaluator, access};
 use crate::Kind;
-use crate::builtins::{self, OnNil};
+use crate::builtins;
 use crate::context::Context;
-use crate::fault::{Fault, Outcome, shown, wrong_kind};
-use crate::program::{Access, Id, Ids};
+use crate::fault::{Fault, Outcome, fault, shown, wrong_kind};
+use crate::function::{Function, OnNil};
+use crate::program::{Access, HOSTED, Id, Ids};
 use crate::value::View;
 
 impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
@@ -56,7 +57,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
     }
 
     pub(super) fn object(&mut self, id: Id, entries: Ids) -> Outcome<View<'a>> {
-        let mut object = indexmap::IndexMap::<&'a str, View<'a>, foldhash::fast::RandomState>::default();
+        let mut object = Vec::new();
         for entry in self.program.list(entries).chunks_exact(2) {
             let key = self.eval(entry[0])?;
             self.at = entry[0];
@@ -65,21 +66,37 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
                 other => return wrong_kind("a key", "text or a number", other),
             };
             let value = self.eval(entry[1])?;
-            object.insert(key, value);
+            object.push((key, value));
         }
         self.at = id;
-        self.work.object(&object.into_iter().collect::<Vec<_>>())
+        self.work.object_of(object)
     }
 
     pub(super) fn call(&mut self, id: Id, builtin: u16, arguments: Ids) -> Outcome<View<'a>> {
-        let builtin = &builtins::TABLE[usize::from(builtin)];
         let arguments = self.all(arguments)?;
-        if builtin.on_nil != OnNil::Asks && arguments.iter().any(|argument| argument.is_null()) {
-            return Ok(if builtin.on_nil == OnNil::False { View::Bool(false) } else { View::Null });
-        }
         self.at = id;
+        let function = match builtin.checked_sub(HOSTED) {
+            None => &builtins::TABLE[usize::from(builtin)],
+            Some(hosted) => self.hosted(hosted, arguments.len())?,
+        };
+        if function.on_nil != OnNil::Call && arguments.iter().any(|argument| argument.is_null()) {
+            return Ok(if function.on_nil == OnNil::False { View::Bool(false) } else { View::Null });
+        }
+        self.work.spend(function.cost)?;
         self.work.scan(arguments.iter().filter_map(|argument| argument.as_str()).map(str::len).sum())?;
-        (builtin.run)(&self.work, &arguments)
+        function.run(&self.work, &arguments)
+    }
+
+    /// A function of the host. The program may come from elsewhere, so what the compiler checked is checked again.
+    fn hosted(&self, hosted: u16, given: usize) -> Outcome<&'a Function> {
+        let name = &self.program.hosted[usize::from(hosted)];
+        match self.context.environment().functions.get(name) {
+            Some(function) if (usize::from(function.least)..=usize::from(function.most)).contains(&given) => {
+                Ok(function)
+            }
+            Some(_) => fault(Kind::WrongArity, format!("{name}() does not take {given} arguments")),
+            None => fault(Kind::UnknownFunction, format!("{name}() is not registered for this evaluation")),
+        }
     }
 
     pub(super) fn template(&mut self, id: Id, parts: Ids) -> Outcome<View<'a>> {
@@ -136,7 +153,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
                     View::Null => return Ok(View::Null),
                     view => {
                         self.at = id;
-                        *bound = Some(operators::whole("a slice", view)?);
+                        *bound = Some(view.expect_integer("a slice")?);
                     }
                 }
             }

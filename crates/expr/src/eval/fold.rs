@@ -145,7 +145,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
     fn sort_by(&mut self, over: &Over<'a>, direction: Option<View<'a>>) -> Outcome<View<'a>> {
         let keys = self.map(over)?;
         let keyed = keys.into_iter().zip(over.list.iter()).collect();
-        let sorted = sorted("sortBy", keyed, direction)?;
+        let sorted = sorted("sortBy()", keyed, direction)?;
         self.work.list(&sorted)
     }
 

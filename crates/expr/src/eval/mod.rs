@@ -81,7 +81,14 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
     #[inline]
     fn new(program: &'a Program, context: &'a C, bump: &'a Bump, record: &'r mut R) -> Self {
         let locals = vec![View::Null; usize::from(program.locals)];
-        Self { program, context, work: Work::new(bump), locals, record, at: program.root }
+        Self {
+            program,
+            context,
+            work: Work::new(bump, &context.environment().limits),
+            locals,
+            record,
+            at: program.root,
+        }
     }
 
     #[inline]
@@ -284,7 +291,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
         };
         let mut view = root.view();
         let mut coerce = path.coerce;
-        for key in &path.keys {
+        for key in path.keys.iter() {
             let found = match (&view, key) {
                 (View::Object(object), Key::Field(field)) => object.get(field),
                 _ => access::step(&self.work, view, key, path.access)?,

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use crate::Kind;
-use crate::builtins::{as_float, compare, finite};
+use crate::builtins::{as_float, finite};
 use crate::fault::{Outcome, described, fault, wrong_kind};
 use crate::pattern::Pattern;
 use crate::syntax::ast::Binary;
-use crate::value::{ListView, View, number};
+use crate::value::{ListView, View};
 use crate::work::Work;
 
 /// Operators that are true or false.
@@ -57,7 +57,7 @@ fn ordered(
     if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
         work.scan(left.len().min(right.len()))?;
     }
-    match compare(left, right) {
+    match left.compare(right) {
         Some(order) => Ok(holds(order)),
         None if left.is_null() || right.is_null() => Ok(false),
         None => clash(operator, *left, *right),
@@ -104,7 +104,7 @@ fn contained<'a>(work: &Work<'a>, needle: View<'a>, container: View<'a>) -> Outc
 
 fn in_list<'a>(work: &Work<'a>, needle: View<'a>, list: ListView<'a>) -> Outcome<bool> {
     if let ListView::Range(first, last) = list {
-        return Ok(number::integer(needle).is_some_and(|int| (first..=last).contains(&int)));
+        return Ok(needle.as_integer().is_some_and(|int| (first..=last).contains(&int)));
     }
     has_element(work, list, needle)
 }
@@ -136,13 +136,8 @@ pub(crate) fn matches(work: &Work<'_>, text: View<'_>, pattern: &Pattern) -> Out
     }
 }
 
-/// An operand that must be an integer; a float with an integral value is one.
-pub(crate) fn whole(user: &str, view: View<'_>) -> Outcome<i64> {
-    number::integer(view).map_or_else(|| wrong_kind(user, "an integer", view), Ok)
-}
-
 fn range<'a>(first: View<'a>, last: View<'a>) -> Outcome<View<'a>> {
-    Ok(View::List(ListView::Range(whole("`..`", first)?, whole("`..`", last)?)))
+    Ok(View::List(ListView::Range(first.expect_integer("`..`")?, last.expect_integer("`..`")?)))
 }
 
 fn add<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
@@ -191,7 +186,7 @@ fn divide<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
 
 fn remainder<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
     numbers(Binary::Remainder, left, right)?;
-    match (whole("`%`", left)?, whole("`%`", right)?) {
+    match (left.expect_integer("`%`")?, right.expect_integer("`%`")?) {
         (_, 0) => fault(Kind::DivisionByZero, "this divides by zero"),
         // The smallest integer divided by -1 leaves the range, but its remainder does not.
         (left, right) => Ok(View::Int(left.checked_rem(right).unwrap_or(0))),

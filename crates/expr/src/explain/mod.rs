@@ -24,6 +24,14 @@ pub(crate) use reads::reads;
 pub use reads::{Read, Recorded, change};
 
 /// A condition's outcome and the reasons for it.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let explanation = Condition::compile("a > 1")?.explain(&serde_json::json!({"a": 0}));
+/// assert_eq!(explanation.outcome, Ok(false));
+/// assert_eq!(explanation.sentence.to_string(), "false because a is 0, expected more than 1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// What the condition gave.
@@ -35,6 +43,13 @@ pub struct Explanation {
 }
 
 /// One part of a condition with what it gave.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let explanation = Condition::compile("a > 1")?.explain(&serde_json::json!({"a": 0}));
+/// assert_eq!((&*explanation.tree.text, explanation.tree.decided), ("a > 1", true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     /// The place in the source text.
@@ -67,7 +82,7 @@ pub(crate) fn explain<'a>(
     outcome: Result<bool, EvalError>,
     bump: &'a Bump,
 ) -> Explanation {
-    let explainer = Explainer { program, results, work: Work::new(bump) };
+    let explainer = Explainer { program, results, work: Work::new(bump, &crate::Limits::DEFAULT) };
     let sentence = match &outcome {
         Ok(holds) => Phrase::from(format!("{holds} because ")).phrase(explainer.because(program.root)),
         Err(error) => format!("cannot be evaluated: {}", error.message).into(),
@@ -77,6 +92,13 @@ pub(crate) fn explain<'a>(
 
 impl Explanation {
     /// The explanation as JSON text; long values are cut, with their length told.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let explanation = Condition::compile("a > 1")?.explain(&serde_json::json!({"a": 0}));
+    /// assert!(explanation.to_json().starts_with(r#"{"outcome":false,"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("texts, numbers and lists of them can be written as JSON")
     }
@@ -104,11 +126,25 @@ impl Serialize for Explanation {
 
 impl Part {
     /// The tree as indented lines: `✓` true, `✗` false, `!` failed, `·` not evaluated.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let explanation = Condition::compile("a > 1")?.explain(&serde_json::json!({"a": 0}));
+    /// assert!(explanation.tree.render().starts_with("✗ a > 1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn render(&self) -> String {
         self.render_with(|value| shown(value.view()))
     }
 
     /// As [`Self::render`], with values as `show` writes them.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let explanation = Condition::compile("a > 1")?.explain(&serde_json::json!({"a": 0}));
+    /// assert!(explanation.tree.render_with(|_| "[hidden]".into()).contains("a  [hidden]"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn render_with(&self, show: impl Fn(&Value) -> String) -> String {
         let mut out = String::new();
         self.render_into(&mut out, 0, &show);

@@ -30,6 +30,11 @@ enum Piece {
 
 impl Phrase {
     /// Appends text.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Phrase::default().text("a is ").text("b").to_string(), "a is b");
+    /// ```
     #[must_use]
     pub fn text(mut self, text: impl AsRef<str>) -> Self {
         match self.0.last_mut() {
@@ -40,6 +45,11 @@ impl Phrase {
     }
 
     /// Appends a value of the run.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Phrase::from("a is ").value(Value::Int(1)).to_string(), "a is 1");
+    /// ```
     #[must_use]
     pub fn value(mut self, value: Value) -> Self {
         self.0.push(Piece::Value(value));
@@ -47,6 +57,11 @@ impl Phrase {
     }
 
     /// Appends another phrase.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Phrase::from("a ").phrase(Phrase::from("and b")).to_string(), "a and b");
+    /// ```
     #[must_use]
     pub fn phrase(mut self, other: Self) -> Self {
         for piece in other.0 {
@@ -67,6 +82,11 @@ impl Phrase {
     }
 
     /// The sentence with its values as `show` writes them.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Phrase::from("a is ").value(Value::Int(1)).render(|_| "…".into()), "a is …");
+    /// ```
     pub fn render(&self, show: impl Fn(&Value) -> String) -> String {
         let pieces = self.0.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),

@@ -10,6 +10,14 @@ use crate::program::{Key, Name, Program};
 use crate::value::{Object, Source, Value};
 
 /// One path that a condition reads, with what it led to.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let condition = Condition::compile("a > 1")?;
+/// let reads = condition.reads(&serde_json::json!({"a": 5}));
+/// assert_eq!(reads[0].value, Some(Value::Int(5)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
     /// The path as people write it.
@@ -17,10 +25,18 @@ pub struct Read {
     /// What it led to; none when there was no such value, or when it was too large to be kept.
     pub value: Option<Value>,
     root: Name,
-    keys: Box<[Key]>,
+    keys: Arc<[Key]>,
 }
 
 /// A context made of recorded reads.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let condition = Condition::compile("a > 1")?;
+/// let reads = condition.reads(&serde_json::json!({"a": 5}));
+/// assert!(condition.evaluate(&Recorded::of(&reads))?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Recorded(Vec<(Name, Value)>);
 
@@ -146,6 +162,14 @@ fn put(into: Value, keys: &[Key], value: &Value) -> Option<Value> {
 
 impl Recorded {
     /// The context in which the reads lead to their values, and all others nowhere.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let condition = Condition::compile("a > 1")?;
+    /// let reads = condition.reads(&serde_json::json!({"a": 5}));
+    /// assert_eq!(condition.evaluate(&Recorded::of(&reads)), Ok(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn of(reads: &[Read]) -> Self {
         // What a shorter path led to holds what longer ones lead to.
         let mut ordered: Vec<&Read> = reads.iter().collect();

@@ -1,7 +1,6 @@
 //! Parts of a condition as people write them: in the author's own words where there are some, else composed from what the
 //! part is made of.
 
-use crate::builtins;
 use crate::fault::shown;
 use crate::program::{Id, Ids, Node, Program};
 use crate::value::{Value, View};
@@ -54,7 +53,7 @@ impl Program {
             }
             Node::Not(operand) => format!("not ({})", self.part_text(operand)),
             Node::Call { builtin, arguments } => {
-                let name = builtins::TABLE[usize::from(builtin)].name;
+                let name = self.function_name(builtin);
                 format!("{name}({})", self.texts(arguments, ", "))
             }
             Node::Template(parts) => self.texts(parts, ""),

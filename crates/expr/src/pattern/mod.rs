@@ -19,7 +19,7 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Kind, limits};
+use crate::Kind;
 
 /// A pattern that compiled. Copies share what was compiled.
 #[derive(Clone)]
@@ -82,7 +82,6 @@ impl Pattern {
 
     /// Whether the pattern is found anywhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> Result<bool, PatternError> {
-        self.check_work(text)?;
         match &self.0.engine {
             Engine::Re2(regex) => Ok(regex.is_match(text)),
             Engine::Python(python) => python.is_match(text),
@@ -99,14 +98,9 @@ impl Pattern {
         }
     }
 
-    fn check_work(&self, text: &str) -> Result<(), PatternError> {
-        if self.cost(text) > limits::REGEX_STEPS { Err(PatternError::TooMuchWork) } else { Ok(()) }
-    }
-
     /// Replaces every match of a Python pattern, with `\1` and `\g<name>` in the substitution standing for groups.
     /// A result of more than `max_bytes` is too much work.
     pub(crate) fn replace_all(&self, text: &str, substitution: &str, max_bytes: usize) -> Result<String, PatternError> {
-        self.check_work(text)?;
         self.0.python()?.replace_all(text, substitution, max_bytes)
     }
 

@@ -70,7 +70,8 @@ impl<'s> Lexer<'s> {
 
     fn symbol(&mut self, first: char) -> Parsed<Token<'s>> {
         let rest = self.rest();
-        let Some(symbol) = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) else {
+        let begins = |symbol: &&str| symbol.as_bytes()[0] == rest.as_bytes()[0] && rest.starts_with(*symbol);
+        let Some(symbol) = SYMBOLS.into_iter().find(begins) else {
             let span = Span::new(self.position, self.position + first.len_utf8());
             return Err(syntax_error(span, format!("`{}` has no meaning here", first.escape_debug())));
         };

@@ -2,10 +2,9 @@
 
 use super::ast::{Binary, Expr, ExprKind};
 use super::lexer::Token;
-use super::parser::{Parser, too_deep};
+use super::parser::Parser;
 use super::{Parsed, syntax_error};
 use crate::diagnostic::Span;
-use crate::limits;
 
 /// Loosest first. Prefix operators and the pipe have levels of their own in between.
 mod level {
@@ -110,27 +109,28 @@ impl<'s> Parser<'s> {
         self.count(span)?;
         let depth = depth.max(right.depth + 1);
         parts.push(right);
-        if depth > limits::DEPTH { Err(too_deep(span)) } else { Ok(Expr { kind: wrap(parts), span, depth }) }
+        self.check_depth(depth, span).map(|()| Expr { kind: wrap(parts), span, depth })
     }
 
     /// `a < b <= c` means `a < b && b <= c`.
     fn comparison(&mut self, first: Expr<'s>, operator: Binary) -> Parsed<Expr<'s>> {
         let second = self.nested(|parser| parser.binary(level::COMPARE + 1))?;
         let mut span = first.span.to(second.span);
+        let ordering = |parser: &Self| match infix_of(&parser.token) {
+            Some((Infix::Plain(next), _)) if next.is_ordering() => Some(next),
+            _ => None,
+        };
+        if ordering(self).is_none() {
+            return self.build(span, ExprKind::Binary(operator, Box::new(first), Box::new(second)));
+        }
         let mut rest = vec![(operator, second)];
-        while let Some((Infix::Plain(operator), _)) = infix_of(&self.token)
-            && operator.is_ordering()
-        {
+        while let Some(operator) = ordering(self) {
             self.advance()?;
             let next = self.nested(|parser| parser.binary(level::COMPARE + 1))?;
             span = span.to(next.span);
             rest.push((operator, next));
         }
-        if rest.len() > 1 {
-            return self.build(span, ExprKind::Chain(Box::new(first), rest));
-        }
-        let (operator, second) = rest.swap_remove(0);
-        self.build(span, ExprKind::Binary(operator, Box::new(first), Box::new(second)))
+        self.build(span, ExprKind::Chain(Box::new(first), rest))
     }
 
     fn prefix(&mut self) -> Parsed<Expr<'s>> {

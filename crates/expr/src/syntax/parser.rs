@@ -7,15 +7,16 @@ use super::ast::{Expr, ExprKind};
 use super::lexer::{Lexer, Token};
 use super::{Grammar, Parsed, reference, syntax_error};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::{Kind, limits, names};
+use crate::limits::Limits;
+use crate::{Kind, names};
 
 /// Parses a whole expression.
-pub(crate) fn parse(source: &str, grammar: Grammar) -> Parsed<Expr<'_>> {
-    if source.len() > limits::SOURCE_BYTES {
-        let message = format!("this text has {} bytes, at most {} are read", source.len(), limits::SOURCE_BYTES);
+pub(crate) fn parse<'s>(source: &'s str, grammar: Grammar, limits: &Limits) -> Parsed<Expr<'s>> {
+    if source.len() > limits.source_bytes {
+        let message = format!("this text has {} bytes, at most {} are read", source.len(), limits.source_bytes);
         return Err(Box::new(Diagnostic::error(Kind::NodeLimit, Span::new(0, 0), message)));
     }
-    let mut parser = Parser::new(source, grammar)?;
+    let mut parser = Parser::new(source, grammar, limits)?;
     if parser.token == Token::End {
         return Err(syntax_error(Span::new(0, source.len()), "there is no expression here"));
     }
@@ -37,15 +38,28 @@ pub(super) struct Parser<'s> {
     pub(super) predicates: usize,
     /// How many calls of this parser are open; text like `((((…` must not use up the stack.
     nesting: u16,
+    most_nesting: u16,
     nodes: usize,
+    most_nodes: usize,
 }
 
 impl<'s> Parser<'s> {
-    fn new(source: &'s str, grammar: Grammar) -> Parsed<Self> {
+    fn new(source: &'s str, grammar: Grammar, limits: &Limits) -> Parsed<Self> {
         let references = matches!(grammar, Grammar::Plain | Grammar::AnyCase);
         let mut lexer = Lexer::new(source, references);
         let (token, span) = lexer.next()?;
-        Ok(Self { lexer, token, span, end: 0, grammar, predicates: 0, nesting: 0, nodes: 0 })
+        Ok(Self {
+            lexer,
+            token,
+            span,
+            end: 0,
+            grammar,
+            predicates: 0,
+            nesting: 0,
+            most_nesting: limits.depth(),
+            nodes: 0,
+            most_nodes: limits.nodes,
+        })
     }
 
     /// `a; b; c`: where a whole expression may stand.
@@ -77,9 +91,7 @@ impl<'s> Parser<'s> {
 
     pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.nesting += 1;
-        if self.nesting > limits::DEPTH {
-            return Err(too_deep(self.span));
-        }
+        self.check_depth(self.nesting, self.span)?;
         let parsed = parse(self)?;
         self.nesting -= 1;
         Ok(parsed)
@@ -279,16 +291,24 @@ impl<'s> Parser<'s> {
         let mut deepest = 0;
         expr.parts(&mut |part| deepest = deepest.max(part.depth));
         expr.depth = deepest + 1;
-        if expr.depth > limits::DEPTH { Err(too_deep(span)) } else { Ok(expr) }
+        self.check_depth(expr.depth, span).map(|()| expr)
     }
 
     pub(super) fn count(&mut self, span: Span) -> Parsed<()> {
         self.nodes += 1;
-        if self.nodes <= limits::NODES {
+        if self.nodes <= self.most_nodes {
             return Ok(());
         }
-        let message = format!("this expression has more than {} parts", limits::NODES);
+        let message = format!("this expression has more than {} parts", self.most_nodes);
         Err(Box::new(Diagnostic::error(Kind::NodeLimit, span, message)))
+    }
+
+    pub(super) fn check_depth(&self, depth: u16, span: Span) -> Parsed<()> {
+        if depth <= self.most_nesting {
+            return Ok(());
+        }
+        let message = format!("this is nested more than {} levels deep", self.most_nesting);
+        Err(Box::new(Diagnostic::error(Kind::DepthLimit, span, message).with_help("name parts of it with `let`")))
     }
 
     pub(super) fn unexpected(&self, place: &str) -> Box<Diagnostic> {
@@ -307,9 +327,4 @@ impl<'s> Parser<'s> {
         };
         syntax_error(self.span, format!("{found} stands {place}"))
     }
-}
-
-pub(super) fn too_deep(span: Span) -> Box<Diagnostic> {
-    let message = format!("this is nested more than {} levels deep", limits::DEPTH);
-    Box::new(Diagnostic::error(Kind::DepthLimit, span, message).with_help("name parts of it with `let`"))
 }

@@ -3,7 +3,7 @@
 //! A template is expanded once; what a placeholder yields is never expanded again. A text that is one placeholder and
 //! nothing else can keep the value's type.
 
-mod command;
+mod escaped;
 mod functions;
 mod pieces;
 mod scan;
@@ -18,7 +18,8 @@ use crate::syntax::reference;
 use crate::types::Types;
 use crate::unit::{UNKNOWN, Unit, place_of};
 use crate::value::Value;
-use crate::{Kind, Span, shell};
+use crate::{Kind, Span};
+pub use escaped::Escape;
 pub use pieces::{Piece, Substitution};
 use scan::Part;
 
@@ -31,9 +32,6 @@ pub(crate) enum Single {
     Operand,
     /// Its text form, like every other text with placeholders.
     Text,
-    /// As `Text`, but the text is a shell command, and what a placeholder gives is one word of it, in quotes. A list is one command
-    /// too, in parts: texts, and what is put between them later.
-    Word,
 }
 
 /// A compiled template: its node, and whether it holds any placeholder.
@@ -46,9 +44,6 @@ pub(crate) struct Compiled {
 impl Unit<'_> {
     /// Compiles a document's value: every text in it may hold placeholders; keys are literal.
     pub(crate) fn template_value(&mut self, located: &Located, single: Single) -> Compiled {
-        if single == Single::Word {
-            return self.command(located, &mut shell::Command::default());
-        }
         let (ids, wrap): (Vec<Compiled>, fn(crate::program::Ids) -> Node) = match &located.shape {
             Shape::Str { text, .. } => return self.template_text(text, place_of(located), single),
             Shape::List(items) => (items.iter().map(|item| self.template_value(item, single)).collect(), Node::List),

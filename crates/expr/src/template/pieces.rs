@@ -10,6 +10,13 @@ use crate::program::{Id, Node, Reference};
 use crate::types::Types;
 
 /// A piece of a text with placeholders.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let text = Expression::text("echo {{inputs.a}} {{escape inputs.b}}", Options::default())?;
+/// assert!(matches!(&text.pieces()[0], Piece::Text(text) if &**text == "echo "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Piece {
     /// Text of the document.
@@ -19,6 +26,14 @@ pub enum Piece {
 }
 
 /// The value of a placeholder, as far as it is known when compiling.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let text = Expression::text("echo {{inputs.a}} {{escape inputs.b}}", Options::default())?;
+/// let Piece::Value(last) = &text.pieces()[3] else { panic!() };
+/// assert!(last.is_escaped && !last.is_plain);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Substitution {
     /// Its place in the source.
@@ -33,6 +48,13 @@ pub struct Substitution {
 
 impl Expression {
     /// The pieces of a text, in order. A value that is not a text has none.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let text = Expression::text("echo {{inputs.a}} {{escape inputs.b}}", Options::default())?;
+    /// assert_eq!(text.pieces().len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pieces(&self) -> Vec<Piece> {
         let program = &self.program;
         let ids: Vec<Id> = match program.nodes[program.root as usize] {
@@ -64,8 +86,7 @@ fn is_plain(node: Node) -> bool {
     let plain = Types::NUMBER.union(Types::BOOL);
     match node {
         Node::Call { builtin, .. } => {
-            let gives = builtins::TABLE[usize::from(builtin)].gives;
-            gives.without(plain) == Types::NONE
+            builtins::TABLE.get(usize::from(builtin)).is_some_and(|builtin| builtin.gives.without(plain) == Types::NONE)
         }
         node => node.is_test(),
     }

@@ -50,6 +50,11 @@ pub fn duration_text(ms: u64) -> String {
 }
 
 /// The milliseconds of a number of seconds. None for what is negative or beyond any calendar.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// assert_eq!((seconds_ms(1.5), seconds_ms(-1.0)), (Some(1_500), None));
+/// ```
 pub fn seconds_ms(seconds: f64) -> Option<u64> {
     const LONGEST_S: f64 = 1e12;
     let sane = seconds.is_finite() && (0.0..=LONGEST_S).contains(&seconds);

@@ -22,6 +22,12 @@ pub(crate) use text::{push_canonical, push_json, push_shown, push_text};
 pub use view::{ListView, ObjectView, Source, View};
 
 /// An object: keys in the order in which they were set.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let object = Object::from_iter([("a".into(), Value::Int(1))]);
+/// assert_eq!(Value::from(object).to_string(), r#"{"a":1}"#);
+/// ```
 pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
 
 /// A JSON value that is cheap to clone.
@@ -57,6 +63,12 @@ pub enum Value {
 
 impl Value {
     /// A number from a float: an integer when it has an integral value that fits, null when it is not finite.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Value::number(2.0), Value::Int(2));
+    /// assert_eq!(Value::number(f64::NAN), Value::Null);
+    /// ```
     pub fn number(number: f64) -> Self {
         match number::integral(number) {
             Some(int) => Self::Int(int),
@@ -66,6 +78,12 @@ impl Value {
     }
 
     /// The field of an object.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let value = Value::from(&serde_json::json!({"a": [1, 2], "b": "text"}));
+    /// assert_eq!(value.get("b"), Some(&Value::from("text")));
+    /// ```
     pub fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Object(object) => object.get(key),
@@ -74,6 +92,12 @@ impl Value {
     }
 
     /// The text, if this is text.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let value = Value::from(&serde_json::json!({"a": [1, 2], "b": "text"}));
+    /// assert_eq!(value.get("b").and_then(Value::as_str), Some("text"));
+    /// ```
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Str(text) => Some(text),
@@ -82,6 +106,12 @@ impl Value {
     }
 
     /// The elements, if this is a list.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let value = Value::from(&serde_json::json!({"a": [1, 2], "b": "text"}));
+    /// assert_eq!(value.get("a").and_then(Value::as_list).map(<[_]>::len), Some(2));
+    /// ```
     pub fn as_list(&self) -> Option<&[Self]> {
         match self {
             Self::List(items) => Some(items),
@@ -90,6 +120,12 @@ impl Value {
     }
 
     /// The object, if this is one.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let value = Value::from(&serde_json::json!({"a": [1, 2], "b": "text"}));
+    /// assert_eq!(value.as_object().map(|object| object.len()), Some(2));
+    /// ```
     pub fn as_object(&self) -> Option<&Object> {
         match self {
             Self::Object(object) => Some(object),
@@ -101,11 +137,23 @@ impl Value {
     ///
     /// A value that grows by one level at a time, each level shared, would otherwise be too deep to be stored or even
     /// dropped one day.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let value = Value::from(&serde_json::json!({"a": [1, 2], "b": "text"}));
+    /// assert!(value.is_within_depth(2) && !value.is_within_depth(1));
+    /// ```
     pub fn is_within_depth(&self, levels: u16) -> bool {
         self.size().depth <= levels
     }
 
     /// A copyable look at this value.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let value = Value::from(&serde_json::json!({"a": [1, 2], "b": "text"}));
+    /// assert_eq!(value.view().type_name(), "map");
+    /// ```
     #[inline(always)]
     pub fn view(&self) -> View<'_> {
         match self {

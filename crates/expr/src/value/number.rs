@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use super::View;
-
 /// 2^63 as a float: the first value above every 64-bit integer.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
@@ -11,15 +9,6 @@ const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 #[expect(clippy::cast_possible_truncation, reason = "the comparison before it keeps the value in range")]
 pub(crate) fn integral(float: f64) -> Option<i64> {
     (float.fract() == 0.0 && (-TOO_LARGE..TOO_LARGE).contains(&float)).then_some(float as i64)
-}
-
-/// The integer a value is; a float with an integral value is one.
-pub(crate) fn integer(view: View<'_>) -> Option<i64> {
-    match view {
-        View::Int(int) => Some(int),
-        View::Float(float) => integral(float),
-        _ => None,
-    }
 }
 
 /// Compares an integer with a finite float by value, without rounding either.

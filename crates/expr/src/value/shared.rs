@@ -15,15 +15,32 @@ use serde::{Deserialize, Serialize};
 use super::{Object, Value};
 
 /// The shared list of a [`Value`].
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let list = List::from(vec![Value::Int(1)]);
+/// assert_eq!(list.len(), 1);
+/// ```
 pub type List = Shared<Vec<Value>>;
 
 /// The shared object of a [`Value`].
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let fields = Fields::from(Object::default());
+/// assert!(fields.is_empty());
+/// ```
 pub type Fields = Shared<Object>;
 
 /// What each value and each key counts, beside its text.
 const PART_BYTES: u64 = 8;
 
 /// The size of a value when nothing in it is shared. Equal values have equal sizes.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// assert_eq!(Value::from(vec![Value::Int(1)]).size(), Size { bytes: 16, depth: 1 });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Eight bytes for each value and each key, and the bytes of all texts. Stops at `u64::MAX`.
@@ -72,6 +89,12 @@ impl Value {
 }
 
 /// A list or object that is cheap to clone and knows its unfolded size. Reads like the list or object itself.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let list: Shared<Vec<Value>> = vec![Value::Null].into();
+/// assert_eq!(list.clone().identity(), list.identity());
+/// ```
 #[derive(Clone)]
 pub struct Shared<T>(Arc<Inner<T>>);
 
@@ -82,6 +105,11 @@ struct Inner<T> {
 }
 
 /// What a [`Shared`] can hold.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// assert_eq!(List::from(vec![Value::Null, Value::Null]).size().bytes, 24);
+/// ```
 pub trait Parts: Clone + Default {
     /// The unfolded size, from the sizes of the direct parts.
     fn size(&self) -> Size;
@@ -101,16 +129,35 @@ impl Parts for Object {
 
 impl<T: Parts> Shared<T> {
     /// The size when nothing in it is shared.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(List::from(vec![Value::Null]).size().bytes, 16);
+    /// ```
     pub fn size(&self) -> Size {
         self.0.size
     }
 
     /// Identifies this list or object among all that exist at the same time; values that share it have the same identity.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let (list, other) = (List::from(vec![Value::Null]), List::from(vec![Value::Null]));
+    /// assert!(list == other && list.identity() != other.identity());
+    /// ```
     pub fn identity(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
     /// Changes the parts, and measures them again. What others share stays as it is: they keep a copy.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let mut list = List::from(vec![Value::Null]);
+    /// let before = list.clone();
+    /// list.edit(|items| items.push(Value::Int(1)));
+    /// assert_eq!((list.len(), before.len()), (2, 1));
+    /// ```
     pub fn edit<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
         let inner = Arc::make_mut(&mut self.0);
         let result = change(&mut inner.parts);
@@ -119,6 +166,11 @@ impl<T: Parts> Shared<T> {
     }
 
     /// The parts, copied only if others share them.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(List::from(vec![Value::Null]).into_parts(), [Value::Null]);
+    /// ```
     pub fn into_parts(self) -> T {
         Arc::unwrap_or_clone(self.0).parts
     }
@@ -126,6 +178,13 @@ impl<T: Parts> Shared<T> {
 
 impl List {
     /// Appends a value. Returns the size before, for [`Self::undo_push`].
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let mut list = List::from(vec![]);
+    /// assert_eq!(list.push(Value::Null).bytes, 8);
+    /// assert_eq!(list.size().bytes, 16);
+    /// ```
     pub fn push(&mut self, value: Value) -> Size {
         let inner = Arc::make_mut(&mut self.0);
         let before = inner.size;
@@ -135,6 +194,14 @@ impl List {
     }
 
     /// Removes what the latest [`Self::push`] appended, which returned that size.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let mut list = List::from(vec![]);
+    /// let before = list.push(Value::Null);
+    /// list.undo_push(before);
+    /// assert!(list.is_empty());
+    /// ```
     pub fn undo_push(&mut self, before: Size) {
         let inner = Arc::make_mut(&mut self.0);
         inner.parts.pop();

@@ -1,8 +1,12 @@
 //! A copyable look at a value, wherever it lives.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Fields, List, Object, Value, number};
+use super::number::Parsed;
+use super::{Fields, List, Object, Value, number, relate};
+use crate::condition::typed;
+use crate::fault::{Outcome, wrong_kind};
 
 /// A copyable look at a value: what an expression reads and what it yields.
 ///
@@ -34,6 +38,13 @@ pub enum View<'a> {
 }
 
 /// A look at a list.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+/// let view = View::from(&json);
+/// assert!(matches!(view.get("list"), Some(View::List(ListView::Json(_)))));
+/// ```
 #[derive(Clone, Copy)]
 pub enum ListView<'a> {
     /// The list of a [`Value`].
@@ -47,6 +58,13 @@ pub enum ListView<'a> {
 }
 
 /// A look at an object.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+/// let view = View::from(&json);
+/// assert!(matches!(view, View::Object(ObjectView::Json(_))));
+/// ```
 #[derive(Clone, Copy)]
 pub enum ObjectView<'a> {
     /// The object of a [`Value`].
@@ -58,6 +76,14 @@ pub enum ObjectView<'a> {
 }
 
 /// A value where it lies, of a context. It fits in two registers, which is what makes comparing two of them cheap.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+/// let view = View::from(&json);
+/// assert_eq!(Source::Json(&json["text"]).view().as_str(), Some("abc"));
+/// # let _ = view;
+/// ```
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     /// One of our own.
@@ -68,6 +94,11 @@ pub enum Source<'a> {
 
 impl<'a> Source<'a> {
     /// A look at the value.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Source::Value(&Value::Int(1)).view().as_integer(), Some(1));
+    /// ```
     #[inline(always)]
     pub fn view(self) -> View<'a> {
         match self {
@@ -88,6 +119,13 @@ impl<'a> Source<'a> {
 
 impl<'a> View<'a> {
     /// The text, if this is text.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// assert_eq!(view.get("text").and_then(View::as_str), Some("abc"));
+    /// ```
     #[inline(always)]
     pub fn as_str(self) -> Option<&'a str> {
         match self {
@@ -98,12 +136,24 @@ impl<'a> View<'a> {
     }
 
     /// Whether this is null.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(View::Null.is_null());
+    /// ```
     #[inline]
     pub fn is_null(self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// The field of an object.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// assert!(view.get("nothing").is_none());
+    /// ```
     #[inline]
     pub fn get(self, key: &str) -> Option<Self> {
         match self {
@@ -112,7 +162,116 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The text, for an operation that needs text.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// let error = View::Int(1).expect_text("shout()").unwrap_err();
+    /// assert_eq!(error.message, "shout() takes text, not the number 1");
+    /// ```
+    pub fn expect_text(self, user: &str) -> Outcome<&'a str> {
+        self.as_str().map_or_else(|| wrong_kind(user, "text", self), Ok)
+    }
+
+    /// The integer, for an operation that needs one; a float with an integral value is one.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// assert_eq!(View::Float(2.0).expect_integer("repeat()").unwrap(), 2);
+    /// ```
+    pub fn expect_integer(self, user: &str) -> Outcome<i64> {
+        self.as_integer().map_or_else(|| wrong_kind(user, "an integer", self), Ok)
+    }
+
+    /// The list, for an operation that needs one.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// assert!(View::Null.expect_list("first()").is_err());
+    /// ```
+    pub fn expect_list(self, user: &str) -> Outcome<ListView<'a>> {
+        match self {
+            Self::List(list) => Ok(list),
+            _ => wrong_kind(user, "a list", self),
+        }
+    }
+
+    /// The object, for an operation that needs one.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// assert!(View::Null.expect_object("keys()").is_err());
+    /// ```
+    pub fn expect_object(self, user: &str) -> Outcome<ObjectView<'a>> {
+        match self {
+            Self::Object(object) => Ok(object),
+            _ => wrong_kind(user, "an object", self),
+        }
+    }
+
+    /// The integer that this is; a float with an integral value is one.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// assert_eq!([View::Float(3.0), View::Float(0.5)].map(View::as_integer), [Some(3), None]);
+    /// ```
+    pub fn as_integer(self) -> Option<i64> {
+        match self {
+            Self::Int(int) => Some(int),
+            Self::Float(float) => number::integral(float),
+            _ => None,
+        }
+    }
+
+    /// The order of two numbers or two texts; none for everything else.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// assert!(View::Int(1).compare(&View::Float(1.5)).unwrap().is_lt());
+    /// assert!(View::Int(1).compare(&View::Str("1")).is_none());
+    /// ```
+    #[inline(always)]
+    pub fn compare(&self, other: &View<'_>) -> Option<Ordering> {
+        match (self.as_str(), other.as_str()) {
+            (Some(left), Some(right)) => Some(left.cmp(right)),
+            _ => relate::compare_numbers(self, other),
+        }
+    }
+
+    /// The number that decimal text spells; none for other text and for numbers beyond the range of floats.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// assert_eq!(View::parse_number("1e3").unwrap().as_integer(), Some(1_000));
+    /// assert!(View::parse_number("1,000").is_none());
+    /// ```
+    pub fn parse_number(text: &str) -> Option<View<'static>> {
+        match number::parse_decimal(text)? {
+            Parsed::Int(int) => Some(View::Int(int)),
+            Parsed::Float(float) => Some(View::Float(float)),
+            Parsed::Overflow => None,
+        }
+    }
+
+    /// Whether this names a moment: ISO 8601 text, or Unix seconds in the years 1 to 9999.
+    ///
+    /// ```
+    /// # use branchpoint_expr::View;
+    /// assert!(View::Str("2026-02-18T12:00:00Z").is_instant() && View::Int(0).is_instant());
+    /// assert!(!View::Str("tomorrow").is_instant());
+    /// ```
+    pub fn is_instant(self) -> bool {
+        typed::instant(self).is_ok()
+    }
+
     /// The name of this value's kind, as the builtin `type` gives it.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// assert_eq!(view.get("list").unwrap().type_name(), "array");
+    /// ```
     pub fn type_name(self) -> &'static str {
         match self {
             Self::Null => "nil",
@@ -126,6 +285,13 @@ impl<'a> View<'a> {
     }
 
     /// An owned value. Parts that are shared already stay shared.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// assert_eq!(view.get("list").unwrap().to_value().to_string(), "[1,2]");
+    /// ```
     pub fn to_value(self) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -173,6 +339,14 @@ impl<'a> From<&'a serde_json::Value> for View<'a> {
 
 impl<'a> ListView<'a> {
     /// The number of elements.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let list = view.get("list").unwrap().expect_list("it").unwrap();
+    /// assert_eq!(list.len(), 2);
+    /// ```
     pub fn len(self) -> usize {
         match self {
             Self::Shared(items) => items.len(),
@@ -186,11 +360,27 @@ impl<'a> ListView<'a> {
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let list = view.get("list").unwrap().expect_list("it").unwrap();
+    /// assert!(!list.is_empty());
+    /// ```
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
     /// The element at a position.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let list = view.get("list").unwrap().expect_list("it").unwrap();
+    /// assert_eq!(list.get(1).and_then(View::as_integer), Some(2));
+    /// ```
     pub fn get(self, index: usize) -> Option<View<'a>> {
         match self {
             Self::Shared(items) => items.get(index).map(Value::view),
@@ -204,6 +394,14 @@ impl<'a> ListView<'a> {
     }
 
     /// The elements in order.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let list = view.get("list").unwrap().expect_list("it").unwrap();
+    /// assert_eq!(list.iter().filter_map(View::as_integer).sum::<i64>(), 3);
+    /// ```
     pub fn iter(self) -> impl Iterator<Item = View<'a>> {
         (0..self.len()).map_while(move |index| self.get(index))
     }
@@ -211,6 +409,14 @@ impl<'a> ListView<'a> {
 
 impl<'a> ObjectView<'a> {
     /// The number of keys.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let object = view.expect_object("it").unwrap();
+    /// assert_eq!(object.len(), 3);
+    /// ```
     pub fn len(self) -> usize {
         match self {
             Self::Shared(object) => object.len(),
@@ -220,11 +426,27 @@ impl<'a> ObjectView<'a> {
     }
 
     /// Whether there are no keys.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let object = view.expect_object("it").unwrap();
+    /// assert!(!object.is_empty());
+    /// ```
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
     /// The value of a key.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let object = view.expect_object("it").unwrap();
+    /// assert!(object.get("text").is_some());
+    /// ```
     #[inline]
     pub fn get(self, key: &str) -> Option<View<'a>> {
         match self {
@@ -243,6 +465,14 @@ impl<'a> ObjectView<'a> {
     }
 
     /// Keys and values in order.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let json = serde_json::json!({"list": [1, 2], "object": {"a": 1}, "text": "abc"});
+    /// let view = View::from(&json);
+    /// let object = view.expect_object("it").unwrap();
+    /// assert_eq!(object.iter().map(|(key, _)| key).collect::<Vec<_>>(), ["list", "object", "text"]);
+    /// ```
     pub fn iter(self) -> Box<dyn Iterator<Item = (&'a str, View<'a>)> + 'a> {
         match self {
             Self::Shared(object) => Box::new(object.iter().map(|(key, value)| (&**key, value.view()))),

@@ -1,6 +1,6 @@
 //! Every bound has its kind, and what goes over it ends there: no hang, no panic, no memory without end.
 
-use branchpoint_expr::{Condition, Dialect, Expression, Object, Options, Value, limits};
+use branchpoint_expr::{Condition, Dialect, Environment, Expression, Limits, Object, Options, Value, limits};
 use serde_json::json;
 
 /// The cause of what stopped an expression, at load or at run.
@@ -256,4 +256,47 @@ fn numbers_that_a_host_should_not_have_do_not_panic() {
             let _ = expression.value(&object).map(|value| value.to_string());
         }
     }
+}
+
+/// What stops an expression under one lowered limit; the default limits let all of these pass.
+#[track_caller]
+fn check_lowered(source: &str, lower: impl FnOnce(&mut Limits), expect: &str) {
+    let mut environment = Environment::default();
+    let context = json!({"list": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "text": "abcdefghij", "nested": [[[[1]]]]});
+    let run = |environment: &Environment| {
+        let options = Options::dialect(Dialect::Session).environment(environment);
+        match Expression::compile(source, options) {
+            Err(problems) => format!("refused {}", problems.first().cause()),
+            Ok(expression) => match expression.value(&environment.over(&context)) {
+                Err(error) => format!("failed {}", error.detail),
+                Ok(_) => "nothing".into(),
+            },
+        }
+    };
+    assert_eq!(run(&environment), "nothing", "{source}");
+    lower(&mut environment.limits);
+    assert_eq!(run(&environment), expect, "{source}");
+}
+
+#[test]
+fn every_limit_can_be_lowered() {
+    check_lowered("[[[[1]]]]", |limits| limits.depth = 3, "refused depth_limit");
+    check_lowered("flatten(nested)", |limits| limits.depth = 3, "failed depth_limit");
+    check_lowered("nested == [[[[1]]]] ? 1 : 2", |limits| limits.depth = 3, "refused depth_limit");
+    check_lowered("nested", |limits| limits.depth = 3, "failed depth_limit");
+    check_lowered("1 + 2 + 3 + 4", |limits| limits.nodes = 5, "refused node_limit");
+    check_lowered("text == 'abc'", |limits| limits.source_bytes = 8, "refused node_limit");
+    check_lowered("map(list, # + 1)", |limits| limits.steps = 20, "failed step_limit");
+    check_lowered("repeat(text, 20)", |limits| limits.produced_bytes = 100, "failed size_limit");
+    check_lowered("toJSON(list)", |limits| limits.produced_bytes = 10, "failed size_limit");
+    check_lowered("list", |limits| limits.value_bytes = 20, "failed value_limit");
+    check_lowered("text matches 'a.*j'", |limits| limits.regex_steps = 5, "failed regex_limit");
+}
+
+#[test]
+fn a_depth_beyond_what_a_stack_holds_counts_as_the_default() {
+    let environment = Environment { limits: Limits { depth: u16::MAX, ..Limits::DEFAULT }, ..Environment::default() };
+    let source = format!("{}1{}", "(".repeat(50_000), ")".repeat(50_000));
+    let problems = Expression::compile(&source, Options::default().environment(&environment)).unwrap_err();
+    assert_eq!(problems.first().cause().as_str(), "depth_limit");
 }

@@ -1,12 +1,12 @@
 //! Behaviour that the conformance vectors do not pin, in tables: one line says what goes in and what comes out.
 
 mod explanations;
+mod functions;
 mod history;
 mod limits;
 mod places;
 mod templates;
 mod text_match;
-mod variables;
 
 use branchpoint_expr::{Condition, EvalError, Located, Problems, Value};
 

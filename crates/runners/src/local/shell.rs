@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{ProcessResult, Stream};
+use branchpoint_core::variables::refusal;
 use branchpoint_expr::Kind;
-use branchpoint_expr::variables::refusal;
 use futures_util::future::{join_all, select_all};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;

@@ -16,8 +16,9 @@ use branchpoint_core::effect::{
     Body, Content, HttpResponse, ModelResult, PathKey, ProcessResult, SecretForm, SecretText, Stream,
 };
 use branchpoint_core::ir::{Program, ViewId};
+use branchpoint_core::shell;
 use branchpoint_core::{Failed, State, view};
-use branchpoint_expr::{Object, Value, shell};
+use branchpoint_expr::{Object, Value};
 
 use crate::local::SecretStore;
 use crate::runner::Answer;

@@ -1,7 +1,8 @@
 //! Programs and commands.
 
 use branchpoint_core::effect::ProcessResult;
-use branchpoint_expr::{Value, shell};
+use branchpoint_core::shell;
+use branchpoint_expr::Value;
 use branchpoint_runners::{Answer, Call, CancellationToken, Local, runtime};
 
 use super::{call, secrets};

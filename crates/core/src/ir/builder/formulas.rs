@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use branchpoint_expr::{Bind, Bound, Dialect, Fillable, Formula, Options, Problems, Value};
 
 use super::super::SlotId;
+use crate::functions::ENVIRONMENT;
 
 /// What was compiled so far, by text.
 #[derive(Debug)]
@@ -98,7 +99,12 @@ impl<T: Fillable, Id> Known<T, Id> {
         let holes: Vec<&str> = written.holes().collect();
         let names: Box<[Box<str>]> = written.named().map(|(_, name)| name.into()).collect();
         let positions = Positions { names: &names };
-        let formula = Formula::compile(text, Options::dialect(dialect).bound(&positions).inner(), &holes, compile)?;
+        let formula = Formula::compile(
+            text,
+            Options::dialect(dialect).bound(&positions).environment(&ENVIRONMENT).generated(),
+            &holes,
+            compile,
+        )?;
         let holes = holes.into_iter().map(Into::into).collect();
         Ok(Self { dialect, names, given: Vec::new(), holes, formula, made: BTreeMap::new() })
     }

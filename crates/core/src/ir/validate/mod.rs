@@ -35,6 +35,8 @@ pub enum Wrong {
     NoEntries,
     /// A formula of the front-end that does not compile: it may hold more of a document than an expression can.
     Formula,
+    /// An expression calls a function that runs do not have.
+    UnknownFunction,
     /// More than a program may have.
     TooLarge,
     /// A number that names nothing.

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use branchpoint_expr::{Condition, Expression};
+
 use super::super::{Backoff, Entries, Exit, OnFail, Op, PlaceId, Program, Retry, Status, Want};
 use super::{Invalid, Wrong};
+use crate::functions::ENVIRONMENT;
 use crate::request::{CANCEL_REQUEST, VOTE};
 
 pub(super) fn check(program: &Program) -> Vec<Invalid> {
@@ -38,6 +41,11 @@ pub(super) fn check(program: &Program) -> Vec<Invalid> {
         if let Err(error) = effect.request() {
             refuse(Wrong::Field, None, format!("effect {id}: {error}"));
         }
+    }
+    let functions = program.exprs.iter().flat_map(Expression::host_functions);
+    let functions = functions.chain(program.conditions.iter().flat_map(Condition::host_functions));
+    for name in functions.filter(|name| ENVIRONMENT.functions.get(name).is_none()) {
+        refuse(Wrong::UnknownFunction, None, format!("{name}() is not a function of runs"));
     }
     for name in [VOTE, CANCEL_REQUEST] {
         if program.signals.iter().any(|signal| &*signal.name == name) {

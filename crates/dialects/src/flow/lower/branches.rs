@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use branchpoint_core::functions::is_same;
 use branchpoint_core::ir::{ConditionId, DecisionKind, ExprId, Mark, PlaceId, Write};
 use branchpoint_expr::{Condition, Dialect, Kind, Located, Shape, Value};
 
@@ -90,7 +91,7 @@ impl Lower {
             let Some(value) = literal(located) else { continue };
             let is_collection = matches!(value, Value::List(_) | Value::Object(_));
             let is_known = !texts.insert(value.to_string().to_lowercase());
-            if is_known || is_collection && collections.iter().any(|known| known.is_same_as(&value)) {
+            if is_known || is_collection && collections.iter().any(|known| is_same(known, &value)) {
                 let message = format!("an earlier case matches {value:?} already");
                 self.error(Kind::DuplicateCase, located.span, message, "put the steps of both into one case");
             }

@@ -2,6 +2,7 @@
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{self, Format, Response};
+use branchpoint_core::functions::is_web_address;
 use branchpoint_expr::{Field, Kind, Located, Object, Shape, Span, Value};
 
 use super::super::raw::Asked;
@@ -106,7 +107,7 @@ impl Lower {
         request.response.final_status = vec![(400, 499)];
         match literal(url) {
             None => request.changes.push(r#"putPath($work, ["url"], webAddress($work.url, "url"))"#.into()),
-            Some(known) if known.is_web_address() => {}
+            Some(known) if known.as_str().is_some_and(is_web_address) => {}
             Some(_) => {
                 let message = "`url` begins with http:// or https://";
                 self.error(Kind::InvalidConfig, url.span, message, "write the whole address");

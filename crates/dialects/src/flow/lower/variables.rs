@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use branchpoint_core::functions::Typing;
 use branchpoint_core::ir::{PlaceId, Write};
-use branchpoint_expr::{Located, Typing, Value};
+use branchpoint_expr::{Located, Value};
 
 use super::super::raw::{Assignment, Declaration};
 use super::{Around, Lower, Ways, listed, literal};
@@ -89,11 +90,11 @@ impl Lower {
 
     /// A literal that can never have its type is refused with the kind it would give in a run.
     fn check(&mut self, typing: Typing, value: &Located, ty: &str) {
-        if let Some(Err((kind, message))) = literal(value).map(|literal| typing.check(&literal, ty)) {
+        if let Some(Err(fault)) = literal(value).map(|literal| typing.check(&literal, ty)) {
             self.error(
-                kind,
+                fault.kind,
                 value.span,
-                message,
+                fault.message,
                 &format!("write a value that can be of the type `{ty}`, or change the type"),
             );
         }

@@ -274,7 +274,7 @@ fn work_is_bounded_but_a_long_text_alone_is_not_too_much() {
     let hard = compiled(r"(x+x+)+(?=y)\1z");
     assert_eq!(hard.is_match(&format!("{}yz", "x".repeat(40))), Err(PatternError::TooMuchWork));
     assert_eq!(compiled("(?=a)b").is_match(&"b".repeat(200_000)), Err(PatternError::TooMuchWork));
-    assert_eq!(compiled("(?:ab?){4000}").is_match(&"b".repeat(200_000)), Err(PatternError::TooMuchWork));
+    assert!(compiled("(?:ab?){4000}").cost(&"b".repeat(200_000)) > crate::Limits::DEFAULT.regex_steps);
 }
 
 #[test]

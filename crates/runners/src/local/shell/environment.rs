@@ -4,7 +4,7 @@
 //! tool reads would let an input decide what runs, and a large value keeps every command from starting (`E2BIG`). Such inputs
 //! are left out and handed over in a file instead.
 
-use branchpoint_expr::variables::{is_identifier, is_reserved};
+use branchpoint_core::variables::{is_identifier, is_reserved};
 use branchpoint_expr::{Object, Value};
 
 /// The largest value of one variable, in bytes. Linux accepts 128 KiB for `NAME=value`.

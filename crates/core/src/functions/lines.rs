@@ -1,24 +1,13 @@
 //! What the loops, merges and waits of workflows are made of. Documents cannot call these by name.
 
-use crate::fault::Outcome;
-use crate::time::{duration_ms, instant_ms, seconds_ms};
-use crate::value::{ListView, View};
-use crate::work::Work;
+use branchpoint_expr::function::{Outcome, Work, shown};
+use branchpoint_expr::{ListView, View, duration_ms, instant_ms, seconds_ms};
 
 /// The text forms of a list's elements, a line each.
 pub(super) fn join_texts<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let View::List(list) = arguments[0] else { return Ok(View::Null) };
     work.spend(list.len())?;
-    let mut joined = String::new();
-    for (position, item) in list.iter().enumerate() {
-        let item = work.text_form(item)?;
-        work.reserve(item.len() + 1)?;
-        if position > 0 {
-            joined.push('\n');
-        }
-        joined.push_str(item);
-    }
-    Ok(View::Str(work.bump.alloc_str(&joined)))
+    work.join(list.iter().map(|item| work.text_form(item)), "\n")
 }
 
 /// What a loop goes over: `loopItems(text, offset, limit)` is a list, or `{fault, message}`.
@@ -41,7 +30,7 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     }
     let items = if written.trim_start().starts_with('[') { work.json(written)?.ok() } else { None };
     let Some(View::List(list)) = items else {
-        let shown = crate::fault::shown(View::Str(written));
+        let shown = shown(View::Str(written));
         return fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"));
     };
     let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());
@@ -69,7 +58,8 @@ fn fault<'a>(work: &Work<'a>, kind: &'static str, message: &str) -> Outcome<View
 #[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
 pub(super) fn duration<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let ms = match arguments[0] {
-        number @ (View::Int(_) | View::Float(_)) => seconds_ms(super::as_float(number)),
+        View::Int(seconds) => seconds_ms(seconds as f64),
+        View::Float(seconds) => seconds_ms(seconds),
         other => {
             other.as_str().and_then(|text| duration_ms(text).or_else(|| text.trim().parse().ok().and_then(seconds_ms)))
         }

@@ -2,11 +2,8 @@
 //!
 //! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
 
-use super::collections::object;
-use super::strings::text;
-use crate::fault::Outcome;
-use crate::value::{ListView, ObjectView, View};
-use crate::work::{Work, check_depth};
+use branchpoint_expr::function::{Outcome, Work};
+use branchpoint_expr::{ListView, ObjectView, View};
 
 /// Words that approve.
 const APPROVE: [&str; 5] = ["approve", "approved", "yes", "ok", "true"];
@@ -54,21 +51,21 @@ pub fn approval_decision(word: &str) -> Option<bool> {
 
 /// `callFailed(event, message)`: what was told when a call began, as the end of a call that failed.
 pub(super) fn call_failed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let event = object("callFailed", arguments[0])?;
+    let event = arguments[0].expect_object("callFailed()")?;
     work.spend(event.len())?;
     let mut entries: Vec<_> = event.iter().filter(|(key, _)| !matches!(*key, "type" | "message")).collect();
     entries.push(("type", View::Str("subagent_call_error")));
-    entries.push(("message", View::Str(text("callFailed", arguments[1])?)));
+    entries.push(("message", View::Str(arguments[1].expect_text("callFailed()")?)));
     work.object(&entries)
 }
 
 /// `filledIn(value, defaults)`: wherever a key of the defaults is null in the value, at any depth, the default.
 pub(super) fn filled_in<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    fill(work, arguments[0], object("filledIn", arguments[1])?, 0)
+    fill(work, arguments[0], arguments[1].expect_object("filledIn()")?, 0)
 }
 
 fn fill<'a>(work: &Work<'a>, value: View<'a>, defaults: ObjectView<'a>, depth: u16) -> Outcome<View<'a>> {
-    check_depth(depth)?;
+    work.check_depth(depth)?;
     match value {
         View::List(list) => fill_list(work, list, defaults, depth),
         View::Object(object) => {

@@ -1,8 +1,7 @@
 //! Choosing among named things: the attachments that rules select. Documents cannot call this by name.
 
-use crate::fault::Outcome;
-use crate::value::{ListView, View};
-use crate::work::Work;
+use branchpoint_expr::function::{Outcome, Work};
+use branchpoint_expr::{ListView, View};
 
 /// The keys that an attachment is known by.
 const KEYS: [&str; 3] = ["storage_key", "mime", "name"];

@@ -1,12 +1,14 @@
-//! Functions that front-ends lower to and documents cannot call, as far as vectors do not pin them.
+//! Answers, tools, defaults and calls.
 
+use branchpoint_core::functions::ENVIRONMENT;
 use branchpoint_expr::{Dialect, Expression, Options, Value};
 
 /// The value of an expression of a front-end's own making, as JSON.
 #[track_caller]
 fn check(text: &str, expect: &str) {
-    let expression = Expression::compile(text, Options::dialect(Dialect::Graph).inner());
-    let value = expression.unwrap_or_else(|problems| panic!("{text}: {problems}")).value(&Value::Null);
+    let expression = Expression::compile(text, Options::dialect(Dialect::Graph).environment(&ENVIRONMENT));
+    let value =
+        expression.unwrap_or_else(|problems| panic!("{text}: {problems}")).value(&ENVIRONMENT.over(&Value::Null));
     let got = value.map_or_else(|error| format!("error {}", error.detail), |value| format!("{value:?}"));
     assert_eq!(got, expect, "{text}");
 }

@@ -3,9 +3,28 @@
 //! Only as much of a shell's grammar is followed as is the same everywhere: quotes, escapes, comments, and substitutions that are
 //! plain. Where a value stands in anything else, or behind something that was not followed, it is refused.
 
-/// One word for a shell, in quotes, whatever the text holds.
-pub fn word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+use branchpoint_expr::Escape;
+pub use branchpoint_expr::shell_word as word;
+
+/// Escapes the values of placeholders in a shell command: [`Form::Escaped`](branchpoint_expr::Form::Escaped) takes it.
+pub fn escape() -> Box<dyn Escape> {
+    Box::new(Command::default())
+}
+
+impl Escape for Command {
+    fn text(&mut self, text: &str) {
+        self.read(text);
+    }
+
+    fn value(&mut self) -> Result<(&'static str, &'static str), String> {
+        let around = self.around();
+        self.put_in();
+        around.map_err(|place| format!("a value cannot be put into {place}, where the shell does not read quotes"))
+    }
+
+    fn help(&self) -> &'static str {
+        "hand it over in `env` or `stdin`"
+    }
 }
 
 /// Where a command has come to: what is around the next thing that is put into it.

@@ -1,6 +1,7 @@
 //! Functions that programs of front-ends are made of: variables in one object, and types that are asked for.
 
-use branchpoint_expr::{Bind, Bound, Dialect, Expression, Options, Typing, Value};
+use branchpoint_core::functions::{ENVIRONMENT, Typing, is_same};
+use branchpoint_expr::{Bind, Bound, Dialect, Expression, Options, Slots, Value};
 
 /// Everything is a field of one slot, which stands for no part of a path.
 struct OneObject;
@@ -19,9 +20,9 @@ fn value(json: &str) -> Value {
 #[track_caller]
 fn check(formula: &str, expect: &str) {
     let variables = [value(r#"{"o": {"a": {"b": 1}}, "t": "x", "n": null, "l": [1]}"#)];
-    let options = Options::dialect(Dialect::Flow).bound(&OneObject).inner();
+    let options = Options::dialect(Dialect::Flow).bound(&OneObject).environment(&ENVIRONMENT).generated();
     let expression = Expression::compile(formula, options).unwrap_or_else(|problems| panic!("{formula}: {problems}"));
-    let got = match expression.value(&branchpoint_expr::Slots(&variables)) {
+    let got = match expression.value(&ENVIRONMENT.over(&Slots(&variables))) {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("{}: {}", error.kind, error.message),
     };
@@ -178,13 +179,13 @@ fn cases_match_structurally_or_by_their_text() {
     ] {
         check(&format!("sameAs({left}, {right})"), &same.to_string());
     }
-    assert!(Value::from("A").is_same_as(&Value::from("a")));
-    assert!(!Value::from("A").is_same_as(&Value::Null));
+    assert!(is_same(&Value::from("A"), &Value::from("a")));
+    assert!(!is_same(&Value::from("A"), &Value::Null));
 }
 
 #[test]
 fn literals_are_checked_before_anything_runs() {
-    assert_eq!(Typing::Declared.check(&Value::from("yes"), "boolean"), Ok(()));
+    assert!(Typing::Declared.check(&Value::from("yes"), "boolean").is_ok());
     let refused = Typing::Assigned.check(&Value::from("yes"), "boolean").unwrap_err();
-    assert_eq!((refused.0.as_str(), &*refused.1), ("type_mismatch", "the text \"yes\" is not a boolean"));
+    assert_eq!((refused.kind.as_str(), &*refused.message), ("type_mismatch", "the text \"yes\" is not a boolean"));
 }

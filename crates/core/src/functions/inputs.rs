@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 
-use crate::Kind;
-use crate::diagnostic::nearest;
-use crate::fault::Outcome;
-use crate::value::{ObjectView, Value, View};
-use crate::work::{Work, check_depth};
+use branchpoint_expr::function::{Outcome, Work, shown};
+use branchpoint_expr::{Kind, ObjectView, Value, View, nearest};
+
+use super::variables::put;
+use crate::RunKinds as _;
 
 /// At most this many problems are listed; the rest is counted.
 const LISTED: usize = 20;
@@ -29,30 +29,10 @@ pub(super) fn with_defaults<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
     for declaration in declarations(work, arguments[1])? {
         let Some(default) = declaration.default else { continue };
         if let Found::Missing = find(work, values, &declaration.path)? {
-            values = fill(work, values, &declaration.path, default)?;
+            values = put(work, values, &declaration.path, default, true, 0)?;
         }
     }
     Ok(values)
-}
-
-/// The values with a default at a path where nothing is in the way. Missing objects, and nulls, become objects.
-fn fill<'a>(work: &Work<'a>, at: View<'a>, path: &[&'a str], default: View<'a>) -> Outcome<View<'a>> {
-    let Some((key, rest)) = path.split_first() else { return Ok(default) };
-    let mut entries: Vec<(&str, View<'_>)> = match at {
-        View::Object(object) => {
-            work.spend(object.len())?;
-            work.room(object.len())?;
-            object.iter().collect()
-        }
-        _ => Vec::new(),
-    };
-    let known = entries.iter().position(|(known, _)| known == key);
-    let below = fill(work, known.map_or(View::Null, |known| entries[known].1), rest, default)?;
-    match known {
-        Some(known) => entries[known].1 = below,
-        None => entries.push((key, below)),
-    }
-    work.object(&entries)
 }
 
 /// `inputProblems(values, declarations)`: everything that is wrong with the values, as `[{kind, message}]`.
@@ -170,7 +150,7 @@ struct Problems<'w, 'a> {
 impl<'a> Problems<'_, 'a> {
     /// Finds names that no declaration covers. A declared object covers everything below it.
     fn unknown(&mut self, given: ObjectView<'a>, at: &mut Vec<&'a str>, declared: &[Declaration<'a>]) -> Outcome<()> {
-        check_depth(u16::try_from(at.len()).unwrap_or(u16::MAX))?;
+        self.work.check_depth(u16::try_from(at.len()).unwrap_or(u16::MAX))?;
         for (key, value) in given.iter() {
             self.work.spend(declared.len() + 1)?;
             at.push(key);
@@ -201,29 +181,26 @@ impl<'a> Problems<'_, 'a> {
                 let _ = write!(message, "; declared inputs: {names}");
             }
         }
-        self.add(Kind::new("unknown_input"), &message)
+        self.add(Kind::UnknownInput, &message)
     }
 
     fn declared(&mut self, values: View<'a>, declaration: &Declaration<'a>) -> Outcome<()> {
         let name = declaration.name;
         let value = match find(self.work, values, &declaration.path)? {
             Found::Blocked => {
-                return self.add(
-                    Kind::new("invalid_input"),
-                    &format!("input `{name}` is below a value that is not an object"),
-                );
+                return self.add(Kind::InvalidInput, &format!("input `{name}` is below a value that is not an object"));
             }
             Found::Missing if declaration.required => {
-                return self.add(Kind::new("invalid_input"), &format!("input `{name}` is required"));
+                return self.add(Kind::InvalidInput, &format!("input `{name}` is required"));
             }
             Found::Missing => return Ok(()),
             Found::Value(value) => value,
         };
         if declaration.required && value.as_str() == Some("") {
-            return self.add(Kind::new("invalid_input"), &format!("input `{name}` is required, and it is empty"));
+            return self.add(Kind::InvalidInput, &format!("input `{name}` is required, and it is empty"));
         }
         if let Some(wrong) = declaration.ty.and_then(|ty| misfit_of(ty, value)) {
-            return self.add(Kind::new("invalid_input"), &format!("input `{name}` {wrong}"));
+            return self.add(Kind::InvalidInput, &format!("input `{name}` {wrong}"));
         }
         let Some(one_of) = &declaration.one_of else { return Ok(()) };
         for allowed in one_of {
@@ -231,8 +208,8 @@ impl<'a> Problems<'_, 'a> {
                 return Ok(());
             }
         }
-        let allowed: Vec<_> = one_of.iter().map(|allowed| crate::fault::shown(*allowed)).collect();
-        self.add(Kind::new("invalid_input"), &format!("input `{name}` must be one of {}", allowed.join(", ")))
+        let allowed: Vec<_> = one_of.iter().map(|allowed| shown(*allowed)).collect();
+        self.add(Kind::InvalidInput, &format!("input `{name}` must be one of {}", allowed.join(", ")))
     }
 
     fn add(&mut self, kind: Kind, message: &str) -> Outcome<()> {
@@ -247,7 +224,7 @@ impl<'a> Problems<'_, 'a> {
     fn finish(mut self) -> Outcome<View<'a>> {
         if let Some(more) = self.count.checked_sub(LISTED).filter(|more| *more > 0) {
             let message = self.work.text(&format!("and {more} more"))?;
-            let kind = View::Str(Kind::new("invalid_input").as_str());
+            let kind = View::Str(Kind::InvalidInput.as_str());
             self.listed.push(self.work.object(&[("kind", kind), ("message", message)])?);
         }
         self.work.list(&self.listed)

@@ -1,15 +1,8 @@
 //! What state machines make of text that is known only in a run: items of a loop, its bound, scripts, elapsed time.
 //! Documents cannot call these by name.
 
-use super::collections::integer;
-use super::strings::text;
-use crate::expression::Expression;
-use crate::fault::{Outcome, fault, shown};
-use crate::rules::Dialect;
-use crate::unit::Options;
-use crate::value::{Value, View};
-use crate::work::Work;
-use crate::{Kind, limits};
+use branchpoint_expr::function::{Outcome, Work, fault, shown};
+use branchpoint_expr::{Dialect, Expression, Kind, Options, Value, View};
 
 /// `itemsOf(text)`: the elements of a JSON array, else the parts between commas, trimmed. Blank text has no items.
 pub(super) fn items_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
@@ -40,7 +33,7 @@ pub(super) fn integer_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     let refused = || fault(Kind::BadArgument, format!("this is no whole number: {}", shown(View::Str(written))));
     let Ok(expression) = Expression::compile(written, Options::dialect(Dialect::Session)) else { return refused() };
     match expression.value(&Value::Null) {
-        Ok(value) => match integer("integerOf", value.view()) {
+        Ok(value) => match value.view().expect_integer("integerOf()") {
             Ok(int) => Ok(View::Int(int)),
             Err(_) => refused(),
         },
@@ -50,8 +43,9 @@ pub(super) fn integer_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
 
 /// `expandTemplate(text, names)`: a text with placeholders that was read in the run. Its names are those of the object.
 pub(super) fn expand_template<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let written = text("expandTemplate", arguments[0])?;
-    work.spend(written.len() / limits::BYTES_PER_STEP + 1)?;
+    let written = arguments[0].expect_text("expandTemplate()")?;
+    work.spend(1)?;
+    work.scan(written.len())?;
     let names = work.value(arguments[1])?;
     let template = match Expression::text(written, Options::dialect(Dialect::Machine)) {
         Ok(template) => template,
@@ -66,8 +60,9 @@ pub(super) fn expand_template<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Ou
 /// `environmentNames(text)`: the variables of the environment that a text with placeholders reads by name. One that cannot be
 /// compiled reads none; it is expanded next, and that tells what is wrong.
 pub(super) fn environment_names<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let written = text("environmentNames", arguments[0])?;
-    work.spend(written.len() / limits::BYTES_PER_STEP + 1)?;
+    let written = arguments[0].expect_text("environmentNames()")?;
+    work.spend(1)?;
+    work.scan(written.len())?;
     let template = Expression::text(written, Options::dialect(Dialect::Machine));
     let references = template.map(|template| template.references()).unwrap_or_default();
     let mut names = Vec::new();
@@ -83,8 +78,8 @@ pub(super) fn environment_names<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> 
 
 /// `elapsedText(from_ms, to_ms)`: `12ms`, `1.5s`, `5m0s`, `1h2m3s`.
 pub(super) fn elapsed_text<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let ms = integer("elapsedText", arguments[1])?.saturating_sub(integer("elapsedText", arguments[0])?).max(0);
-    work.text(&elapsed(ms))
+    let [from, to] = [0, 1].map(|index| arguments[index].expect_integer("elapsedText()"));
+    work.text(&elapsed(to?.saturating_sub(from?).max(0)))
 }
 
 fn elapsed(ms: i64) -> String {

@@ -2,44 +2,50 @@
 //!
 //! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
 
-use indexmap::IndexMap;
+use std::cmp::Ordering;
 
-use super::collections::integer;
-use super::strings::text;
-use crate::Kind;
-use crate::condition::typed;
-use crate::fault::{Outcome, described, fault, shown};
-use crate::value::number::{self, Parsed};
-use crate::value::{ObjectView, View};
-use crate::work::{Work, check_depth};
+use branchpoint_expr::function::{Fault, Outcome, Work, described, fault, shown};
+use branchpoint_expr::{Kind, ObjectView, Value, View};
+
+use crate::RunKinds as _;
 
 /// `putPath(object, ["a", "b"], value)`: the object with a value at a path. Missing objects are made.
 pub(super) fn put_path<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let path = path(work, arguments[1])?;
-    put(work, arguments[0], &path, arguments[2], 0)
+    put(work, arguments[0], &path, arguments[2], false, 0)
 }
 
-fn put<'a>(work: &Work<'a>, at: View<'a>, path: &[&'a str], value: View<'a>, depth: u16) -> Outcome<View<'a>> {
-    check_depth(depth)?;
+/// The object with a value at a path. Missing objects are made; with `over_null`, null counts as missing.
+pub(super) fn put<'a>(
+    work: &Work<'a>,
+    at: View<'a>,
+    path: &[&'a str],
+    value: View<'a>,
+    over_null: bool,
+    depth: u16,
+) -> Outcome<View<'a>> {
     let Some((key, rest)) = path.split_first() else { return Ok(value) };
+    work.check_depth(depth)?;
     let mut entries = match at {
         View::Object(object) => entries(work, object)?,
+        View::Null if over_null => Vec::new(),
         other => {
             let message = format!("`{key}` cannot be set below {}, which is no object", described(other));
-            return fault(Kind::new("path_conflict"), message);
+            return fault(Kind::PathConflict, message);
         }
     };
-    let below = if rest.is_empty() {
-        value
-    } else {
-        let inner = match entries.get(*key) {
-            Some(inner) => *inner,
-            None => work.object(&[])?,
-        };
-        put(work, inner, rest, value, depth + 1)?
+    let known = entries.iter().position(|(known, _)| known == key);
+    let inner = match known {
+        Some(known) => entries[known].1,
+        None if rest.is_empty() => View::Null,
+        None => work.object(&[])?,
     };
-    entries.insert(key, below);
-    work.object(&entries.into_iter().collect::<Vec<_>>())
+    let below = put(work, inner, rest, value, over_null, depth + 1)?;
+    match known {
+        Some(known) => entries[known].1 = below,
+        None => entries.push((key, below)),
+    }
+    work.object(&entries)
 }
 
 /// `nested(object)`: names with dots become objects in objects. Names without come first, so the order means nothing.
@@ -53,7 +59,7 @@ pub(super) fn nested<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
     let plain = work.object(&plain)?;
     dotted.into_iter().try_fold(plain, |nested, (name, value)| {
         let path: Vec<_> = name.split('.').collect();
-        put(work, nested, &path, value, 0)
+        put(work, nested, &path, value, false, 0)
     })
 }
 
@@ -63,14 +69,12 @@ pub(super) fn pick<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
         return mismatch("an object and a list of keys", arguments[0]);
     };
     work.spend(keys.len())?;
-    let mut picked = Entries::default();
+    let mut picked = Vec::new();
     for key in keys.iter() {
-        let key = text("pick", key)?;
-        if let Some(value) = work.field(object, key)? {
-            picked.insert(key, value);
-        }
+        let key = key.expect_text("pick()")?;
+        picked.extend(work.field(object, key)?.map(|value| (key, value)));
     }
-    work.object(&picked.into_iter().collect::<Vec<_>>())
+    work.object_of(picked)
 }
 
 /// `declared(variables, path, type, default)`: the variables with the one at a path made its declared type. Where there is
@@ -85,12 +89,12 @@ pub(super) fn declared<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
         };
     }
     let Some(value) = found.or(arguments.get(3).copied()) else { return Ok(arguments[0]) };
-    let value = declare(work, value, text("declared", arguments[2])?)?;
-    put(work, arguments[0], &path, value, 0)
+    let value = declare(work, value, arguments[2].expect_text("declared()")?)?;
+    put(work, arguments[0], &path, value, false, 0)
 }
 
 /// A value as its declared type.
-pub(crate) fn declare<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<View<'a>> {
+pub(super) fn declare<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<View<'a>> {
     let blank = value.as_str().is_some_and(|text| text.trim().is_empty());
     match (ty, value) {
         (_, View::Null) => Ok(value),
@@ -117,10 +121,10 @@ fn word<'a>(work: &Work<'a>, value: View<'a>) -> Outcome<Option<String>> {
 
 /// `assigned(value, type)`: a value that was checked for its type; numeric text and JSON text are read where asked for.
 pub(super) fn assigned<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    assign(work, arguments[0], text("assigned", arguments[1])?)
+    assign(work, arguments[0], arguments[1].expect_text("assigned()")?)
 }
 
-pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<View<'a>> {
+pub(super) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<View<'a>> {
     let json = |work: &Work<'a>| -> Outcome<View<'a>> {
         match value.as_str() {
             Some(text) => Ok(work.json(text)?.unwrap_or(View::Null)),
@@ -135,10 +139,9 @@ pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<
         | ("number", View::Int(_) | View::Float(_)) => Ok(value),
         ("string", _) => mismatch("text", value),
         ("boolean", _) => mismatch("a boolean", value),
-        ("number", _) => match value.as_str().and_then(|text| number::parse_decimal(text.trim())) {
-            Some(Parsed::Int(int)) => Ok(View::Int(int)),
-            Some(Parsed::Float(float)) => Ok(View::Float(float)),
-            Some(Parsed::Overflow) | None => mismatch("a number", value),
+        ("number", _) => match value.as_str().and_then(|text| View::parse_number(text.trim())) {
+            Some(number) => Ok(number),
+            None => mismatch("a number", value),
         },
         ("array", _) => match json(work)? {
             list @ View::List(_) => Ok(list),
@@ -148,7 +151,8 @@ pub(crate) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<
             object @ View::Object(_) => Ok(object),
             _ => mismatch("an object", value),
         },
-        ("datetime", _) => typed::instant(value).map(|_| value).or_else(|_| mismatch("a date or a time", value)),
+        ("datetime", _) if value.is_instant() => Ok(value),
+        ("datetime", _) => mismatch("a date or a time", value),
         _ => fault(Kind::BadArgument, format!("there is no type `{ty}`")),
     }
 }
@@ -163,20 +167,19 @@ pub(super) fn listed<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
 
 /// `wholeNumber(value)`: an integer, or the one that a text spells.
 pub(super) fn whole_number<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let spelt = arguments[0].as_str().map(str::trim).filter(|text| number::is_integer_text(text));
-    let read = match spelt.and_then(number::parse_decimal) {
-        Some(Parsed::Int(int)) => Some(int),
-        _ => number::integer(arguments[0]),
+    let read = match arguments[0].as_str() {
+        Some(text) => text.trim().parse().ok(),
+        None => arguments[0].as_integer(),
     };
     read.map_or_else(|| mismatch("an integer", arguments[0]), |int| Ok(View::Int(int)))
 }
 
 /// `rounds(from, to, step)`: how many steps there are from one integer to another, both included.
 pub(super) fn rounds<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let number = |index: usize| integer("rounds", arguments[index]).map(i128::from);
+    let number = |index: usize| arguments[index].expect_integer("rounds()").map(i128::from);
     let (from, to, step) = (number(0)?, number(1)?, number(2)?);
     if step == 0 {
-        return fault(Kind::new("invalid_config"), "with a step of 0 the end is never reached");
+        return fault(Kind::InvalidConfig, "with a step of 0 the end is never reached");
     }
     let ahead = if step > 0 { to - from } else { from - to };
     let count = if ahead < 0 { 0 } else { ahead / step.abs() + 1 };
@@ -186,7 +189,7 @@ pub(super) fn rounds<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
 /// `field(value, type, name, low, high)`: the value of a field of a request, which is nil or of the type. Text that spells a number
 /// or a boolean is read. The bounds belong to numbers.
 pub(super) fn field<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (value, ty) = (arguments[0], text("field", arguments[1])?);
+    let (value, ty) = (arguments[0], arguments[1].expect_text("field()")?);
     let typed = match ty {
         "array" | "object" => Ok(value),
         "integer" | "number" => assign(work, value, "number"),
@@ -194,8 +197,8 @@ pub(super) fn field<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
     };
     let is_within = |value: View<'a>| {
         let [low, high] = [arguments.get(3), arguments.get(4)];
-        low.is_none_or(|low| super::compare(low, &value).is_some_and(std::cmp::Ordering::is_le))
-            && high.is_none_or(|high| super::compare(&value, high).is_some_and(std::cmp::Ordering::is_le))
+        low.is_none_or(|low| low.compare(&value).is_some_and(Ordering::is_le))
+            && high.is_none_or(|high| value.compare(high).is_some_and(Ordering::is_le))
     };
     let fits = |value: View<'a>| match (ty, value) {
         (_, View::Null) | ("array", View::List(_)) | ("object", View::Object(_)) | ("boolean", View::Bool(_)) => true,
@@ -223,7 +226,7 @@ pub(super) fn field<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
 }
 
 fn wrong_field<T>(name: View<'_>, problem: &str) -> Outcome<T> {
-    fault(Kind::new("invalid_config"), format!("`{}` {problem}", name.as_str().unwrap_or_default()))
+    fault(Kind::InvalidConfig, format!("`{}` {problem}", name.as_str().unwrap_or_default()))
 }
 
 /// `webAddress(value, name)`: an address that begins with `http://` or `https://`.
@@ -235,7 +238,7 @@ pub(super) fn web_address<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
 }
 
 /// Whether a text is an address of the web, as far as its beginning tells.
-pub(crate) fn is_web_address(text: &str) -> bool {
+pub fn is_web_address(text: &str) -> bool {
     let rest = ["http://", "https://"].iter().find_map(|scheme| {
         let begins = text.get(..scheme.len())?.eq_ignore_ascii_case(scheme);
         begins.then(|| &text[scheme.len()..])
@@ -256,7 +259,7 @@ pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
         }
     };
     work.spend(list.len())?;
-    let mut entries = Entries::default();
+    let mut entries = Vec::with_capacity(list.len());
     for entry in list.iter() {
         let fields = if let View::Object(fields) = entry { Some(fields) } else { None };
         let part = |key: &str| fields.map_or(Ok(None), |fields| work.field(fields, key));
@@ -266,29 +269,17 @@ pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
             return wrong_field(arguments[2], &problem);
         };
         let value = if matches!(arguments[1], View::Bool(true)) { View::Str(work.text_form(value)?) } else { value };
-        entries.insert(work.text_form(key)?, value);
+        entries.push((work.text_form(key)?, value));
     }
-    work.object(&entries.into_iter().collect::<Vec<_>>())
+    work.object_of(entries)
 }
 
 /// `sameAs(a, b)`: equal, or of the same text form without regard to case.
 pub(super) fn same_as<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    same(work, arguments[0], arguments[1]).map(View::Bool)
+    work.same(arguments[0], arguments[1]).map(View::Bool)
 }
 
-pub(crate) fn same<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
-    if work.equal(&left, &right)? {
-        return Ok(true);
-    }
-    let (left, right) = (work.text_form(left)?, work.text_form(right)?);
-    work.scan(left.len() + right.len())?;
-    Ok(left.chars().flat_map(char::to_lowercase).eq(right.chars().flat_map(char::to_lowercase)))
-}
-
-/// Entries by key, in the order in which they were set.
-type Entries<'a> = IndexMap<&'a str, View<'a>, foldhash::fast::RandomState>;
-
-fn entries<'a>(work: &Work<'a>, object: ObjectView<'a>) -> Outcome<Entries<'a>> {
+fn entries<'a>(work: &Work<'a>, object: ObjectView<'a>) -> Outcome<Vec<(&'a str, View<'a>)>> {
     work.spend(object.len())?;
     work.room(object.len())?;
     Ok(object.iter().collect())
@@ -302,4 +293,31 @@ fn path<'a>(work: &Work<'a>, path: View<'a>) -> Outcome<Vec<&'a str>> {
 
 fn mismatch<T>(wanted: &str, found: View<'_>) -> Outcome<T> {
     fault(Kind::TypeMismatch, format!("{} is not {wanted}", described(found)))
+}
+
+/// How a document asks for a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// A declaration: a value is converted to the type where possible.
+    Declared,
+    /// An assignment: a value is checked for the type.
+    Assigned,
+}
+
+impl Typing {
+    /// Why a literal can never have the type.
+    pub fn check(self, value: &Value, ty: &str) -> Result<(), Box<Fault>> {
+        Work::with(&[value], |work, arguments| {
+            let made = match self {
+                Self::Declared => declare(work, arguments[0], ty),
+                Self::Assigned => assign(work, arguments[0], ty),
+            };
+            made.map(drop)
+        })
+    }
+}
+
+/// Whether two values are equal, or of the same text form without regard to case. Values too large to compare are not.
+pub fn is_same(left: &Value, right: &Value) -> bool {
+    Work::with(&[left, right], |work, arguments| work.same(arguments[0], arguments[1])).unwrap_or(false)
 }

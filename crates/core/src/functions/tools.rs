@@ -2,11 +2,8 @@
 //!
 //! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
 
-use super::collections::integer;
-use super::strings::text;
-use crate::fault::{Outcome, wrong_kind};
-use crate::value::{ListView, View};
-use crate::work::Work;
+use branchpoint_expr::function::{Outcome, Work, wrong_kind};
+use branchpoint_expr::{ListView, View};
 
 /// `offeredTools(tools, {allowed, denied, sequence}, index)`: the tools that match some pattern of `allowed` (none given
 /// allows all) and no pattern of `denied`, and fit the sequence's position while it is unfinished. Without a rule: all.
@@ -15,14 +12,14 @@ pub(super) fn offered_tools<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
     let View::Object(rule) = arguments[1] else { return Ok(arguments[0]) };
     let part = |key: &str| work.field(rule, key).map(|found| found.unwrap_or(View::Null));
     let (allowed, denied) = (list(work, part("allowed")?)?, list(work, part("denied")?)?);
-    let position = usize::try_from(integer("offeredTools", arguments[2])?).ok();
+    let position = usize::try_from(arguments[2].expect_integer("offeredTools()")?).ok();
     let position = match (part("sequence")?, position) {
         (View::List(sequence), Some(index)) => sequence.get(index).map(|fitting| list(work, fitting)).transpose()?,
         _ => None,
     };
     let mut offered = Vec::new();
     for tool in tools.into_iter().flat_map(ListView::iter) {
-        let name = text("offeredTools", tool)?;
+        let name = tool.expect_text("offeredTools()")?;
         let fits = match position {
             Some(fitting) => any(work, fitting, name, |written, name| written == name)?,
             None => true,
@@ -43,7 +40,7 @@ fn any<'a>(
     goes: impl Fn(&str, &str) -> bool,
 ) -> Outcome<bool> {
     for written in list.into_iter().flat_map(ListView::iter) {
-        let written = text("offeredTools", written)?;
+        let written = written.expect_text("offeredTools()")?;
         work.spend(1)?;
         work.scan(written.len().saturating_mul(name.len()))?;
         if goes(written, name) {
@@ -64,7 +61,7 @@ fn list<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<Option<ListView<'a>>> {
 /// Whether a pattern stands for a name: `*` for any run of characters, also none, and everything else for itself.
 ///
 /// ```
-/// use branchpoint_expr::matches_name;
+/// use branchpoint_core::functions::matches_name;
 ///
 /// assert!(matches_name("web_*", "web_search") && matches_name("*", ""));
 /// assert!(!matches_name("web_*", "Web_search"));

@@ -1,0 +1,67 @@
+//! The functions that front-ends lower to, beside the built-in ones: a rule of a document that is more than plumbing is one
+//! function here. Documents cannot call them by name, and stored programs keep their names.
+
+mod attachments;
+mod expansion;
+mod inputs;
+mod lines;
+mod people;
+mod tools;
+mod variables;
+
+use std::sync::LazyLock;
+
+use branchpoint_expr::function::{Function, Functions, OnNil, Outcome, Types, Work};
+use branchpoint_expr::{Environment, Limits, View};
+
+pub use inputs::{INPUT_TYPES, misfit};
+pub use people::approval_decision;
+pub use tools::matches_name;
+pub use variables::{Typing, is_same, is_web_address};
+
+/// What expressions of runs are compiled and evaluated with. Hosts cannot add to it: a run gives the same result everywhere.
+pub static ENVIRONMENT: LazyLock<Environment> =
+    LazyLock::new(|| Environment { limits: Limits::DEFAULT, functions: functions() });
+
+type Run = for<'a, 'w> fn(&'w Work<'a>, &'w [View<'a>]) -> Outcome<View<'a>>;
+
+/// Name, least and most arguments, what it gives, and what it does. All look at their arguments themselves.
+const TABLE: &[(&str, (u8, u8), Types, Run)] = &[
+    ("putPath", (3, 3), Types::OBJECT, variables::put_path),
+    ("nested", (1, 1), Types::OBJECT, variables::nested),
+    ("pick", (2, 2), Types::OBJECT, variables::pick),
+    ("declared", (3, 4), Types::OBJECT, variables::declared),
+    ("assigned", (2, 2), Types::ANY, variables::assigned),
+    ("wholeNumber", (1, 1), Types::INT, variables::whole_number),
+    ("rounds", (3, 3), Types::INT, variables::rounds),
+    ("field", (3, 5), Types::ANY, variables::field),
+    ("webAddress", (2, 2), Types::STR, variables::web_address),
+    ("keyed", (3, 3), Types::OBJECT, variables::keyed),
+    ("sameAs", (2, 2), Types::BOOL, variables::same_as),
+    ("listed", (1, 1), Types::LIST, variables::listed),
+    ("joinTexts", (1, 1), Types::STR.union(Types::NIL), lines::join_texts),
+    ("loopItems", (3, 3), Types::LIST.union(Types::OBJECT), lines::loop_items),
+    ("pickAttachments", (2, 2), Types::LIST, attachments::pick),
+    ("durationMs", (1, 1), Types::INT.union(Types::NIL), lines::duration),
+    ("instantMs", (1, 1), Types::INT.union(Types::NIL), lines::instant),
+    ("itemsOf", (1, 1), Types::LIST, expansion::items_of),
+    ("integerOf", (1, 1), Types::INT, expansion::integer_of),
+    ("expandTemplate", (2, 2), Types::STR, expansion::expand_template),
+    ("elapsedText", (2, 2), Types::STR, expansion::elapsed_text),
+    ("environmentNames", (1, 1), Types::LIST, expansion::environment_names),
+    ("offeredTools", (3, 3), Types::LIST, tools::offered_tools),
+    ("approvalAnswer", (1, 1), Types::OBJECT.union(Types::NIL), people::approval_answer),
+    ("callFailed", (2, 2), Types::OBJECT, people::call_failed),
+    ("filledIn", (2, 2), Types::ANY, people::filled_in),
+    ("withDefaults", (2, 2), Types::OBJECT, inputs::with_defaults),
+    ("inputProblems", (2, 2), Types::LIST, inputs::problems),
+];
+
+fn functions() -> Functions {
+    let mut functions = Functions::default();
+    for (name, (least, most), gives, run) in TABLE {
+        let function = Function::new(*name, *least..=*most, [Types::ANY], *gives, *run);
+        functions.register(function.pure().cost(0).on_nil(OnNil::Call)).expect("every name is there once");
+    }
+    functions
+}
