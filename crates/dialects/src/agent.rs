@@ -91,6 +91,10 @@ struct Stop {
     writes: Vec<Write>,
 }
 
+/// Whether a budget is used up.
+const TOKENS_SPENT: &str = "given.token_budget != nil && tokens >= given.token_budget";
+const COST_SPENT: &str = "given.cost_budget_micros != nil && cost >= given.cost_budget_micros";
+
 impl Turn {
     fn new(mut b: Builder) -> Self {
         let mut slots = Names { values: vec![("workflow", Value::from(AGENT))], ..Names::default() };
@@ -138,6 +142,9 @@ impl Turn {
         let [ask, next] = [(); 2].map(|()| self.b.reserve());
         let done = self.ended(Status::Completed, "{status: 'completed', ", "");
         let calls = self.calls(next);
+        // The reply that uses up a budget calls no tools: the limits end the turn.
+        let spent = [TOKENS_SPENT, COST_SPENT].map(|test| (self.test(test), next));
+        let calls = self.b.decide(spent, calls, None);
         // The call of the model ends after all decisions about its reply, so that its record has them.
         let shown = self.formula(agent_loop::REPLY);
         let [stopped, done, calls] =
@@ -181,22 +188,8 @@ impl Turn {
     fn limits(&mut self, next: PlaceId) -> Vec<(ConditionId, PlaceId)> {
         let limits = [
             ("turns >= (given.max_turns ?? 10)", "max_turns", "turns", "turn", "max_turns", "agent_turns"),
-            (
-                "given.token_budget != nil && tokens >= given.token_budget",
-                "token_budget",
-                "tokens",
-                "token",
-                "token_budget",
-                "agent_tokens",
-            ),
-            (
-                "given.cost_budget_micros != nil && cost >= given.cost_budget_micros",
-                "cost_budget",
-                "cost",
-                "millionth",
-                "cost_budget_micros",
-                "agent_cost_micros",
-            ),
+            (TOKENS_SPENT, "token_budget", "tokens", "token", "token_budget", "agent_tokens"),
+            (COST_SPENT, "cost_budget", "cost", "millionth", "cost_budget_micros", "agent_cost_micros"),
         ];
         let limits = limits.map(|(test, kind, count, unit, own, operators)| {
             let message = format!(

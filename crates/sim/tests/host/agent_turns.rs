@@ -151,15 +151,16 @@ fn what_goes_wrong_with_a_tool_is_told_to_the_model() {
 fn a_turn_ends_when_it_has_used_up_what_it_may() {
     let endless: Vec<String> = (0..20).map(|_| calls(&[("echo", "{}")])).collect();
     let endless: Vec<&str> = endless.iter().map(String::as_str).collect();
-    for (bound, kind, turns) in [
-        (r#""max_turns": 3"#, "max_turns", 3),
-        (r#""token_budget": 150"#, "token_budget", 2),
-        (r#""cost_budget_micros": 10"#, "cost_budget", 1),
+    for (bound, kind, turns, tools) in [
+        (r#""max_turns": 3"#, "max_turns", 3, 3),
+        (r#""token_budget": 150"#, "token_budget", 2, 1),
+        (r#""cost_budget_micros": 10"#, "cost_budget", 1, 0),
     ] {
         let mut world = World::new(&endless);
         let asked = format!(r#"{{"prompt": "Go.", "tools": ["echo"], {bound}}}"#);
         let result = run(agent_program(), &call("model", "{}", &asked), &mut world);
         assert_eq!((text(&result, "kind"), world.asked.len()), (kind, turns), "{result}");
+        assert_eq!(world.tools.len(), tools, "the reply that uses up a budget calls no tools: {result}");
         assert!(text(&result, "message").contains(bound.split('"').nth(1).expect("a name")), "{result}");
         assert!(
             matches!(agent::answer(&result, Usage::default()), Answer::Failed(failed) if !failed.again.is_worth_it() && &*failed.kind == kind)
