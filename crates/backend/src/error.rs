@@ -31,6 +31,9 @@ pub enum BackendError {
     /// An exported file cannot be written or read. Nothing has changed.
     #[error("{0}")]
     BadFile(String),
+    /// The request exceeds a limit. Nothing has changed.
+    #[error("{0}")]
+    Limit(String),
     /// The backend was opened to read, not to drive runs.
     #[error("the runs are only read here")]
     ReadOnly,
@@ -48,6 +51,7 @@ impl BackendError {
             Self::NoResponse => "no_response",
             Self::Pending => "pending",
             Self::BadFile(_) => "bad_file",
+            Self::Limit(_) => "limit",
             Self::ReadOnly => "read_only",
         }
     }

@@ -59,6 +59,8 @@ pub struct Filter {
     pub workflow: Option<String>,
     /// Started at that time or later.
     pub since_ms: Option<i64>,
+    /// Whose id, workflow, input or result contains all these words.
+    pub search: Option<String>,
     /// Whether child runs are listed too.
     pub children: bool,
     /// Older than that run.

@@ -56,8 +56,8 @@ pub(crate) fn of(trouble: &Error) -> u8 {
         return PENDING;
     }
     let is_system = |error: &BackendError| {
-        use BackendError::{BadFile, NoResponse, Refused, Session};
-        !matches!(error, Refused(_) | Session(_) | NoResponse | BadFile(_))
+        use BackendError::{BadFile, Limit, NoResponse, Refused, Session};
+        !matches!(error, Refused(_) | Session(_) | NoResponse | BadFile(_) | Limit(_))
     };
     let system = trouble.chain().any(|cause| cause.is::<System>() || cause.downcast_ref().is_some_and(is_system));
     // `Context` wraps its text, so the error itself is asked too.

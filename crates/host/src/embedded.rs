@@ -221,6 +221,7 @@ impl From<Trouble> for BackendError {
     fn from(trouble: Trouble) -> Self {
         let message = trouble.to_string();
         match trouble {
+            Trouble::StorageLimit(_) => Self::Limit(message),
             Trouble::NotAStore | Trouble::TooNew { .. } | Trouble::TooOld { .. } => Self::Incompatible(message),
             trouble if trouble.is_of_one_run() => Self::Damaged(message),
             _ => Self::Unavailable(message),

@@ -228,6 +228,24 @@ fn check_refused(lines: &str, line: usize, word: &str) {
 }
 
 #[test]
+fn a_search_finds_a_run_and_never_its_sealed_secrets() {
+    let mut bench = Bench::new();
+    let found = |bench: &Bench, words: &str| {
+        let filter = Filter { search: Some(words.into()), ..Filter::default() };
+        let runs = bench.host.store().runs(&filter).expect("it can be searched");
+        runs.into_iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    let secrets = Secrets::from_values(["hunter2".to_owned()]);
+    bench.start("waits", &Value::from("the password is hunter2"), secrets);
+    assert_eq!(found(&bench, "password"), ["waits"]);
+    assert_eq!(found(&bench, "hunter2"), [""; 0]);
+    let run = bench.host.store().run("waits").expect("it reads").expect("it is there").run;
+    vote(&mut bench.host, run);
+    assert_eq!(found(&bench, "hunter2"), [""; 0], "nor is a secret in the result");
+    assert_eq!(found(&bench, "waits"), ["waits"], "its id is a word too");
+}
+
+#[test]
 fn lines_that_make_no_sense_are_told_with_their_number() {
     check_refused("", 1, "empty");
     check_refused("hello", 1, "expected");

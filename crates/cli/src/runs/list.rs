@@ -26,6 +26,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
 
+    /// Only runs whose id, workflow, input or result contains all these words
+    #[arg(long, value_name = "WORDS")]
+    search: Option<String>,
+
     /// Only runs that were started since then, such as 90s, 2h or 30d ago
     #[arg(long, value_name = "TIME", value_parser = moment::span_ms)]
     since: Option<i64>,
@@ -43,6 +47,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
     let filter = Filter {
         status: arguments.status,
         workflow: arguments.workflow.clone(),
+        search: arguments.search.clone(),
         since_ms: arguments.since.map(|since_ms| moment::now_ms() - since_ms),
         children: arguments.all,
         before: None,

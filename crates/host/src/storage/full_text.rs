@@ -1,10 +1,12 @@
 //! Full-text queries from data. No text of a query is ever read as query syntax.
 
-use branchpoint_runners::storage::{MAX_QUERY_WORDS, StorageError};
+use branchpoint_runners::storage::MAX_QUERY_WORDS;
 
-/// A query that matches any word of a text; none if it has no words. Every word is a quoted string of the query language, and quotes are
-/// not part of words.
-pub(super) fn any_word(text: &str) -> Result<Option<String>, StorageError> {
+use crate::store::Trouble;
+
+/// The words of a text as a query, joined by an operator (` OR ` finds any word, a space all); none if it has no words. Every word is a
+/// quoted string of the query language, and quotes are not part of words.
+pub(crate) fn full_text_query(text: &str, operator: &str) -> Result<Option<String>, Trouble> {
     let is_mark = |c: char| ('\u{300}'..='\u{36f}').contains(&c);
     let mut words: Vec<String> = text
         .split(|c: char| !c.is_alphanumeric() && !is_mark(c))
@@ -17,7 +19,7 @@ pub(super) fn any_word(text: &str) -> Result<Option<String>, StorageError> {
         let count = words.len();
         let message =
             format!("the query has {count} different words, but at most {MAX_QUERY_WORDS} are allowed; shorten it");
-        return Err(StorageError::Limit(message));
+        return Err(Trouble::StorageLimit(message));
     }
-    Ok((!words.is_empty()).then(|| words.join(" OR ")))
+    Ok((!words.is_empty()).then(|| words.join(operator)))
 }

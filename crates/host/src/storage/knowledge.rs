@@ -9,8 +9,7 @@ use branchpoint_runners::storage::{
 };
 use rusqlite::params;
 
-use super::full_text::any_word;
-use super::{LoadedBytes, SqliteStorage, metadata_text, read_metadata};
+use super::{LoadedBytes, SqliteStorage, full_text_query, metadata_text, read_metadata};
 use crate::driver::now_ms;
 use crate::store::{Store, Trouble};
 
@@ -21,7 +20,7 @@ impl Retrieval for SqliteStorage {
         search: &PassageSearch,
         cancel: &CancellationToken,
     ) -> Result<Vec<Passage>, StorageError> {
-        let Some(query) = any_word(&search.query)? else { return Ok(Vec::new()) };
+        let Some(query) = full_text_query(&search.query, " OR ")? else { return Ok(Vec::new()) };
         self.search(cancel, |store| {
             // Passages are ranked without their texts, which are read for the results only.
             let sql = "SELECT name, passage, metadata, bm25(passage_index) AS score, added_ms

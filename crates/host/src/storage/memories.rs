@@ -5,8 +5,7 @@ use branchpoint_runners::CancellationToken;
 use branchpoint_runners::storage::{MAX_ENTRIES, Memory, StorageError, WriteId};
 use rusqlite::params;
 
-use super::full_text::any_word;
-use super::{LoadedBytes, SqliteStorage, metadata_text, read_metadata};
+use super::{LoadedBytes, SqliteStorage, full_text_query, metadata_text, read_metadata};
 use crate::store::{Store, Trouble};
 
 impl Memory for SqliteStorage {
@@ -27,7 +26,7 @@ impl Memory for SqliteStorage {
         limit: u32,
         cancel: &CancellationToken,
     ) -> Result<Vec<MemoryMatch>, StorageError> {
-        let Some(query) = any_word(query)? else { return Ok(Vec::new()) };
+        let Some(query) = full_text_query(query, " OR ")? else { return Ok(Vec::new()) };
         self.search(cancel, |store| {
             let sql = "SELECT key, memories.content, metadata, bm25(memory_index) AS score
                 FROM memory_index JOIN memories ON entry = memory_index.rowid

@@ -16,6 +16,7 @@ use branchpoint_runners::storage::{MAX_RESULT_BYTES, StorageError, WriteId};
 use rusqlite::params;
 
 use crate::store::{Durability, Store, Trouble};
+pub(crate) use full_text::full_text_query;
 
 /// How many instructions SQLite performs between two questions whether a search is cancelled.
 const INSTRUCTIONS: i32 = 1_000;

@@ -42,6 +42,12 @@ impl Store {
         self.events_after(run, packing, 0).map(|(events, _)| events)
     }
 
+    /// The event that started a run.
+    pub(super) fn first_event(&self, run: RunNo, packing: &Packing) -> Result<Option<Event>, Trouble> {
+        let found = self.first("SELECT packed, bytes FROM events WHERE run = ?1 AND seq = 1", [run.0], packed_row)?;
+        found.map(|(packed, bytes)| Ok(self.event(run, packing, packed, &bytes)?.1)).transpose()
+    }
+
     /// The newest snapshot of a run that is as old as is asked for, or the state of a run that has not begun.
     pub(crate) fn snapshot_before(
         &self,

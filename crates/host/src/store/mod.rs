@@ -12,6 +12,7 @@
 //! | `notices` | what people outside are to be told |
 //! | `rest` | whether a run with its children waits |
 //! | `scripts` | the scripts of runs |
+//! | `search` | the full-text index of runs |
 //! | `sessions` | which run is which session |
 //! | `exchange` | runs as JSON lines |
 //! | `upkeep`, `health`, `damage` | retention, copies, and how the file is |
@@ -35,6 +36,7 @@ mod runs;
 mod schema;
 mod scripts;
 mod seal;
+mod search;
 mod sessions;
 mod upkeep;
 mod workflows;

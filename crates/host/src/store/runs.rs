@@ -7,6 +7,7 @@ use rusqlite::types::ToSql;
 use rusqlite::{Row, params};
 
 use super::{Filter, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
+use crate::storage::full_text_query;
 
 const COLUMNS: &str =
     "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder";
@@ -58,6 +59,11 @@ impl Store {
         }
         if let Some(RunNo(before)) = filter.before {
             only(" AND run < ?", Box::new(before));
+        }
+        if let Some(words) = &filter.search {
+            let Some(query) = full_text_query(words, " ")? else { return Ok(Vec::new()) };
+            self.index_runs()?;
+            only(" AND run IN (SELECT rowid FROM run_index WHERE run_index MATCH ?)", Box::new(query));
         }
         if !filter.children {
             sql.push_str(" AND parent IS NULL");

@@ -251,3 +251,12 @@ CREATE TABLE storage_writes (
     effect INTEGER NOT NULL,
     PRIMARY KEY (run, effect)
 ) WITHOUT ROWID;
+
+-- The full-text index of runs, and the runs that are in it. Both are derived data: a search brings them up to date.
+CREATE VIRTUAL TABLE run_index USING fts5 (
+    text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE TABLE indexed_runs (
+    run       INTEGER PRIMARY KEY,
+    has_ended INTEGER NOT NULL
+);

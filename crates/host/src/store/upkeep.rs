@@ -14,7 +14,7 @@ use super::{Prune, Pruned, RunNo, Store, Trouble};
 const RUNS_A_CHANGE: usize = 50;
 
 /// Everything that a run has beside its row. Its timers went when it ended.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "events",
     "snapshots",
     "outbox",
@@ -27,6 +27,7 @@ const TABLES: [&str; 12] = [
     "script_used",
     "storage_writes",
     "blob_uses",
+    "indexed_runs",
 ];
 
 impl Store {
@@ -85,6 +86,7 @@ impl Store {
             for table in TABLES {
                 self.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
             }
+            self.execute("DELETE FROM run_index WHERE rowid = ?1", [run])?;
             self.execute("DELETE FROM runs WHERE run = ?1", [run])?;
             for hash in used {
                 let sql = "DELETE FROM blobs WHERE hash = ?1

@@ -22,6 +22,27 @@ fn runs_are_listed_with_what_they_wait_for() {
 }
 
 #[test]
+fn runs_are_found_by_words_of_their_input_and_result() {
+    let bench = Bench::new();
+    let input = |text: &str| json(&format!(r#"{{"input": "{text}", "amount": 5}}"#));
+    bench.start("one", ("review", REVIEW), Dialect::Steps, &input("blue whale"), "{}");
+    bench.start("two", ("review", REVIEW), Dialect::Steps, &input("blue sky"), "{}");
+    let found = |words: &str| {
+        let listed = bench.json(&["runs", "list", "--json", "--search", words]);
+        let ids = listed.as_array().expect("this is a list").iter().map(|run| run["run"].to_string());
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(found("WHALE blue"), r#""one""#);
+    assert_eq!(found("blue"), r#""two" "one""#);
+    assert_eq!(found("whale sky"), "");
+    assert_eq!(found("hello sky"), r#""two""#, "the result says hello");
+    assert_eq!(found("OR NOT \"* ("), "", "words are never query syntax");
+    bench.expect(0, &["prune", "--older-than", "0s"]);
+    assert_eq!(found("blue"), "");
+    bench.expect(1, &["runs", "list", "--search", &(0..2_000).map(|word| format!("w{word} ")).collect::<String>()]);
+}
+
+#[test]
 fn runs_are_named_by_parts_of_their_ids() {
     let bench = Bench::new();
     bench.asks("letter-1");
