@@ -56,7 +56,7 @@ pub trait Backend: Send {
     /// When the first timer of a run and of the runs that it has called is due.
     fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, BackendError>;
 
-    /// A run with its program and its state.
+    /// A run with its program and its state. Listeners of this process have got the events that led to it.
     fn load(&self, run: RunNo) -> Result<Look, BackendError>;
 
     /// The processes that drive runs now.

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let is_broken = findings.iter().any(|finding| finding.how == How::Broken);
     if arguments.json {
         let told: Vec<Value> = findings.iter().map(Finding::json).collect();
-        terminal::print(&(serde_json::to_string_pretty(&Value::from(told))? + "\n"))?;
+        terminal::print_json(&Value::from(told))?;
     } else {
         terminal::print(&findings.iter().map(Finding::line).collect::<String>())?;
     }

@@ -13,7 +13,7 @@ use branchpoint_runners::CancellationToken;
 
 use crate::approvals::quoted;
 use crate::backend::Driving;
-use crate::exit::Pending;
+use crate::exit::Exit;
 use crate::opened::Opened;
 use crate::outside::{Ears, Here, Manner};
 use crate::project::StoreArguments;
@@ -109,7 +109,7 @@ impl Drive {
     /// Sends an event to a run, whichever process drives it. The inner error is a rejection, after which nothing has changed.
     pub(crate) fn send(&self, run: RunNo, event: &Event) -> Result<Result<HandledBy, BackendError>> {
         match self.backend.send(run, event) {
-            Err(BackendError::Pending) => bail!(Pending(self.pending(run)?)),
+            Err(BackendError::Pending) => bail!(Exit::pending(self.pending(run)?)),
             Err(rejection @ (BackendError::Refused(_) | BackendError::NoResponse)) => Ok(Err(rejection)),
             sent => Ok(Ok(sent?)),
         }
@@ -212,7 +212,7 @@ pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json
             ("usage", spent::object(look.state.usage())),
             ("result", secrets.mask_value(&result)),
         ]);
-        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+        terminal::print_json(&told)?;
     }
     match status {
         Status::Completed => {

@@ -26,40 +26,40 @@ pub(crate) const PENDING: u8 = 6;
 /// Somebody pressed Ctrl-C; the run can go on.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Something that this machine cannot do, whatever the arguments are.
+/// An error with an exit status of its own.
 #[derive(Debug)]
-pub(crate) struct System(pub(crate) String);
+pub(crate) struct Exit(u8, String);
 
-impl std::fmt::Display for System {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+impl Exit {
+    /// This machine cannot do it, whatever the arguments are.
+    pub(crate) fn system(message: impl Into<String>) -> Self {
+        Self(SYSTEM, message.into())
+    }
+
+    /// Another process has claimed the event and has not applied it yet: it may still take effect.
+    pub(crate) fn pending(message: String) -> Self {
+        Self(PENDING, message)
     }
 }
 
-impl std::error::Error for System {}
-
-/// An event that another process has claimed and has not applied yet: it may still take effect.
-#[derive(Debug)]
-pub(crate) struct Pending(pub(crate) String);
-
-impl std::fmt::Display for Pending {
+impl std::fmt::Display for Exit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.1)
     }
 }
 
-impl std::error::Error for Pending {}
+impl std::error::Error for Exit {}
 
 /// The exit status of a command that could not do its work.
 pub(crate) fn of(trouble: &Error) -> u8 {
-    if trouble.is::<Pending>() {
-        return PENDING;
+    use BackendError::{BadFile, Limit, NoResponse, Refused, Session};
+    let is_usage = |error: &BackendError| matches!(error, Refused(_) | Session(_) | NoResponse | BadFile(_) | Limit(_));
+    // `Context` wraps its text, so the error itself is asked first.
+    let own = trouble.downcast_ref().or_else(|| trouble.chain().find_map(|cause| cause.downcast_ref()));
+    let backend = trouble.downcast_ref().or_else(|| trouble.chain().find_map(|cause| cause.downcast_ref()));
+    match (own, backend) {
+        (Some(Exit(code, _)), _) => *code,
+        (None, Some(error)) if !is_usage(error) => SYSTEM,
+        _ => USAGE,
     }
-    let is_system = |error: &BackendError| {
-        use BackendError::{BadFile, Limit, NoResponse, Refused, Session};
-        !matches!(error, Refused(_) | Session(_) | NoResponse | BadFile(_) | Limit(_))
-    };
-    let system = trouble.chain().any(|cause| cause.is::<System>() || cause.downcast_ref().is_some_and(is_system));
-    // `Context` wraps its text, so the error itself is asked too.
-    if system || trouble.is::<System>() || trouble.downcast_ref().is_some_and(is_system) { SYSTEM } else { USAGE }
 }

@@ -1,7 +1,5 @@
 //! Steps of a run, a line each, for people.
 
-use std::fmt::Write;
-
 use anstyle::{AnsiColor, Style};
 use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_core::{StepRecord, StepStatus};
@@ -32,46 +30,51 @@ pub(crate) struct Manner {
 
 /// One step of a run. Values are masked before they are shortened.
 pub(crate) fn line(program: &Program, record: &StepRecord, secrets: &Secrets, manner: Manner) -> String {
-    let (sign, color) = match record.status {
-        _ if manner.heading => ("▸", AnsiColor::Cyan),
-        StepStatus::Completed => ("✓", AnsiColor::Green),
-        StepStatus::Failed => ("✗", AnsiColor::Red),
-        StepStatus::Running | StepStatus::Waiting(_) => ("…", AnsiColor::Yellow),
-        _ => ("–", AnsiColor::Yellow),
-    };
-    let style = Style::new().fg_color(Some(color.into()));
-    let mut line = format!("{} {}", terminal::paint(style, sign), name(program, record, manner.depth));
-    let mut add = |text: String| write!(line, "{text}").expect("writing to a text does not fail");
+    let mut line = format!("{} {}", sign(&record.status, manner.heading), name(program, record, manner.depth));
     if record.attempts.len() > 1 {
-        add(format!(", {} attempts", record.attempts.len()));
+        line += &format!(", {} attempts", record.attempts.len());
     }
     let took_ms = record.ended_ms.map(|ended_ms| ended_ms - record.began_ms - record.waited_ms);
     if let Some(took_ms) = took_ms.filter(|took_ms| manner.live && !manner.heading && *took_ms >= NOTABLE_MS) {
-        add(format!(", {}", duration(took_ms)));
+        line += &format!(", {}", duration(took_ms));
     }
-    if let Some(used) = spent::words(record.usage).filter(|_| !manner.heading) {
-        add(format!(", {used}"));
-    }
-    if let Some(branch) = &record.branch {
-        add(format!(" → {branch}"));
-        let reason = reason(record, secrets).filter(|_| manner.live);
-        if let Some(reason) = reason {
-            add(format!(" ({reason})"));
-        }
-    }
-    if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null && !manner.heading) {
-        // A step of a flow leaves variables behind beside what it gave; its data say enough.
-        let shown = output.get("data").unwrap_or(output);
-        add(format!(": {}", masked::shortened_value(secrets, shown, LONGEST)));
-    }
-    if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
-        add(format!(": {}", masked::error(secrets, message)));
-    }
-    for warning in &record.warnings {
-        add(format!(" (warning: {warning})"));
-    }
-    line.push('\n');
-    line
+    let reason = reason(record, secrets).filter(|_| manner.live);
+    line + &outcome(record, secrets, reason, LONGEST, manner.heading) + "\n"
+}
+
+/// The sign of a step, in its colour.
+pub(crate) fn sign(status: &StepStatus, heading: bool) -> String {
+    let (sign, color) = match status {
+        _ if heading => ("▸", AnsiColor::Cyan),
+        StepStatus::Completed => ("✓", AnsiColor::Green),
+        StepStatus::Failed => ("✗", AnsiColor::Red),
+        StepStatus::Running | StepStatus::Waiting(_) => ("…", AnsiColor::Yellow),
+        StepStatus::Cancelled | StepStatus::Skipped(_) => ("–", AnsiColor::Yellow),
+    };
+    terminal::paint(Style::new().fg_color(Some(color.into())), sign)
+}
+
+/// What a step has used, its branch and the reason for it, its output, its error and its warnings. A heading has no output yet.
+pub(crate) fn outcome(
+    record: &StepRecord,
+    secrets: &Secrets,
+    reason: Option<String>,
+    longest: usize,
+    heading: bool,
+) -> String {
+    let used = spent::words(record.usage).filter(|_| !heading).map(|used| format!(", {used}"));
+    let branch = record.branch.as_ref().map(|branch| {
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        format!(" → {branch}{reason}")
+    });
+    // A step of a flow leaves variables behind beside what it gave; its data say enough.
+    let output = record.output.as_ref().filter(|output| **output != Value::Null && !heading);
+    let output = output.map(|output| output.get("data").unwrap_or(output));
+    let output = output.map(|output| format!(": {}", masked::shortened_value(secrets, output, longest)));
+    let error = record.error.as_ref().and_then(|error| error.get("message"));
+    let error = error.map(|message| format!(": {}", masked::error(secrets, message)));
+    let warnings = record.warnings.iter().map(|warning| format!(" (warning: {warning})"));
+    [used, branch, output, error].into_iter().flatten().chain(warnings).collect()
 }
 
 /// A step with its place: how deep it stands, and its title.

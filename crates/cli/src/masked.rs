@@ -6,7 +6,7 @@ use branchpoint_runners::Secrets;
 use crate::lines::{LONGEST_ERROR, shortened};
 
 /// How much of a value is shown on a line.
-const LONGEST: usize = 100;
+pub(crate) const LONGEST: usize = 100;
 
 /// How much of a value is written out before it is shortened to a line.
 const READ_BYTES: usize = 4096;

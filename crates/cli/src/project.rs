@@ -34,6 +34,17 @@ pub(crate) struct StoreArguments {
     pub(crate) durability: Option<String>,
 }
 
+/// The options of every command over a store that has subcommands.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct StoreCommand {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short, global = true)]
+    pub(crate) json: bool,
+}
+
 /// Where documents may lead, for every command that drives runs. Each process decides that for itself: whoever starts a run does
 /// not open the network of whoever drives it on.
 #[derive(clap::Args, Clone, Copy, Debug)]

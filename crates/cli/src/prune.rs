@@ -63,8 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             ("kept", masked::count(pruned.kept)),
             ("dry_run", Value::Bool(arguments.dry_run)),
         ]);
-        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&told);
     }
     let what = if arguments.dry_run { "would be forgotten" } else { "were forgotten" };
     terminal::print(&format!("{} runs with {} events {what}.\n", pruned.runs, pruned.events))?;

@@ -9,7 +9,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;
-use crate::project::StoreArguments;
+use crate::project::{StoreArguments, StoreCommand};
 use crate::table::table;
 use crate::{backend, masked, moment, terminal};
 
@@ -18,11 +18,7 @@ use crate::{backend, masked, moment, terminal};
 #[command(long_about = terminal::page(include_str!("sessions.txt")))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    store: StoreArguments,
-
-    /// Print JSON
-    #[arg(long, short, global = true)]
-    json: bool,
+    on: StoreCommand,
 
     #[command(subcommand)]
     command: Command,
@@ -49,11 +45,11 @@ struct Named {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.store)?;
+    let opened = Opened::existing(&arguments.on.store)?;
     match &arguments.command {
-        Command::List => list(&opened, arguments.json),
+        Command::List => list(&opened, arguments.on.json),
         Command::Show(named) => show(&opened, named),
-        Command::Reset(named) => reset(&opened, &arguments.store, named),
+        Command::Reset(named) => reset(&opened, &arguments.on.store, named),
     }
 }
 
@@ -73,7 +69,7 @@ fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
         rows.push([session.name, session.document, status.to_owned(), moment::at(row.touched_ms), row.id]);
     }
     if json {
-        terminal::print(&(serde_json::to_string_pretty(&Value::from(told))? + "\n"))?;
+        terminal::print_json(&Value::from(told))?;
     } else if rows.is_empty() {
         terminal::tell("This store keeps no sessions. `branchpoint session FILE --id NAME` opens one.\n");
     } else {
@@ -116,8 +112,7 @@ fn show(opened: &Opened, named: &Named) -> Result<ExitCode> {
     fields.insert("document".into(), Value::from(session.document));
     let expires = look.state.timers().map(|(_, at_ms)| at_ms).min();
     fields.insert("expires".into(), expires.map_or(Value::Null, moment::iso));
-    terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))?;
-    Ok(ExitCode::SUCCESS)
+    terminal::print_json(&Value::from(fields))
 }
 
 fn reset(opened: &Opened, store: &StoreArguments, named: &Named) -> Result<ExitCode> {

@@ -8,18 +8,14 @@ use branchpoint_backend::KeyState;
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;
-use crate::project::StoreArguments;
+use crate::project::StoreCommand;
 use crate::{exit, masked, moment, terminal};
 
 /// Copy and check the file in which runs are kept
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    store: StoreArguments,
-
-    /// Print JSON
-    #[arg(long, short, global = true)]
-    json: bool,
+    on: StoreCommand,
 
     #[command(subcommand)]
     command: Command,
@@ -39,16 +35,16 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.store)?;
+    let opened = Opened::existing(&arguments.on.store)?;
     match &arguments.command {
         Command::Backup { file } => {
             let copied = opened.store.backup(file);
             let needs_key = copied.with_context(|| format!("the store cannot be copied to {}", file.display()))?;
             let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
-            if arguments.json {
+            if arguments.on.json {
                 let path = Value::from(file.display().to_string());
                 let told = masked::object([("file", path), ("bytes", masked::count(bytes))]);
-                terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+                terminal::print_json(&told)?;
             } else {
                 terminal::tell(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
             }
@@ -59,9 +55,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Command::Check => check(&opened, arguments.json),
+        Command::Check => check(&opened, arguments.on.json),
         Command::Path => {
-            let path = opened.project.store_path(&arguments.store)?;
+            let path = opened.project.store_path(&arguments.on.store)?;
             terminal::print(&format!("{}\n", path.display()))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -84,7 +80,7 @@ fn check(opened: &Opened, json: bool) -> Result<ExitCode> {
             ("file_bytes", masked::count(health.file_bytes)),
             ("log_bytes", masked::count(health.log_bytes)),
         ]);
-        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+        terminal::print_json(&told)?;
     } else {
         for line in &health.damage {
             terminal::complain(line);

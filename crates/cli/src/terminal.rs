@@ -5,12 +5,14 @@ mod escape;
 mod stalled;
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, BufRead, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
+use serde::Serialize;
 
-use crate::exit::System;
+use crate::exit::Exit;
 pub(crate) use escape::{findings, paint, visible, visible_line};
 
 /// The longest line that is read from a person or a pipe, in bytes.
@@ -23,6 +25,19 @@ pub(crate) fn print(data: &str) -> Result<()> {
     print_to(&mut stdout.lock(), &shown)
 }
 
+/// Prints a value as JSON, as [`print`] does. For programs it is written piece by piece: it may be large.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<ExitCode> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        print(&(serde_json::to_string_pretty(value)? + "\n"))?;
+    } else {
+        let mut pieces = BufWriter::new(stdout.lock());
+        let written = serde_json::to_writer_pretty(&mut pieces, value).map_err(io::Error::from);
+        printed(written.and_then(|()| writeln!(pieces)).and_then(|()| pieces.flush()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn data_for(data: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal { visible(data) } else { Cow::Borrowed(data) }
 }
@@ -33,9 +48,13 @@ pub(crate) fn print_styled(text: &str) -> Result<()> {
 }
 
 fn print_to(stdout: &mut impl Write, data: &str) -> Result<()> {
-    match stdout.write_all(data.as_bytes()).and_then(|()| stdout.flush()) {
+    printed(stdout.write_all(data.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+fn printed(written: io::Result<()>) -> Result<()> {
+    match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            bail!(System(format!("cannot write the output: {error}")))
+            bail!(Exit::system(format!("cannot write the output: {error}")))
         }
         _ => Ok(()),
     }

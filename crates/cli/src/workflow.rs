@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use branchpoint_backend::Document;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
 use branchpoint_expr::{Dialect, Severity};
@@ -34,6 +35,14 @@ pub(crate) struct Workflow {
     /// The programs of the workflows that it calls, by name.
     pub(crate) children: BTreeMap<Arc<str>, Program>,
     pub(crate) dialect: Option<Dialect>,
+}
+
+/// A document under the name of its file, through all its versions.
+pub(crate) fn document(source: &Source, dialect: Option<Dialect>) -> Document {
+    let Source { origin, text, .. } = source;
+    let name = Path::new(origin).file_stem().map_or(origin.clone(), |stem| stem.to_string_lossy().into_owned());
+    let dialect = dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default();
+    Document { name, dialect, origin: origin.clone(), text: text.clone() }
 }
 
 /// The workflows that a document may call: the files beside it.

@@ -1,16 +1,15 @@
 //! `branchpoint workflows`: the documents that a store has, by content.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_backend::{Backend, Document, Filter, Listed};
+use branchpoint_backend::{Backend, Filter, Listed};
 use branchpoint_expr::Value;
 
 use crate::opened::Opened;
-use crate::project::{Project, StoreArguments};
+use crate::project::{Project, StoreArguments, StoreCommand};
 use crate::table::{facts, table};
-use crate::workflow::{self, Workflow};
+use crate::workflow;
 use crate::{backend, masked, moment, terminal};
 
 /// How much of a hash is shown: it is enough to name a workflow.
@@ -21,11 +20,7 @@ const SHORT: usize = 12;
 #[command(long_about = terminal::page(include_str!("workflows.txt")))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    store: StoreArguments,
-
-    /// Print JSON
-    #[arg(long, short, global = true)]
-    json: bool,
+    on: StoreCommand,
 
     #[command(subcommand)]
     command: Command,
@@ -49,21 +44,9 @@ enum Command {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
-        Command::List => list(&Opened::existing(&arguments.store)?, arguments.json),
-        Command::Show { name } => show(&Opened::existing(&arguments.store)?, name, arguments.json),
-        Command::Add { file } => add(&arguments.store, file, arguments.json),
-    }
-}
-
-/// A workflow as the store keeps it: under the name of its file.
-pub(crate) fn document(workflow: &Workflow) -> Document {
-    let origin = workflow.source.origin.clone();
-    let stem = Path::new(&origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    Document {
-        name: stem.unwrap_or_else(|| origin.clone()),
-        dialect: workflow.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default(),
-        origin,
-        text: workflow.source.text.clone(),
+        Command::List => list(&Opened::existing(&arguments.on.store)?, arguments.on.json),
+        Command::Show { name } => show(&Opened::existing(&arguments.on.store)?, name, arguments.on.json),
+        Command::Add { file } => add(&arguments.on.store, file, arguments.on.json),
     }
 }
 
@@ -72,7 +55,7 @@ fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
     listed.reverse();
     if json {
         let told: Vec<Value> = listed.iter().map(told).collect();
-        terminal::print(&(serde_json::to_string_pretty(&Value::from(told))? + "\n"))?;
+        terminal::print_json(&Value::from(told))?;
     } else if listed.is_empty() {
         terminal::tell("This store has no workflows. `branchpoint workflows add FILE` keeps one.\n");
     } else {
@@ -125,8 +108,7 @@ fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
         fields.insert("versions".into(), Value::from(versions.iter().map(told).collect::<Vec<_>>()));
         let ids = runs.into_iter().map(|run| Value::from(run.id)).collect::<Vec<_>>();
         fields.insert("newest_runs".into(), Value::from(ids));
-        terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&Value::from(fields));
     }
     let versions = versions.iter().map(|of| {
         let hash: String = of.hash.chars().take(SHORT).collect();
@@ -149,7 +131,7 @@ fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
-    let document = document(&workflow);
+    let document = workflow::document(&workflow.source, workflow.dialect);
     let store = backend::open(&Project::find()?, arguments)?;
     let kept =
         branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &workflow.children };
@@ -157,7 +139,7 @@ fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<
     let listed = store.workflows()?.into_iter().find(|listed| listed.workflow == number);
     let listed = listed.context("what was just kept is not there")?;
     if json {
-        terminal::print(&(serde_json::to_string_pretty(&told(&listed))? + "\n"))?;
+        terminal::print_json(&told(&listed))?;
     } else {
         terminal::print(&format!("{}  {}\n", listed.hash, listed.name))?;
     }

@@ -120,7 +120,6 @@ impl Backend for Embedded {
         root_of(run: RunNo) -> RunNo = root_of;
         status(run: RunNo) -> Status = stands;
         next_due_ms(run: RunNo) -> Option<i64> = next_due_ms;
-        load(run: RunNo) -> Look = look;
         version() -> i64 = version;
         counts() -> Vec<(String, u64)> = counts;
         journal(run: RunNo) -> Vec<(Stamp, Event, u32)> = journal;
@@ -149,6 +148,13 @@ impl Backend for Embedded {
         notices(owner: i64) -> Vec<Notice> = notices;
         drop_notice(notice: &Notice) -> () = drop_notice;
         drivers() -> Vec<DriverProcess> = owners;
+    }
+
+    fn load(&self, run: RunNo) -> Result<Look, BackendError> {
+        let look = self.store.look(run)?;
+        // A driver that has stopped reports nothing more.
+        let _ = self.driver.as_ref().map(Driver::sync);
+        Ok(look)
     }
 
     fn import(&self, file: &mut dyn BufRead, max_ops: u64, now_ms: i64) -> Result<Imported, BackendError> {

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use branchpoint_backend::Backend;
 use branchpoint_core::effect::{Kind, ModelResult, ProcessResult};
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Usage};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, Host, RunEventKind, Start};
-use branchpoint_host::store::{Document, Run, RunNo, Store, Workflow, WorkflowNo};
-use branchpoint_host::{Driver, Limits};
+use branchpoint_host::host::{Drives, Host, RunEvent, RunEventKind, Start};
+use branchpoint_host::store::{Document, Durability, Run, RunNo, Store, Workflow, WorkflowNo};
+use branchpoint_host::{Driver, Embedded, Limits};
 use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 /// How long the driver waits for calls that were told to stop.
@@ -217,4 +218,29 @@ fn a_listener_gets_the_events_of_runs_that_another_process_has_left() {
     driver.drive_all().expect("the store works");
     let event = events.recv_timeout(Duration::from_secs(10)).expect("the run is continued");
     assert_eq!((&*event.id, event.kind), ("run", RunEventKind::Call));
+}
+
+#[test]
+fn a_loaded_run_has_reported_its_events() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("store.db");
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    b.begin(ROOT, &[end]);
+    let (workflow, host) = stored(&path, &b.finish().expect("the program is valid"));
+    let runner = Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer: Answer::Never };
+    let driver = Driver::new(host, Arc::new(runner), Limits::default());
+    let backend = Embedded::driving(Store::open(&path, Durability::Normal).expect("it opens"), driver);
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::clone(&events);
+    let listener = move |event: &RunEvent| {
+        thread::sleep(Duration::from_millis(200));
+        reported.lock().expect("no panic").push(event.kind.clone());
+    };
+    backend.subscribe(Box::new(listener)).expect("it drives");
+    let run = backend.start(Start::new(workflow, "run".into(), Value::Null)).expect("it starts").run;
+    assert_eq!(backend.load(run).expect("it is stored").status(), Status::Completed);
+    let events = events.lock().expect("no panic");
+    assert!(matches!(events[..], [RunEventKind::Status(Status::Completed, _)]), "{events:?}");
 }

@@ -12,7 +12,7 @@ use branchpoint_expr::Value;
 
 use crate::drive::Live;
 use crate::opened::Opened;
-use crate::project::{Reach, StoreArguments};
+use crate::project::{Reach, StoreCommand};
 use crate::table::{facts, table};
 use crate::{moment, terminal};
 use find::readable;
@@ -27,11 +27,7 @@ use vote::Response;
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    store: StoreArguments,
-
-    /// Print JSON
-    #[arg(long, short, global = true)]
-    json: bool,
+    on: StoreCommand,
 
     /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else your login name
     #[arg(long = "as", value_name = "USER", global = true)]
@@ -94,14 +90,14 @@ struct Answer {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.store)?.reaching(arguments.reach);
+    let opened = Opened::existing(&arguments.on.store)?.reaching(arguments.reach);
     let user = opened.project.user(arguments.user.as_deref());
     let answer = |approval: &str, response: Response<'_>, opened: Opened| {
-        vote::run(opened, &arguments.store, approval, response, (&user, arguments.live), arguments.json)
+        vote::run(opened, &arguments.on.store, approval, response, (&user, arguments.live), arguments.on.json)
     };
     match &arguments.command {
-        Command::List { mine } => list(&opened, mine.then_some(&*user), arguments.json),
-        Command::Show { approval } => show(&opened, approval, arguments.json),
+        Command::List { mine } => list(&opened, mine.then_some(&*user), arguments.on.json),
+        Command::Show { approval } => show(&opened, approval, arguments.on.json),
         Command::Approve(Answer { approval, comment }) => {
             answer(approval, Response::Decision(true, comment.as_deref()), opened)
         }
@@ -120,8 +116,7 @@ fn list(opened: &Opened, mine: Option<&str>, json: bool) -> Result<ExitCode> {
     open.retain(|open| mine.is_none_or(|user| open.approval.awaits(user)));
     if json {
         let approvals = open.iter().map(|open| with_workflow(opened, open)).collect::<Result<Vec<_>>>()?;
-        terminal::print(&(serde_json::to_string_pretty(&Value::from(approvals))? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&Value::from(approvals));
     }
     if open.is_empty() {
         terminal::tell(&mine.map_or("Nothing waits for people.\n".to_owned(), |user| {
@@ -158,8 +153,7 @@ fn list(opened: &Opened, mine: Option<&str>, json: bool) -> Result<ExitCode> {
 fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     let open = find::named(opened, name)?;
     if json {
-        terminal::print(&(serde_json::to_string_pretty(&with_workflow(opened, &open)?)? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&with_workflow(opened, &open)?);
     }
     let (secrets, approval) = (opened.store.secrets(open.run)?, &open.approval);
     let mut lines = vec![

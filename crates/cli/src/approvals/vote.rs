@@ -90,7 +90,7 @@ fn told(open: &OpenApproval, progress: &Progress, status: &str, driven_by: &str,
             ("status", Value::from(status)),
             ("driven_by", Value::from(driven_by)),
         ]);
-        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
+        terminal::print_json(&told)?;
     } else {
         terminal::tell(&format!("Run `{}` continues in {driven_by}.\n", open.id));
     }

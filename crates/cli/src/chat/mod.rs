@@ -106,7 +106,7 @@ impl Session<'_> {
     fn open(&self, project: &Project) -> Result<RunNo> {
         let Workflow { source, program, .. } = self.workflow;
         let options = SessionOptions { tools: None, ttl_s: self.arguments.ttl, limits: project.agent_bounds() };
-        let document = session::document(&source.origin, &source.text);
+        let document = workflow::document(source, Some(Dialect::Session));
         let place = (project, &self.arguments.store, "chat");
         let mut sessions = StoredSessions::open(place, &document, program, options)?;
         let run = sessions.backend.open_session(&sessions.session(self.name()))?;

@@ -60,8 +60,8 @@ impl Report {
     pub(crate) fn print(&self, format: Format, mark: &str) -> Result<()> {
         match format {
             Format::Text => terminal::print_styled(&self.text())?,
-            Format::Json => terminal::print(&(serde_json::to_string_pretty(&self.json())? + "\n"))?,
-            Format::Sarif => terminal::print(&(serde_json::to_string_pretty(&self.sarif())? + "\n"))?,
+            Format::Json => drop(terminal::print_json(&self.json())?),
+            Format::Sarif => drop(terminal::print_json(&self.sarif())?),
         }
         for (_, reason) in self.unread() {
             terminal::complain(&reason);

@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::anyhow;
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Object, Span, Value};
 
-use super::stop::Stop;
+use super::Stop;
 use crate::source::Source;
 
 /// Reads the context; without a file it is empty.
-pub(crate) fn read(path: Option<&Path>, dialect: Dialect) -> Result<Value, Stop> {
+pub(super) fn read(path: Option<&Path>, dialect: Dialect) -> Result<Value, Stop> {
     let mut names = match path {
         Some(path) => parse(Source::values(path)?)?,
         None => Object::default(),

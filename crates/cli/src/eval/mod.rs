@@ -4,23 +4,35 @@ mod context;
 mod decision;
 mod json;
 mod report;
-mod stop;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use branchpoint_expr::Dialect;
+use branchpoint_expr::{Diagnostic, Dialect};
 use clap::builder::TypedValueParser;
 
 use self::decision::Decision;
 use self::report::Report;
-use self::stop::Stop;
 use crate::source::Source;
 use crate::terminal;
 
 /// The exit status of everything that is neither true nor false; wrong arguments too.
 pub(crate) const TROUBLE: u8 = 2;
+
+/// Why there is nothing to evaluate.
+enum Stop {
+    /// Something is wrong at a place in a text.
+    Found { source: Source, findings: Vec<Diagnostic> },
+    /// Anything else.
+    Trouble(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Stop {
+    fn from(trouble: anyhow::Error) -> Self {
+        Self::Trouble(trouble)
+    }
+}
 
 /// Evaluate a condition over a context
 #[derive(clap::Args)]

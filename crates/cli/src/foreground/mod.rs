@@ -26,7 +26,7 @@ use self::desk::{Came, Desk};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
 use crate::backend::{self, Driving};
-use crate::exit::{self, System};
+use crate::exit::{self, Exit};
 use crate::interrupt;
 use crate::lines;
 use crate::outside::{self, Ears, Here};
@@ -195,7 +195,7 @@ impl Foreground {
         if heard.is_none() && wait {
             self.view.tick();
             if !self.backend.is_driving() {
-                bail!(System("the run is not driven any more: its store has failed".into()));
+                bail!(Exit::system("the run is not driven any more: its store has failed"));
             }
         }
         Ok(heard)

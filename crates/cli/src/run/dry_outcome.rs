@@ -56,7 +56,7 @@ fn lacking(answers: &Answers) {
 
 fn print(result: &Value, json: bool, secrets: &Secrets) -> Result<()> {
     if json {
-        return terminal::print(&(serde_json::to_string_pretty(&secrets.mask_value(result))? + "\n"));
+        return terminal::print_json(&secrets.mask_value(result)).map(drop);
     }
     ended::output(result).map_or(Ok(()), |output| terminal::print(&format!("{}\n", secrets.mask(&output))))
 }

@@ -244,27 +244,20 @@ fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
 /// Keeps the workflow with everything that its runs need.
 fn save(store: &dyn Backend, workflow: &Workflow, now_ms: i64) -> Result<WorkflowNo> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
-    let kept = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
-    store.save(kept, now_ms).context("the workflow cannot be kept")
+    let saved = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
+    store.save(saved, now_ms).context("the workflow cannot be saved")
 }
 
 /// The number of the workflow, if the store has it.
 fn saved(store: &dyn Backend, workflow: &Workflow) -> Result<Option<WorkflowNo>> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
-    Ok(store.saved(branchpoint_backend::Workflow {
-        document: &document,
-        program: &workflow.program,
-        children: &children,
-    })?)
+    let saved = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
+    Ok(store.saved(saved)?)
 }
 
 fn document_of(workflow: &Workflow) -> Document {
-    Document {
-        name: name_of(workflow),
-        dialect: workflow.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default(),
-        origin: origin_of(workflow),
-        text: workflow.source.text.clone(),
-    }
+    let document = workflow::document(&workflow.source, workflow.dialect);
+    Document { name: name_of(workflow), origin: origin_of(workflow), ..document }
 }
 
 fn origin_of(workflow: &Workflow) -> String {

@@ -100,7 +100,7 @@ fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[OpenApproval], code: u
         let waiting = open.iter().map(|open| to_value(open, &secrets));
         fields.insert("waiting".into(), Value::from(waiting.collect::<Vec<_>>()));
     }
-    terminal::print(&(serde_json::to_string_pretty(&Value::from(fields))? + "\n"))
+    terminal::print_json(&Value::from(fields)).map(drop)
 }
 
 /// What the run waits for, and how to answer it.

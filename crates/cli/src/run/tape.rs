@@ -9,7 +9,7 @@ use std::process;
 
 use anyhow::{Context, Result, bail};
 
-use crate::exit::System;
+use crate::exit::Exit;
 
 pub(crate) struct Tape {
     file: PathBuf,
@@ -46,8 +46,9 @@ impl Tape {
                 .and_then(|()| fs::rename(beside, &self.file)),
             None => fs::write(&self.file, text),
         };
-        written
-            .map_err(|error| System(format!("the run cannot be recorded in {}: {error}", self.file.display())).into())
+        written.map_err(|error| {
+            Exit::system(format!("the run cannot be recorded in {}: {error}", self.file.display())).into()
+        })
     }
 }
 

@@ -47,8 +47,7 @@ pub(super) fn run(opened: Opened, store: &StoreArguments, arguments: &Arguments,
     let status = status.unwrap_or(Status::Running);
     if json {
         let told = [("run", Value::from(row.id)), ("status", Value::from(status.as_str()))];
-        terminal::print(&(serde_json::to_string_pretty(&masked::object(told))? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&masked::object(told));
     }
     match status {
         Status::Cancelled => terminal::tell(&format!("Run `{}` is cancelled.\n", row.id)),

@@ -51,7 +51,7 @@ fn show(imported: &Imported, json: bool) -> Result<()> {
     if json {
         let list = |ids: &[String]| Value::from(ids.iter().map(|id| Value::from(id.as_str())).collect::<Vec<_>>());
         let told = masked::object([("runs", list(&imported.runs)), ("known", list(&imported.known))]);
-        return terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"));
+        return terminal::print_json(&told).map(drop);
     }
     for id in &imported.known {
         terminal::tell(&format!("Run `{id}` already exists and is unchanged.\n"));

@@ -46,8 +46,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
     }
     if json {
         let records: Vec<Value> = records.iter().map(|index| told.record_json(*index)).collect();
-        terminal::print(&(serde_json::to_string_pretty(&Value::from(records))? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&Value::from(records));
     }
     let document = opened.store.document(row.workflow)?;
     // The text of a called workflow is not stored, only its program.
@@ -115,8 +114,7 @@ fn decide_again(told: &Told, records: &[usize], arguments: &Arguments, json: boo
             masked::object([("number", masked::count(*number as u64)), ("was", was), ("would_be", would_be)])
         });
         let decisions = Value::from(decisions.collect::<Vec<_>>());
-        terminal::print(&(serde_json::to_string_pretty(&decisions)? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&decisions);
     }
     let several = decisions.len() > 1;
     let texts = decisions.iter().map(|Again { number, iterations, was, would_be }| {

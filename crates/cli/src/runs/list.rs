@@ -61,8 +61,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
     let mut listed = Listed { store, documents: BTreeMap::new(), alive: alive(store)? };
     if json {
         let rows = runs.iter().map(|run| listed.json(run)).collect::<Result<Vec<_>>>()?;
-        terminal::print(&(serde_json::to_string_pretty(&Value::from(rows))? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&Value::from(rows));
     }
     if runs.is_empty() {
         terminal::tell("There are no such runs. `branchpoint run FILE` starts one.\n");

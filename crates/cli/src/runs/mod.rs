@@ -17,7 +17,7 @@ use anyhow::Result;
 use branchpoint_core::ir::Status;
 
 use crate::opened::Opened;
-use crate::project::StoreArguments;
+use crate::project::StoreCommand;
 use crate::terminal;
 pub(crate) use follow::Follower;
 pub(crate) use show::{pending, start as start_of};
@@ -30,11 +30,7 @@ pub(crate) use show::{pending, start as start_of};
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    store: StoreArguments,
-
-    /// Print JSON
-    #[arg(long, short, global = true)]
-    json: bool,
+    on: StoreCommand,
 
     #[command(subcommand)]
     command: Command,
@@ -81,7 +77,7 @@ struct Named {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let (store, json) = (&arguments.store, arguments.json);
+    let (store, json) = (&arguments.on.store, arguments.on.json);
     if let Command::Import { file } = &arguments.command {
         return carry::import(store, file, json);
     }

@@ -21,8 +21,7 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     let (store, row) = (&*opened.store, opened.run(name)?);
     if json {
         let told = told(store, &row)?;
-        terminal::print(&(serde_json::to_string_pretty(&told)? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return terminal::print_json(&told);
     }
     let (look, problem) = looked_at(store, row.run)?;
     let secrets = store.secrets(row.run)?;

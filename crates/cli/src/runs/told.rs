@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use branchpoint_backend::{Backend, Look, Replayed, RunNo};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
@@ -11,7 +10,7 @@ use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepReco
 use branchpoint_expr::{Value, shown};
 use branchpoint_runners::{Secrets, Whole};
 
-use crate::{lines, masked, moment, spent, terminal};
+use crate::{lines, masked, moment, spent};
 
 /// A run and what happened in it.
 pub(super) struct Told {
@@ -163,15 +162,9 @@ impl Told {
     /// One line about a record, and what belongs to it below.
     pub(super) fn line(&self, index: usize, depth: usize) -> String {
         let record = &self.records[index];
-        let (sign, color) = match record.status {
-            StepStatus::Completed => ("✓", AnsiColor::Green),
-            StepStatus::Failed => ("✗", AnsiColor::Red),
-            StepStatus::Running | StepStatus::Waiting(_) => ("…", AnsiColor::Yellow),
-            StepStatus::Cancelled | StepStatus::Skipped(_) => ("–", AnsiColor::Yellow),
-        };
-        let style = Style::new().fg_color(Some(color.into()));
         let indent = "  ".repeat(depth);
-        let mut line = format!("{} {indent}{}", terminal::paint(style, sign), lines::title(&self.look.program, record));
+        let title = lines::title(&self.look.program, record);
+        let mut line = format!("{} {indent}{title}", lines::sign(&record.status, false));
         line += &self.told(record);
         line.push('\n');
         let below = self.below(index).into_iter().map(|text| format!("  {indent}  {text}\n"));
@@ -199,26 +192,8 @@ impl Told {
         if record.waited_ms > 0 {
             let _ = write!(text, " (and {} of waiting)", moment::took(record.waited_ms));
         }
-        if let Some(used) = spent::words(record.usage) {
-            let _ = write!(text, ", {used}");
-        }
-        if let Some(branch) = &record.branch {
-            let _ = write!(text, " → {branch}");
-            if let Some(reason) = self.reason(record) {
-                let _ = write!(text, " ({})", masked::cut(&self.secrets.mask(&reason)));
-            }
-        }
-        if let Some(output) = record.output.as_ref().filter(|output| **output != Value::Null) {
-            // A step of a flow leaves variables behind beside what it gave; its data say enough.
-            let _ = write!(text, ": {}", masked::line(&self.secrets, output.get("data").unwrap_or(output)));
-        }
-        if let Some(message) = record.error.as_ref().and_then(|error| error.get("message")) {
-            let _ = write!(text, ": {}", masked::error(&self.secrets, message));
-        }
-        for warning in &record.warnings {
-            let _ = write!(text, " (warning: {warning})");
-        }
-        text
+        let reason = self.reason(record).map(|reason| masked::cut(&self.secrets.mask(&reason)));
+        text + &lines::outcome(record, &self.secrets, reason, masked::LONGEST, false)
     }
 
     /// Why a record took its branch.

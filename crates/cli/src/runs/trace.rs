@@ -30,7 +30,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
     let (store, row) = (&*opened.store, opened.run(&arguments.run)?);
     if json {
         let trace = as_json(store, &row, arguments.from, arguments.full)?;
-        terminal::print(&(serde_json::to_string_pretty(&trace)? + "\n"))?;
+        terminal::print_json(&trace)?;
     } else {
         terminal::print_styled(&text(store, &row, arguments.from, 0)?)?;
     }

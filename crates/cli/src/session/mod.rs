@@ -4,11 +4,11 @@ mod durable;
 mod line;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::{Document, SESSION_TTL_S, SessionAnswer, SessionOptions, SessionRequest};
+use branchpoint_backend::{SESSION_TTL_S, SessionAnswer, SessionOptions, SessionRequest};
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::gate::{Gate, Sessions};
@@ -16,7 +16,7 @@ use branchpoint_runners::read_line;
 
 use crate::project::{Project, StoreArguments};
 use crate::source::{DOCUMENT_BYTES, Source, unread};
-use crate::{exit, moment, terminal};
+use crate::{exit, moment, terminal, workflow};
 pub(crate) use durable::StoredSessions;
 use line::Line;
 pub(crate) use line::MAIN;
@@ -51,17 +51,6 @@ pub(crate) struct Arguments {
     store: StoreArguments,
 }
 
-/// How a document of sessions is kept: under the name of its file, through all its versions.
-pub(crate) fn document(origin: &str, text: &str) -> Document {
-    let name = Path::new(origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    Document {
-        name: name.unwrap_or_else(|| origin.to_owned()),
-        dialect: Dialect::Session.as_str().to_owned(),
-        origin: origin.to_owned(),
-        text: text.to_owned(),
-    }
-}
-
 /// Sessions in memory, or stored ones.
 trait Gates {
     /// Releases the sessions, so that another process can continue them.
@@ -91,16 +80,15 @@ impl Gates for Sessions<'_> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let origin = arguments.file.display().to_string();
-    let text = Source::file(&arguments.file)?.text;
-    let loaded = load(&text, Some(Dialect::Session));
-    terminal::tell(&terminal::findings(&loaded.diagnostics, &text, &origin));
+    let source = Source::file(&arguments.file)?;
+    let loaded = load(&source.text, Some(Dialect::Session));
+    terminal::tell(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
     let (project, tools) = (Project::find()?, arguments.tools.clone());
     let options = SessionOptions { tools, ttl_s: arguments.ttl, limits: project.agent_bounds() };
     let gate = Gate::with_options(program, options.clone())?;
     let mut gates: Box<dyn Gates> = if arguments.id.is_some() || arguments.store.store.is_some() {
-        let document = document(&origin, &text);
+        let document = workflow::document(&source, Some(Dialect::Session));
         Box::new(StoredSessions::open((&project, &arguments.store, "session"), &document, program, options)?)
     } else {
         Box::new(Sessions::new(gate))

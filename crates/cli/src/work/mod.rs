@@ -14,7 +14,7 @@ use branchpoint_backend::RunEvent;
 use self::log::{Format, Log};
 use self::metrics::{Counters, Metrics, To};
 use crate::backend::{self, Driving};
-use crate::exit::System;
+use crate::exit::Exit;
 use crate::interrupt;
 use crate::outside::{Ears, Here};
 use crate::project::{Project, Reach, StoreArguments};
@@ -90,12 +90,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             Ok(Heard::Line(line)) => log.write(&line),
             Ok(Heard::Interrupt) => break,
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => bail!(System("the worker has stopped by itself".into())),
+            Err(RecvTimeoutError::Disconnected) => bail!(Exit::system("the worker has stopped by itself")),
         }
         if !backend.is_driving() {
             // It tells itself why it has stopped.
             backend.leave(Duration::ZERO)?;
-            bail!(System("the worker has stopped by itself".into()));
+            bail!(Exit::system("the worker has stopped by itself"));
         }
         if Instant::now() >= due {
             due = Instant::now() + metrics::PERIOD;

@@ -59,6 +59,7 @@ enum Message {
     Wake(RunNo, ContinueWith, Sender<Handed>),
     Look(RunNo, Sender<Result<Look, Trouble>>),
     Listen(EventListener),
+    Sync(Sender<()>),
     DriveAll(Sender<Result<(), Trouble>>),
     Done(Box<Done>),
     Leave(Duration),
@@ -116,6 +117,11 @@ impl Driver {
     /// Reports events of runs to a listener, on the driver's own thread.
     pub fn listen(&self, listener: EventListener) -> Result<(), Trouble> {
         self.mailbox.send(Message::Listen(listener)).map_err(|_| gone())
+    }
+
+    /// Waits until listeners have got the events of everything that is stored by now.
+    pub fn sync(&self) -> Result<(), Trouble> {
+        self.ask(Message::Sync)
     }
 
     /// Drives all runs of the store that no other process drives, from now on.
@@ -291,6 +297,7 @@ impl Loop {
             }
             Message::Look(run, reply) => drop(reply.send(self.host.look_at(run))),
             Message::Listen(listener) => self.listeners.push(listener),
+            Message::Sync(reply) => drop(reply.send(())),
             Message::DriveAll(reply) => drop(reply.send(self.host.drive_all())),
             Message::Done(done) => self.done(done),
             Message::Leave(grace) => {

@@ -6,54 +6,62 @@ use std::sync::Arc;
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Arm, Effect, Program, Status};
+use branchpoint_core::ir::{Arm, Effect, ExprId, PlaceId, Program, Status};
 use branchpoint_expr::Value;
 
 use super::{Act, Drives, Facts, Host, Refused, Start, Taken, Ticket};
 use crate::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 
+/// A program that begins at some places. It is built with the null value and the place where it ends.
+pub(crate) fn program(build: impl FnOnce(&mut Builder, ExprId, PlaceId) -> Vec<PlaceId>) -> Program {
+    let mut b = Builder::new();
+    let null = b.value(Value::Null);
+    let end = b.close(Status::Completed, null);
+    let begin = build(&mut b, null, end);
+    b.begin(ROOT, &begin);
+    b.finish().expect("the program is valid")
+}
+
 /// A run that never rests.
 pub(crate) fn spinning() -> Program {
-    let mut b = Builder::new();
-    b.fact("account");
-    let again = b.reserve();
-    b.at(again).set([], again, None);
-    b.begin(ROOT, &[again]);
-    b.finish().expect("the program is valid")
+    program(|b, _, _| {
+        b.fact("account");
+        let again = b.reserve();
+        vec![b.at(again).set([], again, None)]
+    })
 }
 
 /// A run that makes one call and ends.
 pub(crate) fn calling() -> Program {
-    let mut b = Builder::new();
-    let null = b.value(Value::Null);
-    let end = b.close(Status::Completed, null);
-    let what = b.effect(effect(Kind::Tool));
-    let call = b.do_(what, null, None, end, None);
-    b.begin(ROOT, &[call]);
-    b.finish().expect("the program is valid")
+    program(|b, null, end| vec![call(b, effect(Kind::Tool), null, end)])
 }
 
 /// A run that ends ten milliseconds after its start.
 pub(crate) fn waiting() -> Program {
-    let mut b = Builder::new();
-    let null = b.value(Value::Null);
-    let end = b.close(Status::Completed, null);
-    let delay_ms = b.value(10);
-    let wait = b.wait([Arm::After { delay_ms, next: end }], None);
-    b.begin(ROOT, &[wait]);
-    b.finish().expect("the program is valid")
+    program(|b, _, end| vec![wait(b, end)])
 }
 
 /// A run that calls another and ends.
 pub(crate) fn parent() -> Program {
-    let mut b = Builder::new();
-    let null = b.value(Value::Null);
-    let end = b.close(Status::Completed, null);
+    program(|b, null, end| vec![call(b, child_call(), null, end)])
+}
+
+/// Calls the workflow `child`.
+pub(crate) fn child_call() -> Effect {
     let fixed = serde_json::from_str(r#"{"workflow": "child"}"#).expect("this is JSON");
-    let what = b.effect(Effect { fixed, ..effect(Kind::Run) });
-    let call = b.do_(what, null, None, end, None);
-    b.begin(ROOT, &[call]);
-    b.finish().expect("the program is valid")
+    Effect { fixed, ..effect(Kind::Run) }
+}
+
+/// Makes a call and continues.
+pub(crate) fn call(b: &mut Builder, what: Effect, input: ExprId, next: PlaceId) -> PlaceId {
+    let what = b.effect(what);
+    b.do_(what, input, None, next, None)
+}
+
+/// Waits for ten milliseconds and continues.
+pub(crate) fn wait(b: &mut Builder, next: PlaceId) -> PlaceId {
+    let delay_ms = b.value(10);
+    b.wait([Arm::After { delay_ms, next }], None)
 }
 
 pub(crate) struct Place(tempfile::TempDir);
@@ -74,6 +82,25 @@ impl Place {
     pub(crate) fn quiet_host(&self) -> Host {
         self.host(Arc::new(|_| Value::Null))
     }
+}
+
+/// A host that drives one run of a program.
+pub(crate) fn started(program: &Program) -> (Place, Host, RunNo) {
+    let place = Place::new();
+    let mut host = place.quiet_host();
+    let workflow = save(host.store(), "workflow", program);
+    let run = start(&mut host, workflow, "run");
+    (place, host, run)
+}
+
+pub(crate) fn turns(host: &mut Host, count: usize, now_ms: i64) {
+    (0..count).for_each(|_| drop(host.turn(now_ms).expect("the store works")));
+}
+
+/// Takes what other processes have sent.
+pub(crate) fn notice(host: &mut Host) {
+    host.notice().expect("the store works");
+    turns(host, 1, 0);
 }
 
 pub(crate) fn open(file: &Path) -> Store {

@@ -6,14 +6,17 @@ use std::time::Instant;
 
 use branchpoint_core::Event;
 use branchpoint_core::effect::Kind;
-use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Arm, Program, Status};
+use branchpoint_core::ir::builder::effect;
+use branchpoint_core::ir::{Program, Status};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 use rusqlite::params;
 
 use super::RETRY_MS;
-use crate::host::testing::{Place, answered, calling, open, parent, save, save_with, start, waiting};
+use crate::host::testing::{
+    Place, answered, call, calling, notice, open, parent, program, save, save_with, start, started, turns, wait,
+    waiting,
+};
 use crate::host::{Act, ContinueWith, Drives, Host, Refused, RunEventKind, Start, Ticket};
 use crate::store::{RunNo, Sent, Store};
 
@@ -49,10 +52,8 @@ fn performs(acts: &[Act], run: RunNo) -> bool {
 
 #[test]
 fn many_damaged_runs_do_not_keep_a_healthy_one_from_continuing() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "calling", &calling());
-    let first = start(&mut host, workflow, "first");
+    let (place, host, first) = started(&calling());
+    let workflow = host.store().row(first).expect("it is there").workflow;
     host.close().expect("it closes");
     add_damaged(&open(&place.file()), first, 1_500, None);
     let mut host = place.quiet_host();
@@ -68,17 +69,12 @@ fn many_damaged_runs_do_not_keep_a_healthy_one_from_continuing() {
 
 #[test]
 fn timers_of_damaged_runs_do_not_delay_those_of_healthy_ones() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "waiting", &waiting());
-    let healthy = start(&mut host, workflow, "healthy");
+    let (place, host, healthy) = started(&waiting());
     host.close().expect("it closes");
     // More than are opened in one turn, and all of them due before the healthy one.
     add_damaged(&open(&place.file()), healthy, 600, Some(1));
     let mut host = worker(&place);
-    for _ in 0..6 {
-        host.turn(20).expect("the store works");
-    }
+    turns(&mut host, 6, 20);
     assert_eq!(host.store().row(healthy).expect("it is there").status, Status::Completed);
 }
 
@@ -122,15 +118,11 @@ fn a_run_whose_key_is_back_is_continued_and_reported_once_before() {
 
 #[test]
 fn a_damaged_event_in_the_inbox_is_rejected_and_does_not_stop_the_host() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "waiting", &waiting());
-    let run = start(&mut host, workflow, "run");
+    let (place, mut host, run) = started(&waiting());
     let sender = open(&place.file());
     let [damaged, intact] = [(); 2].map(|()| sender.post(run, &Event::Cancel { reason: None }).expect("it is sent"));
     sender.db.execute("UPDATE inbox SET bytes = x'00' WHERE item = ?1", [damaged]).expect("it is written");
-    host.notice().expect("the host goes on");
-    host.turn(0).expect("the host goes on");
+    notice(&mut host);
     let outcome = |item| sender.outcome(item, run, Instant::now()).expect("it reads");
     assert!(matches!(outcome(damaged), Some(Sent::Refused(_))));
     assert_eq!(outcome(intact), Some(Sent::Taken));
@@ -149,10 +141,7 @@ fn a_parent_whose_child_is_missing_is_told_and_the_host_goes_on() {
     host.turn(0).expect("the store works");
     let other = open(&place.file());
     other.db.execute("DELETE FROM runs WHERE run = ?1", [child.0]).expect("it is written");
-    for _ in 0..4 {
-        host.notice().expect("the host goes on");
-        host.turn(0).expect("the host goes on");
-    }
+    (0..4).for_each(|_| notice(&mut host));
     assert_eq!(host.store().row(run).expect("it is there").status, Status::Failed);
 }
 
@@ -169,10 +158,7 @@ fn forking_a_run_without_its_key_is_refused() {
 
 #[test]
 fn forking_a_damaged_run_is_refused_and_leaves_nothing() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "waiting", &waiting());
-    let run = start(&mut host, workflow, "run");
+    let (_place, mut host, run) = started(&waiting());
     host.store().db.execute("UPDATE events SET mark = mark + 1", []).expect("it is written");
     host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
     let acts = host.turn(0).expect("the host goes on");
@@ -195,16 +181,11 @@ fn a_new_script_for_a_run_without_its_key_is_refused() {
 
 /// Waits for a time; when it is cancelled, it makes a call.
 fn cleaning_up() -> Program {
-    let mut b = Builder::new();
-    let null = b.value(Value::Null);
-    let end = b.close(Status::Completed, null);
-    let delay_ms = b.value(10);
-    let wait = b.wait([Arm::After { delay_ms, next: end }], None);
-    b.begin(ROOT, &[wait]);
-    let what = b.effect(effect(Kind::Tool));
-    let clean_up = b.do_(what, null, None, end, None);
-    b.on_cancel(clean_up);
-    b.finish().expect("the program is valid")
+    program(|b, null, end| {
+        let clean_up = call(b, effect(Kind::Tool), null, end);
+        b.on_cancel(clean_up);
+        vec![wait(b, end)]
+    })
 }
 
 #[test]
@@ -260,13 +241,8 @@ fn a_damaged_record_of_used_script_entries_breaks_only_its_run() {
 
 /// A run that makes a call and then waits.
 fn asking() -> Program {
-    let mut b = Builder::new();
-    let null = b.value(Value::Null);
-    let end = b.close(Status::Completed, null);
-    let delay_ms = b.value(10);
-    let wait = b.wait([Arm::After { delay_ms, next: end }], None);
-    let what = b.effect(effect(Kind::Tool));
-    let call = b.do_(what, null, None, wait, None);
-    b.begin(ROOT, &[call]);
-    b.finish().expect("the program is valid")
+    program(|b, null, end| {
+        let wait = wait(b, end);
+        vec![call(b, effect(Kind::Tool), null, wait)]
+    })
 }

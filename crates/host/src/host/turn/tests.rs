@@ -7,13 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use branchpoint_core::Event;
-use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{Mark, Program, Status};
 use branchpoint_expr::Value;
 
 use super::{OPS_PER_EVENT, OPS_PER_TURN};
 use crate::host::apply::SNAPSHOT_OPS;
-use crate::host::testing::{Place, answered, calling, open, ops, parent, save, save_with, spinning, start, waiting};
+use crate::host::testing::{
+    Place, answered, calling, notice, open, ops, parent, program, save, save_with, spinning, start, started, turns,
+    waiting,
+};
 use crate::host::{Act, Drives, Facts, Host, RunEventKind, Start, Taken, Ticket};
 use crate::store::{Filter, Packing, RunNo, Sent};
 
@@ -23,13 +25,12 @@ fn is_completed(act: &Act) -> bool {
 
 /// A run that never rests, and tells of each op.
 fn marked() -> Program {
-    let mut b = Builder::new();
-    let step = b.step("again", "test", None, (0, 0));
-    let again = b.reserve();
-    b.at(again).set([], again, None);
-    b.mark(again, Mark::Begin(step, None));
-    b.begin(ROOT, &[again]);
-    b.finish().expect("the program is valid")
+    program(|b, _, _| {
+        let (step, again) = (b.step("again", "test", None, (0, 0)), b.reserve());
+        b.at(again).set([], again, None);
+        b.mark(again, Mark::Begin(step, None));
+        vec![again]
+    })
 }
 
 #[test]
@@ -51,10 +52,7 @@ fn another_process_writes_while_a_turn_is_computed() {
 
 #[test]
 fn a_turn_is_bounded_and_a_slice_is_one_row() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "spinning", &spinning());
-    let run = start(&mut host, workflow, "run");
+    let (_place, mut host, run) = started(&spinning());
     for turns in 2..20 {
         let before = ops(&host, run);
         host.turn(0).expect("the store works");
@@ -65,10 +63,7 @@ fn a_turn_is_bounded_and_a_slice_is_one_row() {
 
 #[test]
 fn opening_a_run_that_only_computes_repeats_little_of_it() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "spinning", &spinning());
-    let run = start(&mut host, workflow, "run");
+    let (_place, mut host, run) = started(&spinning());
     for _ in 0..60 {
         host.turn(0).expect("the store works");
         let newest = host.store().kept(run, &Packing::default()).expect("it reads").state.ops();
@@ -92,9 +87,7 @@ fn runs_that_only_compute_share_turns_and_hold_nobody_up() {
     host.settle(run, &call, branchpoint_runners::Answer::data(Value::Null));
     let acts = host.turn(0).expect("the store works");
     assert!(acts.iter().any(|act| is_completed(act)), "{acts:?}");
-    for _ in 0..10 {
-        host.turn(0).expect("the store works");
-    }
+    turns(&mut host, 10, 0);
     let spent: Vec<u64> = runs.iter().map(|run| ops(&host, *run)).collect();
     let (least, most) = (spent.iter().min().copied(), spent.iter().max().copied());
     let apart = most.expect("there are three") - least.expect("there are three");
@@ -119,24 +112,17 @@ fn many_starts_do_not_make_one_endless_turn() {
 
 #[test]
 fn a_run_that_never_rests_is_cancelled_from_another_process() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "spinning", &spinning());
-    let run = start(&mut host, workflow, "run");
+    let (place, mut host, run) = started(&spinning());
     let other = open(&place.file());
     let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
-    host.notice().expect("the store works");
-    host.turn(0).expect("the store works");
+    notice(&mut host);
     assert_eq!(other.outcome(item, run, Instant::now()).expect("it reads"), Some(Sent::Taken));
     assert_eq!(other.row(run).expect("it is there").status, Status::Cancelled);
 }
 
 #[test]
 fn what_a_process_has_claimed_is_not_taken_back() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "spinning", &spinning());
-    let run = start(&mut host, workflow, "run");
+    let (place, host, run) = started(&spinning());
     let other = open(&place.file());
     let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
     let [claimed, unclaimed] = [(); 2].map(|()| other.post(run, &Event::Cancel { reason: None }).expect("it is sent"));
@@ -152,10 +138,7 @@ fn what_a_process_has_claimed_is_not_taken_back() {
 
 #[test]
 fn an_order_that_was_taken_back_changes_nothing() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "calling", &calling());
-    let run = start(&mut host, workflow, "run");
+    let (place, mut host, run) = started(&calling());
     let other = open(&place.file());
     let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
     host.notice().expect("the store works");
@@ -261,13 +244,8 @@ fn a_child_that_a_killed_process_has_not_started_is_started_by_the_next() {
 
 #[test]
 fn a_long_run_is_replayed_in_parts() {
-    let place = Place::new();
-    let mut host = place.quiet_host();
-    let workflow = save(host.store(), "marked", &marked());
-    let run = start(&mut host, workflow, "run");
-    for _ in 0..20 {
-        host.turn(0).expect("the store works");
-    }
+    let (place, mut host, run) = started(&marked());
+    turns(&mut host, 20, 0);
     let store = open(&place.file());
     let replay = |from: Option<u64>| {
         let mut notes = 0_u64;
