@@ -3,7 +3,7 @@
 //! Every call of the model and every call of a tool is an effect of the run, so a turn that was interrupted continues after
 //! the last one that was answered. An error of the model ends the turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use branchpoint_core::effect::{AGENT, AGENT_DEPTH, Kind, SecretText};
@@ -115,24 +115,11 @@ impl Turn {
         let latest = self.b.slot(ROOT, "latest", None);
         self.b.name(ROOT, &["input"], latest);
         let mut writes = vec![self.put(latest, "reply.text")];
-        let references = Condition::targets(&located, branchpoint_expr::Options::dialect(Dialect::Steps))?.references();
-        let mut seen: Vec<String> = Vec::new();
-        for reference in references {
-            let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).collect();
-            let taken = match parts[..] {
-                ["step", _, _, ..] => 3,
-                ["metadata" | "agent", _, ..] => 2,
-                _ => continue,
-            };
-            let name = parts[..taken].join(".");
-            if seen.contains(&name) {
-                continue;
-            }
+        for path in stop_names(&located)? {
+            let (name, path) = (path.join("."), path.iter().map(|part| &**part).collect::<Vec<_>>());
             let slot = self.b.slot(ROOT, &name, None);
-            self.b.name(ROOT, &parts[..taken], slot);
-            let key = [("key", Value::from(name.as_str()))];
-            writes.push(self.put_with(slot, "get(given.names ?? {}, key)", &[], &key));
-            seen.push(name);
+            self.b.name(ROOT, &path, slot);
+            writes.push(self.put_with(slot, "get(given.names ?? {}, key)", &[], &[("key", Value::from(name))]));
         }
         let condition = self.b.condition_with(ROOT, Dialect::Steps, |options| Condition::targets(&located, options))?;
         Ok(Stop { condition, writes })
@@ -324,6 +311,20 @@ impl Turn {
         );
         self.close_with(status, &result)
     }
+}
+
+/// The names that a stop condition reads beside the latest reply, as paths. The step of the agent gives their values.
+pub(crate) fn stop_names(condition: &Located) -> Result<BTreeSet<Vec<Arc<str>>>, Problems> {
+    let references = Condition::targets(condition, branchpoint_expr::Options::dialect(Dialect::Steps))?.references();
+    let known = references.iter().filter_map(|reference| {
+        let length = match reference.parts.first().map(|root| &**root) {
+            Some("step") => 3,
+            Some("metadata" | "agent") => 2,
+            _ => return None,
+        };
+        reference.parts.get(..length).map(<[_]>::to_vec)
+    });
+    Ok(known.collect())
 }
 
 /// What a graph is notified of, when an agent calls another.

@@ -4,7 +4,7 @@
 use branchpoint_core::effect::{Format, Kind, Response, Task};
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{ConditionId, Effect, ExprId, Failure, Mark, PlaceId, SlotId, StepId, Write};
-use branchpoint_expr::Object;
+use branchpoint_expr::{Object, Value};
 
 use crate::lowering::Lower;
 
@@ -83,6 +83,22 @@ pub(crate) fn model_call(step: StepId, mut fixed: Object) -> Effect {
     fixed.insert("task".into(), Task::Reply.into());
     let response = Response { format: Format::Reply, ..Response::default() };
     Effect { fixed, response, step: Some(step), ..effect(Kind::Model) }
+}
+
+/// The sampling options that a document gives in one of their spellings, by the names that requests have for them.
+pub(crate) fn sampling(given: impl Fn(&str) -> Option<Value>) -> Object {
+    let names = [
+        ("temperature", "temperature"),
+        ("topP", "top_p"),
+        ("top_p", "top_p"),
+        ("maxTokens", "max_tokens"),
+        ("max_tokens", "max_tokens"),
+        ("seed", "seed"),
+        ("stop", "stop"),
+        ("reasoningEffort", "reasoning_effort"),
+        ("reasoning_effort", "reasoning_effort"),
+    ];
+    names.into_iter().filter_map(|(own, name)| Some((name.into(), given(own)?))).collect()
 }
 
 /// Whether a reply calls tools.

@@ -3,7 +3,9 @@
 use std::ops::Index;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{ConditionId, ExprId, Failure, PlaceId, SlotId, Status, Write};
+use branchpoint_core::ir::{
+    ConditionId, DecisionId, DecisionKind, ExprId, Failure, PlaceId, SlotId, Status, StepId, Write,
+};
 use branchpoint_expr::{Dialect, Object, Value};
 
 /// The names that every formula of a program knows.
@@ -77,7 +79,7 @@ impl<D> Lower<D> {
     #[track_caller]
     pub(crate) fn formula_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ExprId {
         let (slots, values) = self.slots.of(text, slots, values);
-        self.b.formula_with(text, self.grammar, &slots, &values)
+        self.b.formula(text, self.grammar, &slots, &values)
     }
 
     /// As [`Self::formula`], a condition.
@@ -90,7 +92,7 @@ impl<D> Lower<D> {
     #[track_caller]
     pub(crate) fn test_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ConditionId {
         let (slots, values) = self.slots.of(text, slots, values);
-        self.b.test_with(text, self.grammar, &slots, &values)
+        self.b.test(text, self.grammar, &slots, &values)
     }
 
     /// Puts the value of a formula into a slot.
@@ -134,6 +136,22 @@ impl<D> Lower<D> {
     pub(crate) fn close_with(&mut self, status: Status, text: &str) -> PlaceId {
         let result = self.formula(text);
         self.b.close(status, result)
+    }
+
+    /// Records that a rule, and no condition, has decided. Gives the place and the decision, whose only branch is `name`.
+    pub(crate) fn decide_by_rule(
+        &mut self,
+        (step, kind): (StepId, DecisionKind),
+        (name, rule): (&str, &str),
+        target: Option<&str>,
+        error: Option<ExprId>,
+        next: PlaceId,
+    ) -> (PlaceId, DecisionId) {
+        let decision = self.b.decision(step, kind);
+        self.b.decision_mut(decision).error = error;
+        let branch = self.b.rule_branch(decision, name, rule, target);
+        let decide = self.b.decide([], next, None);
+        (self.b.decides(decide, decision, [Some(branch)]), decision)
     }
 
     /// A failure continues at a place, with its error in the slot for errors.

@@ -75,14 +75,14 @@ fn looping() -> Program {
     let names = [("most", input), ("count", count), ("answer", answer)];
     let step = b.step("ask", "model", None, (0, 0));
     let head = b.reserve();
-    let prompt = b.formula("{prompt: 'Say something, number ' + string(count)}", Dialect::Session, &names);
+    let prompt = b.formula("{prompt: 'Say something, number ' + string(count)}", Dialect::Session, &names, &[]);
     let model = b.effect(Effect { step: Some(step), ..effect(Kind::Model) });
-    let more = b.formula("count + 1", Dialect::Session, &names);
+    let more = b.formula("count + 1", Dialect::Session, &names, &[]);
     let counted = b.set([Put::Put(count, more)], head, None);
     let ask = b.do_(model, prompt, Some(answer), counted, None);
     let result = b.read(answer);
     let done = b.close(Status::Completed, result);
-    let over = b.test("count >= most", Dialect::Session, &names);
+    let over = b.test("count >= most", Dialect::Session, &names, &[]);
     b.at(head).decide([(over, done)], ask, None);
     b.begin(ROOT, &[head]);
     b.finish().expect("it is valid")

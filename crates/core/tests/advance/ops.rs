@@ -88,7 +88,7 @@ fn looped_over_a_list(rounds: u32) -> Program {
     let step = make.b.step("loop", "while", None, (0, 0));
     let test = make.b.reserve();
     let round = make.set(scope, count, "count + 1", test);
-    let sum = make.b.formula("sum(list)", Dialect::Machine, &[("list", list)]);
+    let sum = make.b.formula("sum(list)", Dialect::Machine, &[("list", list)], &[]);
     make.b.mark(round, Mark::Begin(step, Some(sum)));
     let more = format!("len(filter(list, # == 1)) > 0 && count < {rounds}");
     let more = make.b.condition(scope, &more, Dialect::Machine).unwrap();

@@ -184,8 +184,8 @@ fn a_formula_sees_the_slots_it_is_given_and_no_names_of_the_document() {
     let mut b = Builder::new();
     let (theirs, ours) = (b.slot(ROOT, "theirs", Some(Value::Int(1))), b.slot(ROOT, "ours", Some(Value::Int(2))));
     b.name(ROOT, &["x"], theirs);
-    let formula = b.formula(r#"putPath({}, ["x"], $x)"#, Dialect::Flow, &[("x", ours)]);
-    let test = b.test("sameAs($x, 2)", Dialect::Flow, &[("x", ours)]);
+    let formula = b.formula(r#"putPath({}, ["x"], $x)"#, Dialect::Flow, &[("x", ours)], &[]);
+    let test = b.test("sameAs($x, 2)", Dialect::Flow, &[("x", ours)], &[]);
     let end = b.close(Status::Completed, formula);
     let start = b.decide([(test, end)], end, None);
     b.begin(ROOT, &[start]);
@@ -217,7 +217,7 @@ fn a_formula_knows_values_of_the_document_by_name() {
     let mut b = Builder::new();
     let slot = b.slot(ROOT, "x", None);
     let rule: Value = serde_json::from_str(r#"{"a": {"b": ["it's \"c\""]}}"#).expect("this is JSON");
-    b.formula_with("x ?? rule.a.b[0]", Dialect::Session, &[("x", slot)], &[("rule", rule)]);
+    b.formula("x ?? rule.a.b[0]", Dialect::Session, &[("x", slot)], &[("rule", rule)]);
     let result = b.value(Value::Null);
     let end = b.close(branchpoint_core::ir::Status::Completed, result);
     b.begin(ROOT, &[end]);
@@ -247,8 +247,8 @@ fn a_program_that_is_too_large_is_refused() {
 fn a_formula_that_is_too_long_is_refused() {
     let mut b = Builder::new();
     let list = format!("[{}]", vec!["1"; 30_000].join(", "));
-    let value = b.formula(&list, Dialect::Machine, &[]);
-    b.test(&format!("1 in {list}"), Dialect::Machine, &[]);
+    let value = b.formula(&list, Dialect::Machine, &[], &[]);
+    b.test(&format!("1 in {list}"), Dialect::Machine, &[], &[]);
     let end = b.close(Status::Completed, value);
     b.begin(ROOT, &[end]);
     let wrong = b.finish().expect_err("an expression has at most 20,000 parts");

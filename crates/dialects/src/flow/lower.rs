@@ -91,7 +91,8 @@ impl Around {
 
 /// Where the ops of a step lead.
 #[derive(Clone, Copy)]
-struct Ways {
+struct Ways<'a> {
+    around: &'a Around,
     step: StepId,
     /// After its data was set.
     end: PlaceId,
@@ -186,15 +187,15 @@ impl Lower {
         let next = if matches!(step.what, What::Finish { .. }) { self.finished(around) } else { next };
         let fail = self.failing(&step.name, failed);
         let end = self.end(step, around, next, fail);
-        let ways = Ways { step: id, end, fail, failed };
+        let ways = Ways { around, step: id, end, fail, failed };
         let begin = match &step.what {
-            What::Declare(declarations) => self.declare(declarations, around, ways),
-            What::Assign(assignments) => self.assign_all(assignments, around, ways),
-            What::Conditional { condition, yes, no } => self.conditional(*condition, [yes, no], around, ways),
-            What::Switch { variable, cases, otherwise } => self.switch(variable, cases, otherwise, around, ways),
-            What::Loop(repeat) => self.repeat(repeat, &step.name, around, ways),
-            What::Call(call) => self.call(call, around, ways),
-            What::Finish { message, data } => self.finish_data(&step.name, *message, *data, around, ways),
+            What::Declare(declarations) => self.declare(declarations, ways),
+            What::Assign(assignments) => self.assign_all(assignments, ways),
+            What::Conditional { condition, yes, no } => self.conditional(*condition, [yes, no], ways),
+            What::Switch { variable, cases, otherwise } => self.switch(variable, cases, otherwise, ways),
+            What::Loop(repeat) => self.repeat(repeat, &step.name, ways),
+            What::Call(call) => self.call(call, ways),
+            What::Finish { message, data } => self.finish_data(&step.name, *message, *data, ways),
             What::Refused(blocks) => {
                 let blocks = self.chain(blocks, around, end);
                 self.b.set([], blocks, None)

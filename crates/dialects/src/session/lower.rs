@@ -110,8 +110,8 @@ impl<'a, 'd> Lower<'a, 'd> {
     /// The one place where a session waits. It rests there, so that it may take a changed document.
     fn rest(&mut self) {
         let payload = self.b.payload();
-        let text = self.b.test("type(payload.text) == 'string'", Dialect::Session, &[("payload", payload)]);
-        let tool = self.b.test("type(payload.tool) == 'string'", Dialect::Session, &[("payload", payload)]);
+        let [text, tool] = ["text", "tool"]
+            .map(|key| self.test_with(&format!("type(payload.{key}) == 'string'"), &[("payload", payload)], &[]));
         let events = [
             ("message", Some(text), self.on_message()),
             ("tool", Some(tool), self.on_tool()),

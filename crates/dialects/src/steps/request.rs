@@ -117,8 +117,7 @@ impl Request {
         let own = implied(written).map(|(name, value)| (name, Form::Text, Value::from(value)));
         for (name, form, value) in own.into_iter().chain(defaults(step.kind.name)) {
             if !self.fields.iter().any(|(known, ..)| &**known == name) {
-                let value = Located { span: step.span(), ..Located::from(&value) };
-                self.fields.push((name.into(), form, value));
+                self.fields.push((name.into(), form, located(&value, step.span())));
             }
         }
     }
@@ -193,24 +192,24 @@ fn nested(key: &str, value: Located, span: Span) -> Located {
 fn parsed(value: &Located) -> Located {
     let json = value.text().and_then(|text| serde_json::from_str::<Value>(text).ok());
     match json.filter(|json| matches!(json, Value::List(_) | Value::Object(_))) {
-        Some(json) => placed(Located::from(&json), value.span),
+        Some(json) => located(&json, value.span),
         None => value.clone(),
     }
 }
 
 /// The value with everything in it at one place of the document.
-fn placed(value: Located, span: Span) -> Located {
-    let shape = match value.shape {
-        Shape::List(items) => Shape::List(items.into_iter().map(|item| placed(item, span)).collect()),
-        Shape::Object(fields) => {
-            let placed = |field: branchpoint_expr::Field| branchpoint_expr::Field {
-                value: placed(field.value, span),
+pub(super) fn located(value: &Value, span: Span) -> Located {
+    let shape = match value {
+        Value::List(items) => Shape::List(items.iter().map(|item| located(item, span)).collect()),
+        Value::Object(fields) => {
+            let field = |(key, value): (&Arc<str>, &Value)| branchpoint_expr::Field {
+                key: key.clone(),
                 key_span: span,
-                ..field
+                value: located(value, span),
             };
-            Shape::Object(fields.into_iter().map(placed).collect())
+            Shape::Object(fields.iter().map(field).collect())
         }
-        other => other,
+        other => Located::from(other).shape,
     };
     Located { shape, span }
 }

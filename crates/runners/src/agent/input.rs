@@ -1,6 +1,6 @@
 //! What the run of an agent's turn is started with, from whatever a front-end asks an agent with.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use branchpoint_core::effect::{FieldError, Kind, ModelRequest, Request};
 use branchpoint_expr::{Object, Value};
@@ -36,6 +36,14 @@ const FOR_THE_TURN: [&str; 11] = [
     "uses",
     "subagent_models",
 ];
+
+/// The parameters of an agent that is a tool.
+static PARAMETERS: LazyLock<Value> = LazyLock::new(|| {
+    let parameters = r#"{"type": "object", "properties": {"message": {"type": "string",
+        "description": "What the agent is to do, with everything it needs to know."}},
+        "required": ["message"], "additionalProperties": false}"#;
+    serde_json::from_str(parameters).expect("the parameters are JSON")
+});
 
 /// The input of the program for a call, within bounds.
 ///
@@ -109,20 +117,10 @@ impl Agent<'_> {
             return Ok(Default::default());
         };
         let name: Arc<str> = tool.to_string().into();
-        let message = object([
-            ("type", Value::from("string")),
-            ("description", Value::from("What the agent is to do, with everything it needs to know.")),
-        ]);
-        let parameters = object([
-            ("type", Value::from("object")),
-            ("properties", object([("message", message)])),
-            ("required", Value::from(vec![Value::from("message")])),
-            ("additionalProperties", Value::Bool(false)),
-        ]);
         let tool = object([
             ("name", Value::Str(name.clone())),
             ("description", Value::from(format!("Asks the agent {called}, and gives its answer."))),
-            ("parameters", parameters),
+            ("parameters", PARAMETERS.clone()),
         ]);
         let inner = Agent { depth: self.depth + 1, ..*self };
         let common = inner.common(&turn)?;

@@ -51,16 +51,10 @@ impl Builder {
         Ok(self.push_condition(condition))
     }
 
-    /// An expression of the front-end's own making. It sees exactly the slots it is given, by these names, whatever the
-    /// document calls its own, and may call functions that documents cannot.
+    /// An expression of the front-end's own making. It sees exactly the slots and the values of the document that it is given, by these
+    /// names, whatever the document calls its own, and may call functions that documents cannot.
     #[track_caller]
-    pub fn formula(&mut self, text: &str, dialect: Dialect, slots: &[(&str, SlotId)]) -> ExprId {
-        self.formula_with(text, dialect, slots, &[])
-    }
-
-    /// As [`Self::formula`], with names for values of the document: they need no slot, and no quoting.
-    #[track_caller]
-    pub fn formula_with(
+    pub fn formula(
         &mut self,
         text: &str,
         dialect: Dialect,
@@ -69,28 +63,19 @@ impl Builder {
     ) -> ExprId {
         let written = Written { text, dialect, slots, constants };
         let (exprs, size) = (&mut self.program.exprs, &mut self.size);
-        let made = self.formulas.number(written, Expression::compile, |made| {
-            size.add(made.size_bytes());
-            ExprId(push(exprs, made))
+        let known = self.formulas.number(written, Expression::compile, |compiled| {
+            size.add(compiled.size_bytes());
+            ExprId(push(exprs, compiled))
         });
-        match made {
-            Ok(made) => made,
-            Err(problems) => {
-                self.refuse_formula(text, &problems);
-                self.value(Value::Null)
-            }
-        }
+        known.unwrap_or_else(|problems| {
+            self.refuse_formula(text, &problems);
+            self.value(Value::Null)
+        })
     }
 
     /// As [`Self::formula`], a condition.
     #[track_caller]
-    pub fn test(&mut self, text: &str, dialect: Dialect, slots: &[(&str, SlotId)]) -> ConditionId {
-        self.test_with(text, dialect, slots, &[])
-    }
-
-    /// As [`Self::formula_with`], a condition.
-    #[track_caller]
-    pub fn test_with(
+    pub fn test(
         &mut self,
         text: &str,
         dialect: Dialect,
@@ -99,18 +84,15 @@ impl Builder {
     ) -> ConditionId {
         let written = Written { text, dialect, slots, constants };
         let (conditions, size) = (&mut self.program.conditions, &mut self.size);
-        let made = self.tests.number(written, Condition::expression, |made| {
-            size.add(made.size_bytes());
-            ConditionId(push(conditions, made))
+        let known = self.tests.number(written, Condition::expression, |compiled| {
+            size.add(compiled.size_bytes());
+            ConditionId(push(conditions, compiled))
         });
-        match made {
-            Ok(made) => made,
-            Err(problems) => {
-                self.refuse_formula(text, &problems);
-                // Any number will do: the program is refused before anybody asks for the condition.
-                ConditionId(0)
-            }
-        }
+        known.unwrap_or_else(|problems| {
+            self.refuse_formula(text, &problems);
+            // Any number will do: the program is refused before anything uses the condition.
+            ConditionId(0)
+        })
     }
 
     #[track_caller]

@@ -16,15 +16,14 @@ impl Lower {
         &mut self,
         condition: Option<Test<'_>>,
         [yes, no]: [&[Step<'_>]; 2],
-        around: &Around,
-        ways: Ways,
+        ways: Ways<'_>,
     ) -> PlaceId {
         let targets = [yes, no].map(first_id);
         let [yes, no] = [(yes, true), (no, false)].map(|(blocks, result)| {
             let data = self.formula(&format!(r#"{{"condition_result": {result}}}"#));
-            self.way(blocks, if result { "true" } else { "false" }, data, around, ways)
+            self.way(blocks, if result { "true" } else { "false" }, data, ways)
         });
-        let condition = condition.map(|condition| self.condition(around.scope, condition));
+        let condition = condition.map(|condition| self.condition(ways.around.scope, condition));
         let arms: Vec<_> = condition.iter().map(|condition| (*condition, yes)).collect();
         let decision = self.b.decision(ways.step, DecisionKind::Branch);
         let taken = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), targets[0])));
@@ -39,10 +38,10 @@ impl Lower {
         variable: &Located,
         cases: &[Case<'_>],
         otherwise: &[Step<'_>],
-        around: &Around,
-        ways: Ways,
+        ways: Ways<'_>,
     ) -> PlaceId {
-        let [subject, values] = ["subject", "cases"].map(|name| self.b.slot(around.scope, name, Some(Value::Null)));
+        let [subject, values] =
+            ["subject", "cases"].map(|name| self.b.slot(ways.around.scope, name, Some(Value::Null)));
         let slots = [("subject", subject), ("cases", values)];
         let decision = self.b.decision(ways.step, DecisionKind::Switch);
         let mut exits = Vec::new();
@@ -52,10 +51,10 @@ impl Lower {
                 r#"{{"condition_result": {index}, "matched_case": $cases[{index}] == nil ? "case_null" : "case_" + toString($cases[{index}])}}"#
             );
             let data = self.formula_with(&matched, &slots, &[]);
-            let way = self.way(&case.blocks, &marker(case, index), data, around, ways);
+            let way = self.way(&case.blocks, &marker(case, index), data, ways);
             let same = self.test_with(&format!("sameAs($subject, $cases[{index}])"), &slots, &[]);
             arms.push((same, way));
-            let case_test = case.value.and_then(|value| self.case_test(around, variable, value));
+            let case_test = case.value.and_then(|value| self.case_test(ways.around, variable, value));
             exits.push(Some(self.b.branch(decision, &marker(case, index), case_test, first_id(&case.blocks))));
         }
         exits.push(Some(match first_id(otherwise) {
@@ -63,12 +62,12 @@ impl Lower {
             None => self.b.default_branch(decision, "default", "there is no default", None),
         }));
         let data = self.formula(r#"{"condition_result": "default", "matched_case": "default"}"#);
-        let otherwise = self.way(otherwise, "default", data, around, ways);
+        let otherwise = self.way(otherwise, "default", data, ways);
         let decide = self.b.decide(arms, otherwise, Some(ways.fail));
         self.b.decides(decide, decision, exits);
-        let mut writes = vec![Write::Clear(values), Write::Put(subject, self.template(around.scope, variable))];
+        let mut writes = vec![Write::Clear(values), Write::Put(subject, self.template(ways.around.scope, variable))];
         for value in cases.iter().filter_map(|case| case.value) {
-            writes.push(Write::Push(values, self.template(around.scope, value)));
+            writes.push(Write::Push(values, self.template(ways.around.scope, value)));
         }
         self.duplicates(cases);
         self.b.set(writes, decide, Some(ways.fail))
@@ -102,9 +101,9 @@ impl Lower {
     }
 
     /// The blocks of one way, and the data of the step after them.
-    fn way(&mut self, blocks: &[Step<'_>], marker: &str, data: ExprId, around: &Around, ways: Ways) -> PlaceId {
+    fn way(&mut self, blocks: &[Step<'_>], marker: &str, data: ExprId, ways: Ways<'_>) -> PlaceId {
         let done = self.b.set([Write::Put(self.slots["data"], data)], ways.end, None);
-        let mut inside = Around { fail: ways.failed, ..around.clone() };
+        let mut inside = Around { fail: ways.failed, ..ways.around.clone() };
         inside.steps.push(ways.step);
         let blocks = self.chain(blocks, &inside, done);
         self.b.marked(Mark::Branch(ways.step, marker.into()), blocks)
@@ -115,15 +114,14 @@ impl Lower {
         name: &str,
         message: Option<&Located>,
         data: Option<&Located>,
-        around: &Around,
-        ways: Ways,
+        ways: Ways<'_>,
     ) -> PlaceId {
         let nothing = Located { shape: Shape::Null, span: branchpoint_expr::Span::default() };
-        let message = self.template(around.scope, message.unwrap_or(&nothing));
+        let message = self.template(ways.around.scope, message.unwrap_or(&nothing));
         let mut writes = vec![Write::Clear(self.slots["work"]), Write::Push(self.slots["work"], message)];
         let mut custom = "";
         if let Some(data) = data {
-            writes.push(Write::Push(self.slots["work"], self.template(around.scope, data)));
+            writes.push(Write::Push(self.slots["work"], self.template(ways.around.scope, data)));
             custom = r#", "custom_data": $work[1]"#;
         }
         let output = format!(r#"{{"message": $work[0], "terminated_at_step": $step, "flow_id": $flow{custom}}}"#);

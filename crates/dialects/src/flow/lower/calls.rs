@@ -14,8 +14,8 @@ const PAUSE_MS: u64 = 1_000;
 const LONGEST_PAUSE_MS: u64 = 10_000;
 
 impl Lower {
-    pub(super) fn call(&mut self, call: &Call<'_>, around: &Around, ways: Ways) -> PlaceId {
-        self.shell_arguments(&call.what, around);
+    pub(super) fn call(&mut self, call: &Call<'_>, ways: Ways<'_>) -> PlaceId {
+        self.shell_arguments(&call.what, ways.around);
         let request = self.request(&call.what);
         let effect = self.b.effect(Effect {
             kind: request.kind,
@@ -28,7 +28,7 @@ impl Lower {
         });
         let input = self.b.read(self.slots["work"]);
         let ask = self.b.do_(effect, input, Some(self.slots["data"]), ways.end, Some(ways.fail));
-        let mut writes = vec![Write::Put(self.slots["work"], self.template(around.scope, &request.parts))];
+        let mut writes = vec![Write::Put(self.slots["work"], self.template(ways.around.scope, &request.parts))];
         for change in &request.changes {
             writes.push(self.put("work", change));
         }

@@ -27,8 +27,7 @@ struct Cycle<'a> {
     /// The name of the loop.
     name: Arc<str>,
     scope: ScopeId,
-    around: &'a Around,
-    ways: Ways,
+    ways: Ways<'a>,
     /// What formulas of the body know: not the slots of the loop.
     outer: Names,
     entries: SlotId,
@@ -48,11 +47,11 @@ struct Declared {
 }
 
 impl Lower {
-    pub(super) fn repeat(&mut self, repeat: &Loop<'_>, name: &Arc<str>, around: &Around, ways: Ways) -> PlaceId {
-        let cycle = self.cycle(&repeat.rounds, name, around, ways);
+    pub(super) fn repeat(&mut self, repeat: &Loop<'_>, name: &Arc<str>, ways: Ways<'_>) -> PlaceId {
+        let cycle = self.cycle(&repeat.rounds, name, ways);
         let round = self.round(repeat, &cycle);
         let (continues, fail) = match &repeat.rounds {
-            Rounds::While(test) => (self.condition(around.scope, *test), Some(cycle.fail)),
+            Rounds::While(test) => (self.condition(ways.around.scope, *test), Some(cycle.fail)),
             Rounds::For { .. } | Rounds::Each { .. } => (self.test("$round < $total"), None),
         };
         let declared = self.declare_loop(repeat, &cycle, continues);
@@ -68,17 +67,17 @@ impl Lower {
         self.b.enter(cycle.scope)
     }
 
-    fn cycle<'a>(&mut self, rounds: &Rounds<'_>, name: &Arc<str>, around: &'a Around, ways: Ways) -> Cycle<'a> {
+    fn cycle<'a>(&mut self, rounds: &Rounds<'_>, name: &Arc<str>, ways: Ways<'a>) -> Cycle<'a> {
         // The entries outlive the loop, until they are the step's data.
-        let entries = self.b.slot(around.scope, "entries", Some(Value::from(Vec::new())));
+        let entries = self.b.slot(ways.around.scope, "entries", Some(Value::from(Vec::new())));
         let data = self.put_with("data", "$entries", &[("entries", entries)], &[]);
         let after = self.b.set([data, Write::Clear(entries)], ways.end, None);
         // For explanations: which round it is, and its item. They are slots of the scope around, which is known before the loop's.
-        let index = self.b.slot(around.scope, "loop_index", Some(Value::Int(0)));
+        let index = self.b.slot(ways.around.scope, "loop_index", Some(Value::Int(0)));
         let items = matches!(rounds, Rounds::Each { .. })
-            .then(|| self.b.slot(around.scope, "loop_items", Some(Value::from(Vec::new()))));
+            .then(|| self.b.slot(ways.around.scope, "loop_items", Some(Value::from(Vec::new()))));
         let scope = self.b.scope(
-            around.scope,
+            ways.around.scope,
             ScopeSpec {
                 next: Some(after),
                 fail: Some(ways.fail),
@@ -123,7 +122,7 @@ impl Lower {
         self.slots.add("index", index);
         let fail = Failure { to: out, error: Some(self.slots["error"]) };
         let head = self.b.reserve();
-        Cycle { name: name.clone(), scope, around, ways, outer, entries, locals, fail, head }
+        Cycle { name: name.clone(), scope, ways, outer, entries, locals, fail, head }
     }
 
     /// One round: loop variables, blocks, and the entry of the round, however it ended.
@@ -135,7 +134,7 @@ impl Lower {
         } else {
             self.lost_round(cycle)
         };
-        let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.around.clone() };
+        let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.ways.around.clone() };
         inside.steps.push(cycle.ways.step);
         inside.touched.push(self.slots["touched"]);
         inside.locals.extend(cycle.locals.iter().cloned());
@@ -322,7 +321,7 @@ impl Lower {
             if let Some(literal) = literal(located) {
                 self.bound(located, &literal, slot == self.slots["step"]);
             }
-            let expr = self.template(cycle.around.scope, located);
+            let expr = self.template(cycle.ways.around.scope, located);
             let whole = self.formula("wholeNumber($work)");
             writes.extend([Write::Put(self.slots["work"], expr), Write::Put(slot, whole)]);
         }
@@ -359,7 +358,7 @@ impl Lower {
             let message = format!("a loop over items needs a list, and this is {}", items.describe());
             self.error(Kind::TypeMismatch, items.span, message, "write {{ $name }} for the list in a variable");
         }
-        let expr = self.template(cycle.around.scope, items);
+        let expr = self.template(cycle.ways.around.scope, items);
         let listed = self.formula("listed($work)");
         let total = self.formula("len($at)");
         writes.extend([
@@ -375,7 +374,7 @@ impl Lower {
             writes.push(Write::Put(self.slots["most"], most));
             return;
         };
-        let expr = self.template(cycle.around.scope, most);
+        let expr = self.template(cycle.ways.around.scope, most);
         // A number in the document was checked with its fields.
         if literal(most).is_some() {
             writes.push(Write::Put(self.slots["most"], expr));

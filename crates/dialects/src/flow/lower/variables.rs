@@ -11,13 +11,13 @@ use super::{Around, Lower, Ways, listed, literal};
 
 impl Lower {
     /// The settings of the step are expanded once, then each variable is made its type.
-    pub(super) fn declare(&mut self, declarations: &[Declaration<'_>], around: &Around, ways: Ways) -> PlaceId {
+    pub(super) fn declare(&mut self, declarations: &[Declaration<'_>], ways: Ways<'_>) -> PlaceId {
         let mut writes = Vec::new();
         for declaration in declarations {
             let default = match declaration.default {
                 Some(default) => {
                     self.check(Typing::Declared, default, declaration.ty);
-                    self.template(around.scope, default)
+                    self.template(ways.around.scope, default)
                 }
                 None if declaration.ty == "string" => self.b.value(""),
                 None => self.b.value(Value::Null),
@@ -32,24 +32,24 @@ impl Lower {
             let declared = self.formula_with(&declared, &[], &[("path", listed(&declaration.path))]);
             writes.push(Write::Put(self.slots["variables"], declared));
         }
-        self.all_variables(around, &mut writes);
+        self.all_variables(ways.around, &mut writes);
         self.b.set(writes, ways.end, Some(ways.fail))
     }
 
     /// In order, each seeing the ones before; all or nothing, as a `Set` is.
-    pub(super) fn assign_all(&mut self, assignments: &[Assignment<'_>], around: &Around, ways: Ways) -> PlaceId {
+    pub(super) fn assign_all(&mut self, assignments: &[Assignment<'_>], ways: Ways<'_>) -> PlaceId {
         let mut writes = Vec::new();
         for assignment in assignments {
             self.check(Typing::Assigned, assignment.value, assignment.ty);
-            let value = self.template(around.scope, assignment.value);
+            let value = self.template(ways.around.scope, assignment.value);
             writes.push(Write::Put(self.slots["work"], value));
             let typed = match assignment.ty {
                 "auto" => "$work".to_owned(),
                 ty => format!("assigned($work, \"{ty}\")"),
             };
-            self.write(&assignment.path, &typed, around, &mut writes);
+            self.write(&assignment.path, &typed, ways.around, &mut writes);
         }
-        self.all_variables(around, &mut writes);
+        self.all_variables(ways.around, &mut writes);
         self.b.set(writes, ways.end, Some(ways.fail))
     }
 

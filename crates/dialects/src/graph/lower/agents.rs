@@ -48,8 +48,7 @@ impl Lower<'_> {
             self.log("start_prompt", "content", &said),
         ];
         let place = self.b.set(writes, ask, None);
-        self.begin_mark(node, place);
-        place
+        self.begin_mark(node, place)
     }
 
     /// What the call carries. Models that the document leaves open are the installation's.
@@ -110,10 +109,9 @@ impl Lower<'_> {
         let agents = self.d.graph.nodes.iter().filter(|node| matches!(node.what, What::Agent(_)));
         let agents = Value::from(agents.map(|node| Value::Str(node.id.clone())).collect::<Vec<_>>());
         let payload = self.b.payload();
-        let check = self.b.test_with(
+        let check = self.test_with(
             "payload.nodeId in agents && payload.event.type in ['subagent_call_start', 'subagent_call_end', \
              'subagent_call_error']",
-            branchpoint_expr::Dialect::Graph,
             &[("payload", payload)],
             &[("agents", agents)],
         );

@@ -26,8 +26,7 @@ impl Lower<'_> {
         }
         let writes = [self.begin_log(node), self.put("text", "lower(string(prev ?? ''))")];
         let place = self.b.set(writes, next, None);
-        self.begin_mark(node, place);
-        place
+        self.begin_mark(node, place)
     }
 
     /// Declares the branches of an `if` for its explanation: the decision, and the branch that is left when no condition is

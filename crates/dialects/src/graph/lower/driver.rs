@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use branchpoint_core::ir::{Arm, Early, PlaceId, Status, Write};
-use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_expr::{Object, Value};
 
 use super::super::raw::What;
 use super::Lower;
@@ -146,11 +146,9 @@ impl Lower<'_> {
         ]);
         let next = self.b.set(writes, enter, None);
         let payload = self.b.payload();
-        let check = self.b.test(
-            "approvalAnswer(payload.input) != nil && (payload.id == nil || any(waiting, .nodeId == payload.id))",
-            Dialect::Graph,
-            &[("payload", payload), ("waiting", self.slots["waiting"])],
-        );
+        let check =
+            "approvalAnswer(payload.input) != nil && (payload.id == nil || any(waiting, .nodeId == payload.id))";
+        let check = self.test_with(check, &[("payload", payload)], &[]);
         let signal = self.b.signal("resume", Early::Refuse);
         self.b.wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["got"]), next }], None)
     }

@@ -70,9 +70,9 @@ impl Lower<'_> {
         self.log("step_start", "label", &said)
     }
 
-    pub(super) fn begin_mark(&mut self, node: usize, place: PlaceId) {
+    pub(super) fn begin_mark(&mut self, node: usize, place: PlaceId) -> PlaceId {
         let input = self.b.read(self.slots["prev"]);
-        self.b.mark(place, Mark::Begin(self.d.steps[node], Some(input)));
+        self.b.mark(place, Mark::Begin(self.d.steps[node], Some(input)))
     }
 
     fn label(&self, node: usize) -> Value {

@@ -8,22 +8,8 @@ use super::Lower;
 use super::commands::{report, written};
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
+use crate::agent_loop;
 use crate::machine::raw::{Agent, Skill, Source, Text};
-
-/// The options of an agent, by the names that requests have for them.
-const OPTIONS: [(&str, &str); 11] = [
-    ("model", "model"),
-    ("base_url", "base_url"),
-    ("temperature", "temperature"),
-    ("top_p", "top_p"),
-    ("top_p", "topP"),
-    ("max_tokens", "max_tokens"),
-    ("max_tokens", "maxTokens"),
-    ("seed", "seed"),
-    ("stop", "stop"),
-    ("reasoning_effort", "reasoning_effort"),
-    ("reasoning_effort", "reasoningEffort"),
-];
 
 /// The session of a state after an answer: what was said before, the message, and the reply.
 pub(super) const SESSION: &str = r#"{"id": answer.session, "messages":
@@ -42,7 +28,8 @@ impl<'d> Lower<'d> {
     /// What an agent is asked with.
     pub(super) fn agent_input(&mut self, agent: &Agent, message: &str, history: &str) -> ExprId {
         let given = |own: &str| agent.options.get(own).filter(|value| **value != Value::Null).cloned();
-        let options: Object = OPTIONS.iter().filter_map(|(name, own)| Some(((*name).into(), given(own)?))).collect();
+        let mut options = agent_loop::sampling(given);
+        options.extend(["model", "base_url"].into_iter().filter_map(|name| Some((name.into(), given(name)?))));
         let fields = options.keys().map(|name| format!(r#", "{name}": OPTIONS.{name}"#)).collect::<Vec<_>>().concat();
         let text = format!(
             r#"{{"provider": request.provider, "prompt": {message}, "before": before, "system": request.system_prompt,

@@ -73,7 +73,12 @@ impl<'d> Lower<'d> {
         let answer = self.b.read(self.slots["answer"]);
         let done = self.b.leave(scope, Exit::Done(Some(answer)));
         let recorded = self.record_reply(here, agent, scope);
-        let more = self.next_message(here, agent, scope, (ask, done, bad));
+        // The next message is the user's line, or the prompt again with the context that is injected.
+        let again = self.prompt_again(here, agent, scope, (ask, bad));
+        self.b.fact("user_attached");
+        let line = self.user_line(here, ask, done);
+        let attached = self.test("facts.user_attached == true");
+        let more = self.b.decide([(attached, line)], again, None);
         let errors = [
             r#"{"kind": answer.error.kind, "message": answer.error.message, "output": response ?? answer.output}"#,
             r#"{"kind": "agent", "message": failure.message, "output": response}"#,
@@ -159,21 +164,6 @@ impl<'d> Lower<'d> {
             writes.extend([Write::Put(inputs, coerced), self.put_with(inputs, text, &[("all", inputs)], &[])]);
         }
         writes
-    }
-
-    /// The user's line, or the prompt again with the context that is injected.
-    fn next_message(
-        &mut self,
-        here: Here<'d>,
-        agent: &'d Agent,
-        scope: ScopeId,
-        (ask, done, bad): (PlaceId, PlaceId, PlaceId),
-    ) -> PlaceId {
-        let again = self.prompt_again(here, agent, scope, (ask, bad));
-        self.b.fact("user_attached");
-        let line = self.user_line(here, ask, done);
-        let attached = self.test("facts.user_attached == true");
-        self.b.decide([(attached, line)], again, None)
     }
 
     fn prompt_again(

@@ -210,8 +210,13 @@ impl<'d> Lower<'d> {
         }
         let rule = format!("the loop exceeded its timeout of {}", duration_text(here.state.timeout_ms.unwrap_or(0)));
         let error = self.formula("failure");
-        let (late, _) =
-            self.loop_ends(here.step, ("timeout", &rule), Some("the loop fails (timeout)"), Some(error), failed);
+        let (late, _) = self.decide_by_rule(
+            (here.step, DecisionKind::Loop),
+            ("timeout", &rule),
+            Some("the loop fails (timeout)"),
+            Some(error),
+            failed,
+        );
         let is_late = self.test(r#"failure.kind == "timeout""#);
         self.b.decide([(is_late, late)], failed, None)
     }
@@ -279,8 +284,13 @@ impl<'d> Lower<'d> {
         let text = r#"{"output": "completed 0 iterations", "error": {"kind": "loop", "message": MESSAGE}}"#;
         let answer = self.put_with("answer", text, &[], &[("MESSAGE", Value::from(message))]);
         let error = self.formula_with(r#"putPath(answer.error, ["step"], STATE)"#, &[], &[here.name()]);
-        let (failed, decision) =
-            self.loop_ends(here.step, ("failed", message), Some(LOOP_FAILS), Some(error), outcomes.bad);
+        let (failed, decision) = self.decide_by_rule(
+            (here.step, DecisionKind::Loop),
+            ("failed", message),
+            Some(LOOP_FAILS),
+            Some(error),
+            outcomes.bad,
+        );
         let reason = self.formula(reason);
         self.b.reason(decision, 0, reason);
         self.b.set([answer], failed, None)

@@ -96,17 +96,12 @@ impl Lower<'_> {
                 return;
             }
             if self.d.contexts.len() > MAX_CONTEXTS {
-                self.too_many_contexts();
-                return;
+                let message = format!("its loops and branches stand in more than {MAX_CONTEXTS} contexts");
+                let finding = Diagnostic::error(branchpoint_expr::Kind::NodeLimit, self.d.document.span, message);
+                return self.d.problems.push(finding.with_help("call a part of it as a workflow of its own"));
             }
             self.state(context, state);
         }
-    }
-
-    fn too_many_contexts(&mut self) {
-        let message = format!("its loops and branches stand in more than {MAX_CONTEXTS} contexts");
-        let finding = Diagnostic::error(branchpoint_expr::Kind::NodeLimit, self.d.document.span, message);
-        self.d.problems.push(finding.with_help("call a part of it as a workflow of its own"));
     }
 
     fn finish(self) -> Result<Program, Vec<Diagnostic>> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, ExprId, Mark, PlaceId, StepId};
+use branchpoint_core::ir::{DecisionId, DecisionKind, Exit, Mark, PlaceId, StepId};
 use branchpoint_expr::{Object, Value};
 
 use super::context::{ContextId, Within};
@@ -236,7 +236,8 @@ impl<'d> Lower<'d> {
         let context = self.context(here.context);
         let (within, Some(step)) = (context.within, context.step) else { return leave };
         let rule = format!("`{}` failed and has no on_failure", here.state.name);
-        let (place, decision) = self.loop_ends(step, ("failed", &rule), Some(LOOP_FAILS), Some(error), leave);
+        let (place, decision) =
+            self.decide_by_rule((step, DecisionKind::Loop), ("failed", &rule), Some(LOOP_FAILS), Some(error), leave);
         let text = r#""`" + STATE + "` failed (" + answer.error.message + ") and has no on_failure""#;
         let reason = self.formula_with(text, &[], &[here.name()]);
         self.b.reason(decision, 0, reason);
@@ -247,25 +248,6 @@ impl<'d> Lower<'d> {
             self.items_of(decision, &slots, Some(failed));
         }
         place
-    }
-
-    /// Records why a loop ends other than by its own conditions. Gives the place and the decision.
-    pub(super) fn loop_ends(
-        &mut self,
-        step: StepId,
-        (name, rule): (&str, &str),
-        target: Option<&str>,
-        error: Option<ExprId>,
-        next: PlaceId,
-    ) -> (PlaceId, DecisionId) {
-        let decision = self.b.decision(step, DecisionKind::Loop);
-        if let Some(error) = error {
-            self.b.decision_mut(decision).error = Some(error);
-        }
-        let branch = self.b.rule_branch(decision, name, rule, target);
-        let decide = self.b.decide([], next, None);
-        self.b.decides(decide, decision, [Some(branch)]);
-        (decide, decision)
     }
 
     /// Goes on at a target, as the context of the state that goes judges it. The place lies in the scope of that context.
@@ -345,7 +327,7 @@ impl<'d> Lower<'d> {
         let member = &document.states[from].name;
         let failed = if ok { "" } else { "failed and " };
         let rule = format!("`{member}` {failed}{verb} `{name}`, which is outside the body");
-        let (outside, _) = self.loop_ends(step, ("left", &rule), Some(&name), None, outside);
+        let (outside, _) = self.decide_by_rule((step, DecisionKind::Loop), ("left", &rule), Some(&name), None, outside);
         self.b.leave(scope, Exit::Goto(outside))
     }
 

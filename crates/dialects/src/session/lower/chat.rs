@@ -212,21 +212,9 @@ fn settings(template: &Template) -> Option<&Value> {
     template.configurations.get(template.model.as_ref()?)
 }
 
-/// The sampling options among the settings of the model, by the names that requests have for them.
+/// The sampling options among the settings of the model.
 fn sampling(template: &Template) -> Object {
-    let names = [
-        ("temperature", "temperature"),
-        ("topP", "top_p"),
-        ("top_p", "top_p"),
-        ("maxTokens", "max_tokens"),
-        ("max_tokens", "max_tokens"),
-        ("seed", "seed"),
-        ("stop", "stop"),
-        ("reasoningEffort", "reasoning_effort"),
-        ("reasoning_effort", "reasoning_effort"),
-    ];
-    let given = names.into_iter().filter_map(|(own, name)| Some((name.into(), settings(template)?.get(own)?.clone())));
-    given.collect()
+    agent_loop::sampling(|name| settings(template)?.get(name).cloned())
 }
 
 /// The tools offered now, as the session's view tells them.

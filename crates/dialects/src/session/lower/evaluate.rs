@@ -61,18 +61,14 @@ impl Lower<'_, '_> {
         let noted = self.formula_with("{step: name, kind: problem.kind, message: problem.message}", &[], &name);
         let failed = self.b.set([Write::Push(self.slots["problems"], noted)], next, None);
         self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
-        let active = self.activate(step, session);
+        // A step that is active already stays as it is; any other begins its sequence.
+        let because = format!("step {}: {}", step.name, step.conditions.map(why).unwrap_or_default());
+        let active = self.become_step(Value::Str(step.name.clone()), because);
+        self.b.mark(active, Mark::Branch(session, step.name.clone()));
         let fail = Failure { to: failed, error: Some(self.slots["problem"]) };
         let decide = self.b.decide([(holds, active)], next, Some(fail));
         // The next step is asked after one that does not hold, and after one that cannot be evaluated.
         self.b.decides(decide, decision, [Some(branch), None, None])
-    }
-
-    /// A step that is active already stays as it is; any other begins its sequence.
-    fn activate(&mut self, step: &Step<'_>, session: StepId) -> PlaceId {
-        let because = format!("step {}: {}", step.name, step.conditions.map(why).unwrap_or_default());
-        let place = self.become_step(Value::Str(step.name.clone()), because);
-        self.b.mark(place, Mark::Branch(session, step.name.clone()))
     }
 
     fn become_step(&mut self, name: Value, because: String) -> PlaceId {

@@ -36,7 +36,7 @@ impl Lower<'_, '_> {
             if self.d.plan.revives[step] {
                 skip = into;
             } else if first_block.is_some_and(|first| revives || position > first) {
-                skip = self.passed_over(step, "gate_blocked", skip);
+                skip = self.b.marked(Mark::Skip(self.d.ids[step], "gate_blocked".into()), skip);
             }
             after = self.d.begins[step];
         }
@@ -58,11 +58,6 @@ impl Lower<'_, '_> {
             }
             None => end,
         }
-    }
-
-    /// A step that does not run.
-    pub(super) fn passed_over(&mut self, no: No, reason: &str, next: PlaceId) -> PlaceId {
-        self.b.marked(Mark::Skip(self.d.ids[no], reason.into()), next)
     }
 
     /// Lowers the children that run beside each other, in a scope of their own.
@@ -98,20 +93,16 @@ impl Lower<'_, '_> {
         mut lower: impl FnMut(&mut Self, T, PlaceId) -> (PlaceId, PlaceId, bool),
     ) -> Vec<PlaceId> {
         let nothing = self.b.reserve();
-        let mut used = false;
         let mut entries = Vec::new();
         for part in parts {
             let (begin, skipped, revived) = lower(self, part, nothing);
-            let entry = if revives {
+            entries.push(if revives {
                 let skips = self.test("skipping != nil");
                 self.b.decide([(skips, if revived { skipped } else { nothing })], begin, None)
             } else {
                 begin
-            };
-            used = true;
-            entries.push(entry);
+            });
         }
-        debug_assert!(used, "a scope has entries");
         self.b.at(nothing).leave(scope, Exit::Done(None));
         entries
     }
@@ -165,7 +156,9 @@ impl Lower<'_, '_> {
         writes.extend(self.selected_by(no));
         if let Some(kept) = self.d.kept.get(&no) {
             writes.push(Write::Put(kept.input, input));
-            writes.extend(kept.of_earlier_runs().map(Write::Clear));
+            // The newest run of a step may leave neither.
+            let facts = kept.facts.into_iter().flatten().map(|(_, slot)| slot);
+            writes.extend(facts.chain([kept.error]).map(Write::Clear));
         }
         let place = self.b.at(self.d.begins[no]).set(writes, next, None);
         self.b.mark(place, Mark::Begin(self.d.ids[no], Some(input)));

@@ -1,11 +1,14 @@
 //! Effects: what is asked, and what becomes of the answer.
 
+use std::sync::Arc;
+
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
-use branchpoint_expr::{Dialect, Expression, Field, Form, Located, Shape, Value};
+use branchpoint_expr::{Dialect, Expression, Form, Located, Object, Shape, Value};
 
 use super::{Lower, Where};
-use crate::steps::request::Request;
+use crate::agent::stop_names;
+use crate::steps::request::{Request, located};
 use crate::steps::tree::No;
 use crate::steps::{condition, effect, guard};
 
@@ -27,7 +30,7 @@ impl Lower<'_, '_> {
             let input = self.b.read(self.slots["probe"]);
             let ask = self.b.do_(effect, input, Some(self.slots["answer"]), answered, Some(failure));
             let mut writes = vec![Write::Put(self.slots["probe"], fields)];
-            let checks = checks.iter().map(|check| self.b.formula(check, Dialect::Steps, &names));
+            let checks = checks.iter().map(|check| self.b.formula(check, Dialect::Steps, &names, &[]));
             writes.extend(checks.map(|checked| Write::Put(self.slots["probe"], checked)));
             self.b.set(writes, ask, Some(failure))
         };
@@ -63,13 +66,19 @@ impl Lower<'_, '_> {
     fn asked_with(&mut self, no: No, at: Where, mut request: Request) -> ExprId {
         let step = &self.d.document.steps[no];
         if let Some(target) = step.text("target_step_id") {
-            let judged = format!("{{{{step.{target}.output}}}}");
+            let judged = Value::from(format!("{{{{step.{target}.output}}}}"));
             request.fields.retain(|(name, ..)| &**name != "subject");
-            request.fields.push(field("subject", Form::Value, &judged, step.located));
+            request.fields.push(field("subject", judged, step.located));
         }
         if let Some(written) = step.get("stop_when") {
-            let names = condition_names(&condition::under(written), step.located);
-            request.fields.push(("stop_when_values".into(), Form::Value, names));
+            let names = stop_names(&condition::under(written)).expect("the rules refuse what does not compile");
+            let values = names.iter().map(|path| path.join(".")).map(|name| {
+                let value = Value::from(format!("{{{{{name}}}}}"));
+                (name, value)
+            });
+            let values = Value::from(values.map(|(name, value)| (name.into(), value)).collect::<Object>());
+            let values = if names.is_empty() { Value::Null } else { values };
+            request.fields.push(field("stop_when_values", values, step.located));
         }
         self.written(at.scope, |options| Expression::fields(&request.fields, options))
     }
@@ -98,31 +107,6 @@ fn mentions_secret(value: &Located) -> bool {
     }
 }
 
-fn field(name: &str, form: Form, text: &str, near: &Located) -> (std::sync::Arc<str>, Form, Located) {
-    let shape = Shape::Str { text: text.into(), verbatim: None };
-    (name.into(), form, Located { shape, span: near.span })
-}
-
-/// What the condition of an agent may read beside the latest reply, by name, as the runner needs it between turns.
-fn condition_names(condition: &Located, near: &Located) -> Located {
-    use branchpoint_expr::{Condition, Dialect, Options};
-    let compiled = Condition::targets(condition, Options::dialect(Dialect::Steps));
-    let mut fields: Vec<Field> = Vec::new();
-    for reference in compiled.map(|compiled| compiled.references()).unwrap_or_default() {
-        let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).take(3).collect();
-        let name = match parts[..] {
-            ["step", _, _] => parts.join("."),
-            ["metadata" | "agent", ..] => parts[..parts.len().min(2)].join("."),
-            _ => continue,
-        };
-        if !fields.iter().any(|field| *field.key == *name) {
-            let text = format!("{{{{{name}}}}}");
-            let value = Located { shape: Shape::Str { text: text.into(), verbatim: None }, span: near.span };
-            fields.push(Field { key: name.into(), key_span: near.span, value });
-        }
-    }
-    Located {
-        shape: if fields.is_empty() { Located::from(&Value::Null).shape } else { Shape::Object(fields) },
-        span: near.span,
-    }
+fn field(name: &str, value: Value, near: &Located) -> (Arc<str>, Form, Located) {
+    (name.into(), Form::Value, located(&value, near.span))
 }

@@ -22,7 +22,7 @@ impl Lower<'_, '_> {
         let results = self.b.read(self.slots["answer"]);
         let writes = self.hold(results);
         let after = self.b.set(writes, finish, None);
-        self.counters_around(no, at);
+        self.counters_around(no);
         let scope = self.iterations(no, at, after, failure);
         let items = self.b.read(self.slots["probe"]);
         let place = self.iteration(no, at, scope);

@@ -1,7 +1,7 @@
 //! Where the error of a step goes: up, nowhere, or to the steps that handle it.
 
 use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Failure, Mark, PlaceId, Write};
-use branchpoint_expr::{Located, Value};
+use branchpoint_expr::Value;
 
 use super::{Lower, Where};
 use crate::lowering::object;
@@ -16,8 +16,11 @@ impl Lower<'_, '_> {
             (Some(handled), Some(finish)) if handled.items().is_some() => {
                 (self.handled(no, at, error, finish), Some("handle"))
             }
-            (Some(handled), Some(finish)) if is_continue(handled) => {
-                (self.gone_on(no, error, finish), Some("continue"))
+            (Some(handled), Some(finish)) if handled.text().is_some_and(|text| &**text == "continue") => {
+                let nothing = self.b.value("");
+                let mut writes = self.hold(nothing);
+                writes.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.error, error)));
+                (self.b.set(writes, finish, None), Some("continue"))
             }
             _ => (self.b.leave(at.scope, Exit::Fail(error)), None),
         };
@@ -28,18 +31,17 @@ impl Lower<'_, '_> {
 
     /// Declares that a failed step is handled, as a decision of the step.
     fn declare_handler(&mut self, no: No, name: &str, error: ExprId, to: PlaceId) -> PlaceId {
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Branch);
         let first = self.steps_of(no, Role::OnError).first().map(|step| self.d.document.steps[*step].id.clone());
-        let handled = self.b.rule_branch(decision, name, "the step failed (on_error)", first.as_deref());
         let handling = if name == "handle" { "its on_error steps follow" } else { "on_error is `continue`" };
         let text = format!(
             r#""the step failed (" + string(failed.kind) + ": " + string(failed.message) + "), and {handling}""#
         );
+        let rule = (name, "the step failed (on_error)");
+        let step = (self.d.ids[no], DecisionKind::Branch);
+        let (place, decision) = self.decide_by_rule(step, rule, first.as_deref(), Some(error), to);
         let reason = self.formula(&text);
-        self.b.reason(decision, handled, reason);
-        self.b.decision_mut(decision).error = Some(error);
-        let decide = self.b.decide([], to, None);
-        self.b.decides(decide, decision, [Some(handled)])
+        self.b.reason(decision, 0, reason);
+        place
     }
 
     /// The error with the innermost step that failed: this one, if none is named.
@@ -47,13 +49,6 @@ impl Lower<'_, '_> {
         let id = Value::Str(self.d.document.steps[no].id.clone());
         let text = r#"{"kind": failed.kind, "message": failed.message, "step": failed.step ?? STEP}"#;
         self.formula_with(text, &[], &[("STEP", id)])
-    }
-
-    fn gone_on(&mut self, no: No, error: ExprId, finish: PlaceId) -> PlaceId {
-        let nothing = self.b.value(Value::from(""));
-        let mut writes = self.hold(nothing);
-        writes.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.error, error)));
-        self.b.set(writes, finish, None)
     }
 
     /// The list runs as a chain whose input is the error; its tail is the step's output.
@@ -75,8 +70,4 @@ impl Lower<'_, '_> {
         let error = self.b.value(object([("kind", Value::from(kind)), ("message", Value::from(message))]));
         self.b.set([Write::Put(self.slots["failed"], error)], failure.to, None)
     }
-}
-
-fn is_continue(on_error: &Located) -> bool {
-    on_error.text().is_some_and(|text| &**text == "continue")
 }

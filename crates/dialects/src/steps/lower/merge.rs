@@ -24,7 +24,6 @@ impl Lower<'_, '_> {
         let (children, skipped) = self.children(no, at, to);
         let finish = self.finish(no, children);
         let run = if self.is_scripted(no) { self.ask(no, at, finish) } else { self.rendered(no, at, finish) };
-        let merged = self.merged(no, run);
         let nothing = self.give_up(no, to, skipped, "merge_without_value");
         self.b.mark(nothing, Mark::Skip(self.d.ids[no], "merge_without_value".into()));
         let own = self.b.reserve();
@@ -32,6 +31,7 @@ impl Lower<'_, '_> {
         let mut feeding: Vec<No> = joins.iter().copied().chain([no]).collect();
         // The numbers of steps are the order of the text, in which values are taken.
         feeding.sort_unstable();
+        let merged = self.merged(no, &feeding, run);
         let places = |lower: &Self, from: No| if from == no { own } else { lower.d.begins[from] };
         let edges: Vec<_> = feeding.iter().map(|from| (self.d.edges[from], places(self, *from))).collect();
         let meet = self.b.meet(edges, merged, nothing);
@@ -56,12 +56,9 @@ impl Lower<'_, '_> {
     }
 
     /// What came over the edges becomes the value at hand: one as it is, several as lines of text.
-    fn merged(&mut self, no: No, run: PlaceId) -> PlaceId {
-        let joins = self.d.plan.joins.get(&no).cloned().unwrap_or_default();
-        let mut feeding: Vec<No> = joins.into_iter().chain([no]).collect();
-        feeding.sort_unstable();
+    fn merged(&mut self, no: No, feeding: &[No], run: PlaceId) -> PlaceId {
         let keys: Vec<String> = (0..feeding.len()).map(|at| format!("e{at}")).collect();
-        let names: Vec<_> = keys.iter().zip(&feeding).map(|(key, from)| (&**key, self.d.edges[from])).collect();
+        let names: Vec<_> = keys.iter().zip(feeding).map(|(key, from)| (&**key, self.d.edges[from])).collect();
         let came = format!("filter([{}], # != nil)", keys.join(", "));
         let mut writes = vec![
             self.put_with("probe", &came, &names, &[]),

@@ -4,6 +4,7 @@ use branchpoint_core::ir::{Arm, DecisionKind, ExprId, PlaceId, Status, Write};
 use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value, seconds_ms};
 
 use super::{Lower, Where};
+use crate::steps::request::located;
 use crate::steps::tree::{No, Step};
 
 impl Lower<'_, '_> {
@@ -61,7 +62,7 @@ impl Lower<'_, '_> {
 
 /// What the document says about a question; the prompt is the only template in it.
 fn fixed(step: &Step<'_>) -> Located {
-    let constant = |value: Value| Located { span: step.span(), ..Located::from(&value) };
+    let constant = |value: Value| located(&value, step.span());
     let ms = |name: &str| {
         let seconds = step.get(name).map(|value| &value.shape);
         let seconds = match seconds {

@@ -21,7 +21,8 @@ pub(super) struct Plan<'d> {
     pub(super) revives: Vec<bool>,
     /// By retry: everything that is done again, from the step it goes back to on.
     pub(super) retries: BTreeMap<No, Range<No>>,
-    targets: BTreeSet<No>,
+    /// The steps that retries go back to.
+    pub(super) targets: BTreeSet<No>,
     /// By retry: the outermost loop around it that another retry runs again as a whole.
     pub(super) repeated_loop: BTreeMap<No, No>,
     /// By loop: the retries whose counters must outlive it, and those whose counters live in it.
@@ -112,10 +113,6 @@ impl<'d> Plan<'d> {
     /// Whether something may read what a step of this id leaves behind.
     pub(super) fn is_named(&self, id: &str) -> bool {
         self.words.contains(id)
-    }
-
-    pub(super) fn is_target(&self, no: No) -> bool {
-        self.targets.contains(&no)
     }
 
     /// Whether some merge runs although its own line was skipped.

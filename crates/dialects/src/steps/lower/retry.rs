@@ -13,7 +13,7 @@ impl Lower<'_, '_> {
         let most = self.d.document.steps[no].int("max_retries").unwrap_or(0);
         let on = self.finish(no, to.next);
         let back = self.back(no, at);
-        let (count, within, so_far) = self.counted(no, at, most);
+        let (count, within, so_far) = self.counted(no, most);
         let decide = self.b.decide([(within, back)], on, None);
         let decision = self.b.decision(self.d.ids[no], DecisionKind::Retry);
         let target = self.d.document.steps[self.d.plan.retries[&no].start].id.clone();
@@ -34,10 +34,10 @@ impl Lower<'_, '_> {
 
     /// The count lives as long as the iteration, because the strand that counts ends with every jump. Where an outer retry
     /// runs a whole loop again, the counts of its iterations lie outside it, a key for each.
-    fn counted(&mut self, no: No, at: Where, most: i64) -> (Write, ConditionId, ExprId) {
+    fn counted(&mut self, no: No, most: i64) -> (Write, ConditionId, ExprId) {
         let name = format!("{}.count", self.d.document.steps[no].id);
         let Some(repeated) = self.d.plan.repeated_loop.get(&no).copied() else {
-            let slot = self.counter(no, at, &name, Value::Int(0));
+            let slot = self.counter(no, &name);
             let names = [("n", slot)];
             let within = self.test_with(&format!("n <= {most}"), &names, &[]);
             // This retry is counted already.
@@ -65,22 +65,20 @@ impl Lower<'_, '_> {
     }
 
     /// A counter in the innermost loop around, or in the root. A while loop zeroes it with every round.
-    fn counter(&mut self, no: No, at: Where, name: &str, first: Value) -> SlotId {
+    fn counter(&mut self, no: No, name: &str) -> SlotId {
         let looped = loops_around(self.d.document, no).next();
         let scope = looped.and_then(|looped| self.d.bodies.get(&looped).copied()).unwrap_or(ROOT);
-        debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "a loop is around what is in its body");
-        let slot = self.b.slot(scope, name, Some(first));
+        let slot = self.b.slot(scope, name, Some(Value::Int(0)));
         self.d.counters.insert(no, slot);
         slot
     }
 
     /// Declares the counters that must outlive a loop, before its body is lowered.
-    pub(super) fn counters_around(&mut self, looped: No, at: Where) {
+    pub(super) fn counters_around(&mut self, looped: No) {
         for retry in self.d.plan.counted_around.remove(&looped).unwrap_or_default() {
             let name = format!("{}.count", self.d.document.steps[retry].id);
             let around = loops_around(self.d.document, looped).next();
             let scope = around.and_then(|holder| self.d.bodies.get(&holder).copied()).unwrap_or(ROOT);
-            debug_assert!(scope == ROOT || self.encloses(scope, at.scope), "the scope of an outer loop is around");
             let slot = self.b.slot(scope, &name, Some(Value::from(Vec::new())));
             self.d.counters.insert(retry, slot);
         }
@@ -121,13 +119,5 @@ impl Lower<'_, '_> {
             inner = self.d.parents.get(&inner).copied()?;
         }
         left
-    }
-
-    fn encloses(&self, outer: ScopeId, mut inner: ScopeId) -> bool {
-        while inner != outer {
-            let Some(parent) = self.d.parents.get(&inner) else { return false };
-            inner = *parent;
-        }
-        true
     }
 }

@@ -38,14 +38,6 @@ pub(super) struct Kept {
     pub(super) round: Option<SlotId>,
 }
 
-impl Kept {
-    /// What a step that runs again must not leave standing: its newest run may leave none of it.
-    pub(super) fn of_earlier_runs(self) -> impl Iterator<Item = SlotId> {
-        let facts = self.facts.into_iter().flatten().map(|(_, slot)| slot);
-        std::iter::once(self.error).chain(facts)
-    }
-}
-
 impl Lower<'_, '_> {
     /// Declares what the steps of an iteration, or of the root, leave behind.
     pub(super) fn keep_in(&mut self, home: ScopeId, iteration: Option<No>) {
@@ -92,7 +84,7 @@ impl Lower<'_, '_> {
     pub(super) fn enroll(&mut self, steps: &[No], at: Where) {
         for no in steps.iter().copied() {
             self.d.scopes[no] = at.scope;
-            if self.d.plan.is_target(no) {
+            if self.d.plan.targets.contains(&no) {
                 let slot = self.b.slot(at.scope, &format!("{}.again", self.d.document.steps[no].id), None);
                 self.d.again.insert(no, slot);
             }

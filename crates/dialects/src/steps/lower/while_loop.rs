@@ -23,7 +23,7 @@ impl Lower<'_, '_> {
         writes.extend(self.take_up(self.slots["answer"]));
         let after = self.b.set(writes, finish, None);
         let (round, begun) = self.round_slot(no, at);
-        self.counters_around(no, at);
+        self.counters_around(no);
         let scope = self.scope_in(
             at,
             ScopeSpec {
@@ -114,15 +114,11 @@ impl Lower<'_, '_> {
         let merges = self.d.plan.meets_in.get(&Some(no)).cloned().unwrap_or_default();
         let joins = merges.iter().flat_map(|merge| self.d.plan.joins.get(merge).into_iter().flatten().copied());
         let edges = joins.chain(merges.iter().copied()).map(|from| self.d.edges[&from]);
-        let counters = self.counters_of(no);
+        // Those of retries in the body, and those that outlive a loop in it.
+        let retries = self.d.plan.counted_in.get(&no).into_iter().flatten();
+        let counters = retries.filter_map(|retry| self.d.counters.get(retry).copied());
         let writes: Vec<Write> = edges.chain(counters).map(Write::Clear).collect();
         self.b.set(writes, begin, None)
-    }
-
-    /// The counters that live in a loop: those of retries in its body, and those that outlive a loop in it.
-    fn counters_of(&self, looped: No) -> Vec<SlotId> {
-        let retries = self.d.plan.counted_in.get(&looped).into_iter().flatten();
-        retries.filter_map(|retry| self.d.counters.get(retry).copied()).collect()
     }
 }
 
