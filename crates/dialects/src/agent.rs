@@ -106,7 +106,7 @@ impl Turn {
         slots.add_locals(&mut b, ["result", "error"]);
         let model_step = b.step("agent.model", "model", None, (0, 0));
         let tool_step = b.step("agent.tool", "tool", None, (0, 0));
-        Self { b, slots, grammar: Dialect::Session, error_slot: "error", d: Steps { model_step, tool_step } }
+        Self { b, slots, grammar: Dialect::Session, error_slot: "error", own: Steps { model_step, tool_step } }
     }
 
     /// Compiles the condition of a document over the latest reply and the values that came with the agent.
@@ -135,14 +135,14 @@ impl Turn {
         // The call of the model ends after all decisions about its reply, so that its record has them.
         let shown = self.formula(agent_loop::REPLY);
         let [stopped, done, calls] =
-            [done, done, calls].map(|next| self.b.marked(Mark::End(self.d.model_step, Some(shown)), next));
+            [done, done, calls].map(|next| self.b.marked(Mark::End(self.own.model_step, Some(shown)), next));
         let has_calls = self.test(agent_loop::HAS_CALLS);
         let work = self.b.decide([(has_calls, calls)], done, None);
         let limits = self.limits(next);
         // What the call asks with goes to the model as it is in every turn; what was said since comes after it.
         let input =
             self.formula("putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])");
-        let call = agent_loop::model_call(self.d.model_step, Object::default());
+        let call = agent_loop::model_call(self.own.model_step, Object::default());
         let mut recorded = agent_loop::record_reply(self, "messages");
         recorded.extend(stop.iter().flat_map(|stop| stop.writes.clone()));
         let broken = stop.as_ref().map(|_| self.failed("error.kind", "error.message"));
@@ -153,11 +153,11 @@ impl Turn {
             reply: self.slots["reply"],
             count: self.put("turns", "turns + 1"),
             refused: None,
-            shown: Some(self.d.model_step),
+            shown: Some(self.own.model_step),
             failed: self.failed("error.kind", "error.message"),
             recorded,
             stops: stop.iter().map(|stop| (stop.condition, stopped)).collect(),
-            broken: broken.and_then(|broken| self.fail_to(broken)),
+            broken: broken.map(|broken| self.fail_to(broken)),
             work,
             limits,
             prepare: None,
@@ -165,7 +165,7 @@ impl Turn {
         let (_, judge) = parts.build(self);
         if let (Some(stop), Some(broken)) = (stop, broken) {
             let error = self.b.read(self.slots["error"]);
-            self.b.mark(broken, Mark::Fail(self.d.model_step, error));
+            self.b.mark(broken, Mark::Fail(self.own.model_step, error));
             self.declare_stop(&stop, judge, work);
         }
         self.b.begin(ROOT, &[next]);
@@ -189,11 +189,10 @@ impl Turn {
             |turn: &mut Self, (_, kind, message): &agent_loop::Limit<'_>| turn.failed(&format!("'{kind}'"), message);
         let (arms, error) = agent_loop::limits(self, &limits, end);
         // That another call of the model is allowed is recorded only by the call itself.
-        let decision = self.b.decision(self.d.model_step, DecisionKind::Loop);
-        let limit = self.b.rule_branch(decision, "limit", "a bound of the agent is reached", Some("the agent fails"));
+        let decision = self.b.decision(self.own.model_step, DecisionKind::Loop);
+        let (rule, reason) = (("limit", "a bound of the agent is reached"), format!("({error}).message"));
+        let limit = self.ruled(decision, rule, &reason, &[], Some("the agent fails"));
         self.b.rule_branch(decision, "continue", "no bound of the agent is reached", None);
-        let reason = self.formula(&format!("({error}).message"));
-        self.b.reason(decision, limit, reason);
         let error = self.formula(&error);
         self.b.decision_mut(decision).error = Some(error);
         self.count_turns(decision);
@@ -208,7 +207,7 @@ impl Turn {
 
     /// Declares the decision whether `stop_when` ends the turn, which continues at `work`: whether the reply calls tools.
     fn declare_stop(&mut self, stop: &Stop, judge: PlaceId, work: PlaceId) {
-        let decision = self.b.decision(self.d.model_step, DecisionKind::Loop);
+        let decision = self.b.decision(self.own.model_step, DecisionKind::Loop);
         let stops = self.b.branch(decision, "stop", Some(stop.condition), None);
         let continues = self.b.rule_branch(decision, "continue", "the reply calls tools", None);
         let ends = self.b.default_branch(decision, "end", "the reply calls no tool", None);
@@ -239,7 +238,7 @@ impl Turn {
         let outer = self.slots.clone();
         let [call, at] = ["call", "at"].map(|name| self.slots.add(name, self.b.slot(scope, name, None)));
         let end = |turn: &mut Self, came: &str| turn.call_ended(scope, came, "");
-        let tool = (self.d.tool_step, self.d.tool_step);
+        let tool = (self.own.tool_step, self.own.tool_step);
         let tool = agent_loop::call_tool(self, tool, "find(given.tools, .name == call.name).configuration", end);
         let subagent = self.subagent(scope);
         let unknown =
@@ -248,7 +247,7 @@ impl Turn {
             format!("'one reply can call at most {WIDTH} agents, so `' + string(call.name) + '` was not called'");
         let (is_unreadable, unreadable) = agent_loop::UNREADABLE;
         let [unknown, unreadable, many] =
-            [unknown, unreadable, &many].map(|message| agent_loop::refuse_call(self, self.d.tool_step, message, end));
+            [unknown, unreadable, &many].map(|message| agent_loop::refuse_call(self, self.own.tool_step, message, end));
         let is_agent = "get(given.subagents ?? {}, call.name) != nil";
         let too_many =
             format!("{is_agent} && len(filter(reply.toolCalls[:at], get(given.subagents, .name) != nil)) >= {WIDTH}");
@@ -269,7 +268,7 @@ impl Turn {
     /// reply calls, because they may run at the same time.
     fn subagent(&mut self, scope: ScopeId) -> PlaceId {
         let fixed = [("workflow".into(), Value::from(AGENT))].into_iter().collect();
-        let effect = self.b.effect(Effect { fixed, step: Some(self.d.tool_step), ..effect(Kind::Run) });
+        let effect = self.b.effect(Effect { fixed, step: Some(self.own.tool_step), ..effect(Kind::Run) });
         let input = self.formula(&format!(
             "let agent = get(given.subagents, call.name); \
              let message = call.arguments.message ?? call.arguments; \
@@ -288,9 +287,9 @@ impl Turn {
         let lost = self.call_ended(scope, "error: error.message", "");
         let completed = self.test("result.status == 'completed'");
         let judged = self.b.decide([(completed, good)], bad, None);
-        let call = self.b.do_(effect, input, Some(self.slots["result"]), judged, self.fail_to(lost));
+        let call = self.b.do_(effect, input, Some(self.slots["result"]), judged, Some(self.fail_to(lost)));
         let failed = [(bad, "{message: result.message ?? 'the agent failed'}"), (lost, "error")];
-        agent_loop::show_call(self, self.d.tool_step, call, (good, "result.output"), &failed);
+        agent_loop::show_call(self, self.own.tool_step, call, (good, "result.output"), &failed);
         call
     }
 

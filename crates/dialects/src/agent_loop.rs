@@ -43,13 +43,13 @@ impl AgentLoop {
     /// Lays the loop out. Gives the place where a reply is recorded, and the one where stop conditions are evaluated.
     pub(crate) fn build<D>(self, lower: &mut Lower<D>) -> (PlaceId, PlaceId) {
         let fail = lower.fail_to(self.failed);
-        let error = fail.and_then(|fail| fail.error);
+        let error = fail.error;
         let b = &mut lower.b;
         let stops = if self.stops.is_empty() { self.work } else { b.decide(self.stops, self.work, self.broken) };
         let replied = b.set(self.recorded, stops, None);
         let judged = self.refused.map_or(replied, |refused| b.decide([refused], replied, None));
         let call = b.effect(self.call.0);
-        let call = b.do_(call, self.call.1, Some(self.reply), judged, fail);
+        let call = b.do_(call, self.call.1, Some(self.reply), judged, Some(fail));
         b.at(self.ask).set([self.count], call, None);
         if let (Some(step), Some(error)) = (self.shown, error) {
             let error = b.read(error);
@@ -146,7 +146,7 @@ pub(crate) fn call_tool<D>(
     let (good, bad) = (end(lower, "content: result"), end(lower, "error: error.message"));
     let (result, fail) = (lower.slots["result"], lower.fail_to(bad));
     let tool = lower.b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
-    let call = lower.b.do_(tool, input, Some(result), good, fail);
+    let call = lower.b.do_(tool, input, Some(result), good, Some(fail));
     show_call(lower, shown, call, (good, "result"), &[(bad, "error")]);
     call
 }

@@ -1,5 +1,6 @@
 //! What all front-ends lower with: formulas that know slots and values of the document by name.
 
+use std::borrow::Cow;
 use std::ops::Index;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
@@ -38,14 +39,17 @@ impl Names {
         self.slots.extend(names.into_iter().map(|name| (name, b.local(name))));
     }
 
-    /// All slots, and the values that a formula names: formulas without values are shared.
-    fn of<'n>(&self, text: &str, more: &[(&'n str, SlotId)], values: &[(&'n str, Value)]) -> Named<'n> {
-        let values = self.values.iter().chain(values).filter(|(name, _)| text.contains(name));
-        (self.slots.iter().chain(more).copied().collect(), values.cloned().collect())
+    /// The slots that a formula knows, and the values that it names: formulas without values are shared.
+    fn of<'n>(&'n self, text: &str, more: &[(&'n str, SlotId)], values: &[(&'n str, Value)]) -> Named<'n> {
+        let values = self.values.iter().chain(values).filter(|(name, _)| text.contains(name)).cloned().collect();
+        match more {
+            [] => (Cow::Borrowed(&self.slots), values),
+            _ => (self.slots.iter().chain(more).copied().collect(), values),
+        }
     }
 }
 
-type Named<'n> = (Vec<(&'n str, SlotId)>, Vec<(&'n str, Value)>);
+type Named<'n> = (Cow<'n, [(&'n str, SlotId)]>, Vec<(&'n str, Value)>);
 
 impl Index<&str> for Names {
     type Output = SlotId;
@@ -65,7 +69,7 @@ pub(crate) struct Lower<D> {
     /// The slot in which failed ops leave their error.
     pub(crate) error_slot: &'static str,
     /// What only this front-end knows.
-    pub(crate) d: D,
+    pub(crate) own: D,
 }
 
 impl<D> Lower<D> {
@@ -138,6 +142,21 @@ impl<D> Lower<D> {
         self.b.close(status, result)
     }
 
+    /// A branch that a rule takes, with a formula that gives the rule in words that are known only in the run.
+    pub(crate) fn ruled(
+        &mut self,
+        decision: DecisionId,
+        (name, rule): (&str, &str),
+        reason: &str,
+        values: &[(&str, Value)],
+        target: Option<&str>,
+    ) -> u32 {
+        let branch = self.b.rule_branch(decision, name, rule, target);
+        let reason = self.formula_with(reason, &[], values);
+        self.b.reason(decision, branch, reason);
+        branch
+    }
+
     /// Records that a rule, and no condition, has decided. Gives the place and the decision, whose only branch is `name`.
     pub(crate) fn decide_by_rule(
         &mut self,
@@ -155,8 +174,8 @@ impl<D> Lower<D> {
     }
 
     /// A failure continues at a place, with its error in the slot for errors.
-    pub(crate) fn fail_to(&self, to: PlaceId) -> Option<Failure> {
-        Some(Failure { to, error: Some(self.slots[self.error_slot]) })
+    pub(crate) fn fail_to(&self, to: PlaceId) -> Failure {
+        Failure { to, error: Some(self.slots[self.error_slot]) }
     }
 }
 

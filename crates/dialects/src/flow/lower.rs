@@ -128,7 +128,7 @@ impl Lower {
         }
         let flow_id = flow.uuid.clone().map_or(Value::Null, Value::Str);
         let steps = Steps { findings: Vec::new(), flow_id, loses_rounds };
-        Self { b, slots, grammar: Dialect::Flow, error_slot: "error", d: steps }
+        Self { b, slots, grammar: Dialect::Flow, error_slot: "error", own: steps }
     }
 
     /// The run inputs are the first variables.
@@ -136,7 +136,7 @@ impl Lower {
         let input = self.b.input();
         let nested = self.formula_with("nested($input)", &[("input", input)], &[]);
         let told = self.assign("error", r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#, error);
-        self.b.set([Write::Put(self.slots["variables"], nested)], first, self.fail_to(told))
+        self.b.set([Write::Put(self.slots["variables"], nested)], first, Some(self.fail_to(told)))
     }
 
     /// Fills in the defaults of declared inputs and checks all of them; a run with wrong inputs ends before its first step.
@@ -160,19 +160,19 @@ impl Lower {
         let error = r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#;
         let result = format!(r#"{{"status": "ERROR", "variables": {{}}, "output": nil, "error": {error}}}"#);
         let to = self.close_with(Status::Failed, &result);
-        self.b.root(ScopeSpec { fail: self.fail_to(to), ..ScopeSpec::default() });
+        self.b.root(ScopeSpec { fail: Some(self.fail_to(to)), ..ScopeSpec::default() });
     }
 
     fn finish(mut self, refused: bool, span: Span) -> (Option<Program>, Vec<Diagnostic>) {
-        self.d.findings.extend_from_slice(self.b.warnings());
-        if refused || self.d.findings.iter().any(|finding| finding.severity == Severity::Error) {
-            return (None, self.d.findings);
+        self.own.findings.extend_from_slice(self.b.warnings());
+        if refused || self.own.findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return (None, self.own.findings);
         }
         match self.b.finish() {
-            Ok(program) => (Some(program), self.d.findings),
+            Ok(program) => (Some(program), self.own.findings),
             Err(wrong) => {
-                self.d.findings.push(unlowered(&wrong, span));
-                (None, self.d.findings)
+                self.own.findings.push(unlowered(&wrong, span));
+                (None, self.own.findings)
             }
         }
     }
@@ -246,7 +246,7 @@ impl Lower {
     fn failing(&mut self, name: &str, failed: PlaceId) -> Failure {
         let error = r#"{"kind": $error.kind, "step": $step, "message": $error.message}"#;
         let to = self.assign_with("error", error, &[], &[("step", Value::from(name))], failed);
-        Failure { to, error: Some(self.slots["error"]) }
+        self.fail_to(to)
     }
 
     /// A step fails, with the error that was told already.
@@ -257,7 +257,7 @@ impl Lower {
     }
 
     fn close(&mut self, status: Status, word: &str, output: &str, error: &str) -> PlaceId {
-        let warnings = if self.d.loses_rounds {
+        let warnings = if self.own.loses_rounds {
             let more = format!(
                 r#"[{{"kind": "{}", "step": nil, "message": toString($lost - {MOST_WARNINGS}) + " more rounds failed"}}]"#,
                 Kind::FailedRounds
@@ -294,13 +294,13 @@ impl Lower {
 
     /// Keeps problems, and gives something to go on with: more problems may be found.
     fn refused(&mut self, problems: Problems) -> ExprId {
-        self.d.findings.extend(problems.0);
+        self.own.findings.extend(problems.0);
         self.b.value(Value::Null)
     }
 
     /// Whoever refuses something says what to do about it.
     fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
-        self.d.findings.push(Diagnostic::error(kind, span, message).with_help(help));
+        self.own.findings.push(Diagnostic::error(kind, span, message).with_help(help));
     }
 }
 

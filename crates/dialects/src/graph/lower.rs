@@ -101,35 +101,35 @@ impl<'g> Lower<'g> {
         let steps = graph.nodes.iter().map(|node| b.step(&node.id, node.kind, None, (node.span.start, node.span.end)));
         let steps = steps.collect();
         let nodes = Nodes { graph, live, end, entries, steps, conditions: Vec::new() };
-        Self { b, slots, grammar: Dialect::Graph, error_slot: "failure", d: nodes }
+        Self { b, slots, grammar: Dialect::Graph, error_slot: "failure", own: nodes }
     }
 
     /// Compiles the conditions of every `if`, also of those that nothing leads to: what is wrong is refused anyway.
     fn compile_conditions(&mut self, report: &mut Report) {
-        for node in &self.d.graph.nodes {
+        for node in &self.own.graph.nodes {
             let What::If(entries) = &node.what else {
-                self.d.conditions.push(Vec::new());
+                self.own.conditions.push(Vec::new());
                 continue;
             };
-            let live = self.d.live;
+            let live = self.own.live;
             let compiled = entries.iter().filter_map(|entry| {
                 let compile = |options: branchpoint_expr::Options<'_>| Condition::text_match(entry, options);
                 report.compiled(self.b.condition_with(live, Dialect::Graph, compile))
             });
             let compiled = compiled.collect();
-            self.d.conditions.push(compiled);
+            self.own.conditions.push(compiled);
         }
     }
 
     /// All lines that can run. What cannot be reached is not lowered.
     fn lines(&mut self, reached: &BTreeSet<usize>) {
-        for node in 0..self.d.graph.nodes.len() {
+        for node in 0..self.own.graph.nodes.len() {
             if reached.contains(&node) {
                 self.node(node);
             } else {
                 // Nothing leads there, and every place that was reserved must be something.
-                let entry = self.d.entries[node];
-                self.b.at(entry).leave(self.d.live, branchpoint_core::ir::Exit::Done(None));
+                let entry = self.own.entries[node];
+                self.b.at(entry).leave(self.own.live, branchpoint_core::ir::Exit::Done(None));
             }
         }
     }
@@ -148,6 +148,6 @@ impl<'g> Lower<'g> {
 
     /// A node's id, as formulas name it.
     fn id(&self, node: usize) -> (&'static str, Value) {
-        ("id", Value::Str(self.d.graph.nodes[node].id.clone()))
+        ("id", Value::Str(self.own.graph.nodes[node].id.clone()))
     }
 }

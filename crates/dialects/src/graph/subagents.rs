@@ -106,17 +106,15 @@ pub(super) fn tree(graph: &Graph, node: usize) -> Option<Value> {
 
 fn described(graph: &Graph, node: usize) -> Option<Value> {
     let What::Agent(agent) = &graph.nodes[node].what else { return None };
-    let mut described: Object = [
+    let fields = [
         ("id", Value::Str(graph.nodes[node].id.clone())),
         ("name", Value::Str(agent.name.clone())),
         ("tool", Value::from(tool_name(graph, node, agent))),
         ("system", Value::Str(agent.system.clone())),
         ("model", optional(agent.model.as_ref())),
         ("reasoning_effort", optional(agent.effort.as_ref())),
-    ]
-    .into_iter()
-    .map(|(key, value)| (Arc::from(key), value))
-    .collect();
+    ];
+    let mut described: Object = fields.map(|(key, value)| (Arc::from(key), value)).into_iter().collect();
     described.extend(agent.tools.clone().map(|tools| (Arc::from("tools"), tools)));
     described.extend(tree(graph, node).map(|below| (Arc::from("subagents"), below)));
     Some(Value::from(described))

@@ -88,7 +88,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         }
         let [rest, evaluate, evaluated, record] = [(); 4].map(|()| b.reserve());
         let session = Session { agent, rest, evaluate, evaluated, record };
-        Self { b, slots, grammar: Dialect::Session, error_slot: "error", d: session }
+        Self { b, slots, grammar: Dialect::Session, error_slot: "error", own: session }
     }
 
     /// A session may begin with what a host has kept of an earlier one.
@@ -102,9 +102,9 @@ impl<'a, 'd> Lower<'a, 'd> {
             ("index", "input.state.sequenceIndex ?? 0"),
         ];
         // The limits of the operator that a session was opened with bind its turns.
-        let limits = self.d.agent.template.as_ref().map(|_| ("limits", "input.limits"));
+        let limits = self.own.agent.template.as_ref().map(|_| ("limits", "input.limits"));
         let writes: Vec<Write> = writes.into_iter().chain(limits).map(|(slot, text)| self.put(slot, text)).collect();
-        self.b.set(writes, self.d.rest, None)
+        self.b.set(writes, self.own.rest, None)
     }
 
     /// The one place where a session waits. It rests there, so that it may take a changed document.
@@ -118,7 +118,7 @@ impl<'a, 'd> Lower<'a, 'd> {
             ("ask", None, self.on_ask()),
             ("reset", None, self.on_reset()),
         ];
-        let turn = self.d.agent.template.is_some().then(|| ("turn", Some(text), self.on_turn()));
+        let turn = self.own.agent.template.is_some().then(|| ("turn", Some(text), self.on_turn()));
         let into = Some(self.slots["got"]);
         let delay_ms = self.formula("ttl_ms > 0 ? ttl_ms : nil");
         let gone = self.b.value(object([("expired", Value::Bool(true))]));
@@ -130,7 +130,7 @@ impl<'a, 'd> Lower<'a, 'd> {
             let signal = self.b.signal(name, Early::Keep);
             arms.push(Arm::Signal { signal, check, into, next });
         }
-        self.b.at(self.d.rest).rest(arms, None);
+        self.b.at(self.own.rest).rest(arms, None);
     }
 
     /// Every event begins with a clean slate to report on.
@@ -148,7 +148,7 @@ impl<'a, 'd> Lower<'a, 'd> {
     fn on_message(&mut self) -> PlaceId {
         let mut writes = self.begin("rest");
         writes.push(self.put("message", "got.text"));
-        self.b.set(writes, self.d.evaluate, None)
+        self.b.set(writes, self.own.evaluate, None)
     }
 
     fn on_tool(&mut self) -> PlaceId {
@@ -160,26 +160,26 @@ impl<'a, 'd> Lower<'a, 'd> {
 
     /// A tool use counts for the active step, so there must be one first.
     fn use_tool(&mut self) -> PlaceId {
-        let evaluate_first = self.assign("after", "'record'", self.d.evaluate);
+        let evaluate_first = self.assign("after", "'record'", self.own.evaluate);
         let exists = self.test("active in names");
-        self.b.decide([(exists, self.d.record)], evaluate_first, None)
+        self.b.decide([(exists, self.own.record)], evaluate_first, None)
     }
 
     fn on_ask(&mut self) -> PlaceId {
         let writes = self.begin("rest");
         let exists = self.test("active in names");
-        let next = self.b.decide([(exists, self.d.rest)], self.d.evaluate, None);
+        let next = self.b.decide([(exists, self.own.rest)], self.own.evaluate, None);
         self.b.set(writes, next, None)
     }
 
     /// Forgets everything and evaluates, as for a question: without an active step every tool would be offered.
     fn on_reset(&mut self) -> PlaceId {
         let forgotten = ["active", "history", "index", "message"].into_iter();
-        let forgotten = forgotten.chain(self.d.agent.template.iter().flat_map(|_| chat::FORGOTTEN));
+        let forgotten = forgotten.chain(self.own.agent.template.iter().flat_map(|_| chat::FORGOTTEN));
         let mut writes = self.begin("rest");
         writes.extend(forgotten.map(|slot| Write::Clear(self.slots[slot])));
         writes.push(self.put("why", "'the session was reset'"));
-        self.b.set(writes, self.d.evaluate, None)
+        self.b.set(writes, self.own.evaluate, None)
     }
 
     /// The tool goes into the history, whatever it is; if it fits the position of the sequence, that moves on.
@@ -195,7 +195,7 @@ impl<'a, 'd> Lower<'a, 'd> {
                  index < len(sequence) && used in sequence[index] ? index + 1 : index",
             ),
         ];
-        self.b.at(self.d.record).set(writes, self.d.evaluate, None);
+        self.b.at(self.own.record).set(writes, self.own.evaluate, None);
     }
 
     fn views(&mut self) {
@@ -206,7 +206,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         self.b.view("session", view);
         let problems = self.b.read(self.slots["problems"]);
         self.b.view("problems", problems);
-        let agent = self.b.value(described(self.d.agent));
+        let agent = self.b.value(described(self.own.agent));
         self.b.view("agent", agent);
     }
 }

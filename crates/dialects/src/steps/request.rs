@@ -134,15 +134,13 @@ impl Request {
                 let items = (0..).map(PathKey::Item).zip(items);
                 Shape::List(items.map(|(at, item)| self.marked(item, &below(at))).collect())
             }
-            Shape::Object(fields) => Shape::Object(
-                fields
-                    .iter()
-                    .map(|field| branchpoint_expr::Field {
-                        value: self.marked(&field.value, &below(PathKey::Field(field.key.clone()))),
-                        ..field.clone()
-                    })
-                    .collect(),
-            ),
+            Shape::Object(fields) => {
+                let marked = |field: &branchpoint_expr::Field| branchpoint_expr::Field {
+                    value: self.marked(&field.value, &below(PathKey::Field(field.key.clone()))),
+                    ..field.clone()
+                };
+                Shape::Object(fields.iter().map(marked).collect())
+            }
             other => other.clone(),
         };
         Located { shape, span: value.span }

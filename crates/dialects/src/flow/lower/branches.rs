@@ -125,9 +125,8 @@ impl Lower {
             custom = r#", "custom_data": $work[1]"#;
         }
         let output = format!(r#"{{"message": $work[0], "terminated_at_step": $step, "flow_id": $flow{custom}}}"#);
-        let values = [("step", Value::from(name)), ("flow", self.d.flow_id.clone())];
-        let output = self.formula_with(&output, &[], &values);
-        writes.push(Write::Put(self.slots["data"], output));
+        let values = [("step", Value::from(name)), ("flow", self.own.flow_id.clone())];
+        writes.push(self.put_with("data", &output, &[], &values));
         self.b.set(writes, ways.end, Some(ways.fail))
     }
 }

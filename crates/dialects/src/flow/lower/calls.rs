@@ -45,7 +45,7 @@ impl Lower {
             [name] => around.counters.contains(name),
             _ => false,
         };
-        self.d.findings.extend(check_arguments(&words, Dialect::Flow, is_counter));
+        self.own.findings.extend(check_arguments(&words, Dialect::Flow, is_counter));
     }
 }
 

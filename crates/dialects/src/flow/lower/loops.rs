@@ -120,7 +120,7 @@ impl Lower {
             self.slots.add(name, slot.unwrap_or_else(|| self.b.slot(scope, name, Some(first))));
         }
         self.slots.add("index", index);
-        let fail = Failure { to: out, error: Some(self.slots["error"]) };
+        let fail = self.fail_to(out);
         let head = self.b.reserve();
         Cycle { name: name.clone(), scope, ways, outer, entries, locals, fail, head }
     }
@@ -156,16 +156,13 @@ impl Lower {
                 writes.extend([Write::Put(self.slots["at"], at), Write::Put(*counter, now)]);
             }
             (Rounds::Each { .. }, [item, index @ ..]) => {
-                let now = self.formula("$at[$round]");
                 let position = self.formula("$round");
-                writes.push(Write::Put(*item, now));
+                writes.push(self.put(*item, "$at[$round]"));
                 writes.extend(index.iter().map(|index| Write::Put(*index, position)));
             }
             _ => {}
         }
-        let position = self.formula("$round");
-        let next = self.formula("$round + 1");
-        writes.extend([Write::Put(self.slots["index"], position), Write::Put(self.slots["round"], next)]);
+        writes.extend([self.put("index", "$round"), self.put("round", "$round + 1")]);
         self.b.set(writes, blocks, None)
     }
 
@@ -224,8 +221,8 @@ impl Lower {
                         + ($step < 0 ? "is below" : "exceeds") + " endValue " + toString($last)"#
                 );
                 (
-                    self.ruled(decision, ("continue", "numbers are left"), (&reason, &values), target),
-                    self.ruled(decision, ("end", "no numbers are left"), (&end, &values), None),
+                    self.ruled(decision, ("continue", "numbers are left"), &reason, &values, target),
+                    self.ruled(decision, ("end", "no numbers are left"), &end, &values, None),
                 )
             }
             Rounds::Each { .. } => {
@@ -244,8 +241,8 @@ impl Lower {
                         + ($total - $round == 1 ? " items is left" : " items are left") : nil"#
                 );
                 (
-                    self.ruled(decision, ("continue", more), (&left, &[]), target),
-                    self.ruled(decision, ("end", "no items are left"), (&none, &[]), None),
+                    self.ruled(decision, ("continue", more), &left, &[], target),
+                    self.ruled(decision, ("end", "no items are left"), &none, &[], None),
                 )
             }
         };
@@ -258,7 +255,7 @@ impl Lower {
                 r#""the limit of " + toString($most) + ($most == 1 ? " round" : " rounds") + " (maxIterations) is reached"{}"#,
                 if is_while { "" } else { &rest },
             );
-            self.ruled(decision, ("limit", "the limit of rounds is reached"), (&rule, &[]), None)
+            self.ruled(decision, ("limit", "the limit of rounds is reached"), &rule, &[], None)
         });
         let round = self.b.read(self.slots["round"]);
         let most = self.formula(most_text);
@@ -273,20 +270,6 @@ impl Lower {
             self.b.decision_mut(decision).error = Some(error);
         }
         Declared { decision, again, limit, end }
-    }
-
-    /// A branch that a rule takes, in words that are known only in the run.
-    fn ruled(
-        &mut self,
-        decision: DecisionId,
-        (name, rule): (&str, &str),
-        (reason, values): (&str, &[(&str, Value)]),
-        target: Option<&str>,
-    ) -> u32 {
-        let branch = self.b.rule_branch(decision, name, rule, target);
-        let reason = self.formula_with(reason, &[], values);
-        self.b.reason(decision, branch, reason);
-        branch
     }
 
     /// A round is due, unless the limit of rounds is reached.
@@ -322,12 +305,9 @@ impl Lower {
                 self.bound(located, &literal, slot == self.slots["step"]);
             }
             let expr = self.template(cycle.ways.around.scope, located);
-            let whole = self.formula("wholeNumber($work)");
-            writes.extend([Write::Put(self.slots["work"], expr), Write::Put(slot, whole)]);
+            writes.extend([Write::Put(self.slots["work"], expr), self.put(slot, "wholeNumber($work)")]);
         }
-        let last = self.formula("$total");
-        let total = self.formula("rounds($at, $total, $step)");
-        writes.extend([Write::Put(self.slots["last"], last), Write::Put(self.slots["total"], total)]);
+        writes.extend([self.put("last", "$total"), self.put("total", "rounds($at, $total, $step)")]);
     }
 
     /// A bound that is written in the document.
@@ -359,11 +339,10 @@ impl Lower {
             self.error(Kind::TypeMismatch, items.span, message, "write {{ $name }} for the list in a variable");
         }
         let expr = self.template(cycle.ways.around.scope, items);
-        let listed = self.formula("listed($work)");
         let total = self.formula("len($at)");
         writes.extend([
             Write::Put(self.slots["work"], expr),
-            Write::Put(self.slots["at"], listed),
+            self.put("at", "listed($work)"),
             Write::Put(self.slots["total"], total),
         ]);
     }
@@ -379,8 +358,8 @@ impl Lower {
         if literal(most).is_some() {
             writes.push(Write::Put(self.slots["most"], expr));
         } else {
-            let checked = self.formula(&format!(r#"field($work, "integer", "maxIterations", 1, {MOST_ROUNDS})"#));
-            writes.extend([Write::Put(self.slots["work"], expr), Write::Put(self.slots["most"], checked)]);
+            let checked = format!(r#"field($work, "integer", "maxIterations", 1, {MOST_ROUNDS})"#);
+            writes.extend([Write::Put(self.slots["work"], expr), self.put("most", &checked)]);
         }
     }
 

@@ -29,8 +29,7 @@ impl Lower {
             let exists = declaration.asked || declaration.default.is_some();
             let default = if exists { format!(", $work[{index}]") } else { String::new() };
             let declared = format!("declared($variables, $path, \"{}\"{default})", declaration.ty);
-            let declared = self.formula_with(&declared, &[], &[("path", listed(&declaration.path))]);
-            writes.push(Write::Put(self.slots["variables"], declared));
+            writes.push(self.put_with("variables", &declared, &[], &[("path", listed(&declaration.path))]));
         }
         self.all_variables(ways.around, &mut writes);
         self.b.set(writes, ways.end, Some(ways.fail))
@@ -63,28 +62,23 @@ impl Lower {
                 _ => format!(r#"putPath({{"it": $local}}, $path, {value}).it"#),
             };
             let path = std::iter::once(Arc::from("it")).chain(rest.iter().cloned()).collect::<Vec<_>>();
-            let expr = self.formula_with(&text, &[("local", local)], &[("path", listed(&path))]);
-            writes.push(Write::Put(local, expr));
+            writes.push(self.put_with(local, &text, &[("local", local)], &[("path", listed(&path))]));
             return;
         }
         let put = format!("putPath($variables, $path, {value})");
-        let put = self.formula_with(&put, &[], &[("path", listed(path))]);
-        writes.push(Write::Put(self.slots["variables"], put));
+        writes.push(self.put_with("variables", &put, &[], &[("path", listed(path))]));
         for touched in &around.touched {
             let values = [("path", listed(&path[..1]))];
-            let expr = self.formula_with("putPath($touched, $path, true)", &[("touched", *touched)], &values);
-            writes.push(Write::Put(*touched, expr));
+            writes.push(self.put_with(*touched, "putPath($touched, $path, true)", &[("touched", *touched)], &values));
         }
     }
 
     /// The data of a step that sets variables: all of them, loop variables as they hide others.
     fn all_variables(&mut self, around: &Around, writes: &mut Vec<Write>) {
-        let all = self.formula("$variables");
-        writes.push(Write::Put(self.slots["data"], all));
+        writes.push(self.put("data", "$variables"));
         for (name, local) in &around.locals {
             let values = [("path", listed(std::slice::from_ref(name)))];
-            let with = self.formula_with("putPath($data, $path, $local)", &[("local", *local)], &values);
-            writes.push(Write::Put(self.slots["data"], with));
+            writes.push(self.put_with("data", "putPath($data, $path, $local)", &[("local", *local)], &values));
         }
     }
 

@@ -26,13 +26,13 @@ impl Lower<'_> {
         let model = agent.model.clone().map(|model| ("model".into(), Value::Str(model)));
         // So are those of its subagents, and its tools.
         let there = |name: &str, list: Vec<Value>| (!list.is_empty()).then(|| (name.into(), Value::from(list)));
-        let below = there("subagent_models", subagents::models(self.d.graph, node));
-        let uses = there("uses", subagents::used(self.d.graph, node));
+        let below = there("subagent_models", subagents::models(self.own.graph, node));
+        let uses = there("uses", subagents::used(self.own.graph, node));
         let fixed = model.into_iter().chain(below).chain(uses).collect::<Object>();
         let response = Response { missing_runner_kind: Some("no_llm".into()), ..Response::default() };
         let effect =
-            self.b.effect(Effect { fixed, response, step: Some(self.d.steps[node]), ..effect(effect::Kind::Model) });
-        let ask = self.b.do_(effect, input, Some(self.slots["prev"]), answered, self.fail_to(failed));
+            self.b.effect(Effect { fixed, response, step: Some(self.own.steps[node]), ..effect(effect::Kind::Model) });
+        let ask = self.b.do_(effect, input, Some(self.slots["prev"]), answered, Some(self.fail_to(failed)));
         let said = [
             self.id(node),
             ("prompt", agent.prompt.clone().map_or(Value::Null, Value::Str)),
@@ -53,7 +53,7 @@ impl Lower<'_> {
 
     /// What the call carries. Models that the document leaves open are the installation's.
     fn request(&mut self, node: usize, agent: &Agent) -> ExprId {
-        let tree = subagents::tree(self.d.graph, node);
+        let tree = subagents::tree(self.own.graph, node);
         let optional = |text: &Option<std::sync::Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
         let said = [
             ("system", Value::Str(agent.system.clone())),
@@ -78,14 +78,14 @@ impl Lower<'_> {
         let said = [self.id(node)];
         let next = self.follow(node, &Way::Every);
         let failed = self.test("mode == 'failed'");
-        let next = self.b.decide([(failed, self.d.end)], next, None);
+        let next = self.b.decide([(failed, self.own.end)], next, None);
         let mut writes = vec![self.log("llm_response", "string(prev ?? '')", &said)];
         writes.extend(self.keep_output(node));
         writes.push(self.put("under_way", "mode == 'running'"));
         writes.push(self.put_with("calls", "filter(calls, .nodeId != id)", &[], &said));
         let place = self.b.set(writes, next, None);
         let output = self.b.read(self.slots["prev"]);
-        self.b.mark(place, Mark::End(self.d.steps[node], Some(output)))
+        self.b.mark(place, Mark::End(self.own.steps[node], Some(output)))
     }
 
     /// Calls of subagents that are open when their agent fails have failed with it.
@@ -99,14 +99,14 @@ impl Lower<'_> {
             self.log("llm_error", "failure.message", &said),
         ];
         writes.extend(self.fail("failure.kind == 'no_llm' ? 'no_llm' : 'llm_error'", "failure.message", &said));
-        let place = self.b.set(writes, self.d.end, None);
+        let place = self.b.set(writes, self.own.end, None);
         let error = self.b.read(self.slots["failure"]);
-        self.b.mark(place, Mark::Fail(self.d.steps[node], error))
+        self.b.mark(place, Mark::Fail(self.own.steps[node], error))
     }
 
     /// A strand of its own takes what is told of subagents: it may come at any moment of a call.
     pub(super) fn listener(&mut self) -> PlaceId {
-        let agents = self.d.graph.nodes.iter().filter(|node| matches!(node.what, What::Agent(_)));
+        let agents = self.own.graph.nodes.iter().filter(|node| matches!(node.what, What::Agent(_)));
         let agents = Value::from(agents.map(|node| Value::Str(node.id.clone())).collect::<Vec<_>>());
         let payload = self.b.payload();
         let check = self.test_with(

@@ -32,11 +32,11 @@ impl Lower<'_> {
     /// Declares the branches of an `if` for its explanation: the decision, and the branch that is left when no condition is
     /// true. An `if` without conditions decides nothing.
     fn declare_choice(&mut self, node: usize) -> Option<(DecisionId, u32)> {
-        let conditions = self.d.conditions[node].clone();
+        let conditions = self.own.conditions[node].clone();
         if conditions.is_empty() {
             return None;
         }
-        let decision = self.b.decision(self.d.steps[node], DecisionKind::Branch);
+        let decision = self.b.decision(self.own.steps[node], DecisionKind::Branch);
         for (index, condition) in conditions.into_iter().enumerate() {
             let branch = self.b.branch(decision, &format!("condition-{index}"), Some(condition), None);
             self.add_targets(decision, branch, node, &Way::Condition(index));
@@ -48,7 +48,7 @@ impl Lower<'_> {
 
     /// Declares the nodes that a branch leads to, or that nothing follows it.
     fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, way: &Way) {
-        let graph = self.d.graph;
+        let graph = self.own.graph;
         let mut targets = graph.after(node, way).into_iter().peekable();
         if targets.peek().is_none() {
             self.b.branch_mut(decision, branch).targets.push("nothing follows (no connection)".into());
@@ -69,16 +69,16 @@ impl Lower<'_> {
         let mut writes = vec![self.log("logic_check", "asked + ': error'", &said)];
         writes.push(self.log("error", "failure.message", &said));
         writes.extend(self.fail("'condition_error'", "failure.message", &said));
-        let broken = self.b.set(writes, self.d.end, None);
+        let broken = self.b.set(writes, self.own.end, None);
         let error = self.b.read(self.slots["failure"]);
-        self.b.mark(broken, Mark::Fail(self.d.steps[node], error));
-        self.b.decide([(self.d.conditions[node][index], yes)], no, self.fail_to(broken))
+        self.b.mark(broken, Mark::Fail(self.own.steps[node], error));
+        self.b.decide([(self.own.conditions[node][index], yes)], no, Some(self.fail_to(broken)))
     }
 
     /// Tells which way a node went.
     fn took(&mut self, node: usize, way: &str, next: PlaceId) -> PlaceId {
-        let place = self.b.marked(Mark::Branch(self.d.steps[node], way.into()), next);
-        self.b.mark(place, Mark::End(self.d.steps[node], None))
+        let place = self.b.marked(Mark::Branch(self.own.steps[node], way.into()), next);
+        self.b.mark(place, Mark::End(self.own.steps[node], None))
     }
 
     /// The first to wait pauses the run; one that comes while it is paused waits without being begun.
@@ -90,7 +90,7 @@ impl Lower<'_> {
             self.put("mode", "'paused'"),
             self.log("wait_input", "string(prompt ?? '')", &said),
         ];
-        let asked = self.b.set(asked, self.d.end, None);
+        let asked = self.b.set(asked, self.own.end, None);
         let begun = [self.begin_log(node)];
         let begun = self.b.set(begun, asked, None);
         self.begin_mark(node, begun);
@@ -103,7 +103,7 @@ impl Lower<'_> {
 
     /// Continues after a person's answer to an approval: `begin.how` says whether it approves.
     pub(super) fn settle_approval(&mut self, node: usize) -> PlaceId {
-        let decision = self.b.decision(self.d.steps[node], DecisionKind::Approval);
+        let decision = self.b.decision(self.own.steps[node], DecisionKind::Approval);
         let [approve, reject] = [(Way::Approve, "approve"), (Way::Reject, "reject")].map(|(way, name)| {
             let branch = self.b.rule_branch(decision, name, &format!("the answer is {name}"), None);
             self.add_targets(decision, branch, node, &way);

@@ -13,13 +13,13 @@ impl Lower<'_> {
     /// The beginnings of the run: the driver, and the strand that takes what is told of subagents.
     pub(super) fn driver(&mut self, start: usize, reached: &BTreeSet<usize>) -> [PlaceId; 2] {
         let dispatch = self.dispatch(reached);
-        self.b.begin(self.d.live, &[dispatch]);
-        let enter = self.b.enter(self.d.live);
+        self.b.begin(self.own.live, &[dispatch]);
+        let enter = self.b.enter(self.own.live);
         self.look_around(start, enter);
         let begin = self.formula_with("{node: id, how: 'run'}", &[], &[self.id(start)]);
         let mut writes = vec![Write::Put(self.slots["begin"], begin)];
         writes.extend(self.fresh_line("nil"));
-        let graph = self.d.graph;
+        let graph = self.own.graph;
         if graph.inputs.is_none() {
             writes.push(self.put("started", "given.input"));
         }
@@ -56,12 +56,12 @@ impl Lower<'_> {
         let mut arms = Vec::new();
         for node in reached {
             let said = [self.id(*node)];
-            arms.push((self.test_with("begin.node == id && begin.how == 'run'", &[], &said), self.d.entries[*node]));
-            if matches!(self.d.graph.nodes[*node].what, What::Approval(_)) {
+            arms.push((self.test_with("begin.node == id && begin.how == 'run'", &[], &said), self.own.entries[*node]));
+            if matches!(self.own.graph.nodes[*node].what, What::Approval(_)) {
                 arms.push((self.test_with("begin.node == id", &[], &said), self.settle_approval(*node)));
             }
         }
-        self.b.decide(arms, self.d.end, None)
+        self.b.decide(arms, self.own.end, None)
     }
 
     /// All lines have ended: the run has failed, or goes on with what was deferred, or waits, or is complete.
@@ -79,7 +79,7 @@ impl Lower<'_> {
             (self.test("mode == 'running' && len(deferred) > 0"), deferred),
             (self.test("len(waiting) > 0"), paused),
         ];
-        let around = self.b.next(self.d.live);
+        let around = self.b.next(self.own.live);
         self.b.at(around).decide(arms, completed, None);
         let view = format!(
             "mode == 'failed' ? {} : {}",
@@ -100,7 +100,7 @@ impl Lower<'_> {
     /// The oldest that waits is current. One that had waited behind another is told again when it becomes so.
     fn pause(&mut self, enter: PlaceId) -> PlaceId {
         let wait = self.wait(enter);
-        let prompts = self.d.graph.nodes.iter().filter_map(|node| match &node.what {
+        let prompts = self.own.graph.nodes.iter().filter_map(|node| match &node.what {
             What::Approval(prompt) => Some((node.id.clone(), prompt.clone())),
             _ => None,
         });

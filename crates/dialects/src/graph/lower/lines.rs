@@ -10,7 +10,7 @@ use super::Lower;
 impl Lower<'_> {
     /// A node begins unless the run has failed; on a paused run it is deferred; at the limit the run fails.
     pub(super) fn node(&mut self, node: usize) {
-        let graph = self.d.graph;
+        let graph = self.own.graph;
         let begins = match &graph.nodes[node].what {
             What::Start(initial) => self.start(node, initial),
             What::Agent(agent) => self.agent(node, agent),
@@ -23,8 +23,8 @@ impl Lower<'_> {
         // An approval of the fan-out that was under way when the run paused starts to wait too.
         let is_approval = matches!(graph.nodes[node].what, What::Approval(_));
         let paused = if is_approval { "mode == 'paused' && !under_way" } else { "mode == 'paused'" };
-        let arms = [(self.test("mode == 'failed'"), self.d.end), (self.test(paused), deferred)];
-        let entry = self.d.entries[node];
+        let arms = [(self.test("mode == 'failed'"), self.own.end), (self.test(paused), deferred)];
+        let entry = self.own.entries[node];
         self.b.at(entry).decide(arms, limited, None);
     }
 
@@ -34,7 +34,7 @@ impl Lower<'_> {
         let mut writes = vec![self.log("error", message, &said)];
         writes.extend(self.fail("'step_limit'", message, &said));
         let error = self.b.read(self.slots["error"]);
-        let told = self.b.marked(Mark::Fail(self.d.steps[node], error), self.d.end);
+        let told = self.b.marked(Mark::Fail(self.own.steps[node], error), self.own.end);
         let over = self.b.set(writes, told, None);
         let counted = self.assign("runs", "runs + 1", begins);
         let spent = self.test("runs >= (given.stepLimit ?? 10000)");
@@ -43,7 +43,7 @@ impl Lower<'_> {
 
     fn defer(&mut self, node: usize) -> PlaceId {
         let entry = self.formula_with("{nodeId: id, previousOutput: prev}", &[], &[self.id(node)]);
-        self.b.set([Write::Push(self.slots["deferred"], entry)], self.d.end, None)
+        self.b.set([Write::Push(self.slots["deferred"], entry)], self.own.end, None)
     }
 
     /// The output of a start is what the run was started with, else what the document says, each time.
@@ -55,14 +55,14 @@ impl Lower<'_> {
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
         let output = self.formula_with("started ?? initial ?? ''", &[], &said);
-        self.b.mark(place, Mark::End(self.d.steps[node], Some(output)))
+        self.b.mark(place, Mark::End(self.own.steps[node], Some(output)))
     }
 
     fn end_node(&mut self, node: usize) -> PlaceId {
         let writes = [self.begin_log(node)];
-        let place = self.b.set(writes, self.d.end, None);
+        let place = self.b.set(writes, self.own.end, None);
         self.begin_mark(node, place);
-        self.b.mark(place, Mark::End(self.d.steps[node], None))
+        self.b.mark(place, Mark::End(self.own.steps[node], None))
     }
 
     pub(super) fn begin_log(&mut self, node: usize) -> Write {
@@ -72,13 +72,13 @@ impl Lower<'_> {
 
     pub(super) fn begin_mark(&mut self, node: usize, place: PlaceId) -> PlaceId {
         let input = self.b.read(self.slots["prev"]);
-        self.b.mark(place, Mark::Begin(self.d.steps[node], Some(input)))
+        self.b.mark(place, Mark::Begin(self.own.steps[node], Some(input)))
     }
 
     fn label(&self, node: usize) -> Value {
-        match &self.d.graph.nodes[node].what {
+        match &self.own.graph.nodes[node].what {
             What::Agent(agent) => Value::Str(agent.name.clone()),
-            _ => Value::from(self.d.graph.nodes[node].kind),
+            _ => Value::from(self.own.graph.nodes[node].kind),
         }
     }
 
@@ -93,9 +93,10 @@ impl Lower<'_> {
 
     /// Where a line goes on: nowhere, at one node, or at several, which forks it.
     pub(super) fn follow(&mut self, node: usize, way: &Way) -> PlaceId {
-        let next: Vec<PlaceId> = self.d.graph.after(node, way).into_iter().map(|node| self.d.entries[node]).collect();
+        let next: Vec<PlaceId> =
+            self.own.graph.after(node, way).into_iter().map(|node| self.own.entries[node]).collect();
         match next[..] {
-            [] => self.d.end,
+            [] => self.own.end,
             [only] => only,
             _ => {
                 let fork = self.b.fork(next);

@@ -123,11 +123,7 @@ pub(super) fn agent_effect(here: Here<'_>, agent: &Agent) -> Effect {
 }
 
 pub(super) fn continued(agent: &Agent) -> Option<&str> {
-    agent
-        .conversation
-        .as_ref()
-        .and_then(|conversation| conversation.continue_from.as_ref())
-        .map(|state| &**state.text())
+    agent.conversation.as_ref()?.continue_from.as_ref().map(|state| &**state.text())
 }
 
 /// The session that an agent continues, as a formula in which `FROM` is the name of its state.

@@ -32,17 +32,14 @@ impl<'d> Lower<'d> {
         let limit = here.state.timeout_ms.unwrap_or(LIMIT_MS);
         let called = self.call_within(here, effect, input, Some(limit), outcomes);
         // Texts are templates; everything else passes as it is.
-        let literal: Object = call
-            .inputs
-            .iter()
-            .filter(|input| input.value.text().is_none())
-            .map(|input| (input.key.clone(), input.value.to_value()))
-            .collect();
+        let (texts, literal): (Vec<_>, Vec<_>) = call.inputs.iter().partition(|input| input.value.text().is_some());
+        let literal: Object = literal.iter().map(|input| (input.key.clone(), input.value.to_value())).collect();
         let literal = self.b.value(Value::from(literal));
         let called = self.b.set([Write::Put(self.slots["file"], literal)], called, None);
-        let texts = call.inputs.iter().filter(|input| input.value.text().is_some());
         let template = object(
-            texts.map(|input| (&*input.key, Some(secrets::split(&input.value).unwrap_or_else(|| input.value.clone())))),
+            texts
+                .iter()
+                .map(|input| (&*input.key, Some(secrets::split(&input.value).unwrap_or_else(|| input.value.clone())))),
         );
         self.expand(self.scope(here.context), &template, self.slots["request"], called, outcomes.unexpanded)
     }

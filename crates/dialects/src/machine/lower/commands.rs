@@ -67,10 +67,10 @@ impl<'d> Lower<'d> {
         let unheard = self.timed_out_or(&format!(r#""{kind}""#), r#""""#, outcomes.bad);
         if limit.is_none() || retry.is_none() {
             let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
-            return self.b.do_(what, input, Some(self.slots["answer"]), judged, self.fail_to(unheard));
+            return self.b.do_(what, input, Some(self.slots["answer"]), judged, Some(self.fail_to(unheard)));
         }
         let heard = self.assign("answer", "got[0]", judged);
-        let fail = self.fail_to(unheard);
+        let fail = Some(self.fail_to(unheard));
         let spec = ScopeSpec {
             time_limit_ms: limit,
             into: Some(self.slots["got"]),

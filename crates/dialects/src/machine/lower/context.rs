@@ -45,12 +45,12 @@ impl Context {
 
 impl Lower<'_> {
     pub(super) fn context(&self, id: ContextId) -> &Context {
-        &self.d.contexts[id.0]
+        &self.own.contexts[id.0]
     }
 
     pub(super) fn open(&mut self, context: Context) -> ContextId {
-        self.d.contexts.push(context);
-        ContextId(self.d.contexts.len() - 1)
+        self.own.contexts.push(context);
+        ContextId(self.own.contexts.len() - 1)
     }
 
     pub(super) fn scope(&self, id: ContextId) -> ScopeId {

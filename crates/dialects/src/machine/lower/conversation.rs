@@ -23,7 +23,7 @@ impl<'d> Lower<'d> {
             retry: retry(here.state),
             time_limit_ms: here.state.timeout_ms,
             next: Some(heard),
-            fail: self.fail_to(failed),
+            fail: Some(self.fail_to(failed)),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(self.scope(here.context), spec);
@@ -106,7 +106,7 @@ impl<'d> Lower<'d> {
             failed,
             recorded,
             stops: guards.iter().map(|guard| (*guard, done)).collect(),
-            broken: self.fail_to(broken),
+            broken: Some(self.fail_to(broken)),
             work: next,
             limits: vec![(self.test(&format!("turn >= {most}")), done)],
             prepare: Some(more),
@@ -186,20 +186,19 @@ impl<'d> Lower<'d> {
     }
 
     fn user_line(&mut self, here: Here<'d>, ask: PlaceId, done: PlaceId) -> PlaceId {
-        let signal = match self.d.line {
+        let signal = match self.own.line {
             Some(signal) => signal,
             None => self.b.signal("line", Early::Refuse),
         };
-        self.d.line = Some(signal);
+        self.own.line = Some(signal);
         // A line is text, whatever was sent: only the document says where secrets stand.
         let said = self.assign("message", "string(line)", ask);
         let blank = self.test(r#"line == nil || trim(string(line)) == """#);
         let judged = self.b.decide([(blank, done)], said, None);
         let decision = self.b.decision(here.step, DecisionKind::Wait);
-        let end = self.b.rule_branch(decision, "end", "the line is blank, or the input has ended", None);
         let reason = r#"line == nil ? "the input has ended" : trim(string(line)) == "" ? "the line is blank" : nil"#;
-        let reason = self.formula(reason);
-        self.b.reason(decision, end, reason);
+        let rule = ("end", "the line is blank, or the input has ended");
+        let end = self.ruled(decision, rule, reason, &[], None);
         let line = self.b.rule_branch(decision, "continue", "the user wrote a line", None);
         self.b.decides(judged, decision, [Some(end), Some(line)]);
         self.b.wait([Arm::Signal { signal, check: None, into: Some(self.slots["line"]), next: judged }], None)

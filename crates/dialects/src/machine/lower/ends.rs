@@ -21,7 +21,7 @@ pub(super) struct Ends {
 impl<'d> Lower<'d> {
     /// The ends of a run, each with its hooks.
     pub(super) fn ends(&mut self) {
-        let hooks = &self.d.document.hooks;
+        let hooks = &self.own.document.hooks;
         // Undeclared inputs are accepted, with a warning.
         let names = self.input_names();
         let more = if names.is_empty() { "" } else { r#", "warnings": inputProblems(given, DECLARED)"# };
@@ -48,9 +48,9 @@ impl<'d> Lower<'d> {
             let step = self.hook_step(name);
             self.hooks(ROOT_CONTEXT, actions, step, close, None)
         });
-        self.b.at(self.d.ends.completed).set([], completed, None);
+        self.b.at(self.own.ends.completed).set([], completed, None);
         let error = self.put("error", "verdict.error");
-        self.b.at(self.d.ends.failed).set([error], failed, None);
+        self.b.at(self.own.ends.failed).set([error], failed, None);
         self.b.on_cancel(cancelled);
     }
 
@@ -60,7 +60,7 @@ impl<'d> Lower<'d> {
             "verdict",
             r#"{"kind": "step_failed", "message": failure.message, "error": {"Message": failure.message, "State": "",
                 "ExitCode": 1, "Type": failure.kind}}"#,
-            self.d.ends.failed,
+            self.own.ends.failed,
         )
     }
 
@@ -73,12 +73,12 @@ impl<'d> Lower<'d> {
                 "error": {error} ?? {{"Message": {message}, "State": STATE, "ExitCode": 1, "Type": "{of}"}}}}"#
         );
         let verdict = self.put_with("verdict", &text, &[], &[here.name()]);
-        let end = self.leave_to_root(here.context, self.d.ends.failed);
+        let end = self.leave_to_root(here.context, self.own.ends.failed);
         self.b.set([verdict], end, None)
     }
 
     pub(super) fn terminal(&mut self, here: Here<'d>, terminal: &'d Terminal, place: PlaceId) {
-        let end = if terminal.failure { self.d.ends.failed } else { self.d.ends.completed };
+        let end = if terminal.failure { self.own.ends.failed } else { self.own.ends.completed };
         let end = self.leave_to_root(here.context, end);
         let end = if terminal.failure { self.ended_badly(here.step, end) } else { end };
         let default = terminal.failure.then(|| format!("the run ended in the state `{}`", here.state.name));
@@ -99,13 +99,13 @@ impl<'d> Lower<'d> {
 
     /// An inline failure acts as a terminal state of its own, in the root.
     pub(super) fn inline(&mut self, state: usize) -> PlaceId {
-        let document = self.d.document;
+        let document = self.own.document;
         let of = &document.states[state];
-        let Some(OnFailure::Inline { message, status, span }) = &of.on_failure else { return self.d.ends.failed };
+        let Some(OnFailure::Inline { message, status, span }) = &of.on_failure else { return self.own.ends.failed };
         let name = inline_name(&of.name);
         let step = self.b.step(&name, "terminal", None, (span.start, span.end));
         let here = Here { context: ROOT_CONTEXT, at: state, state: of, step };
-        let end = self.ended_badly(step, self.d.ends.failed);
+        let end = self.ended_badly(step, self.own.ends.failed);
         let told = self.verdict(&name, message.as_ref(), None, *status, (here, end));
         let writes = self.end_writes(&name);
         let place = self.b.set(writes, told, None);

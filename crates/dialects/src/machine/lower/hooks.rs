@@ -38,17 +38,17 @@ impl Lower<'_> {
             let secrets = secret_texts([("command", Some(action.text()).filter(|_| kind == Kind::Process))]);
             let fixed = if kind == Kind::Process { user_shell() } else { Object::default() };
             // A hook of a state is not an attempt of the state's work, so its effect has no step.
-            let of = Some(step).filter(|step| self.d.run_hooks.contains(step));
+            let of = Some(step).filter(|step| self.own.run_hooks.contains(step));
             let what = self.b.effect(Effect { fixed, response, secrets, step: of, ..effect(kind) });
             let input = self.formula(input);
-            let done = self.b.do_(what, input, Some(self.slots["hooked"]), judged, self.fail_to(bad));
+            let done = self.b.do_(what, input, Some(self.slots["hooked"]), judged, Some(self.fail_to(bad)));
             self.expand(self.scope(context), &template, self.slots["request"], done, bad)
         })
     }
 
     /// A failing hook at the start fails the run before any state.
     pub(super) fn start_hooks(&mut self, first: PlaceId) -> PlaceId {
-        let document = self.d.document;
+        let document = self.own.document;
         if document.hooks.start.is_empty() {
             return first;
         }
@@ -56,7 +56,7 @@ impl Lower<'_> {
             "verdict",
             r#"{"kind": "hook_failed", "message": failure.message, "error": {"Message": failure.message,
                 "State": "", "ExitCode": 1, "Type": "exit_code"}}"#,
-            self.d.ends.failed,
+            self.own.ends.failed,
         );
         let step = self.hook_step("workflow_start");
         let hooked = self.hooks(super::ROOT_CONTEXT, &document.hooks.start, step, first, Some(failed));
@@ -68,9 +68,9 @@ impl Lower<'_> {
 
     /// A step that stands for the hooks of a run, so that what they say has a place in the trace.
     pub(super) fn hook_step(&mut self, name: &str) -> StepId {
-        let span = self.d.document.span;
+        let span = self.own.document.span;
         let step = self.b.step(name, "hooks", None, (span.start, span.start));
-        self.d.run_hooks.push(step);
+        self.own.run_hooks.push(step);
         step
     }
 }

@@ -19,19 +19,16 @@ const DECIMAL: &str = r#"(TYPE == "string" && TEXT matches "^[+-]?([0-9]+[.]?[0-
 impl Lower<'_> {
     /// Fills in defaults, checks everything, and goes on; a run with wrong inputs ends before anything happens.
     pub(super) fn start(&mut self, first: PlaceId) -> PlaceId {
-        let document = self.d.document;
+        let document = self.own.document;
         let kind = branchpoint_expr::Kind::InvalidInput.as_str();
         let rejected = format!(
             r#"{{"status": "rejected", "kind": "{kind}", "message": join(request, "; "), "errors": request,
                 "exit_code": 1, "states": {{}}}}"#
         );
         let rejected = self.close_with(Status::Failed, &rejected);
-        let files: Vec<(&Input, SlotId)> = document
-            .inputs
-            .iter()
-            .filter(|input| input.file_exists)
-            .map(|input| (input, self.b.slot(ROOT, &format!("file of {}", input.name.text()), None)))
-            .collect();
+        let files = document.inputs.iter().filter(|input| input.file_exists);
+        let files = files.map(|input| (input, self.b.slot(ROOT, &format!("file of {}", input.name.text()), None)));
+        let files: Vec<(&Input, SlotId)> = files.collect();
         let wrong = self.test("len(request) > 0");
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let errors = self.errors(&files);
@@ -50,24 +47,20 @@ impl Lower<'_> {
             let fields = [("name".into(), name.clone()), ("path".into(), Value::from(vec![name]))];
             Value::from(fields.into_iter().collect::<Object>())
         };
-        self.d.document.inputs.iter().map(name).collect()
+        self.own.document.inputs.iter().map(name).collect()
     }
 
     fn first_writes(&mut self) -> Vec<Write> {
-        let defaults: Object = self
-            .d
-            .document
-            .inputs
-            .iter()
-            .filter_map(|input| Some((input.name.text().clone(), input.default.clone()?)))
-            .collect();
+        let inputs = &self.own.document.inputs;
+        let default = |input: &Input| Some((input.name.text().clone(), input.default.clone()?));
+        let defaults: Object = inputs.iter().filter_map(default).collect();
         let has_defaults = !defaults.is_empty();
         let defaults = self.b.value(Value::from(defaults));
         if has_defaults {
             // Whoever starts a run asks for them, because some may be secret by their names.
             self.b.view("defaults", defaults);
         }
-        let declared: Vec<Value> = self.d.document.inputs.iter().map(Input::declaration).collect();
+        let declared: Vec<Value> = inputs.iter().map(Input::declaration).collect();
         if !declared.is_empty() {
             let declared = self.b.value(Value::from(declared));
             self.b.view("inputs", declared);
@@ -77,24 +70,22 @@ impl Lower<'_> {
             self.put("inputs", "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))"),
             self.put("environment", r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#),
         ];
-        if self.d.uses.workflow {
+        if self.own.uses.workflow {
             self.b.fact("run_id");
             writes.push(self.put("started", "instantMs(now)"));
         }
-        if self.d.uses.context {
+        if self.own.uses.context {
             for fact in ["working_dir", "user", "hostname"] {
                 self.b.fact(fact);
             }
             let text = r#"{"WorkingDir": facts.working_dir, "User": facts.user, "Hostname": facts.hostname}"#;
             writes.push(self.put("context", text));
         }
-        if !self.d.uses.env.is_empty() {
-            let mut names = Vec::new();
-            for name in &self.d.uses.env {
-                let fact = format!("env.{name}");
-                self.b.fact(&fact);
-                names.push(Value::from(vec![Value::from(&**name), Value::from(fact)]));
-            }
+        if !self.own.uses.env.is_empty() {
+            let names = self.own.uses.env.iter().map(|name| (name, format!("env.{name}")));
+            let names = names.inspect(|(_, fact)| self.b.fact(fact));
+            let names: Vec<_> =
+                names.map(|(name, fact)| Value::from(vec![Value::Str(name.clone()), fact.into()])).collect();
             let text = "fromPairs(filter(map(NAMES, {[#[0], facts[#[1]]]}), {#[1] != nil}))";
             writes.push(self.put_with("env", text, &[], &[("NAMES", Value::from(names))]));
         }
@@ -114,7 +105,7 @@ impl Lower<'_> {
     fn errors(&mut self, files: &[(&Input, SlotId)]) -> Vec<Write> {
         let none = self.b.value(Value::from(Vec::new()));
         let mut writes = vec![Write::Put(self.slots["request"], none)];
-        for input in &self.d.document.inputs {
+        for input in &self.own.document.inputs {
             let rule = |(wrong, message): &(String, &str)| format!("({wrong}) ? {message} : nil");
             let rules = rules(input).iter().map(rule).collect::<Vec<_>>().join(", ");
             let errors =

@@ -47,7 +47,7 @@ impl<'d> Lower<'d> {
         let spec = ScopeSpec {
             time_limit_ms: here.state.timeout_ms,
             next: Some(done),
-            fail: self.fail_to(failed),
+            fail: Some(self.fail_to(failed)),
             rounds: Some(ir::Rounds {
                 step: here.step,
                 round: Some(self.slots["index"]),
@@ -82,7 +82,7 @@ impl<'d> Lower<'d> {
             let error = format!(r#"{{"kind": "condition", "message": "`{key}`: " + failure.message}}"#);
             let error = self.formula(&error);
             let error = self.b.leave(scope, Exit::Fail(error));
-            self.fail_to(error)
+            Some(self.fail_to(error))
         });
 
         let next = self.assign("index", "index + 1", again);
@@ -103,7 +103,7 @@ impl<'d> Lower<'d> {
             }
         }
 
-        let document = self.d.document;
+        let document = self.own.document;
         let first = round.body.first().and_then(|name| document.state(name.text()));
         let body = first.map_or(done, |first| self.state_place(context, first));
         let begin = self.assign("begun", "begun + 1", body);
@@ -241,13 +241,13 @@ impl<'d> Lower<'d> {
                 let sane = self.test(&format!("1 <= most && most <= {MOST_ROUNDS}"));
                 let next = self.b.decide([(sane, next)], refused, None);
                 let most = self.put("most", "integerOf(request)");
-                let next = self.b.set([most], next, self.fail_to(refused));
+                let next = self.b.set([most], next, Some(self.fail_to(refused)));
                 self.expand(scope, &written.0, self.slots["request"], next, outcomes.unexpanded)
             }
         };
         let Times::Each(Some(items)) = &round.over else { return next };
         let listed = self.put("items", "itemsOf(request)");
-        let next = self.b.set([listed], next, self.fail_to(outcomes.unexpanded));
+        let next = self.b.set([listed], next, Some(self.fail_to(outcomes.unexpanded)));
         self.expand(scope, &items.0, self.slots["request"], next, outcomes.unexpanded)
     }
 
@@ -261,11 +261,9 @@ impl<'d> Lower<'d> {
             let over = self.test("len(items) > most");
             let decide = self.b.decide([(over, cut)], enter, None);
             let decision = self.b.decision(here.step, DecisionKind::Loop);
-            let limit = self.b.rule_branch(decision, "cut", "max_iterations leaves items out", None);
             let reason =
                 r#"string(most) + " of " + string(len(items)) + " items run (max_iterations " + string(most) + ")""#;
-            let reason = self.formula(reason);
-            self.b.reason(decision, limit, reason);
+            let limit = self.ruled(decision, ("cut", "max_iterations leaves items out"), reason, &[], None);
             let (count, left_out) = (self.b.read(self.slots["most"]), self.formula("len(items) - most"));
             self.b.decision_mut(decision).items = Some(Items { count, left_out: Some(left_out), failed: None });
             self.b.decides(decide, decision, [Some(limit), None]);

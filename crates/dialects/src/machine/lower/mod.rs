@@ -56,7 +56,7 @@ pub(super) fn lower(document: &Document, uses: &Uses) -> Result<Program, Vec<Dia
         run_hooks: Vec::new(),
         problems: Vec::new(),
     };
-    let mut lower = Lower { b: builder, slots, grammar: Dialect::Session, error_slot: "failure", d: machine };
+    let mut lower = Lower { b: builder, slots, grammar: Dialect::Session, error_slot: "failure", own: machine };
     lower.document();
     lower.finish()
 }
@@ -82,7 +82,7 @@ struct Machine<'d> {
 
 impl Lower<'_> {
     fn document(&mut self) {
-        let initial = self.d.document.initial.as_ref().and_then(|name| self.d.document.state(name.text()));
+        let initial = self.own.document.initial.as_ref().and_then(|name| self.own.document.state(name.text()));
         let Some(initial) = initial else { return };
         let first = self.state_place(ROOT_CONTEXT, initial);
         let hooked = self.start_hooks(first);
@@ -90,25 +90,25 @@ impl Lower<'_> {
         self.b.begin(ROOT, &[start]);
         self.ends();
         let lost = self.lost();
-        self.b.root(ScopeSpec { fail: self.fail_to(lost), ..ScopeSpec::default() });
-        while let Some((context, state)) = self.d.queue.pop() {
+        self.b.root(ScopeSpec { fail: Some(self.fail_to(lost)), ..ScopeSpec::default() });
+        while let Some((context, state)) = self.own.queue.pop() {
             if self.b.is_too_large() {
                 return;
             }
-            if self.d.contexts.len() > MAX_CONTEXTS {
+            if self.own.contexts.len() > MAX_CONTEXTS {
                 let message = format!("its loops and branches stand in more than {MAX_CONTEXTS} contexts");
-                let finding = Diagnostic::error(branchpoint_expr::Kind::NodeLimit, self.d.document.span, message);
-                return self.d.problems.push(finding.with_help("call a part of it as a workflow of its own"));
+                let finding = Diagnostic::error(branchpoint_expr::Kind::NodeLimit, self.own.document.span, message);
+                return self.own.problems.push(finding.with_help("call a part of it as a workflow of its own"));
             }
             self.state(context, state);
         }
     }
 
     fn finish(self) -> Result<Program, Vec<Diagnostic>> {
-        if !self.d.problems.is_empty() {
-            return Err(self.d.problems);
+        if !self.own.problems.is_empty() {
+            return Err(self.own.problems);
         }
-        let span = self.d.document.span;
+        let span = self.own.document.span;
         self.b.finish().map_err(|wrong| vec![unlowered(&wrong, span)])
     }
 }

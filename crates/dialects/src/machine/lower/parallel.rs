@@ -27,13 +27,13 @@ impl<'d> Lower<'d> {
             retry: retry(here.state),
             time_limit_ms: here.state.timeout_ms,
             next: Some(done),
-            fail: self.fail_to(failed),
+            fail: Some(self.fail_to(failed)),
             ..ScopeSpec::default()
         };
         let scope = self.b.scope(self.scope(here.context), spec);
         let context = Context { parent: Some(here.context), scope, within: Within::Branch, step: Some(here.step) };
         let context = self.open(context);
-        let document = self.d.document;
+        let document = self.own.document;
         let branches: Vec<usize> = parallel.branches.iter().filter_map(|name| document.state(name.text())).collect();
         let places: Vec<PlaceId> = branches.into_iter().map(|branch| self.state_place(context, branch)).collect();
         self.b.begin(scope, &places);
@@ -55,7 +55,7 @@ impl<'d> Lower<'d> {
         let failed: Vec<String> = failed.map(str::to_owned).into_iter().chain(late).collect();
         let failed = Some(failed.join(", or ")).filter(|rule| !rule.is_empty());
         let decision = self.b.decision(here.step, DecisionKind::Join);
-        let known = parallel.branches.iter().filter(|name| self.d.document.state(name.text()).is_some());
+        let known = parallel.branches.iter().filter(|name| self.own.document.state(name.text()).is_some());
         self.b.inputs(decision, known.map(|name| name.text().clone()));
         let exits = [("completed", Some(completed), None), ("failed", failed.as_deref(), Some(&*fails))];
         let exits = exits.map(|(name, rule, to)| Some(self.b.rule_branch(decision, name, rule?, to)));
@@ -80,7 +80,7 @@ impl<'d> Lower<'d> {
         }
         let text = r#"{"kind": answer.error.kind ?? "parallel", "message": answer.error.message ?? "a branch failed",
             "step": STATE}"#;
-        let error = self.formula_with(text, &[], &[("STATE", Value::from(&*self.d.document.states[at].name))]);
+        let error = self.formula_with(text, &[], &[("STATE", Value::from(&*self.own.document.states[at].name))]);
         self.b.leave(scope, Exit::Fail(error))
     }
 }

@@ -39,32 +39,32 @@ const RESULT: &str = r#"{"Output": answer.output ?? "", "Stderr": answer.stderr 
 impl<'d> Lower<'d> {
     /// Where a state begins in a context. Whoever asks makes it part of the program.
     pub(super) fn state_place(&mut self, context: ContextId, at: usize) -> PlaceId {
-        if let Some(place) = self.d.places.get(&(context, at)) {
+        if let Some(place) = self.own.places.get(&(context, at)) {
             return *place;
         }
         let place = self.b.reserve();
-        self.d.places.insert((context, at), place);
-        self.d.queue.push((context, at));
+        self.own.places.insert((context, at), place);
+        self.own.queue.push((context, at));
         place
     }
 
     pub(super) fn step(&mut self, context: ContextId, at: usize) -> StepId {
-        if let Some(step) = self.d.steps.get(&(context, at)) {
+        if let Some(step) = self.own.steps.get(&(context, at)) {
             return *step;
         }
-        let document = self.d.document;
+        let document = self.own.document;
         let state = &document.states[at];
         let parent = self.context(context).step;
         let step = self.b.step(&state.name, kind_name(&state.what), parent, (state.span.start, state.span.end));
-        self.d.steps.insert((context, at), step);
+        self.own.steps.insert((context, at), step);
         step
     }
 
     pub(super) fn state(&mut self, context: ContextId, at: usize) {
-        let document = self.d.document;
+        let document = self.own.document;
         let state = &document.states[at];
         let here = Here { context, at, state, step: self.step(context, at) };
-        let place = self.d.places[&(context, at)];
+        let place = self.own.places[&(context, at)];
         if let What::Terminal(terminal) = &state.what {
             return self.terminal(here, terminal, place);
         }
@@ -92,10 +92,10 @@ impl<'d> Lower<'d> {
 
     /// What `workflow` says from here on.
     pub(super) fn begin_writes(&mut self, state: &str) -> Vec<Write> {
-        if !self.d.uses.workflow {
+        if !self.own.uses.workflow {
             return Vec::new();
         }
-        let name = self.d.document.name.as_ref().map_or("", |name| name.text().as_ref());
+        let name = self.own.document.name.as_ref().map_or("", |name| name.text().as_ref());
         let text = r#"{"ID": facts.run_id, "Name": NAME, "CurrentState": STATE,
             "Duration": elapsedText(started, instantMs(now))}"#;
         let constants = [("NAME", Value::from(name)), ("STATE", Value::from(state))];

@@ -39,7 +39,7 @@ impl Lower<'_> {
             Ok(expression)
         });
         let value = self.compiled(compiled);
-        let mut place = self.b.set([Write::Put(into, value)], next, self.fail_to(bad));
+        let mut place = self.b.set([Write::Put(into, value)], next, Some(self.fail_to(bad)));
         for (name, slot) in names.into_iter().zip(files).rev() {
             let name = self.b.expr_with(scope, Dialect::Machine, |_| Ok(name));
             let name = self.compiled(name);
@@ -51,7 +51,7 @@ impl Lower<'_> {
     pub(super) fn read_file(&mut self, name: ExprId, into: SlotId, next: PlaceId, bad: PlaceId) -> PlaceId {
         let path = self.formula_with(r#"{"path": name}"#, &[("name", into)], &[]);
         let read = self.read(FilesOperation::Read, path, into, next, bad);
-        self.b.set([Write::Put(into, name)], read, self.fail_to(bad))
+        self.b.set([Write::Put(into, name)], read, Some(self.fail_to(bad)))
     }
 
     /// Reads something of the machine into a slot.
@@ -65,7 +65,7 @@ impl Lower<'_> {
     ) -> PlaceId {
         let fixed = [("operation".into(), operation.into())].into_iter().collect();
         let read = self.b.effect(Effect { fixed, ..effect(Kind::Files) });
-        self.b.do_(read, input, Some(into), next, self.fail_to(bad))
+        self.b.do_(read, input, Some(into), next, Some(self.fail_to(bad)))
     }
 
     /// A slot for each file that the template may read.
@@ -90,7 +90,7 @@ impl Lower<'_> {
         let asked = self.b.decide([(any, ask)], expanded, None);
         let names = self.put("request", r#"putPath(request, ["asked"], environmentNames(file))"#);
         let none = self.b.value(Value::from(Object::default()));
-        self.b.set([Write::Put(self.slots["variables"], none), names], asked, self.fail_to(bad))
+        self.b.set([Write::Put(self.slots["variables"], none), names], asked, Some(self.fail_to(bad)))
     }
 
     fn expand_text(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
@@ -102,7 +102,7 @@ impl Lower<'_> {
             if more.is_empty() { "nil" } else { "round" },
         );
         let request = self.put_with("request", &text, &more, &[]);
-        self.b.set([request], next, self.fail_to(bad))
+        self.b.set([request], next, Some(self.fail_to(bad)))
     }
 
     pub(super) fn compiled(&mut self, compiled: Result<ExprId, Problems>) -> ExprId {
@@ -113,7 +113,7 @@ impl Lower<'_> {
     }
 
     fn refused(&mut self, problems: Problems) {
-        self.d.problems.extend(problems.0);
+        self.own.problems.extend(problems.0);
     }
 
     /// Sets `before` to nothing: what one state puts before a prompt is no business of the next.

@@ -39,15 +39,15 @@ impl<'d> Lower<'d> {
     }
 
     fn named(&self, name: &Text) -> Option<Target> {
-        self.d.document.state(name.text()).map(Target::State)
+        self.own.document.state(name.text()).map(Target::State)
     }
 
     /// What a target is called in explanations.
     fn target_name(&self, target: Target) -> Arc<str> {
         match target {
-            Target::State(at) => self.d.document.states[at].name.clone(),
+            Target::State(at) => self.own.document.states[at].name.clone(),
             Target::Inline(at) => {
-                let status = match &self.d.document.states[at].on_failure {
+                let status = match &self.own.document.states[at].on_failure {
                     Some(OnFailure::Inline { status, .. }) => *status,
                     _ => 0,
                 };
@@ -64,7 +64,7 @@ impl<'d> Lower<'d> {
             Within::Loop { state, .. } if state == to => self.after_in_body(state, here.at).unwrap_or(to),
             _ => to,
         };
-        self.d.document.states[next].name.clone()
+        self.own.document.states[next].name.clone()
     }
 
     /// `on_complete` of a loop, then ordered guards; the first entry without one ends them. An error ends the run: no later
@@ -114,7 +114,7 @@ impl<'d> Lower<'d> {
             otherwise = self.branch_mark(here.step, name, otherwise);
             let kind = branchpoint_expr::Kind::ConditionError.as_str();
             let error = self.failed_run(here, kind, "failure.message", "nil");
-            fail = self.fail_to(error);
+            fail = Some(self.fail_to(error));
         }
         let arms: Vec<_> = arms
             .into_iter()
@@ -206,7 +206,7 @@ impl<'d> Lower<'d> {
             Within::Loop { state, .. } if is_success => {
                 let next = self.after_in_body(state, here.at);
                 let (at, then) = next.map_or((state, "the body is complete"), |next| (next, "the body continues"));
-                let name = self.d.document.states[at].name.clone();
+                let name = self.own.document.states[at].name.clone();
                 Next { name, reason: format!("{outcome}, so {then}"), target: Some(Target::State(at)) }
             }
             Within::Loop { .. } => missing(LOOP_FAILED),
@@ -242,7 +242,7 @@ impl<'d> Lower<'d> {
         let reason = self.formula_with(text, &[], &[here.name()]);
         self.b.reason(decision, 0, reason);
         if let Within::Loop { state, slots, .. } = within
-            && self.d.document.states[state].as_loop().is_some_and(|round| matches!(round.over, Times::Each(_)))
+            && self.own.document.states[state].as_loop().is_some_and(|round| matches!(round.over, Times::Each(_)))
         {
             let failed = self.formula_with("[index]", &slots, &[]);
             self.items_of(decision, &slots, Some(failed));
@@ -272,8 +272,8 @@ impl<'d> Lower<'d> {
     }
 
     fn in_body(&self, round: usize, state: usize) -> bool {
-        let name = &*self.d.document.states[state].name;
-        let body = self.d.document.states[round].as_loop().map_or(&[][..], |round| &round.body);
+        let name = &*self.own.document.states[state].name;
+        let body = self.own.document.states[round].as_loop().map_or(&[][..], |round| &round.body);
         body.iter().any(|member| &**member.text() == name)
     }
 
@@ -289,7 +289,7 @@ impl<'d> Lower<'d> {
 
     /// The state that follows another one in the body of a loop.
     fn after_in_body(&self, round: usize, from: usize) -> Option<usize> {
-        let document = self.d.document;
+        let document = self.own.document;
         let body = document.states[round].as_loop().map_or(&[][..], |round| &round.body);
         let here = body.iter().position(|member| document.state(member.text()) == Some(from))?;
         document.state(body.get(here + 1)?.text())
@@ -308,7 +308,7 @@ impl<'d> Lower<'d> {
             unreachable!("only the body of a loop leaves one");
         };
         let (scope, around) = (self.scope(context), self.context(context).parent.expect("a loop stands somewhere"));
-        let document = self.d.document;
+        let document = self.own.document;
         let left = &document.states[state];
         let step = self.step(around, state);
         let next = self.go_from(around, (state, "was left for"), target, ok);
@@ -333,7 +333,7 @@ impl<'d> Lower<'d> {
 
     /// A loop that a failed state of its body has left has failed, though the run goes on.
     fn left_failed(&mut self, step: StepId, left: &str, from: usize) -> Mark {
-        let message = format!("`{}` failed and left the loop `{left}`", self.d.document.states[from].name);
+        let message = format!("`{}` failed and left the loop `{left}`", self.own.document.states[from].name);
         let error = [("kind".into(), Value::from("loop")), ("message".into(), Value::from(message))];
         Mark::Fail(step, self.b.value(Value::from(error.into_iter().collect::<Object>())))
     }

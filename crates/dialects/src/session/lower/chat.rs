@@ -56,12 +56,12 @@ impl Lower<'_, '_> {
         ]);
         writes.extend(["made", "reply", "outcome"].map(|slot| Write::Clear(self.slots[slot])));
         writes.push(self.put("used_before", "{tokens: tokens, cost: cost}"));
-        self.b.set(writes, self.d.evaluate, None)
+        self.b.set(writes, self.own.evaluate, None)
     }
 
     /// Continues after the evaluation of an event, when no tool is left to record.
     pub(super) fn after_evaluation(&mut self) -> PlaceId {
-        let Some(template) = &self.d.agent.template else { return self.d.rest };
+        let Some(template) = &self.own.agent.template else { return self.own.rest };
         let step = self.b.step(&template.agent_id, "agent", None, (0, 0));
         for (name, slot) in [("turn", "outcome"), ("chat", "chat"), ("tokens", "tokens")] {
             let value = self.b.read(self.slots[slot]);
@@ -71,7 +71,7 @@ impl Lower<'_, '_> {
         self.model_loop(template, step, next, each);
         self.each_call(template, step, next, each);
         let arms = [(self.test("back == 'turn'"), next), (self.test("back == 'call'"), each)];
-        self.b.decide(arms, self.d.rest, None)
+        self.b.decide(arms, self.own.rest, None)
     }
 
     /// The model calls of a turn. `each` performs the tool calls of a reply and leads to `next`.
@@ -81,7 +81,8 @@ impl Lower<'_, '_> {
         let work = self.b.decide([(has_calls, each)], ended, None);
         let mut recorded = agent_loop::record_reply(self, "chat");
         recorded.push(self.put("at", "0"));
-        let sampling = sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect::<String>();
+        let sampling =
+            sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect::<Vec<_>>().concat();
         let input = format!(
             "{{system: system + (get(notes, active) ?? ''), messages: {}, tools: {OFFERED}{sampling}}}",
             sent(template.chat.policy)
@@ -111,9 +112,7 @@ impl Lower<'_, '_> {
         let decision = self.b.decision(step, DecisionKind::Loop);
         let end = self.b.rule_branch(decision, "end", "the model replied without tool calls", None);
         let limit = format!("maxSteps {} is reached", template.max_steps);
-        let limit = self.b.rule_branch(decision, "limit", &limit, None);
-        let reached = self.formula(&format!("({reached}).message"));
-        self.b.reason(decision, limit, reached);
+        let limit = self.ruled(decision, ("limit", &limit), &format!("({reached}).message"), &[], None);
         let again = self.b.rule_branch(decision, "continue", "no limit of the turn is reached", None);
         let made = self.b.read(self.slots["made"]);
         let most = self.b.value(template.max_steps);
@@ -148,7 +147,7 @@ impl Lower<'_, '_> {
     }
 
     fn end_turn(&mut self, outcome: &str) -> PlaceId {
-        self.assign("outcome", outcome, self.d.rest)
+        self.assign("outcome", outcome, self.own.rest)
     }
 
     /// The calls of a reply, in its order: one that is not offered at that moment is not performed.
@@ -176,14 +175,11 @@ impl Lower<'_, '_> {
         let gate = self.b.decide([(is_offered, offered)], refused, None);
         let decision = self.b.decision(shown, DecisionKind::Gate);
         let [passed, blocked] = [("passed", "offers"), ("blocked", "does not offer")].map(|(name, verb)| {
-            let branch = self.b.rule_branch(decision, name, &format!("the active step {verb} the tool"), None);
             let named = format!(
                 "(active in names ? 'step `' + active + '`' : 'the session without an active step') + ' {verb} tool `' \
                  + string(call.name) + '`'"
             );
-            let reason = self.formula(&named);
-            self.b.reason(decision, branch, reason);
-            branch
+            self.ruled(decision, (name, &format!("the active step {verb} the tool")), &named, &[], None)
         });
         self.b.decides(gate, decision, [Some(passed), Some(blocked)]);
         let call = self.assign("call", "reply.toolCalls[at]", gate);

@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{ConditionId, DecisionId, DecisionKind, Failure, Mark, PlaceId, StepId, Write};
-use branchpoint_expr::{Condition, Dialect, Located, Value};
+use branchpoint_expr::{Condition, Dialect, Located, Options, Value};
 
 use super::super::raw::Step;
 use super::Lower;
@@ -15,7 +15,7 @@ impl Lower<'_, '_> {
     /// The steps in document order, each a decision of its own: a condition that cannot be evaluated does not hold, and
     /// the steps after it are still asked.
     pub(super) fn evaluate(&mut self, report: &mut Report) {
-        let agent = self.d.agent;
+        let agent = self.own.agent;
         let steps: Vec<StepId> = agent.steps.iter().map(|step| self.step(step)).collect();
         let asked = agent.steps.iter().zip(steps).filter_map(|(step, id)| Some((step, id, step.conditions?)));
         let asked: Vec<_> = asked.collect();
@@ -24,9 +24,8 @@ impl Lower<'_, '_> {
         let mut candidates = Vec::new();
         for (step, id, conditions) in asked {
             let sequence = step.sequence;
-            let compiled = self
-                .b
-                .condition_with(ROOT, Dialect::Session, |options| Condition::history(conditions, sequence, options));
+            let compile = |options: Options<'_>| Condition::history(conditions, sequence, options);
+            let compiled = self.b.condition_with(ROOT, Dialect::Session, compile);
             let Some(holds) = report.compiled(compiled) else { continue };
             let branch = self.b.branch(decision, &step.name, Some(holds), Some(&step.name));
             candidates.push((step, id, holds, branch));
@@ -35,13 +34,13 @@ impl Lower<'_, '_> {
         for candidate in candidates.into_iter().rev() {
             next = self.candidate(candidate, (session, decision), next);
         }
-        self.b.at(self.d.evaluate).set([], next, None);
+        self.b.at(self.own.evaluate).set([], next, None);
         let event = self.b.read(self.slots["got"]);
-        self.b.mark(self.d.evaluate, Mark::Begin(session, Some(event)));
+        self.b.mark(self.own.evaluate, Mark::Begin(session, Some(event)));
         let active = self.b.read(self.slots["active"]);
-        let evaluated = self.d.evaluated;
+        let evaluated = self.own.evaluated;
         self.b.mark(evaluated, Mark::End(session, Some(active)));
-        let (record, recorded) = (self.d.record, self.after_evaluation());
+        let (record, recorded) = (self.own.record, self.after_evaluation());
         let is_tool = self.test("after == 'record'");
         self.b.at(evaluated).decide([(is_tool, record)], recorded, None);
     }
@@ -76,15 +75,15 @@ impl Lower<'_, '_> {
         let writes =
             [("index", "active == name ? index : 0"), ("why", "active == name ? why : because"), ("active", "name")];
         let writes = writes.map(|(slot, text)| self.put_with(slot, text, &[], &values));
-        self.b.set(writes, self.d.evaluated, None)
+        self.b.set(writes, self.own.evaluated, None)
     }
 
     /// No step's conditions hold: the active step stays if it still exists, else the default step is the start.
     fn nothing_new(&mut self, session: StepId, decision: DecisionId) -> PlaceId {
-        let target = self.d.agent.default.map(|step| self.d.agent.steps[step].name.clone());
-        let (name, because) = match self.d.agent.default {
+        let target = self.own.agent.default.map(|step| self.own.agent.steps[step].name.clone());
+        let (name, because) = match self.own.agent.default {
             Some(step) => {
-                let name = self.d.agent.steps[step].name.clone();
+                let name = self.own.agent.steps[step].name.clone();
                 let because = format!("step {name}: the default step");
                 (Value::Str(name), because)
             }
@@ -93,13 +92,12 @@ impl Lower<'_, '_> {
         let default = self.become_step(name, because);
         let start = if target.is_some() { "default" } else { "none" };
         self.b.mark(default, Mark::Branch(session, start.into()));
-        let unchanged = self.b.marked(Mark::Branch(session, "unchanged".into()), self.d.evaluated);
+        let unchanged = self.b.marked(Mark::Branch(session, "unchanged".into()), self.own.evaluated);
         let exists = self.test("active in names");
         let decide = self.b.decide([(exists, unchanged)], default, None);
-        let stays = self.b.rule_branch(decision, "unchanged", "the active step stays active", None);
-        let reason = self.formula("active in names ? 'step `' + active + '` stays active' : 'a step is active'");
+        let reason = "active in names ? 'step `' + active + '` stays active' : 'a step is active'";
+        let stays = self.ruled(decision, ("unchanged", "the active step stays active"), reason, &[], None);
         let active = self.formula("active in names ? active : nil");
-        self.b.reason(decision, stays, reason);
         self.b.branch_mut(decision, stays).leads_to = Some(active);
         self.b.branch_mut(decision, stays).test = Some(exists);
         let reason =

@@ -26,14 +26,14 @@ impl Lower<'_, '_> {
         // What has not come over an arm has not come over the step: the gap stays as the arm left it.
         let finish = self.finish_with(no, Vec::new(), children);
         let (probe, arms) = self.arms(no, at);
-        let revives = arms.iter().any(|arm| arm.steps.iter().any(|step| self.d.plan.revives[*step]));
+        let revives = arms.iter().any(|arm| arm.steps.iter().any(|step| self.own.plan.revives[*step]));
         let (begins, skipped) = if revives {
             self.visits(no, at, &arms, Beyond { finish, children, skipped })
         } else {
             (arms.iter().map(|arm| self.chain(&arm.steps, at, finish, finish).0).collect(), skipped)
         };
-        let kind = if self.d.document.steps[no].is("switch") { DecisionKind::Switch } else { DecisionKind::Branch };
-        let decision = self.b.decision(self.d.ids[no], kind);
+        let kind = if self.own.document.steps[no].is("switch") { DecisionKind::Switch } else { DecisionKind::Branch };
+        let decision = self.b.decision(self.own.ids[no], kind);
         let (mut guarded, mut exits) = (Vec::new(), Vec::new());
         let mut otherwise = finish;
         for (position, (arm, begin)) in arms.iter().zip(begins).enumerate() {
@@ -42,7 +42,7 @@ impl Lower<'_, '_> {
                 Some(guard) => guarded.push((guard, taken)),
                 None => otherwise = taken,
             }
-            let target = arm.steps.first().map(|step| &*self.d.document.steps[*step].id);
+            let target = arm.steps.first().map(|step| &*self.own.document.steps[*step].id);
             exits.push(Some(match (&arm.marker, arm.guard) {
                 (None, None) => self.b.default_branch(decision, "none", "there is no else", None),
                 (name, guard) => self.b.branch(decision, name.as_deref().unwrap_or_default(), guard, target),
@@ -58,7 +58,7 @@ impl Lower<'_, '_> {
 
     /// What has to be computed before the arms can be told apart, and the arms with their guards; the last has none.
     fn arms(&mut self, no: No, at: Where) -> (Vec<Write>, Vec<ArmOf>) {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         match step.kind.name {
             "switch" => self.cases(no, at),
             "if_else" => {
@@ -84,7 +84,7 @@ impl Lower<'_, '_> {
     }
 
     fn cases(&mut self, no: No, at: Where) -> (Vec<Write>, Vec<ArmOf>) {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let written = step.get("discriminator").filter(|text| text.text().is_none_or(|text| !text.trim().is_empty()));
         let probe = written.map(|template| self.template(at.scope, template));
         let cases = step.get("cases").and_then(Located::items).unwrap_or_default();
@@ -124,13 +124,13 @@ impl Lower<'_, '_> {
     fn taken(&mut self, no: No, position: usize, arms: &[ArmOf], begin: PlaceId) -> PlaceId {
         let place = self.b.set([], begin, None);
         if let Some(marker) = &arms[position].marker {
-            self.b.mark(place, Mark::Branch(self.d.ids[no], marker.as_str().into()));
+            self.b.mark(place, Mark::Branch(self.own.ids[no], marker.as_str().into()));
         }
         let others = arms.iter().enumerate().filter(|(other, _)| *other != position);
         let others: Vec<No> = others.flat_map(|(_, arm)| arm.steps.iter().copied()).collect();
         if others.len().saturating_mul(arms.len()) <= MOST_MARKS {
-            for other in others.into_iter().filter(|other| !self.d.plan.revives[*other]) {
-                self.b.mark(place, Mark::Skip(self.d.ids[other], "arm_not_taken".into()));
+            for other in others.into_iter().filter(|other| !self.own.plan.revives[*other]) {
+                self.b.mark(place, Mark::Skip(self.own.ids[other], "arm_not_taken".into()));
             }
         }
         place

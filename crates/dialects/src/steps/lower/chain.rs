@@ -10,7 +10,7 @@ impl Lower<'_, '_> {
     /// The `child_steps` of a step: where they begin, and where strands come in that skip them.
     pub(super) fn children(&mut self, no: No, at: Where, to: To) -> (PlaceId, PlaceId) {
         let steps = self.steps_of(no, Role::Children);
-        if self.d.document.steps[no].kind.has_chain_below() {
+        if self.own.document.steps[no].kind.has_chain_below() {
             self.chain(&steps, at, to.next, to.blocked)
         } else {
             self.fan_out(no, &steps, at, to)
@@ -21,9 +21,9 @@ impl Lower<'_, '_> {
     pub(super) fn chain(&mut self, steps: &[No], at: Where, next: PlaceId, skipped: PlaceId) -> (PlaceId, PlaceId) {
         self.enroll(steps, at);
         let level = self.level();
-        let revives = steps.iter().any(|step| self.d.plan.revives[*step]);
+        let revives = steps.iter().any(|step| self.own.plan.revives[*step]);
         let blocks = |lower: &Self, step: &No| {
-            ["gate", "merge"].contains(&lower.d.document.steps[*step].kind.name) || lower.d.plan.revives[*step]
+            ["gate", "merge"].contains(&lower.own.document.steps[*step].kind.name) || lower.own.plan.revives[*step]
         };
         let first_block = steps.iter().position(|step| blocks(self, step));
         let mut skip = match first_block {
@@ -33,12 +33,12 @@ impl Lower<'_, '_> {
         let mut after = next;
         for (position, step) in steps.iter().copied().enumerate().rev() {
             let into = self.step(step, at, To { next: after, blocked: skip, level });
-            if self.d.plan.revives[step] {
+            if self.own.plan.revives[step] {
                 skip = into;
             } else if first_block.is_some_and(|first| revives || position > first) {
-                skip = self.b.marked(Mark::Skip(self.d.ids[step], "gate_blocked".into()), skip);
+                skip = self.b.marked(Mark::Skip(self.own.ids[step], "gate_blocked".into()), skip);
             }
-            after = self.d.begins[step];
+            after = self.own.begins[step];
         }
         // Who comes in skipping must not meet the end of those who were blocked here, which makes them run again.
         (after, if revives { skip } else { skipped })
@@ -65,7 +65,7 @@ impl Lower<'_, '_> {
         if steps.is_empty() {
             return (to.next, to.blocked);
         }
-        let revives = steps.iter().any(|step| self.d.plan.revives[*step]);
+        let revives = steps.iter().any(|step| self.own.plan.revives[*step]);
         let tail = self.tail(to, revives);
         let spec = ScopeSpec { into: Some(self.slots["answer"]), next: Some(tail), ..ScopeSpec::default() };
         let scope = self.scope_in(at, spec);
@@ -77,7 +77,7 @@ impl Lower<'_, '_> {
             let level = lower.level();
             let to = To { next: delivered, blocked: nothing, level };
             let into = lower.step(step, inside, to);
-            (lower.d.begins[step], into, lower.d.plan.revives[step])
+            (lower.own.begins[step], into, lower.own.plan.revives[step])
         });
         self.b.begin(scope, &entries);
         let enter = self.b.enter(scope);
@@ -109,13 +109,13 @@ impl Lower<'_, '_> {
 
     pub(super) fn scope_in(&mut self, at: Where, spec: ScopeSpec) -> ScopeId {
         let scope = self.b.scope(at.scope, spec);
-        self.d.parents.insert(scope, at.scope);
+        self.own.parents.insert(scope, at.scope);
         scope
     }
 
     /// The end of a branch: it hands its value on, or says that nothing came.
     fn deliver(&mut self, scope: ScopeId) -> PlaceId {
-        if !self.d.plan.has_gaps {
+        if !self.own.plan.has_gaps {
             let value = self.at_hand("");
             return self.b.leave(scope, Exit::Done(Some(value)));
         }
@@ -129,13 +129,13 @@ impl Lower<'_, '_> {
 
     /// After a fan-out: the value of the last branch that delivered; else that of the step above, which is still at hand.
     fn tail(&mut self, to: To, revives: bool) -> PlaceId {
-        let newest = if self.d.plan.has_gaps { "findLast(answer, .d == true)" } else { "answer[-1]" };
+        let newest = if self.own.plan.has_gaps { "findLast(answer, .d == true)" } else { "answer[-1]" };
         let mut writes = vec![self.put("answer", newest)];
         writes.extend(self.take_up(self.slots["answer"]));
         writes.extend(self.no_gap());
         writes.extend(self.not_skipping());
         let pick = self.b.set(writes, to.next, None);
-        if !self.d.plan.has_gaps {
+        if !self.own.plan.has_gaps {
             return pick;
         }
         let joined = self.assign("gap", r#""joined""#, to.next);
@@ -154,19 +154,19 @@ impl Lower<'_, '_> {
         let mut writes = self.begin_writes(no);
         writes.extend(self.no_gap());
         writes.extend(self.selected_by(no));
-        if let Some(kept) = self.d.kept.get(&no) {
+        if let Some(kept) = self.own.kept.get(&no) {
             writes.push(Write::Put(kept.input, input));
             // The newest run of a step may leave neither.
             let facts = kept.facts.into_iter().flatten().map(|(_, slot)| slot);
             writes.extend(facts.chain([kept.error]).map(Write::Clear));
         }
-        let place = self.b.at(self.d.begins[no]).set(writes, next, None);
-        self.b.mark(place, Mark::Begin(self.d.ids[no], Some(input)));
+        let place = self.b.at(self.own.begins[no]).set(writes, next, None);
+        self.b.mark(place, Mark::Begin(self.own.ids[no], Some(input)));
     }
 
     /// What a step that a retry goes back to has to remember.
     pub(super) fn begin_writes(&mut self, no: No) -> Vec<Write> {
-        let Some(slot) = self.d.again.get(&no).copied() else { return Vec::new() };
+        let Some(slot) = self.own.again.get(&no).copied() else { return Vec::new() };
         let input = self.at_hand(r#""g": gap, "#);
         vec![Write::Put(slot, input)]
     }
@@ -179,27 +179,27 @@ impl Lower<'_, '_> {
 
     /// From here on there is a value at hand again.
     pub(super) fn no_gap(&self) -> Option<Write> {
-        self.d.plan.has_gaps.then_some(Write::Clear(self.slots["gap"]))
+        self.own.plan.has_gaps.then_some(Write::Clear(self.slots["gap"]))
     }
 
     pub(super) fn finish_with(&mut self, no: No, mut writes: Vec<Write>, next: PlaceId) -> PlaceId {
         let output = self.b.read(self.slots["value"]);
-        if let Some(kept) = self.d.kept.get(&no) {
+        if let Some(kept) = self.own.kept.get(&no) {
             writes.push(Write::Put(kept.output, output));
         }
         let place = self.b.set(writes, next, None);
-        self.b.mark(place, Mark::End(self.d.ids[no], Some(output)))
+        self.b.mark(place, Mark::End(self.own.ids[no], Some(output)))
     }
 
     /// What a strand carries, as an object: the value, its content type, attachments. `more` are further fields.
     pub(super) fn at_hand(&mut self, more: &str) -> ExprId {
-        let files = if self.d.plan.has_files { r#", "f": files"# } else { "" };
+        let files = if self.own.plan.has_files { r#", "f": files"# } else { "" };
         self.formula(&format!(r#"{{{more}"v": value, "k": kind{files}}}"#))
     }
 
     /// Writes that take up what [`Self::at_hand`] made, from a slot that holds it.
     pub(super) fn take_up(&mut self, from: SlotId) -> Vec<Write> {
-        let files = self.d.plan.has_files.then_some(("files", "from.f"));
+        let files = self.own.plan.has_files.then_some(("files", "from.f"));
         let carried = [("value", "from.v"), ("kind", "from.k")].into_iter().chain(files);
         carried.map(|(slot, text)| self.put_with(slot, text, &[("from", from)], &[])).collect()
     }
@@ -217,6 +217,6 @@ impl Lower<'_, '_> {
 
     /// From here on nothing is skipped.
     pub(super) fn not_skipping(&self) -> Option<Write> {
-        self.d.plan.has_revivals().then_some(Write::Clear(self.slots["skipping"]))
+        self.own.plan.has_revivals().then_some(Write::Clear(self.slots["skipping"]))
     }
 }

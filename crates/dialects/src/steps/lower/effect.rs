@@ -15,8 +15,8 @@ use crate::steps::{condition, effect, guard};
 impl Lower<'_, '_> {
     /// Asks the outside and takes the answer as the value at hand.
     pub(super) fn ask(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.d.document.steps[no];
-        let kind = effect::kind(step, self.d.options.scripted.contains(&*step.id));
+        let step = &self.own.document.steps[no];
+        let kind = effect::kind(step, self.own.options.scripted.contains(&*step.id));
         let request = Request::of(step, kind);
         let failure = self.failure(no, at, Some(finish));
         let answered = self.answered(no, finish);
@@ -34,15 +34,15 @@ impl Lower<'_, '_> {
             writes.extend(checks.map(|checked| Write::Put(self.slots["probe"], checked)));
             self.b.set(writes, ask, Some(failure))
         };
-        let step = &self.d.document.steps[no];
-        let sends = step.is("send_email") && !self.d.options.scripted.contains(&*step.id);
+        let step = &self.own.document.steps[no];
+        let sends = step.is("send_email") && !self.own.options.scripted.contains(&*step.id);
         if sends { self.addressed(no, at, ask, failure) } else { ask }
     }
 
     /// A mail to nobody fails before anyone is asked to send it. What someone wrote down for the step comes first.
     fn addressed(&mut self, no: No, at: Where, ask: PlaceId, failure: Failure) -> PlaceId {
         let lost = self.fault("step_failed", "this mail has no recipient", failure);
-        let Some(to) = self.d.document.steps[no].get("to") else { return lost };
+        let Some(to) = self.own.document.steps[no].get("to") else { return lost };
         // A secret is known only to the one who sends.
         if mentions_secret(to) {
             return ask;
@@ -56,19 +56,19 @@ impl Lower<'_, '_> {
     }
 
     fn effect_of(&mut self, no: No, kind: Kind, request: &Request) -> EffectId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let retry = step.get("retry").and_then(guard::policy);
         let attempt_limit_ms = step.get("timeout").and_then(guard::duration_ms);
         let definition = effect::definition(step, kind, request);
-        self.b.effect(Effect { retry, attempt_limit_ms, step: Some(self.d.ids[no]), ..definition })
+        self.b.effect(Effect { retry, attempt_limit_ms, step: Some(self.own.ids[no]), ..definition })
     }
 
     fn asked_with(&mut self, no: No, at: Where, mut request: Request) -> ExprId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         if let Some(target) = step.text("target_step_id") {
             let judged = Value::from(format!("{{{{step.{target}.output}}}}"));
             request.fields.retain(|(name, ..)| &**name != "subject");
-            request.fields.push(field("subject", judged, step.located));
+            request.fields.push(field("subject", &judged, step.located));
         }
         if let Some(written) = step.get("stop_when") {
             let names = stop_names(&condition::under(written)).expect("the rules refuse what does not compile");
@@ -78,17 +78,17 @@ impl Lower<'_, '_> {
             });
             let values = Value::from(values.map(|(name, value)| (name.into(), value)).collect::<Object>());
             let values = if names.is_empty() { Value::Null } else { values };
-            request.fields.push(field("stop_when_values", values, step.located));
+            request.fields.push(field("stop_when_values", &values, step.located));
         }
         self.written(at.scope, |options| Expression::fields(&request.fields, options))
     }
 
     fn answered(&mut self, no: No, finish: PlaceId) -> PlaceId {
         let mut writes = vec![self.put("value", "answer.output"), self.put("kind", "answer.content_type")];
-        if self.d.plan.has_files {
+        if self.own.plan.has_files {
             writes.push(self.put("files", "answer.attachments ?? files"));
         }
-        if let Some(kept) = self.d.kept.get(&no).copied() {
+        if let Some(kept) = self.own.kept.get(&no).copied() {
             for (fact, slot) in kept.facts.into_iter().flatten() {
                 writes.push(self.put(slot, &format!("answer.{fact}")));
             }
@@ -107,6 +107,6 @@ fn mentions_secret(value: &Located) -> bool {
     }
 }
 
-fn field(name: &str, value: Value, near: &Located) -> (Arc<str>, Form, Located) {
-    (name.into(), Form::Value, located(&value, near.span))
+fn field(name: &str, value: &Value, near: &Located) -> (Arc<str>, Form, Located) {
+    (name.into(), Form::Value, located(value, near.span))
 }

@@ -26,11 +26,11 @@ impl Lower<'_, '_> {
         let scope = self.iterations(no, at, after, failure);
         let items = self.b.read(self.slots["probe"]);
         let place = self.iteration(no, at, scope);
-        let (item, index) = (self.d.items[&no], self.d.rounds[&no]);
+        let (item, index) = (self.own.items[&no], self.own.rounds[&no]);
         self.b.each(scope, items, item, index, place);
         let enter = self.b.enter(scope);
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Loop);
-        let step = &self.d.document.steps[no];
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Loop);
+        let step = &self.own.document.steps[no];
         let none =
             self.b.rule_branch(decision, "empty", "there are no items", fails_on_empty(step).then_some(EMPTY_FAILS));
         let (end, failed) = if step.flag("fail_fast", true) {
@@ -46,7 +46,7 @@ impl Lower<'_, '_> {
     }
 
     fn iterations(&mut self, no: No, at: Where, after: PlaceId, failure: Failure) -> ScopeId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
         let keep = !step.flag("fail_fast", true);
         self.scope_in(
@@ -58,7 +58,7 @@ impl Lower<'_, '_> {
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
-                rounds: Some(Rounds { step: self.d.ids[no], round: None, items: None }),
+                rounds: Some(Rounds { step: self.own.ids[no], round: None, items: None }),
                 ..ScopeSpec::default()
             },
         )
@@ -66,16 +66,16 @@ impl Lower<'_, '_> {
 
     /// One iteration: the item is at hand, and what steps leave behind lies in slots of its own.
     fn iteration(&mut self, no: No, at: Where, scope: ScopeId) -> PlaceId {
-        let id = self.d.document.steps[no].id.clone();
+        let id = self.own.document.steps[no].id.clone();
         let slot = |lower: &mut Self, property: &str| {
             let slot = lower.b.slot(scope, &format!("{id}.{property}"), None);
             lower.b.name(scope, &["step", &id, property], slot);
             slot
         };
         let (item, index) = (slot(self, "item"), slot(self, "item_index"));
-        self.d.items.insert(no, item);
-        self.d.rounds.insert(no, index);
-        self.d.bodies.insert(no, scope);
+        self.own.items.insert(no, item);
+        self.own.rounds.insert(no, index);
+        self.own.bodies.insert(no, scope);
         self.keep_in(scope, Some(no));
         self.edges_in(scope, Some(no));
         let inside = Where { scope, home: scope };
@@ -98,7 +98,7 @@ impl Lower<'_, '_> {
         (finish, failure): (PlaceId, Failure),
         (decision, none): (DecisionId, u32),
     ) -> PlaceId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let empty = if fails_on_empty(step) {
             let (kind, message) = ("for_each_empty", "there is nothing to loop over");
             let error = self.loop_error(kind, message, step);
@@ -109,7 +109,7 @@ impl Lower<'_, '_> {
             let writes = self.hold(none);
             let place = self.b.set(writes, finish, None);
             for skipped in self.steps_of(no, Role::Body) {
-                self.b.mark(place, Mark::Skip(self.d.ids[skipped], "loop_empty".into()));
+                self.b.mark(place, Mark::Skip(self.own.ids[skipped], "loop_empty".into()));
             }
             place
         };
@@ -143,7 +143,7 @@ impl Lower<'_, '_> {
 
     /// Puts the lists that attachment rules choose from into the slot `outcomes`, as an object by source.
     fn sources(&mut self, rules: &Value) -> Vec<Write> {
-        let given = ("given", self.d.named["attachments"]);
+        let given = ("given", self.own.named["attachments"]);
         let mut writes = vec![self.put_with("outcomes", r#"{"input": files, "agent": given.agent}"#, &[given], &[])];
         let mut seen = Vec::new();
         for rule in rules.as_list().unwrap_or_default() {
@@ -153,7 +153,7 @@ impl Lower<'_, '_> {
                 continue;
             }
             seen.push(source);
-            let made = self.d.document.find(id).and_then(|step| self.d.kept.get(&step)).and_then(|kept| kept.files);
+            let made = self.own.document.find(id).and_then(|step| self.own.kept.get(&step)).and_then(|kept| kept.files);
             let source = [("SOURCE", Value::from(source))];
             let (names, text) = match made {
                 Some(own) => (vec![given, ("own", own)], "putPath(outcomes, [SOURCE], own ?? given[SOURCE])"),

@@ -9,7 +9,7 @@ use crate::steps::tree::No;
 
 impl Lower<'_, '_> {
     pub(super) fn gate(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let (children, skipped) = self.children(no, at, to);
         let pass = self.finish(no, children);
         let block = self.block(no, to, skipped);
@@ -18,7 +18,7 @@ impl Lower<'_, '_> {
         let (holds, fails) = if stops { (block, pass) } else { (pass, block) };
         let failure = self.failure(no, at, None);
         let decide = self.b.decide([(condition, holds)], fails, Some(failure));
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Gate);
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Gate);
         let names = if stops { ["blocked", "passed"] } else { ["passed", "blocked"] };
         let exits = [(names[0], Some(condition)), (names[1], None)]
             .map(|(name, condition)| Some(self.b.branch(decision, name, condition, None)));
@@ -31,8 +31,8 @@ impl Lower<'_, '_> {
     fn block(&mut self, no: No, to: To, skipped: PlaceId) -> PlaceId {
         let rest = self.give_up(no, to, skipped, "gate_blocked");
         let nothing = self.b.value(Value::from(""));
-        let writes = self.d.kept.get(&no).map(|kept| Write::Put(kept.output, nothing));
+        let writes = self.own.kept.get(&no).map(|kept| Write::Put(kept.output, nothing));
         let place = self.b.set(writes.into_iter().collect::<Vec<_>>(), rest, None);
-        self.b.mark(place, Mark::End(self.d.ids[no], Some(nothing)))
+        self.b.mark(place, Mark::End(self.own.ids[no], Some(nothing)))
     }
 }

@@ -13,10 +13,10 @@ impl Lower<'_, '_> {
         let value = self.at_hand("");
         let input = self.b.read(self.slots["value"]);
         let mut writes = self.begin_writes(no);
-        writes.push(Write::Put(self.d.edges[&no], value));
-        writes.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
-        let place = self.b.at(self.d.begins[no]).set(writes, finish, None);
-        self.b.mark(place, Mark::Begin(self.d.ids[no], Some(input)));
+        writes.push(Write::Put(self.own.edges[&no], value));
+        writes.extend(self.own.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
+        let place = self.b.at(self.own.begins[no]).set(writes, finish, None);
+        self.b.mark(place, Mark::Begin(self.own.ids[no], Some(input)));
         to.blocked
     }
 
@@ -25,20 +25,20 @@ impl Lower<'_, '_> {
         let finish = self.finish(no, children);
         let run = if self.is_scripted(no) { self.ask(no, at, finish) } else { self.rendered(no, at, finish) };
         let nothing = self.give_up(no, to, skipped, "merge_without_value");
-        self.b.mark(nothing, Mark::Skip(self.d.ids[no], "merge_without_value".into()));
+        self.b.mark(nothing, Mark::Skip(self.own.ids[no], "merge_without_value".into()));
         let own = self.b.reserve();
-        let joins = self.d.plan.joins.get(&no).cloned().unwrap_or_default();
+        let joins = self.own.plan.joins.get(&no).cloned().unwrap_or_default();
         let mut feeding: Vec<No> = joins.iter().copied().chain([no]).collect();
         // The numbers of steps are the order of the text, in which values are taken.
         feeding.sort_unstable();
         let merged = self.merged(no, &feeding, run);
-        let places = |lower: &Self, from: No| if from == no { own } else { lower.d.begins[from] };
-        let edges: Vec<_> = feeding.iter().map(|from| (self.d.edges[from], places(self, *from))).collect();
+        let places = |lower: &Self, from: No| if from == no { own } else { lower.own.begins[from] };
+        let edges: Vec<_> = feeding.iter().map(|from| (self.own.edges[from], places(self, *from))).collect();
         let meet = self.b.meet(edges, merged, nothing);
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Join);
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Join);
         let names =
-            feeding.iter().map(|from| match if *from == no { self.d.document.before(no) } else { Some(*from) } {
-                Some(step) => self.d.document.steps[step].id.clone(),
+            feeding.iter().map(|from| match if *from == no { self.own.document.before(no) } else { Some(*from) } {
+                Some(step) => self.own.document.steps[step].id.clone(),
                 None => "input".into(),
             });
         let names: Vec<_> = names.collect();
@@ -47,18 +47,18 @@ impl Lower<'_, '_> {
             .map(|(name, rule)| Some(self.b.rule_branch(decision, name, rule, None)));
         self.b.decides(meet, decision, exits);
         let value = self.at_hand("");
-        self.b.at(own).set([Write::Put(self.d.edges[&no], value)], meet, None);
+        self.b.at(own).set([Write::Put(self.own.edges[&no], value)], meet, None);
         let empty_handed = self.test("gap != nil");
         let arrive = self.b.decide([(empty_handed, meet)], own, None);
         let writes = self.begin_writes(no);
-        self.b.at(self.d.begins[no]).set(writes, arrive, None);
+        self.b.at(self.own.begins[no]).set(writes, arrive, None);
         if joins.is_empty() { skipped } else { meet }
     }
 
     /// What came over the edges becomes the value at hand: one as it is, several as lines of text.
     fn merged(&mut self, no: No, feeding: &[No], run: PlaceId) -> PlaceId {
         let keys: Vec<String> = (0..feeding.len()).map(|at| format!("e{at}")).collect();
-        let names: Vec<_> = keys.iter().zip(feeding).map(|(key, from)| (&**key, self.d.edges[from])).collect();
+        let names: Vec<_> = keys.iter().zip(feeding).map(|(key, from)| (&**key, self.own.edges[from])).collect();
         let came = format!("filter([{}], # != nil)", keys.join(", "));
         let mut writes = vec![
             self.put_with("probe", &came, &names, &[]),
@@ -67,10 +67,10 @@ impl Lower<'_, '_> {
         ];
         let input = self.b.read(self.slots["value"]);
         let mut begun = vec![Write::Clear(self.slots["gap"])];
-        begun.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
+        begun.extend(self.own.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
         let begin = self.b.set(begun, run, None);
-        self.b.mark(begin, Mark::Begin(self.d.ids[no], Some(input)));
-        if self.d.plan.has_files {
+        self.b.mark(begin, Mark::Begin(self.own.ids[no], Some(input)));
+        if self.own.plan.has_files {
             writes.push(self.put("files", "len(probe) == 1 ? probe[0].f : nil"));
         }
         writes.extend(self.not_skipping());

@@ -62,7 +62,7 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
         named_selectors: Vec::new(),
         levels: 0,
     };
-    let mut lower = Lower { b: builder, slots, grammar: Dialect::Machine, error_slot: "failed", d: steps };
+    let mut lower = Lower { b: builder, slots, grammar: Dialect::Machine, error_slot: "failed", own: steps };
     lower.root();
     lower.b.finish()
 }
@@ -132,7 +132,7 @@ struct To {
 impl Lower<'_, '_> {
     /// Lowers one step and tells where strands come in that skip it: only a merge in it can make them run again.
     fn step(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let is_effect = step.kind.is_effect() && !step.is("wait") || self.is_scripted(no);
         let work = match step.kind.name {
             "merge" => return self.merge(no, at, to),
@@ -161,13 +161,13 @@ impl Lower<'_, '_> {
 
     /// Whether someone wrote the step's answers down. Control steps always run.
     fn is_scripted(&self, no: No) -> bool {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let makes_its_value = step.kind.family == super::types::Family::Pure || step.is("wait");
-        makes_its_value && self.d.options.scripted.contains(&*step.id)
+        makes_its_value && self.own.options.scripted.contains(&*step.id)
     }
 
     fn list(&self, no: No, role: Role) -> Option<&List> {
-        self.d.document.steps[no].list(role)
+        self.own.document.steps[no].list(role)
     }
 
     fn steps_of(&self, no: No, role: Role) -> Vec<No> {
@@ -175,7 +175,7 @@ impl Lower<'_, '_> {
     }
 
     fn level(&mut self) -> i64 {
-        self.d.levels += 1;
-        self.d.levels
+        self.own.levels += 1;
+        self.own.levels
     }
 }

@@ -16,15 +16,15 @@ const FIRST: &str = "a branch delivered, or all ended without a value";
 
 impl Lower<'_, '_> {
     pub(super) fn parallel(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let (children, children_skipped) = self.children(no, at, to);
         let handled = self.finish(no, children);
         let failure = self.failure(no, at, Some(handled));
         let any = step.text("wait").is_some_and(|wait| &**wait == "any");
         let names = branch_names(step.get("branches"));
         let branches: Vec<Vec<No>> = (0..names.len()).map(|at| self.steps_of(no, Role::Branch(at))).collect();
-        let revives = branches.iter().flatten().any(|step| self.d.plan.revives[*step]);
-        let gaps = self.d.plan.has_revivals().then(|| self.b.slot(at.scope, &format!("{}.gaps", step.id), None));
+        let revives = branches.iter().flatten().any(|step| self.own.plan.revives[*step]);
+        let gaps = self.own.plan.has_revivals().then(|| self.b.slot(at.scope, &format!("{}.gaps", step.id), None));
         let finish = self.branches_finish(no, gaps, names.len(), children);
         let output = self.gathered(&names, any);
         let writes = self.hold(output);
@@ -51,13 +51,13 @@ impl Lower<'_, '_> {
         let inside = Where { scope, ..at };
         let end = self.branch_end(scope, any, gaps);
         let entries = self.entries(scope, branches, revives, |lower, steps, nothing| {
-            let revived = steps.iter().any(|step| lower.d.plan.revives[*step]);
+            let revived = steps.iter().any(|step| lower.own.plan.revives[*step]);
             let (begin, skipped) = lower.chain(&steps, inside, end, nothing);
             (begin, skipped, revived)
         });
         self.b.begin(scope, &entries);
         let mut enter = self.b.enter(scope);
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Join);
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Join);
         self.b.inputs(decision, names.iter().map(String::as_str));
         let (rule, failed) = match (any, keep) {
             (true, true) => (FIRST, Some("a branch failed and none delivered")),
@@ -81,7 +81,7 @@ impl Lower<'_, '_> {
     fn branch_end(&mut self, scope: ScopeId, any: bool, gaps: Option<SlotId>) -> PlaceId {
         let tail = self.b.read(self.slots["value"]);
         let done = self.b.leave(scope, Exit::Done(Some(tail)));
-        if !self.d.plan.has_gaps {
+        if !self.own.plan.has_gaps {
             return done;
         }
         let mut nothing = if any { self.b.leave(scope, Exit::Done(None)) } else { done };
@@ -126,8 +126,6 @@ impl Lower<'_, '_> {
 
 fn branch_names(branches: Option<&Located>) -> Vec<String> {
     let branches = branches.and_then(Located::items).unwrap_or_default();
-    branches
-        .iter()
-        .map(|branch| branch.get("name").and_then(Located::text).map_or(String::new(), ToString::to_string))
-        .collect()
+    let name = |branch: &Located| branch.get("name").and_then(Located::text).map_or(String::new(), ToString::to_string);
+    branches.iter().map(name).collect()
 }

@@ -9,7 +9,7 @@ use crate::steps::tree::{No, Step};
 
 impl Lower<'_, '_> {
     pub(super) fn people(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let failure = self.failure(no, at, Some(finish));
         let outcome = self.b.read(self.slots["answer"]);
         let writes = self.hold(outcome);
@@ -19,7 +19,7 @@ impl Lower<'_, '_> {
         let (writes, spec) = self.question(no, at);
         let wait =
             self.b.wait([Arm::Request { spec, into: Some(self.slots["answer"]), next: resolved, expired }], None);
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Approval);
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Approval);
         // Whatever was decided, the same steps follow; only a time limit may fail the run.
         let fails = fails_run.then_some("the run fails (hitl_timeout)");
         let timeout = self.b.rule_branch(decision, "timeout", "the deadline passed", fails);
@@ -33,7 +33,7 @@ impl Lower<'_, '_> {
 
     /// No handler catches a question that fails the run.
     fn run_fails(&mut self, no: No) -> PlaceId {
-        let id = self.d.document.steps[no].id.clone();
+        let id = self.own.document.steps[no].id.clone();
         let error = r#"{"kind": "hitl_timeout", "message": "nobody has decided in time", "step": STEP}"#;
         let result = self.failed_result();
         let close = self.b.close(Status::Failed, result);
@@ -42,7 +42,7 @@ impl Lower<'_, '_> {
 
     /// The question as an object, made step by step: recipients are known only when the step starts.
     fn question(&mut self, no: No, at: Where) -> (Vec<Write>, ExprId) {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let fixed = fixed(step);
         let spec = self.written(at.scope, |options| Expression::formed(&fixed, Form::Text, options));
         let recipients = match step.text("recipient_distribution").map(|text| &**text) {
@@ -55,7 +55,7 @@ impl Lower<'_, '_> {
                "choices": probe.choices, "required": probe.required, "timeout_ms": probe.timeout_ms,
                "reminder_ms": probe.reminder_ms, "reminder_max": probe.reminder_max}}"#
         );
-        let whole = self.put_with("probe", &text, &[("account", self.d.named["account"])], &[]);
+        let whole = self.put_with("probe", &text, &[("account", self.own.named["account"])], &[]);
         (vec![Write::Put(self.slots["probe"], spec), whole], self.b.read(self.slots["probe"]))
     }
 }

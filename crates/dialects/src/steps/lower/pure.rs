@@ -10,7 +10,7 @@ use crate::steps::tree::No;
 impl Lower<'_, '_> {
     /// The template of a step becomes the value at hand; without one, the value stays as it is.
     pub(super) fn rendered(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        match self.d.document.steps[no].get("template") {
+        match self.own.document.steps[no].get("template") {
             Some(template) => {
                 let value = self.template(at.scope, template);
                 self.made(no, at, value, finish)
@@ -27,20 +27,20 @@ impl Lower<'_, '_> {
 
     pub(super) fn regex_replace(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
         let empty = branchpoint_expr::Located::from(&Value::from(Vec::new()));
-        let rules = self.d.document.steps[no].get("rules").unwrap_or(&empty);
+        let rules = self.own.document.steps[no].get("rules").unwrap_or(&empty);
         let value = self.written(at.scope, |options| Expression::replacements(rules, options));
         self.made(no, at, value, finish)
     }
 
     /// Keeps the value at hand as what the run shows.
     pub(super) fn shown(&mut self, no: No, next: PlaceId) -> PlaceId {
-        let html = self.d.document.steps[no].flag("html_format", true);
-        self.assign(self.d.named["shown"], &format!(r#"{{"v": value, "k": kind, "html": {html}}}"#), next)
+        let html = self.own.document.steps[no].flag("html_format", true);
+        self.assign(self.own.named["shown"], &format!(r#"{{"v": value, "k": kind, "html": {html}}}"#), next)
     }
 
     /// A wait passes its input on when the time has come.
     pub(super) fn pause(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let failure = self.failure(no, at, Some(finish));
         let literal = step.get("duration").and_then(guard::duration_ms).and_then(|ms| i64::try_from(ms).ok());
         let (builtin, written) = match step.get("until") {
@@ -67,7 +67,7 @@ impl Lower<'_, '_> {
             arms.push(Arm::After { delay_ms, next: late });
         }
         let wait = self.b.wait(arms, Some(failure));
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Wait);
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Wait);
         let due = match literal.and_then(|ms| u64::try_from(ms).ok()) {
             Some(ms) if builtin == "durationMs" => format!("the wait of {} is over", duration_text(ms)),
             _ => "the time was reached".to_owned(),

@@ -10,13 +10,13 @@ use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
     pub(super) fn retry(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let most = self.d.document.steps[no].int("max_retries").unwrap_or(0);
+        let most = self.own.document.steps[no].int("max_retries").unwrap_or(0);
         let on = self.finish(no, to.next);
         let back = self.back(no, at);
         let (count, within, so_far) = self.counted(no, most);
         let decide = self.b.decide([(within, back)], on, None);
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Retry);
-        let target = self.d.document.steps[self.d.plan.retries[&no].start].id.clone();
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Retry);
+        let target = self.own.document.steps[self.own.plan.retries[&no].start].id.clone();
         let rule = if most == 1 { "at most 1 retry".to_owned() } else { format!("at most {most} retries") };
         let again = self.b.rule_branch(decision, "retry", &rule, Some(&target));
         let end = self.b.branch(decision, "continue", None, None);
@@ -26,17 +26,17 @@ impl Lower<'_, '_> {
         let input = self.b.read(self.slots["value"]);
         let mut writes = self.begin_writes(no);
         writes.push(count);
-        writes.extend(self.d.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
-        let place = self.b.at(self.d.begins[no]).set(writes, decide, None);
-        self.b.mark(place, Mark::Begin(self.d.ids[no], Some(input)));
+        writes.extend(self.own.kept.get(&no).map(|kept| Write::Put(kept.input, input)));
+        let place = self.b.at(self.own.begins[no]).set(writes, decide, None);
+        self.b.mark(place, Mark::Begin(self.own.ids[no], Some(input)));
         to.blocked
     }
 
     /// The count lives as long as the iteration, because the strand that counts ends with every jump. Where an outer retry
     /// runs a whole loop again, the counts of its iterations lie outside it, a key for each.
     fn counted(&mut self, no: No, most: i64) -> (Write, ConditionId, ExprId) {
-        let name = format!("{}.count", self.d.document.steps[no].id);
-        let Some(repeated) = self.d.plan.repeated_loop.get(&no).copied() else {
+        let name = format!("{}.count", self.own.document.steps[no].id);
+        let Some(repeated) = self.own.plan.repeated_loop.get(&no).copied() else {
             let slot = self.counter(no, &name);
             let names = [("n", slot)];
             let within = self.test_with(&format!("n <= {most}"), &names, &[]);
@@ -44,11 +44,11 @@ impl Lower<'_, '_> {
             let so_far = self.formula_with("n - 1", &names, &[]);
             return (self.put_with(slot, "n + 1", &names, &[]), within, so_far);
         };
-        let slot = self.d.counters[&no];
+        let slot = self.own.counters[&no];
         let mut positions: Vec<SlotId> = Vec::new();
-        for (holder, list) in self.d.document.around(no) {
+        for (holder, list) in self.own.document.around(no) {
             if list.role == Role::Body {
-                positions.push(self.d.rounds[&holder]);
+                positions.push(self.own.rounds[&holder]);
             }
             if holder == repeated {
                 break;
@@ -66,43 +66,43 @@ impl Lower<'_, '_> {
 
     /// A counter in the innermost loop around, or in the root. A while loop zeroes it with every round.
     fn counter(&mut self, no: No, name: &str) -> SlotId {
-        let looped = loops_around(self.d.document, no).next();
-        let scope = looped.and_then(|looped| self.d.bodies.get(&looped).copied()).unwrap_or(ROOT);
+        let looped = loops_around(self.own.document, no).next();
+        let scope = looped.and_then(|looped| self.own.bodies.get(&looped).copied()).unwrap_or(ROOT);
         let slot = self.b.slot(scope, name, Some(Value::Int(0)));
-        self.d.counters.insert(no, slot);
+        self.own.counters.insert(no, slot);
         slot
     }
 
     /// Declares the counters that must outlive a loop, before its body is lowered.
     pub(super) fn counters_around(&mut self, looped: No) {
-        for retry in self.d.plan.counted_around.remove(&looped).unwrap_or_default() {
-            let name = format!("{}.count", self.d.document.steps[retry].id);
-            let around = loops_around(self.d.document, looped).next();
-            let scope = around.and_then(|holder| self.d.bodies.get(&holder).copied()).unwrap_or(ROOT);
+        for retry in self.own.plan.counted_around.remove(&looped).unwrap_or_default() {
+            let name = format!("{}.count", self.own.document.steps[retry].id);
+            let around = loops_around(self.own.document, looped).next();
+            let scope = around.and_then(|holder| self.own.bodies.get(&holder).copied()).unwrap_or(ROOT);
             let slot = self.b.slot(scope, &name, Some(Value::from(Vec::new())));
-            self.d.counters.insert(retry, slot);
+            self.own.counters.insert(retry, slot);
         }
     }
 
     /// Back to the target: frames between close, edges that were filled in between are cleared, its input is at hand again.
     fn back(&mut self, no: No, at: Where) -> PlaceId {
-        let again = self.d.plan.retries[&no].clone();
+        let again = self.own.plan.retries[&no].clone();
         let target = again.start;
-        let there = self.d.scopes[target];
+        let there = self.own.scopes[target];
         let mut writes: Vec<Write> = Vec::new();
         // What meets in a frame that closes is gone with it.
-        for owner in owners(self.d.document, target) {
-            let merges = self.d.plan.meets_in.get(&owner).into_iter().flatten();
+        for owner in owners(self.own.document, target) {
+            let merges = self.own.plan.meets_in.get(&owner).into_iter().flatten();
             let fed =
-                merges.flat_map(|merge| self.d.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
-            writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.d.edges[&from])));
+                merges.flat_map(|merge| self.own.plan.joins.get(merge).into_iter().flatten().copied().chain([*merge]));
+            writes.extend(fed.filter(|from| again.contains(from)).map(|from| Write::Clear(self.own.edges[&from])));
         }
-        let began = self.d.again[&target];
+        let began = self.own.again[&target];
         writes.extend(self.take_up(began));
-        if self.d.plan.has_gaps {
+        if self.own.plan.has_gaps {
             writes.push(self.put_with("gap", r#"began == nil ? "blocked" : began.g"#, &[("began", began)], &[]));
         }
-        let again = self.b.set(writes, self.d.begins[target], None);
+        let again = self.b.set(writes, self.own.begins[target], None);
         self.b.leads_back(again);
         let jump = match self.outermost_between(at.scope, there) {
             Some(left) => self.b.leave(left, Exit::Goto(again)),
@@ -116,7 +116,7 @@ impl Lower<'_, '_> {
         let mut left = None;
         while inner != outer {
             left = Some(inner);
-            inner = self.d.parents.get(&inner).copied()?;
+            inner = self.own.parents.get(&inner).copied()?;
         }
         left
     }

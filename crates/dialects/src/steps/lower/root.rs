@@ -21,10 +21,10 @@ impl Lower<'_, '_> {
         let end = self.b.close(Status::Completed, result);
         let failed = self.failed_result();
         let failed = self.b.close(Status::Failed, failed);
-        self.b.root(ScopeSpec { fail: self.fail_to(failed), ..ScopeSpec::default() });
+        self.b.root(ScopeSpec { fail: Some(self.fail_to(failed)), ..ScopeSpec::default() });
         let cancelled = self.close_with(Status::Cancelled, r#"{"status": "cancelled", "output": nil, "error": nil}"#);
         self.b.on_cancel(cancelled);
-        let steps = self.d.document.root.steps.clone();
+        let steps = self.own.document.root.steps.clone();
         let (begin, _) = self.chain(&steps, at, end, end);
         let begin = self.typed_input(begin, failed);
         let begin = self.checked_inputs(begin);
@@ -36,7 +36,7 @@ impl Lower<'_, '_> {
     fn names(&mut self) {
         let input = self.b.input();
         let now = self.b.now();
-        let named = self.d.document.located.get("name").filter(|name| !name.is_null()).map(Located::to_value);
+        let named = self.own.document.located.get("name").filter(|name| !name.is_null()).map(Located::to_value);
         let name = self.b.slot(ROOT, "agent.name", named);
         let metadata = self.b.slot(ROOT, "metadata", None);
         self.b.name(ROOT, &["input"], self.slots["value"]);
@@ -46,31 +46,31 @@ impl Lower<'_, '_> {
         self.b.name(ROOT, &["agent", "name"], name);
         self.b.name(ROOT, &["metadata"], metadata);
         self.b.name(ROOT, &["datetime", "now"], now);
-        self.d.named.insert("metadata", metadata);
+        self.own.named.insert("metadata", metadata);
         for fact in ["metadata", "content_type"] {
             self.b.fact(fact);
         }
         for (fact, mentioned) in [("agent_id", "agent.id"), ("run_id", "agent.run_id")] {
-            if mentions(self.d.document, mentioned) {
+            if mentions(self.own.document, mentioned) {
                 let slot = self.b.slot(ROOT, fact, None);
                 self.b.name(ROOT, &["agent", &mentioned["agent.".len()..]], slot);
                 self.b.fact(fact);
-                self.d.named.insert(fact, slot);
+                self.own.named.insert(fact, slot);
             }
         }
-        if self.d.document.steps.iter().any(|step| step.is("human_in_the_loop")) {
+        if self.own.document.steps.iter().any(|step| step.is("human_in_the_loop")) {
             let slot = self.b.slot(ROOT, "account", None);
             self.b.fact("account");
-            self.d.named.insert("account", slot);
+            self.own.named.insert("account", slot);
         }
-        if self.d.plan.has_files {
+        if self.own.plan.has_files {
             let slot = self.b.slot(ROOT, "attachments", None);
             self.b.fact("attachments");
-            self.d.named.insert("attachments", slot);
+            self.own.named.insert("attachments", slot);
         }
-        if self.d.document.steps.iter().any(|step| step.kind.shows()) {
+        if self.own.document.steps.iter().any(|step| step.kind.shows()) {
             let slot = self.b.slot(ROOT, "shown", None);
-            self.d.named.insert("shown", slot);
+            self.own.named.insert("shown", slot);
         }
     }
 
@@ -78,9 +78,9 @@ impl Lower<'_, '_> {
         let names = [("input", self.b.input()), ("facts", self.b.facts())];
         let kind = r#"facts.content_type ?? (type(value) == "string" ? "text/plain" : "application/json")"#;
         let mut puts = vec![(self.slots["value"], "input".to_owned()), (self.slots["kind"], kind.to_owned())];
-        let named = self.d.named.iter().filter(|(fact, _)| **fact != "shown");
+        let named = self.own.named.iter().filter(|(fact, _)| **fact != "shown");
         puts.extend(named.map(|(fact, slot)| (*slot, format!("facts.{fact}"))));
-        if self.d.plan.has_files {
+        if self.own.plan.has_files {
             puts.push((self.slots["files"], "facts.attachments.input".to_owned()));
         }
         let writes: Vec<_> = puts.iter().map(|(slot, text)| self.put_with(*slot, text, &names, &[])).collect();
@@ -89,10 +89,10 @@ impl Lower<'_, '_> {
 
     /// Fills in the defaults of declared inputs and checks all of them; a run with wrong inputs ends before its first step.
     fn checked_inputs(&mut self, begin: PlaceId) -> PlaceId {
-        let Some(declared) = &self.d.document.inputs else { return begin };
+        let Some(declared) = &self.own.document.inputs else { return begin };
         declared.add_views(&mut self.b);
         let problems = self.b.slot(ROOT, "problems", None);
-        let (input, metadata) = (self.b.input(), self.d.named["metadata"]);
+        let (input, metadata) = (self.b.input(), self.own.named["metadata"]);
         let names = [("metadata", metadata), ("problems", problems)];
         let rejected = self.formula_with(
             r#"{"status": "rejected", "output": nil, "output_content_type": nil,
@@ -125,7 +125,8 @@ impl Lower<'_, '_> {
 
     /// The document may say what the input is; if that is nothing known, the run fails.
     fn typed_input(&mut self, begin: PlaceId, failed: PlaceId) -> PlaceId {
-        let Some(template) = self.d.document.located.get("input_content_type").filter(|value| !value.is_null()) else {
+        let Some(template) = self.own.document.located.get("input_content_type").filter(|value| !value.is_null())
+        else {
             return begin;
         };
         let resolved = self.template(ROOT, template);
@@ -143,7 +144,7 @@ impl Lower<'_, '_> {
 
     /// The output is what was shown last, else the tail of the root chain.
     fn completed_result(&mut self) -> ExprId {
-        let Some(shown) = self.d.named.get("shown").copied() else {
+        let Some(shown) = self.own.named.get("shown").copied() else {
             return self
                 .formula(r#"{"status": "completed", "output": value, "output_content_type": kind, "error": nil}"#);
         };

@@ -23,7 +23,7 @@ pub(super) struct Selector {
 impl Lower<'_, '_> {
     /// Finds the selectors in all texts and gives each a name.
     pub(super) fn selectors(&mut self) {
-        let mut values = vec![self.d.document.located];
+        let mut values = vec![self.own.document.located];
         while let Some(value) = values.pop() {
             values.extend(value.items().unwrap_or_default());
             values.extend(value.fields().iter().map(|field| &field.value));
@@ -45,12 +45,12 @@ impl Lower<'_, '_> {
             }
             _ => return,
         };
-        if self.d.named_selectors.iter().all(|known| known.text != text) {
+        if self.own.named_selectors.iter().all(|known| known.text != text) {
             let local = self.b.local(text);
             self.b.name(ROOT, &[text], local);
             let now = self.b.now();
             let value = self.formula_with(formula, &[("now", now)], &[]);
-            self.d.named_selectors.push(Selector { text: text.to_owned(), local, value });
+            self.own.named_selectors.push(Selector { text: text.to_owned(), local, value });
         }
     }
 
@@ -61,7 +61,7 @@ impl Lower<'_, '_> {
         };
         let is_path = rest.split('.').skip(1).all(|key| !key.is_empty() && key.bytes().all(is_word));
         if !(rest.is_empty() || rest.starts_with('.') && is_path)
-            || self.d.named_selectors.iter().any(|known| known.text == text)
+            || self.own.named_selectors.iter().any(|known| known.text == text)
         {
             return;
         }
@@ -76,17 +76,17 @@ impl Lower<'_, '_> {
             _ => "\"\"".to_owned(),
         };
         let value = self.formula_with(&formula, &[("rules", rules)], &[]);
-        self.d.named_selectors.push(Selector { text: text.to_owned(), local, value });
+        self.own.named_selectors.push(Selector { text: text.to_owned(), local, value });
     }
 
     /// What a step has to look up before its templates are rendered.
     pub(super) fn selected_by(&self, no: No) -> Vec<Write> {
-        if self.d.named_selectors.is_empty() {
+        if self.own.named_selectors.is_empty() {
             return Vec::new();
         }
-        let written = format!("{:?}", self.d.document.steps[no].located.to_value());
+        let written = format!("{:?}", self.own.document.steps[no].located.to_value());
         let stem = |text: &str| text.split([' ', '[']).next().unwrap_or_default().to_owned();
-        let own = self.d.named_selectors.iter().filter(|selector| written.contains(&stem(&selector.text)));
+        let own = self.own.named_selectors.iter().filter(|selector| written.contains(&stem(&selector.text)));
         own.map(|selector| Write::Put(selector.local, selector.value)).collect()
     }
 }

@@ -9,16 +9,16 @@ impl Lower<'_, '_> {
     /// From a step that ends its line to where strands skip: first its own children, then what its list still holds.
     pub(super) fn give_up(&mut self, no: No, to: To, children_skipped: PlaceId, reason: &str) -> PlaceId {
         let mut writes = Vec::new();
-        if self.d.plan.has_revivals() {
+        if self.own.plan.has_revivals() {
             writes.push(self.skip_from(to.level));
             writes.extend(self.hold_nothing());
         }
         let children = self.steps_of(no, Role::Children);
-        let revives = children.iter().any(|child| self.d.plan.revives[*child]);
+        let revives = children.iter().any(|child| self.own.plan.revives[*child]);
         let next = if revives { children_skipped } else { to.blocked };
         let place = self.b.set(writes, next, None);
-        for child in children.into_iter().filter(|child| !self.d.plan.revives[*child]) {
-            self.b.mark(place, Mark::Skip(self.d.ids[child], reason.into()));
+        for child in children.into_iter().filter(|child| !self.own.plan.revives[*child]) {
+            self.b.mark(place, Mark::Skip(self.own.ids[child], reason.into()));
         }
         place
     }

@@ -41,10 +41,10 @@ pub(super) struct Kept {
 impl Lower<'_, '_> {
     /// Declares what the steps of an iteration, or of the root, leave behind.
     pub(super) fn keep_in(&mut self, home: ScopeId, iteration: Option<No>) {
-        for no in self.d.plan.at_home.remove(&iteration).unwrap_or_default() {
-            let step = &self.d.document.steps[no];
+        for no in self.own.plan.at_home.remove(&iteration).unwrap_or_default() {
+            let step = &self.own.document.steps[no];
             let id = step.id.clone();
-            if !self.d.plan.is_named(&id) {
+            if !self.own.plan.is_named(&id) {
                 continue;
             }
             let mut slot = |property: &str| {
@@ -65,17 +65,17 @@ impl Lower<'_, '_> {
                 files: step.kind.is_effect().then(|| slot("files")),
                 round: step.is("while").then(|| slot("iteration")),
             };
-            self.d.kept.insert(no, kept);
+            self.own.kept.insert(no, kept);
         }
     }
 
     /// Declares the edges of merges that meet in a scope.
     pub(super) fn edges_in(&mut self, scope: ScopeId, owner: Owner) {
-        for merge in self.d.plan.meets_in.get(&owner).cloned().unwrap_or_default() {
-            let joins = self.d.plan.joins.get(&merge).cloned().unwrap_or_default();
+        for merge in self.own.plan.meets_in.get(&owner).cloned().unwrap_or_default() {
+            let joins = self.own.plan.joins.get(&merge).cloned().unwrap_or_default();
             for no in std::iter::once(merge).chain(joins) {
-                let slot = self.b.slot(scope, &format!("{}.edge", self.d.document.steps[no].id), None);
-                self.d.edges.insert(no, slot);
+                let slot = self.b.slot(scope, &format!("{}.edge", self.own.document.steps[no].id), None);
+                self.own.edges.insert(no, slot);
             }
         }
     }
@@ -83,10 +83,10 @@ impl Lower<'_, '_> {
     /// Notes where the steps of a list run, before any of them is lowered: later ones may go back to earlier ones.
     pub(super) fn enroll(&mut self, steps: &[No], at: Where) {
         for no in steps.iter().copied() {
-            self.d.scopes[no] = at.scope;
-            if self.d.plan.targets.contains(&no) {
-                let slot = self.b.slot(at.scope, &format!("{}.again", self.d.document.steps[no].id), None);
-                self.d.again.insert(no, slot);
+            self.own.scopes[no] = at.scope;
+            if self.own.plan.targets.contains(&no) {
+                let slot = self.b.slot(at.scope, &format!("{}.again", self.own.document.steps[no].id), None);
+                self.own.again.insert(no, slot);
             }
         }
     }

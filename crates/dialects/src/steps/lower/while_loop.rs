@@ -17,7 +17,7 @@ const LIMIT_FAILS: &str = "the step fails (while_limit)";
 
 impl Lower<'_, '_> {
     pub(super) fn while_loop(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.d.document.steps[no];
+        let step = &self.own.document.steps[no];
         let failure = self.failure(no, at, Some(finish));
         let mut writes = vec![self.put("answer", "answer[0]")];
         writes.extend(self.take_up(self.slots["answer"]));
@@ -31,11 +31,11 @@ impl Lower<'_, '_> {
                 time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
                 next: Some(after),
                 fail: Some(failure),
-                rounds: Some(Rounds { step: self.d.ids[no], round: Some(round), items: None }),
+                rounds: Some(Rounds { step: self.own.ids[no], round: Some(round), items: None }),
                 ..ScopeSpec::default()
             },
         );
-        self.d.bodies.insert(no, scope);
+        self.own.bodies.insert(no, scope);
         self.edges_in(scope, Some(no));
         let start = self.b.reserve();
         let body = self.while_body(no, scope, at, start, round);
@@ -47,8 +47,8 @@ impl Lower<'_, '_> {
         let go_on = self.b.decide([(over, limit)], body, None);
         let inner_failure = self.failure(no, Where { scope, ..at }, None);
         self.b.at(start).decide([(holds, go_on)], done, Some(inner_failure));
-        let decision = self.b.decision(self.d.ids[no], DecisionKind::Loop);
-        let target = self.steps_of(no, Role::Body).first().map(|step| self.d.document.steps[*step].id.clone());
+        let decision = self.b.decision(self.own.ids[no], DecisionKind::Loop);
+        let target = self.steps_of(no, Role::Body).first().map(|step| self.own.document.steps[*step].id.clone());
         let more = self.b.branch(decision, "continue", Some(holds), target.as_deref());
         let rule = if most == 1 { "after 1 round".to_owned() } else { format!("after {most} rounds") };
         // The limit is checked only while the condition is true.
@@ -66,11 +66,11 @@ impl Lower<'_, '_> {
 
     /// The number of rounds that are done. It stays readable after the loop.
     fn round_slot(&mut self, no: No, at: Where) -> (SlotId, Vec<Write>) {
-        let round = match self.d.kept.get(&no).and_then(|kept| kept.round) {
+        let round = match self.own.kept.get(&no).and_then(|kept| kept.round) {
             Some(round) => round,
-            None => self.b.slot(at.home, &format!("{}.iteration", self.d.document.steps[no].id), None),
+            None => self.b.slot(at.home, &format!("{}.iteration", self.own.document.steps[no].id), None),
         };
-        self.d.rounds.insert(no, round);
+        self.own.rounds.insert(no, round);
         let zero = self.b.value(Value::Int(0));
         (round, vec![Write::Put(round, zero)])
     }
@@ -80,7 +80,7 @@ impl Lower<'_, '_> {
         let done = self.b.leave(scope, Exit::Done(Some(value)));
         let never = self.b.set([], done, None);
         for skipped in self.steps_of(no, Role::Body) {
-            self.b.mark(never, Mark::Skip(self.d.ids[skipped], "loop_empty".into()));
+            self.b.mark(never, Mark::Skip(self.own.ids[skipped], "loop_empty".into()));
         }
         let none = self.test_with("i == 0", &[("i", round)], &[]);
         self.b.decide([(none, never)], done, None)
@@ -94,7 +94,7 @@ impl Lower<'_, '_> {
             let error = self.loop_error("while_limit", &message, step);
             return self.b.leave(scope, Exit::Fail(error));
         }
-        self.b.marked(Mark::Warn(self.d.ids[no], "while_limit".into()), done)
+        self.b.marked(Mark::Warn(self.own.ids[no], "while_limit".into()), done)
     }
 
     /// The error of a loop that fails by a rule of its own.
@@ -111,12 +111,12 @@ impl Lower<'_, '_> {
         self.b.leads_back(ended);
         let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, ended, ended);
         // Merges of the body begin every round unfilled, retries uncounted.
-        let merges = self.d.plan.meets_in.get(&Some(no)).cloned().unwrap_or_default();
-        let joins = merges.iter().flat_map(|merge| self.d.plan.joins.get(merge).into_iter().flatten().copied());
-        let edges = joins.chain(merges.iter().copied()).map(|from| self.d.edges[&from]);
+        let merges = self.own.plan.meets_in.get(&Some(no)).cloned().unwrap_or_default();
+        let joins = merges.iter().flat_map(|merge| self.own.plan.joins.get(merge).into_iter().flatten().copied());
+        let edges = joins.chain(merges.iter().copied()).map(|from| self.own.edges[&from]);
         // Those of retries in the body, and those that outlive a loop in it.
-        let retries = self.d.plan.counted_in.get(&no).into_iter().flatten();
-        let counters = retries.filter_map(|retry| self.d.counters.get(retry).copied());
+        let retries = self.own.plan.counted_in.get(&no).into_iter().flatten();
+        let counters = retries.filter_map(|retry| self.own.counters.get(retry).copied());
         let writes: Vec<Write> = edges.chain(counters).map(Write::Clear).collect();
         self.b.set(writes, begin, None)
     }

@@ -23,7 +23,7 @@ pub(super) struct Beyond {
 impl Lower<'_, '_> {
     /// Gives the beginning for each arm that may be taken, and the one for strands that skip the step.
     pub(super) fn visits(&mut self, no: No, at: Where, arms: &[ArmOf], beyond: Beyond) -> (Vec<PlaceId>, PlaceId) {
-        let id = self.d.document.steps[no].id.clone();
+        let id = self.own.document.steps[no].id.clone();
         let picked = self.b.local(&format!("{id}.picked"));
         let taken: Vec<SlotId> = (0..arms.len()).map(|arm| self.b.local(&format!("{id}.taken.{arm}"))).collect();
         let after = self.after_visits(picked, beyond);
@@ -40,7 +40,7 @@ impl Lower<'_, '_> {
             let (begin, skipped) = self.chain(&arm.steps, inside, end, nothing);
             let taken = self.test_with("taken != nil", &[("taken", *taken)], &[]);
             runs.push((taken, begin));
-            if arm.steps.iter().any(|step| self.d.plan.revives[*step]) {
+            if arm.steps.iter().any(|step| self.own.plan.revives[*step]) {
                 let visit = [self.skip_from(level), self.put("gap", r#""blocked""#)];
                 let visit = self.b.set(visit, skipped, None);
                 entries.push(self.b.decide([(taken, nothing)], visit, None));
