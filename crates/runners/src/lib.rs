@@ -12,7 +12,6 @@ mod judge;
 mod local;
 pub mod models;
 mod network;
-mod open_files;
 mod runner;
 mod runner_check;
 mod runtime;
@@ -27,10 +26,9 @@ pub use judge::judge;
 pub use local::shell::{Listener, MAX_OUTPUT, Shell, max_output};
 pub use local::{Local, SecretStore, agents, no_secrets};
 pub use models::Models;
-pub use open_files::allow_many_open_files;
 pub use runner::{Answer, Call, Performing, PreparedCall, Runner};
 pub use runner_check::runner_check;
-pub use runtime::runtime;
+pub use runtime::{allow_many_open_files, runtime};
 pub use secrets::{
     Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, Whole, is_secret, resolve, sounds_secret,
 };

@@ -124,7 +124,7 @@ impl Local {
     pub async fn agent(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         let Request::Model(request) = &prepared.request else { return None };
         let program = program(&self.agents, request.provider.as_deref().filter(|_| request.program)?)?;
-        let (call, redactor) = self.redacted(prepared);
+        let (call, redactor) = self.with_redactor(prepared);
         let answer = self.ask(program, request, &call, cancel, &redactor.listener()).await;
         tokio::task::block_in_place(|| redactor.finish());
         Some(shortened(prepared.secrets.mask_answer(answer)))

@@ -74,7 +74,7 @@ impl Local {
     pub async fn perform(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         let answer = match &prepared.request {
             Request::Process(request) => {
-                let (call, redactor) = self.redacted(prepared);
+                let (call, redactor) = self.with_redactor(prepared);
                 let answer = self.process(&call, request, cancel, &redactor.listener()).await;
                 tokio::task::block_in_place(|| redactor.finish());
                 answer
@@ -95,7 +95,7 @@ impl Local {
     }
 
     /// The call, whose output must not be cut inside of a secret, and what masks the output that the listener gets.
-    fn redacted(&self, PreparedCall { call, secrets, .. }: &PreparedCall) -> (Call, StreamRedactor) {
+    fn with_redactor(&self, PreparedCall { call, secrets, .. }: &PreparedCall) -> (Call, StreamRedactor) {
         let mut mask = self.mask.secrets();
         mask.add(call.sealed.values().iter().chain(secrets.values()).cloned());
         let redactor = StreamRedactor::new(Arc::clone(&self.listener), mask.clone());

@@ -17,14 +17,9 @@ pub(super) async fn answer(
     work: impl Future<Output = Result<Answer, Answer>>,
 ) -> Answer {
     let limit_ms = call.attempt_limit_ms().unwrap_or(default_ms);
-    match within(cancel, Duration::from_millis(limit_ms), work).await {
-        Some(Ok(answer) | Err(answer)) => answer,
-        None if cancel.is_cancelled() || call.attempt_limit_ms().is_some() => Answer::Never,
-        None => Answer::failed("timeout", format!("nothing came back within {limit_ms} ms")),
+    match cancel.run_until_cancelled(timeout(Duration::from_millis(limit_ms), work)).await {
+        Some(Ok(Ok(answer) | Err(answer))) => answer,
+        _ if cancel.is_cancelled() || call.attempt_limit_ms().is_some() => Answer::Never,
+        _ => Answer::failed("timeout", format!("nothing came back within {limit_ms} ms")),
     }
-}
-
-/// What the work gives; none if it exceeds the limit or is cancelled.
-pub(super) async fn within<T>(cancel: &CancellationToken, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-    cancel.run_until_cancelled(timeout(limit, work)).await?.ok()
 }

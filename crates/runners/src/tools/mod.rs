@@ -82,7 +82,7 @@ impl Tools {
         let answer = match request {
             Ok(request) => {
                 let (limit_ms, settings_secrets) = (self.limit_ms(&request), self.secrets_for(&request));
-                let work = self.performed(call, request, secrets);
+                let work = self.dispatch(call, request, secrets);
                 settings_secrets.mask_answer(deadline::answer(call, cancel, limit_ms, work).await)
             }
             Err(error) => impossible(error.to_string()),
@@ -163,7 +163,7 @@ impl Tools {
         self.storage.is_none().then(|| "this host stores no memories, chats and knowledge bases".to_owned())
     }
 
-    async fn performed(&self, call: &Call, request: Request, secrets: &Secrets) -> Result<Answer, Answer> {
+    async fn dispatch(&self, call: &Call, request: Request, secrets: &Secrets) -> Result<Answer, Answer> {
         match request {
             Request::Http(request) => self.http(call, &request).await,
             Request::Webhook(request) => self.webhook(call, &request).await,
@@ -181,12 +181,12 @@ impl Tools {
             }
             Request::Mcp(request) => self.mcp.action(&request).await,
             Request::Tool(request) => self.mcp.tool(&request.tool.unwrap_or_default(), &request.arguments).await,
-            request => self.stored(call, request, secrets).await,
+            request => self.perform_stored(call, request, secrets).await,
         }
     }
 
     /// Reads or writes stored data. Neither secrets that the call names nor those of its run are stored.
-    async fn stored(&self, call: &Call, request: Request, named: &Secrets) -> Result<Answer, Answer> {
+    async fn perform_stored(&self, call: &Call, request: Request, named: &Secrets) -> Result<Answer, Answer> {
         let lack = || impossible(self.lacks_storage().unwrap_or_default());
         let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
         secrets.add(call.sealed.values());
