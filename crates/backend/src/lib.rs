@@ -25,7 +25,9 @@ pub use approval::{OpenApproval, OpenApprovals, Question};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
 pub use run::{DriverProcess, Filter, Look, Parent, Replayed, Run, RunNo, RunScript};
-pub use session::{KeptSession, SESSION_TTL_S, Session, SessionAnswer, SessionOptions, SessionRefused, SessionRequest};
+pub use session::{
+    KeptSession, SESSION_TTL_S, Session, SessionAction, SessionAnswer, SessionOptions, SessionRefused, SessionRequest,
+};
 pub use start::{ContinueWith, HandledBy, Refused, Start, Taken};
 pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
 pub use workflow::{Document, Listed, Part, Workflow, WorkflowNo};
@@ -135,14 +137,8 @@ pub trait Backend: Send {
     /// Opens a session, unless it lives already. Its run.
     fn open_session(&self, session: &Session) -> Result<RunNo, BackendError>;
 
-    /// Sends a request to a session, which is opened if it does not live. A request with a key that the session knows changes nothing.
-    fn request_session(
-        &self,
-        session: &Session,
-        request: SessionRequest,
-        key: Option<&str>,
-        explain: bool,
-    ) -> Result<SessionAnswer, BackendError>;
+    /// Sends a request to a session, which is opened if it does not live.
+    fn request_session(&self, session: &Session, request: SessionRequest) -> Result<SessionAnswer, BackendError>;
 
     /// Starts a run. It is stored when this returns.
     fn start(&self, start: Start) -> Result<Taken, BackendError>;

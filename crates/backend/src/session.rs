@@ -42,8 +42,25 @@ impl Default for SessionOptions {
 }
 
 /// A request to a session.
+#[derive(Clone, Debug)]
+pub struct SessionRequest {
+    /// What is requested.
+    pub action: SessionAction,
+    /// Identifies the request: one whose key the session knows changes nothing.
+    pub key: Option<Arc<str>>,
+    /// Whether the answer has reasons.
+    pub explain: bool,
+}
+
+impl From<SessionAction> for SessionRequest {
+    fn from(action: SessionAction) -> Self {
+        Self { action, key: None, explain: false }
+    }
+}
+
+/// What is requested of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionRequest {
+pub enum SessionAction {
     /// The user said something.
     Message(Arc<str>),
     /// A tool was used. A report is a fact, so it is never rejected.

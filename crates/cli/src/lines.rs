@@ -30,16 +30,17 @@ pub(crate) struct Manner {
 
 /// One step of a run. Values are masked before they are shortened.
 pub(crate) fn line(program: &Program, record: &StepRecord, secrets: &Secrets, manner: Manner) -> String {
-    let mut line = format!("{} {}", sign(&record.status, manner.heading), name(program, record, manner.depth));
-    if record.attempts.len() > 1 {
-        line += &format!(", {} attempts", record.attempts.len());
-    }
+    let attempts = match record.attempts.len() {
+        0 | 1 => String::new(),
+        count => format!(", {count} attempts"),
+    };
     let took_ms = record.ended_ms.map(|ended_ms| ended_ms - record.began_ms - record.waited_ms);
-    if let Some(took_ms) = took_ms.filter(|took_ms| manner.live && !manner.heading && *took_ms >= NOTABLE_MS) {
-        line += &format!(", {}", duration(took_ms));
-    }
+    let took_ms = took_ms.filter(|took_ms| manner.live && !manner.heading && *took_ms >= NOTABLE_MS);
+    let took = took_ms.map(|took_ms| format!(", {}", duration(took_ms))).unwrap_or_default();
     let reason = reason(record, secrets).filter(|_| manner.live);
-    line + &outcome(record, secrets, reason, LONGEST, manner.heading) + "\n"
+    let outcome = outcome(record, secrets, reason, LONGEST, manner.heading);
+    let (sign, name) = (sign(&record.status, manner.heading), name(program, record, manner.depth));
+    format!("{sign} {name}{attempts}{took}{outcome}\n")
 }
 
 /// The sign of a step, in its colour.

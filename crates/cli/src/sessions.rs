@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{KeptSession, Session, SessionOptions, SessionRequest};
+use branchpoint_backend::{KeptSession, Session, SessionAction, SessionOptions};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
@@ -123,7 +123,7 @@ fn reset(opened: &Opened, store: &StoreArguments, named: &Named) -> Result<ExitC
     }
     let mut backend = backend::drive_sessions(&opened.project, store, "sessions reset")?;
     let session = Session { name, document, workflow: row.workflow, options: SessionOptions::default() };
-    let answer = backend.request_session(&session, SessionRequest::Reset, None, false)?;
+    let answer = backend.request_session(&session, SessionAction::Reset.into())?;
     backend.leave(Duration::ZERO)?;
     terminal::print(&format!("{:?}\n", answer.view(&session.name)))?;
     Ok(ExitCode::SUCCESS)

@@ -186,15 +186,9 @@ impl Backend for Embedded {
         host.open(session)
     }
 
-    fn request_session(
-        &self,
-        session: &Session,
-        request: SessionRequest,
-        key: Option<&str>,
-        explain: bool,
-    ) -> Result<SessionAnswer, BackendError> {
+    fn request_session(&self, session: &Session, request: SessionRequest) -> Result<SessionAnswer, BackendError> {
         let host: &mut dyn SessionHost = &mut self.driven()?;
-        host.request(session, request, key, explain)
+        host.request(session, request)
     }
 
     fn subscribe(&self, listener: EventListener) -> Result<(), BackendError> {

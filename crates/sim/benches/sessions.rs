@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Instant;
 
 use branchpoint_dialects::load;
-use branchpoint_host::gate::{Gate, SESSION_TTL_S, SessionRequest, Sessions};
+use branchpoint_host::gate::{Gate, SESSION_TTL_S, SessionAction, Sessions};
 
 const SESSIONS: usize = 10_000;
 const EVENTS: usize = 100;
@@ -34,7 +34,7 @@ fn main() {
         for (number, id) in ids.iter().enumerate() {
             let request = request(event, number);
             let asked = Instant::now();
-            let answer = sessions.request(id, request, None, i64::try_from(event).unwrap_or_default(), false);
+            let answer = sessions.request(id, request, i64::try_from(event).unwrap_or_default());
             nanos.push(u32::try_from(asked.elapsed().as_nanos()).unwrap_or(u32::MAX));
             assert!(answer.is_ok(), "every event is taken: {answer:?}");
         }
@@ -58,13 +58,13 @@ fn main() {
 }
 
 /// One event in four is a message, one a question, the others are tools.
-fn request(event: usize, session: usize) -> SessionRequest {
+fn request(event: usize, session: usize) -> SessionAction {
     match event % 4 {
-        0 => SessionRequest::Message(
+        0 => SessionAction::Message(
             ["plan it", "where is order #7?", "hello", "delete it"][(event / 4 + session) % 4].into(),
         ),
-        1 => SessionRequest::Ask,
-        _ => SessionRequest::Tool(TOOLS[(event * 7 + session) % TOOLS.len()].into()),
+        1 => SessionAction::Ask,
+        _ => SessionAction::Tool(TOOLS[(event * 7 + session) % TOOLS.len()].into()),
     }
 }
 

@@ -41,14 +41,6 @@ const PAST_OPS: u64 = 100_000;
 /// A wait that is shorter is not worth a line.
 const NOTABLE_MS: i64 = 1_000;
 
-/// How a run is watched.
-pub(crate) struct Manner {
-    /// Who acts.
-    pub(crate) user: String,
-    /// Whether steps are not told.
-    pub(crate) quiet: bool,
-}
-
 /// Drives runs and shows them.
 pub(crate) struct Foreground {
     /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
@@ -83,15 +75,15 @@ pub(crate) enum Left {
 }
 
 impl Foreground {
-    /// Opens the store, and drives what it is given.
-    pub(crate) fn open(project: &Project, store: &StoreArguments, manner: Manner) -> Result<Self> {
+    /// Opens the store to drive runs for a user. A quiet one shows no steps.
+    pub(crate) fn open(project: &Project, store: &StoreArguments, user: String, quiet: bool) -> Result<Self> {
         let (sender, heard) = channel();
         let (room, printed) = (Room::default(), sender.clone());
         let ears = Ears {
             printed: Arc::new(move |text| drop(printed.send(Heard::Printed(room.print(text))))),
-            words: words(sender.clone(), View::moves(manner.quiet)),
+            words: words(sender.clone(), View::moves(quiet)),
         };
-        let performs = outside::Manner { user: manner.user.clone(), attached: is_attended() };
+        let performs = outside::Manner { user: user.clone(), attached: is_attended() };
         let here = Arc::new(Here::new(project, store, performs, ears)?);
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
         let events = sender.clone();
@@ -99,8 +91,8 @@ impl Foreground {
         backend.subscribe(Box::new(move |event| drop(Heard::of(event).map(|heard| events.send(heard)))))?;
         let interrupted = sender.clone();
         interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
-        let view = View::new(manner.quiet, here.masks().clone());
-        let desk = Desk::new(manner.user, sender);
+        let view = View::new(quiet, here.masks().clone());
+        let desk = Desk::new(user, sender);
         Ok(Self { heard, backend, here, view, desk })
     }
 

@@ -10,39 +10,13 @@ use branchpoint_expr::{Diagnostic, Kind, Span};
 
 use crate::terminal;
 
-/// A workflow that people start from.
-struct Template {
-    name: &'static str,
-    about: &'static str,
-    text: &'static str,
-}
-
-const TEMPLATES: [Template; 5] = [
-    Template {
-        name: "hello",
-        about: "two steps and nothing outside: runs at once",
-        text: include_str!("templates/hello.yaml"),
-    },
-    Template {
-        name: "approval",
-        about: "a draft that people must agree to",
-        text: include_str!("templates/approval.yaml"),
-    },
-    Template {
-        name: "route",
-        about: "one of several ways, by what a model says",
-        text: include_str!("templates/route.yaml"),
-    },
-    Template {
-        name: "loop",
-        about: "the same work for each item of a list",
-        text: include_str!("templates/loop.yaml"),
-    },
-    Template {
-        name: "quality",
-        about: "try again until the result is good enough",
-        text: include_str!("templates/quality.yaml"),
-    },
+/// The workflows that people start from: their names, what they show, and their texts.
+const TEMPLATES: [(&str, &str, &str); 5] = [
+    ("hello", "two steps and nothing outside: runs at once", include_str!("templates/hello.yaml")),
+    ("approval", "a draft that people must agree to", include_str!("templates/approval.yaml")),
+    ("route", "one of several ways, by what a model says", include_str!("templates/route.yaml")),
+    ("loop", "the same work for each item of a list", include_str!("templates/loop.yaml")),
+    ("quality", "try again until the result is good enough", include_str!("templates/quality.yaml")),
 ];
 
 /// What stands in a template for the name of the workflow.
@@ -63,27 +37,28 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let template = find(&arguments.template)?;
+    let text = find(&arguments.template)?;
     let path = file(&arguments.name);
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     if stem.is_empty() || !stem.chars().all(|c| c.is_alphanumeric() || "_-".contains(c)) {
         bail!("`{stem}` is no name for a workflow\nhelp: use letters, digits, `_` and `-`");
     }
-    write(&path, &template.text.replace(NAME, &stem))?;
+    write(&path, &text.replace(NAME, &stem))?;
     let shown = path.display();
     terminal::print(&format!("{shown}\n"))?;
     terminal::tell(&format!("Next: branchpoint check {shown}\n"));
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(name: &str) -> Result<&'static Template> {
-    if let Some(template) = TEMPLATES.iter().find(|template| template.name == name) {
-        return Ok(template);
+/// The text of a template.
+fn find(name: &str) -> Result<&'static str> {
+    if let Some((_, _, text)) = TEMPLATES.iter().find(|(known, ..)| *known == name) {
+        return Ok(text);
     }
     let finding = Diagnostic::error(Kind::UnknownName, Span::default(), "");
-    let names = TEMPLATES.iter().map(|template| template.name);
-    let help = finding.suggest(name, names).help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-    let list = TEMPLATES.iter().map(|template| format!("\n  {:8}  {}", template.name, template.about));
+    let help = finding.suggest(name, TEMPLATES.iter().map(|(name, ..)| *name)).help;
+    let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+    let list = TEMPLATES.iter().map(|(name, about, _)| format!("\n  {name:8}  {about}"));
     bail!("there is no template `{name}`{help}\nTemplates:{}", list.collect::<String>())
 }
 

@@ -32,7 +32,7 @@ pub(crate) use self::answers::Answers;
 use self::existing::Wanted;
 use self::inputs::Input;
 use self::tape::Tape;
-use crate::foreground::{Foreground, Left, Manner};
+use crate::foreground::{Foreground, Left};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
@@ -171,8 +171,7 @@ impl Arguments {
         let number = save(&*store, workflow, now_ms)?;
         let given = facts.clone();
         let given = given.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        let manner = Manner { user, quiet: self.quiet };
-        let mut foreground = Foreground::open(project, &self.store, manner)?;
+        let mut foreground = Foreground::open(project, &self.store, user, self.quiet)?;
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
             folder: env::current_dir()?.display().to_string().into(),

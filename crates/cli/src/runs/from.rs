@@ -125,8 +125,8 @@ pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, jso
             row.id
         );
     };
-    let new = NewRun { id: arguments.id.as_deref(), with: arguments.live.with() };
-    go_on(opened.reaching(arguments.reach), store, (&row, events), new, json)
+    let new = (arguments.id.as_deref(), arguments.live.with());
+    continue_from(opened.reaching(arguments.reach), store, (&row, events), new, json)
 }
 
 /// After how many events something was told for the first time.
@@ -163,8 +163,8 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
             row.id
         );
     };
-    let new = NewRun { id: arguments.id.as_deref(), with: arguments.live.with() };
-    go_on(opened.reaching(arguments.reach), store, (&row, events), new, json)
+    let new = (arguments.id.as_deref(), arguments.live.with());
+    continue_from(opened.reaching(arguments.reach), store, (&row, events), new, json)
 }
 
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
@@ -192,26 +192,20 @@ fn is_failure(answer: Option<&Value>) -> bool {
     error || code
 }
 
-/// The run that continues another.
-struct NewRun<'a> {
-    id: Option<&'a str>,
-    with: ContinueWith,
-}
-
-/// Starts the new run and drives it.
-fn go_on(
+/// Starts a new run that continues another after so many events, and drives it.
+fn continue_from(
     opened: Opened,
     arguments: &StoreArguments,
     (from, events): (&Run, u64),
-    new: NewRun<'_>,
+    (id, with): (Option<&str>, ContinueWith),
     json: bool,
 ) -> Result<ExitCode> {
-    let id = new.id.map_or_else(|| new_id(moment::now_ms()), |id| Ok(id.to_owned()))?;
+    let id = id.map_or_else(|| new_id(moment::now_ms()), |id| Ok(id.to_owned()))?;
     if id.trim().is_empty() {
         bail!("the id of a run is not empty");
     }
     let drive = Drive::new(opened, arguments, "runs fork")?;
-    let run = drive.fork(from.run, events, &id, new.with)?;
+    let run = drive.fork(from.run, events, &id, with)?;
     terminal::tell(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;

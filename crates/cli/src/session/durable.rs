@@ -42,13 +42,7 @@ impl Gates for StoredSessions {
         Ok(self.backend.leave(Duration::ZERO)?)
     }
 
-    fn request(
-        &mut self,
-        session: &str,
-        request: SessionRequest,
-        key: Option<&str>,
-        explain: bool,
-    ) -> Result<SessionAnswer> {
-        Ok(self.backend.request_session(&self.session(session), request, key, explain)?)
+    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionAnswer> {
+        Ok(self.backend.request_session(&self.session(session), request)?)
     }
 }

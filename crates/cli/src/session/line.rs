@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use branchpoint_backend::{SessionAnswer, SessionRequest};
+use branchpoint_backend::{SessionAction, SessionAnswer};
 use branchpoint_expr::{Object, Value};
 
 /// The session of a line that names none.
@@ -13,7 +13,7 @@ pub(crate) const MAIN: &str = "main";
 pub(super) struct Line {
     /// None is named: whoever reads lines has a name for it.
     pub(super) session: Option<Arc<str>>,
-    pub(super) request: SessionRequest,
+    pub(super) action: SessionAction,
     pub(super) key: Option<Arc<str>>,
 }
 
@@ -33,15 +33,15 @@ impl Line {
             match &**name {
                 "session" => session = Some(text()?),
                 "key" => key = Some(text()?),
-                "message" => requests.push(SessionRequest::Message(text()?)),
-                "tool" => requests.push(SessionRequest::Tool(text()?)),
-                "ask" => requests.push(flag(SessionRequest::Ask)?),
-                "reset" => requests.push(flag(SessionRequest::Reset)?),
+                "message" => requests.push(SessionAction::Message(text()?)),
+                "tool" => requests.push(SessionAction::Tool(text()?)),
+                "ask" => requests.push(flag(SessionAction::Ask)?),
+                "reset" => requests.push(flag(SessionAction::Reset)?),
                 other => bail!("there is no `{other}`; a line has message, tool, ask or reset, and session and key"),
             }
         }
-        let [request] = requests.try_into().ok().context("a line has one of message, tool, ask and reset")?;
-        Ok(Self { session, request, key })
+        let [action] = requests.try_into().ok().context("a line has one of message, tool, ask and reset")?;
+        Ok(Self { session, action, key })
     }
 }
 

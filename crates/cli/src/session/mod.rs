@@ -58,24 +58,12 @@ trait Gates {
         Ok(())
     }
 
-    fn request(
-        &mut self,
-        session: &str,
-        request: SessionRequest,
-        key: Option<&str>,
-        explain: bool,
-    ) -> Result<SessionAnswer>;
+    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionAnswer>;
 }
 
 impl Gates for Sessions<'_> {
-    fn request(
-        &mut self,
-        session: &str,
-        request: SessionRequest,
-        key: Option<&str>,
-        explain: bool,
-    ) -> Result<SessionAnswer> {
-        Ok(Sessions::request(self, session, request, key, moment::now_ms(), explain)?)
+    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionAnswer> {
+        Ok(Sessions::request(self, session, request, moment::now_ms())?)
     }
 }
 
@@ -120,8 +108,8 @@ fn answered(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool
 }
 
 fn answer(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) -> Result<Value> {
-    let Line { session, request, key } = Line::read(line)?;
+    let Line { session, action, key } = Line::read(line)?;
     let session = session.as_deref().or(name).unwrap_or(MAIN);
-    let answer = gates.request(session, request, key.as_deref(), explain)?;
+    let answer = gates.request(session, SessionRequest { action, key, explain })?;
     Ok(line::told(&answer, session, explain))
 }

@@ -11,7 +11,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use anstyle::Style;
-use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_expr::{Diagnostic, render_terminal};
 
 /// Marks the beginning and the end of a style. It differs from process to process.
@@ -133,6 +132,7 @@ fn is_unsafe(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use anstyle::AnsiColor;
+    use branchpoint_dialects::DocumentKinds as _;
     use branchpoint_expr::{Kind, Span};
 
     use super::*;

@@ -45,10 +45,17 @@ fn write_to(message: &str, dropped: &mut Option<usize>, accepts: impl Fn(u16) ->
             write(&format!("\n[{bytes} bytes of messages were dropped because nothing read them]\n"));
             continue;
         }
-        let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        let (piece, more) = rest.split_at(piece_length(rest));
         write(piece);
         rest = more;
     }
+}
+
+/// The length of the next piece. A sequence that sets a style is not cut.
+fn piece_length(rest: &str) -> usize {
+    let end = rest.floor_char_boundary(PIECE_BYTES);
+    let style = rest[..end].rfind('\u{1b}').filter(|style| *style > 0 && !rest[*style..end].contains('m'));
+    style.filter(|_| end < rest.len()).unwrap_or(end)
 }
 
 /// Whether a file accepts a piece within so many milliseconds. One that is closed accepts it, and reports the error.
@@ -66,6 +73,18 @@ fn accepts(file: BorrowedFd<'_>, patience_ms: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_style_is_not_cut_between_two_pieces() {
+        for before in PIECE_BYTES - 6..=PIECE_BYTES + 1 {
+            let message = format!("{}\u{1b}[1;31mred\u{1b}[0m", "x".repeat(before));
+            let mut pieces = Vec::new();
+            write_to(&message, &mut None, |_| true, |piece| pieces.push(piece.to_owned()));
+            assert_eq!(pieces.concat(), message);
+            let is_whole = |piece: &String| piece.split('\u{1b}').skip(1).all(|style| style.contains('m'));
+            assert!(pieces.len() == 2 && pieces.iter().all(is_whole), "{pieces:?}");
+        }
+    }
 
     #[test]
     fn messages_that_nobody_reads_are_dropped_and_counted() {

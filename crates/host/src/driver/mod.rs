@@ -5,6 +5,7 @@
 
 mod calls;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -74,7 +75,7 @@ impl Driver {
             let done = Box::new(move |done| drop(back.send(Message::Done(Box::new(done)))));
             let calls = Calls::new(outside, limits, done);
             let listeners = Vec::new();
-            Loop { host, calls, listeners, asked: Vec::new(), free: Vec::new(), leaving: None }.run(&messages)
+            Loop { host, calls, listeners, callers: HashMap::new(), last_ticket: 0, leaving: None }.run(&messages)
         };
         Self { mailbox, thread: Some(thread::spawn(body)) }
     }
@@ -174,10 +175,9 @@ struct Loop {
     host: Host,
     calls: Calls,
     listeners: Vec<EventListener>,
-    /// Who waits for the answer to which ticket: the number of the ticket is the place in this list.
-    asked: Vec<Option<Sender<Handed>>>,
-    /// Places in it that are free.
-    free: Vec<usize>,
+    /// The callers that wait for the outcomes of their orders, by ticket.
+    callers: HashMap<u64, Sender<Handed>>,
+    last_ticket: u64,
     /// When it is over, once it was told to leave.
     leaving: Option<Instant>,
 }
@@ -309,12 +309,9 @@ impl Loop {
     }
 
     fn ticket(&mut self, reply: Sender<Handed>) -> Ticket {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.asked.push(None);
-            self.asked.len() - 1
-        });
-        self.asked[place] = Some(reply);
-        Ticket(place as u64)
+        self.last_ticket += 1;
+        self.callers.insert(self.last_ticket, reply);
+        Ticket(self.last_ticket)
     }
 
     fn carry_out(&mut self, act: Act) {
@@ -328,13 +325,8 @@ impl Loop {
                 self.calls.withdraw(run, effect);
             }
             Act::Answered { ticket, outcome } => {
-                let place = usize::try_from(ticket.0).unwrap_or(usize::MAX);
-                let reply = self.asked.get_mut(place).and_then(Option::take);
-                self.free.extend(reply.is_some().then_some(place));
-                // Whoever asked may not wait any more.
-                if let Some(reply) = reply {
-                    drop(reply.send(outcome));
-                }
+                // The caller may not wait any more.
+                let _ = self.callers.remove(&ticket.0).map(|caller| caller.send(outcome));
             }
             Act::Event(event) => self.report(&event),
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use branchpoint_backend::{BackendError, Session, SessionAnswer, SessionRefused, SessionRequest};
+use branchpoint_backend::{BackendError, Session, SessionAction, SessionAnswer, SessionRefused, SessionRequest};
 use branchpoint_core::{Event, Rejected};
 use branchpoint_expr::{Object, Value};
 
@@ -48,11 +48,10 @@ impl dyn SessionHost + '_ {
         &mut self,
         session: &Session,
         request: SessionRequest,
-        key: Option<&str>,
-        explain: bool,
     ) -> Result<SessionAnswer, BackendError> {
-        let forgets = request == SessionRequest::Reset;
-        let event = event(request, key);
+        let SessionRequest { action, key, explain } = request;
+        let forgets = action == SessionAction::Reset;
+        let event = event(action, key.clone());
         loop {
             let run = self.open(session)?;
             let before = if explain { self.look(run)?.state.seq() } else { 0 };
@@ -65,7 +64,7 @@ impl dyn SessionHost + '_ {
                 sent => sent?,
             };
             if forgets && is_new {
-                self.store().forget_keys(run, key)?;
+                self.store().forget_keys(run, key.as_deref())?;
             }
             let mut notes = Vec::new();
             if explain && is_new {
@@ -163,13 +162,11 @@ impl<'p> KeptSessions<'p> {
     pub fn request(
         &mut self,
         name: &str,
-        request: SessionRequest,
-        key: Option<&str>,
+        request: impl Into<SessionRequest>,
         now_ms: i64,
-        explain: bool,
     ) -> Result<SessionAnswer, BackendError> {
         let session = self.session(name);
-        self.at(now_ms).request(&session, request, key, explain)
+        self.at(now_ms).request(&session, request.into())
     }
 
     /// Opens a session anew, which continues with a remembered state: `{activeStep, recentlyUsedTools, sequenceIndex}`.

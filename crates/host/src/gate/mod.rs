@@ -16,7 +16,9 @@ use branchpoint_expr::{Object, Value};
 
 use crate::host::MAX_OPS;
 
-pub use branchpoint_backend::{SESSION_TTL_S, SessionAnswer, SessionOptions, SessionRefused, SessionRequest};
+pub use branchpoint_backend::{
+    SESSION_TTL_S, SessionAction, SessionAnswer, SessionOptions, SessionRefused, SessionRequest,
+};
 pub use kept::KeptSessions;
 pub(crate) use kept::SessionHost;
 pub use sessions::Sessions;
@@ -78,24 +80,23 @@ impl<'p> Gate<'p> {
     pub fn request(
         &self,
         session: &mut Session,
-        request: SessionRequest,
-        key: Option<&str>,
+        request: impl Into<SessionRequest>,
         now_ms: i64,
-        explain: bool,
     ) -> Result<SessionAnswer, SessionRefused> {
+        let SessionRequest { action, key, explain } = request.into();
         if session.expired(now_ms) {
             *session = self.open(None, now_ms)?;
         }
-        if key.is_some_and(|key| session.keys.contains(key)) {
+        if key.as_ref().is_some_and(|key| session.keys.contains(key)) {
             return Ok(self.answer(session, &[])?.unchanged());
         }
         let stamp = Stamp { now_ms: now_ms.max(session.now_ms), record: explain, ..Stamp::default() };
-        let forgets = request == SessionRequest::Reset;
-        let notes = session.take(self.program, &stamp, event(request, key))?;
+        let forgets = action == SessionAction::Reset;
+        let notes = session.take(self.program, &stamp, event(action, key.clone()))?;
         if forgets {
             session.keys.clear();
         }
-        session.keys.extend(key.map(Arc::from));
+        session.keys.extend(key);
         self.answer(session, &notes)
     }
 
@@ -145,16 +146,16 @@ impl Session {
     }
 }
 
-fn event(request: SessionRequest, key: Option<&str>) -> Event {
+fn event(action: SessionAction, key: Option<Arc<str>>) -> Event {
     let said =
         |key: &str, text: Arc<str>| Value::from([(Arc::from(key), Value::Str(text))].into_iter().collect::<Object>());
-    let (name, payload) = match request {
-        SessionRequest::Message(text) => ("message", said("text", text)),
-        SessionRequest::Tool(tool) => ("tool", said("tool", tool)),
-        SessionRequest::Ask => ("ask", Value::Null),
-        SessionRequest::Reset => ("reset", Value::Null),
+    let (name, payload) = match action {
+        SessionAction::Message(text) => ("message", said("text", text)),
+        SessionAction::Tool(tool) => ("tool", said("tool", tool)),
+        SessionAction::Ask => ("ask", Value::Null),
+        SessionAction::Reset => ("reset", Value::Null),
     };
-    Event::Signal { name: name.into(), payload, sender: None, key: key.map(Into::into) }
+    Event::Signal { name: name.into(), payload, sender: None, key }
 }
 
 /// The input of the run of a session.

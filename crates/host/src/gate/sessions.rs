@@ -22,19 +22,17 @@ impl<'p> Sessions<'p> {
     pub fn request(
         &mut self,
         id: &str,
-        request: SessionRequest,
-        key: Option<&str>,
+        request: impl Into<SessionRequest>,
         now_ms: i64,
-        explain: bool,
     ) -> Result<SessionAnswer, SessionRefused> {
         if id.is_empty() {
             return Err(SessionRefused::NoId);
         }
         if let Some(session) = self.open.get_mut(id) {
-            return self.gate.request(session, request, key, now_ms, explain);
+            return self.gate.request(session, request, now_ms);
         }
         let mut session = self.gate.open(None, now_ms)?;
-        let answer = self.gate.request(&mut session, request, key, now_ms, explain);
+        let answer = self.gate.request(&mut session, request, now_ms);
         self.open.insert(id.into(), session);
         answer
     }

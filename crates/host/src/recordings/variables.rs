@@ -32,7 +32,8 @@ pub(crate) fn reads_variables(call: &Call) -> bool {
 impl Past {
     /// The values of those variables whose names say that they are secret.
     pub fn secret_variables(&self) -> Secrets {
-        secret(self.variables())
+        let secret = self.variables().filter(|(name, _)| sounds_secret(name));
+        Secrets::from_values(secret.filter_map(|(_, value)| value.as_str().map(ToOwned::to_owned)))
     }
 
     /// The names of the variables that cannot be told as they are, because a secret stands in them.
@@ -41,25 +42,13 @@ impl Past {
         self.variables().filter(|(_, value)| holds_secret(value)).map(|(name, _)| name.into()).collect()
     }
 
+    /// The variables that runs were given as facts or have read.
     fn variables(&self) -> impl Iterator<Item = (&str, &Value)> {
-        variables(&self.facts, self.happened.iter())
+        let given = self.facts.iter().filter_map(|(name, value)| Some((variable(name)?, value)));
+        let read = self.happened.iter().filter_map(|happened| match happened {
+            Happened::Called { call, came: Came::Settled(Ok(read), _) } if reads_variables(call) => read.as_object(),
+            _ => None,
+        });
+        given.chain(read.flat_map(Object::iter).map(|(name, value)| (&**name, value)))
     }
-}
-
-/// The variables that runs were given as facts or have read.
-fn variables<'a>(
-    facts: &'a Object,
-    happened: impl Iterator<Item = &'a Happened>,
-) -> impl Iterator<Item = (&'a str, &'a Value)> {
-    let given = facts.iter().filter_map(|(name, value)| Some((variable(name)?, value)));
-    let read = happened.filter_map(|happened| match happened {
-        Happened::Called { call, came: Came::Settled(Ok(read), _) } if reads_variables(call) => read.as_object(),
-        _ => None,
-    });
-    given.chain(read.flat_map(Object::iter).map(|(name, value)| (&**name, value)))
-}
-
-fn secret<'a>(variables: impl Iterator<Item = (&'a str, &'a Value)>) -> Secrets {
-    let secret = variables.filter(|(name, _)| sounds_secret(name));
-    Secrets::from_values(secret.filter_map(|(_, value)| value.as_str().map(ToOwned::to_owned)))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_core::{State, ir::Program, view};
 use branchpoint_dialects::{Loaded, load as load_document};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_host::gate::{Gate, KeptSessions, SESSION_TTL_S, Session, SessionAnswer, SessionRequest};
+use branchpoint_host::gate::{Gate, KeptSessions, SESSION_TTL_S, Session, SessionAction, SessionAnswer};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
@@ -46,13 +46,13 @@ fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
             Some(request) => drop(player.ask(request, now_ms)?),
             None => now_ms += SESSION_TTL_S * HOUR_MS,
         }
-        let answer = player.ask(SessionRequest::Ask, now_ms)?;
+        let answer = player.ask(SessionAction::Ask, now_ms)?;
         trace.push(part(&answer, &["activeStep", "allowedTools"]));
         last = Some(answer);
     }
     let last = match last {
         Some(last) => last,
-        None => player.ask(SessionRequest::Ask, now_ms)?,
+        None => player.ask(SessionAction::Ask, now_ms)?,
     };
     Ok((part(&last, &["activeStep", "allowedTools", "recentlyUsedTools", "sequenceIndex"]), Value::from(trace)))
 }
@@ -77,16 +77,16 @@ impl<'p> Player<'p> {
         Ok(Self::Kept { gate, program, folder, sessions: Some(Box::new(sessions)) })
     }
 
-    fn ask(&mut self, request: SessionRequest, now_ms: i64) -> Result<SessionAnswer, String> {
+    fn ask(&mut self, request: SessionAction, now_ms: i64) -> Result<SessionAnswer, String> {
         match self {
             Self::VirtualDriver(gate, session) => {
-                gate.request(session, request, None, now_ms, false).map_err(|refused| refused.to_string())
+                gate.request(session, request, now_ms).map_err(|refused| refused.to_string())
             }
             Self::Kept { gate, program, folder, sessions } => {
                 let reopened = || Box::new(kept_sessions(folder, gate.clone(), program, now_ms));
                 let open = sessions.take().unwrap_or_else(reopened);
                 let open = sessions.insert(open);
-                let answer = open.request(NAME, request, None, now_ms, false).map_err(|trouble| trouble.to_string());
+                let answer = open.request(NAME, request, now_ms).map_err(|trouble| trouble.to_string());
                 if hosting() == Hosting::Crashing {
                     *sessions = None;
                 }
@@ -108,15 +108,15 @@ fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, n
 }
 
 /// What an event says; none is the time running out.
-fn request(event: &Value) -> Option<SessionRequest> {
+fn request(event: &Value) -> Option<SessionAction> {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     if let Some(message) = text("message") {
-        return Some(SessionRequest::Message(message.into()));
+        return Some(SessionAction::Message(message.into()));
     }
     if let Some(tool) = text("tool") {
-        return Some(SessionRequest::Tool(tool.into()));
+        return Some(SessionAction::Tool(tool.into()));
     }
-    event.get("reset").map(|_| SessionRequest::Reset)
+    event.get("reset").map(|_| SessionAction::Reset)
 }
 
 fn part(answer: &SessionAnswer, keys: &[&str]) -> Value {

@@ -109,7 +109,7 @@ impl Heard {
                     {
                         self.ended.insert(id.to_string(), (status, result.unwrap_or_default()));
                     }
-                    _ => {}
+                    Act::Event(_) => {}
                 }
             }
         }

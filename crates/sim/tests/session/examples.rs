@@ -8,7 +8,9 @@ use branchpoint_core::{Again, Failed, What};
 use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::VirtualDriver;
-use branchpoint_host::gate::{Gate, SESSION_TTL_S, SessionAnswer, SessionRefused, SessionRequest, Sessions};
+use branchpoint_host::gate::{
+    Gate, SESSION_TTL_S, SessionAction, SessionAnswer, SessionRefused, SessionRequest, Sessions,
+};
 use branchpoint_runners::{Answer, Call};
 use branchpoint_sim::examples::examples;
 
@@ -24,13 +26,13 @@ fn part(answer: &SessionAnswer, key: &str) -> Value {
     answer.state.get(key).cloned().unwrap_or_default()
 }
 
-fn request(event: &Value) -> SessionRequest {
+fn request(event: &Value) -> SessionAction {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     match (text("message"), text("tool"), event.get("ask")) {
-        (Some(message), ..) => SessionRequest::Message(message.into()),
-        (_, Some(tool), _) => SessionRequest::Tool(tool.into()),
-        (.., Some(_)) => SessionRequest::Ask,
-        _ => SessionRequest::Reset,
+        (Some(message), ..) => SessionAction::Message(message.into()),
+        (_, Some(tool), _) => SessionAction::Tool(tool.into()),
+        (.., Some(_)) => SessionAction::Ask,
+        _ => SessionAction::Reset,
     }
 }
 
@@ -43,7 +45,7 @@ fn told(path: &Path) -> String {
     let tools: Option<Vec<&str>> = tools.map(|tools| tools.iter().filter_map(Value::as_str).collect());
     let mut sessions = Sessions::new(Gate::new(&program, tools.as_deref(), SESSION_TTL_S).expect("it has a session"));
     let lines = events.get("events").and_then(Value::as_list).unwrap_or_default().iter().map(|event| {
-        let answer = sessions.request("s", request(event), None, 0, false).expect("every event is taken");
+        let answer = sessions.request("s", request(event), 0).expect("every event is taken");
         assert!(answer.problems.is_empty(), "{:?}", answer.problems);
         let view = answer.view("s");
         let part = |key: &str| view.get(key).cloned().unwrap_or_default();
@@ -74,8 +76,8 @@ const SEARCH_THEN_SAVE: &str = r#"{"steps": [
 const TOOLS: [&str; 2] = ["search", "save"];
 
 #[track_caller]
-fn allowed(sessions: &mut Sessions<'_>, id: &str, request: SessionRequest, now_ms: i64, expect: &[&str]) {
-    let answer = sessions.request(id, request, None, now_ms, false).expect("it is taken");
+fn allowed(sessions: &mut Sessions<'_>, id: &str, request: SessionAction, now_ms: i64, expect: &[&str]) {
+    let answer = sessions.request(id, request, now_ms).expect("it is taken");
     assert_eq!(
         part(&answer, "allowedTools"),
         Value::from(expect.iter().map(|tool| Value::from(*tool)).collect::<Vec<_>>())
@@ -86,34 +88,34 @@ fn allowed(sessions: &mut Sessions<'_>, id: &str, request: SessionRequest, now_m
 fn sessions_are_apart_and_expire_when_nobody_touches_them() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 60).unwrap());
-    allowed(&mut sessions, "a", SessionRequest::Tool("search".into()), 0, &["save"]);
-    allowed(&mut sessions, "b", SessionRequest::Ask, 30_000, &["search"]);
-    allowed(&mut sessions, "a", SessionRequest::Ask, 59_999, &["save"]);
+    allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
+    allowed(&mut sessions, "b", SessionAction::Ask, 30_000, &["search"]);
+    allowed(&mut sessions, "a", SessionAction::Ask, 59_999, &["save"]);
     // The question counted as a touch.
-    allowed(&mut sessions, "a", SessionRequest::Ask, 119_998, &["save"]);
+    allowed(&mut sessions, "a", SessionAction::Ask, 119_998, &["save"]);
     assert_eq!(sessions.forget_expired(119_998), 1);
-    allowed(&mut sessions, "a", SessionRequest::Ask, 179_998, &["search"]);
-    assert!(matches!(sessions.request("", SessionRequest::Ask, None, 0, false), Err(SessionRefused::NoId)));
+    allowed(&mut sessions, "a", SessionAction::Ask, 179_998, &["search"]);
+    assert!(matches!(sessions.request("", SessionAction::Ask, 0), Err(SessionRefused::NoId)));
 }
 
 #[test]
 fn the_response_to_a_reset_is_the_view_of_the_default_step() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 60).unwrap());
-    allowed(&mut sessions, "a", SessionRequest::Tool("search".into()), 0, &["save"]);
-    let answer = sessions.request("a", SessionRequest::Reset, None, 1, false).expect("it is taken");
+    allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
+    let answer = sessions.request("a", SessionAction::Reset, 1).expect("it is taken");
     assert_eq!((part(&answer, "activeStep"), part(&answer, "changed")), (Value::from("search"), Value::Bool(true)));
     assert_eq!(part(&answer, "allowedTools"), Value::from(vec![Value::from("search")]));
     // A new session is in its default step as well.
-    allowed(&mut sessions, "b", SessionRequest::Reset, 2, &["search"]);
+    allowed(&mut sessions, "b", SessionAction::Reset, 2, &["search"]);
 }
 
 #[test]
 fn a_session_may_live_for_ever_but_not_for_less_than_nothing() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 0).unwrap());
-    allowed(&mut sessions, "a", SessionRequest::Tool("search".into()), 0, &["save"]);
-    allowed(&mut sessions, "a", SessionRequest::Ask, i64::MAX, &["save"]);
+    allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
+    allowed(&mut sessions, "a", SessionAction::Ask, i64::MAX, &["save"]);
     assert_eq!(Gate::new(&program, None, -1).err(), Some(SessionRefused::BadTtl(-1)));
     assert_eq!(
         Gate::new(&loaded(r#"{"nodes": [{"id": "s", "type": "start"}], "connections": []}"#), None, 0).err(),
@@ -126,8 +128,9 @@ fn a_report_whose_key_was_seen_changes_nothing() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), SESSION_TTL_S).unwrap());
     let mut report = |tool: &str| {
-        let answer =
-            sessions.request("a", SessionRequest::Tool(tool.into()), Some("k1"), 0, false).expect("it is taken");
+        let answer = sessions
+            .request("a", SessionRequest { key: Some("k1".into()), ..SessionAction::Tool(tool.into()).into() }, 0)
+            .expect("it is taken");
         (part(&answer, "changed") == Value::Bool(true), answer.view("a").get("recentlyUsedTools").cloned())
     };
     let once = Some(Value::from(vec![Value::from("search")]));
@@ -140,7 +143,8 @@ fn a_report_whose_key_was_seen_changes_nothing() {
 fn an_answer_tells_the_whole_reason_when_it_is_asked_to() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), SESSION_TTL_S).unwrap());
-    let answer = sessions.request("a", SessionRequest::Ask, None, 0, true).expect("it is taken");
+    let answer =
+        sessions.request("a", SessionRequest { explain: true, ..SessionAction::Ask.into() }, 0).expect("it is taken");
     let [reason] = answer.reasons.as_slice() else { panic!("one step was asked: {:?}", answer.reasons) };
     assert_eq!((reason.get("step"), reason.get("holds")), (Some(&Value::from("save")), Some(&Value::Bool(false))));
     assert!(reason.get("explanation").is_some_and(|explanation| explanation.get("sentence").is_some()), "{reason:?}");
@@ -153,11 +157,11 @@ fn a_condition_that_cannot_be_evaluated_does_not_hold_and_is_told() {
         {"name": "later", "conditions": [{"type": "message_contains", "value": "x"}]}, {"name": "d", "isDefault": true}]}"#,
     );
     let mut sessions = Sessions::new(Gate::new(&program, Some(&[]), SESSION_TTL_S).unwrap());
-    let answer = sessions.request("a", SessionRequest::Message("x".into()), None, 0, false).expect("it is taken");
+    let answer = sessions.request("a", SessionAction::Message("x".into()), 0).expect("it is taken");
     assert_eq!(part(&answer, "activeStep"), Value::from("later"));
     assert_eq!(answer.problems.len(), 1);
     assert_eq!(answer.problems[0].get("step"), Some(&Value::from("odd")));
-    let answer = sessions.request("a", SessionRequest::Ask, None, 0, false).expect("it is taken");
+    let answer = sessions.request("a", SessionAction::Ask, 0).expect("it is taken");
     assert!(answer.problems.is_empty(), "an event tells its own problems");
 }
 
@@ -171,12 +175,12 @@ fn living_sessions_take_a_changed_document_and_forget_a_step_that_is_gone() {
         ),
     );
     let mut sessions = Sessions::new(Gate::new(&before, Some(&TOOLS), 60).unwrap());
-    allowed(&mut sessions, "a", SessionRequest::Tool("search".into()), 0, &["save"]);
+    allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
     sessions.adopt(Gate::new(&after, Some(&TOOLS), 60).unwrap()).expect("it rests");
-    let answer = sessions.request("a", SessionRequest::Ask, None, 1, false).expect("it is taken");
+    let answer = sessions.request("a", SessionAction::Ask, 1).expect("it is taken");
     assert_eq!(part(&answer, "activeStep"), Value::from("first"));
     assert_eq!(answer.view("a").get("recentlyUsedTools"), Some(&Value::from(vec![Value::from("search")])));
-    allowed(&mut sessions, "a", SessionRequest::Ask, 60_001, &["search"]);
+    allowed(&mut sessions, "a", SessionAction::Ask, 60_001, &["search"]);
 }
 
 /// A model that gives these replies, and tools that all work but one.

@@ -12,7 +12,7 @@ use branchpoint_backend::{Backend, Session, SessionOptions};
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::gate::{Gate, KeptSessions, SessionAnswer, SessionRequest, Sessions};
+use branchpoint_host::gate::{Gate, KeptSessions, SessionAction, SessionAnswer, SessionRequest, Sessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 use branchpoint_host::{Driver, Embedded, Limits};
@@ -37,13 +37,13 @@ fn kept<'p>(folder: &Path, program: &'p Program, tools: Option<&[&str]>, now_ms:
     KeptSessions::new(host, Gate::new(program, tools, TTL_S).expect("it has a session"), workflow, "agent".into())
 }
 
-fn request(event: &Value) -> SessionRequest {
+fn request(event: &Value) -> SessionAction {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     match (text("message"), text("tool"), event.get("ask")) {
-        (Some(message), ..) => SessionRequest::Message(message.into()),
-        (_, Some(tool), _) => SessionRequest::Tool(tool.into()),
-        (.., Some(_)) => SessionRequest::Ask,
-        _ => SessionRequest::Reset,
+        (Some(message), ..) => SessionAction::Message(message.into()),
+        (_, Some(tool), _) => SessionAction::Tool(tool.into()),
+        (.., Some(_)) => SessionAction::Ask,
+        _ => SessionAction::Reset,
     }
 }
 
@@ -65,11 +65,11 @@ fn every_example_is_answered_alike_with_a_crash_after_each_request() {
         for (index, event) in events.get("events").and_then(Value::as_list).unwrap_or_default().iter().enumerate() {
             // Now and then nobody comes for so long that the session is gone.
             let now_ms = i64::try_from(index).unwrap() * 7_000 + if index >= 4 { 100_000 } else { 0 };
-            let key = format!("k{}", index / 2);
-            let explain = index % 2 == 0;
-            let expected = sessions.request("s", request(event), Some(&key), now_ms, explain).expect("it is taken");
+            let key = Some(format!("k{}", index / 2).into());
+            let request = SessionRequest { action: request(event), key, explain: index % 2 == 0 };
+            let expected = sessions.request("s", request.clone(), now_ms).expect("it is taken");
             let mut kept = kept(folder.path(), &program, tools.as_deref(), now_ms);
-            let answer = kept.request("s", request(event), Some(&key), now_ms, explain).expect("it is taken");
+            let answer = kept.request("s", request, now_ms).expect("it is taken");
             let told = |answer: &SessionAnswer| format!("{:?} {:?}", answer.view("s"), answer.reasons);
             assert_eq!(told(&answer), told(&expected), "{}: event {index}", path.display());
             // The process dies here: nothing is closed.
@@ -84,13 +84,13 @@ fn two_processes_share_a_session() {
     let program = program(&fs::read_to_string(&path).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let mut one = kept(folder.path(), &program, None, 0);
-    one.request("s", SessionRequest::Tool("search".into()), None, 0, false).expect("it is taken");
+    one.request("s", SessionAction::Tool("search".into()), 0).expect("it is taken");
     one.close().expect("the store can be written");
     let mut two = kept(folder.path(), &program, None, 1);
-    let answer = two.request("s", SessionRequest::Tool("think".into()), None, 1, false).expect("it is taken");
+    let answer = two.request("s", SessionAction::Tool("think".into()), 1).expect("it is taken");
     let used = answer.view("s").get("recentlyUsedTools").cloned().unwrap_or_default();
     assert_eq!(used.as_list().map(<[Value]>::len), Some(2), "{used:?}");
-    assert!(two.request("", SessionRequest::Ask, None, 1, false).is_err(), "a session has a name");
+    assert!(two.request("", SessionAction::Ask, 1).is_err(), "a session has a name");
 }
 
 #[test]
@@ -105,10 +105,10 @@ fn two_processes_that_wait_for_each_other_go_on() {
             let (opened, answered, program) = (&opened, &answered, &program);
             threads.spawn(move || {
                 let mut kept = kept(folder, program, None, 0);
-                kept.request(own, SessionRequest::Ask, None, 0, false).expect("it is taken");
+                kept.request(own, SessionAction::Ask, 0).expect("it is taken");
                 opened.wait();
                 // Each drives what the other asks for, and waits for the other's answer.
-                let taken = kept.request(other, SessionRequest::Message("hello".into()), None, 0, false);
+                let taken = kept.request(other, SessionAction::Message("hello".into()), 0);
                 answered.fetch_add(1, Ordering::SeqCst);
                 while answered.load(Ordering::SeqCst) < 2 {
                     kept.tend(0).expect("the store is fine");
@@ -150,8 +150,9 @@ fn a_backend_answers_and_explains_a_request_that_another_process_handles() {
     let workflow = one.save(workflow, 0).expect("it is saved");
     let session = Session { name: "s".into(), document, workflow, options };
     let request = |backend: &dyn Backend, tool: &str, key: &str| {
-        let request = SessionRequest::Tool(tool.into());
-        backend.request_session(&session, request, Some(key), true).expect("it is accepted")
+        let action = SessionAction::Tool(tool.into());
+        let request = SessionRequest { action, key: Some(key.into()), explain: true };
+        backend.request_session(&session, request).expect("it is accepted")
     };
     let used = |answer: &SessionAnswer| answer.state.get("recentlyUsedTools").cloned().unwrap_or_default();
     let first = request(&one, "search", "a");

@@ -5,7 +5,7 @@ use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
-use crate::host::testing::{Place, open, save, spinning, start, waiting};
+use crate::host::testing::{Place, notice, open, save, spinning, start, started, turns, waiting};
 use crate::host::{Act, Host, Ticket};
 use crate::store::{RunNo, Sent};
 
@@ -20,15 +20,11 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let place = Place::new();
-        let mut first = place.quiet_host();
-        let workflow = save(first.store(), "waiting", &waiting());
-        let run = start(&mut first, workflow, "run");
+        let (place, mut first, run) = started(&waiting());
         let item = open(&place.file()).post(run, &Event::Cancel { reason: None }).expect("it can be sent");
         // The run is put away before the cancellation is applied.
         first.put_away(run);
-        first.notice().expect("the store works");
-        first.turn(0).expect("the store works");
+        notice(&mut first);
         assert_eq!(first.store().row(run).expect("it is there").owner, None, "the first host has let go of the run");
         let mut second = place.quiet_host();
         second.wake(run, false, Ticket(1));
@@ -43,19 +39,13 @@ impl Scene {
     }
 }
 
-fn turns(host: &mut Host) {
-    for _ in 0..3 {
-        host.turn(0).expect("the store works");
-    }
-}
-
 #[test]
 fn an_event_for_a_run_that_another_process_drives_is_left_to_that_process() {
     let mut scene = Scene::new();
-    turns(&mut scene.first);
+    turns(&mut scene.first, 3, 0);
     assert_eq!(scene.outcome(), None, "the first host has no say");
     scene.second.notice().expect("the store works");
-    turns(&mut scene.second);
+    turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), Some(Sent::Taken));
     assert_eq!(scene.second.store().row(scene.run).expect("it is there").status, Status::Cancelled);
 }
@@ -63,21 +53,21 @@ fn an_event_for_a_run_that_another_process_drives_is_left_to_that_process() {
 #[test]
 fn an_event_that_a_living_process_has_claimed_is_not_taken_from_it() {
     let mut scene = Scene::new();
-    turns(&mut scene.second);
+    turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), None, "the second host waits until the first has released its claim");
-    turns(&mut scene.first);
+    turns(&mut scene.first, 3, 0);
     scene.second.notice().expect("the store works");
-    turns(&mut scene.second);
+    turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), Some(Sent::Taken));
 }
 
 #[test]
 fn an_event_that_a_dead_process_had_claimed_is_taken_over() {
     let Scene { place, first, mut second, run, item } = Scene::new();
-    turns(&mut second);
+    turns(&mut second, 3, 0);
     drop(first);
     second.notice_the_dead().expect("the store works");
-    turns(&mut second);
+    turns(&mut second, 3, 0);
     let outcome = open(&place.file()).outcome(item, run, Instant::now()).expect("it reads");
     assert_eq!(outcome, Some(Sent::Taken));
 }

@@ -86,7 +86,7 @@ fn runs_that_only_compute_share_turns_and_hold_nobody_up() {
     let (run, call) = call.expect("a call comes out in the very turn of its start");
     host.settle(run, &call, branchpoint_runners::Answer::data(Value::Null));
     let acts = host.turn(0).expect("the store works");
-    assert!(acts.iter().any(|act| is_completed(act)), "{acts:?}");
+    assert!(acts.iter().any(is_completed), "{acts:?}");
     turns(&mut host, 10, 0);
     let spent: Vec<u64> = runs.iter().map(|run| ops(&host, *run)).collect();
     let (least, most) = (spent.iter().min().copied(), spent.iter().max().copied());
