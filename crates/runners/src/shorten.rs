@@ -1,4 +1,4 @@
-//! Values in messages.
+//! Values and names in messages.
 
 /// How many characters of a value a message shows.
 const CHARS: usize = 200;
@@ -10,6 +10,21 @@ pub(crate) fn shortened(value: &str) -> String {
         Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
         None => value.to_owned(),
     }
+}
+
+/// Names by how similar a part of them is to a written name, the most similar first.
+pub(crate) fn by_similarity<N: AsRef<str>>(
+    written: &str,
+    names: impl IntoIterator<Item = N>,
+    part: impl Fn(&str) -> &str,
+) -> Vec<(f64, N)> {
+    // The comparison takes quadratic time.
+    const COMPARED_CHARS: usize = 64;
+    let beginning = |name: &str| part(name).chars().take(COMPARED_CHARS).collect::<String>();
+    let similarity = |name: &str| strsim::jaro_winkler(&beginning(written), &beginning(name));
+    let mut names: Vec<_> = names.into_iter().map(|name| (similarity(name.as_ref()), name)).collect();
+    names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    names
 }
 
 #[cfg(test)]

@@ -65,7 +65,8 @@ impl Report {
     fn value(self, attempt: Option<u32>) -> Value {
         let attempt = attempt.filter(|_| self.failed.is_some()).map(|attempt| ("attempt", Value::Int(attempt.into())));
         let error = self.failed.map_or(Value::Null, |failed| {
-            object([("kind", Value::Str(failed.kind)), ("message", Value::Str(failed.message))])
+            let fields = [("kind".into(), Value::Str(failed.kind)), ("message".into(), Value::Str(failed.message))];
+            Value::from(Object::from_iter(fields))
         });
         let fields = self.fields.into_iter().chain(attempt).chain([("error", error)]);
         Value::from(fields.map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
@@ -125,8 +126,4 @@ fn called(call: &Call, result: Value) -> Report {
         refused(&kind_of(call, "child"), own.unwrap_or_else(|| child::cause(&result)))
     });
     Report { fields: vec![("result", result)], failed }
-}
-
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }

@@ -56,6 +56,9 @@ const KNOWN: [Known; 9] = [
     known("ollama", "http://localhost:11434/v1/", &[], ""),
 ];
 
+/// Providers that have models such as `groq/compound`: beside the provider, such a name is the whole name.
+const OWN_NAMESPACES: [&str; 2] = ["groq", "openrouter"];
+
 /// Names the model of steps that name none, where the settings do not.
 const DEFAULT_MODEL: &str = "BRANCHPOINT_MODEL";
 
@@ -111,7 +114,7 @@ impl Models {
         let (provider, model) = match (provider, model) {
             (Some(provider), model) => {
                 let model = model.and_then(|model| match split(&model, self) {
-                    (Some(named), rest) if named == provider => rest,
+                    (Some(named), rest) if named == provider && !OWN_NAMESPACES.contains(&provider) => rest,
                     _ => Some(model),
                 });
                 let own = self.settings.providers.get(provider).and_then(|set| set.model.clone());

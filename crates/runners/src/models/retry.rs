@@ -19,6 +19,7 @@ use crate::network::retry_after::{self, PATIENCE};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
 use crate::secrets::redact_stream::StreamRedactor;
+use crate::shorten::{by_similarity, shortened};
 
 /// The first pause before another try, and the longest that is our own idea.
 const FIRST: Duration = Duration::from_millis(500);
@@ -224,10 +225,8 @@ fn pause(call: &Call, tries: u32, wanted: Option<Duration>) -> Duration {
 /// The message for a model that the provider does not have, with similar names.
 fn unknown_model(request: &ModelCall, message: &str, names: &[String]) -> String {
     let (model, provider) = (&request.target.model, &request.target.provider);
-    let mut near: Vec<(f64, &String)> =
-        names.iter().map(|name| (strsim::jaro_winkler(model, name), name)).filter(|(score, _)| *score > 0.75).collect();
-    near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let near: Vec<String> = near.iter().take(3).map(|(_, name)| format!("`{name}`")).collect();
+    let near = by_similarity(model, names, |name| name).into_iter().filter(|(score, _)| *score > 0.75);
+    let near: Vec<String> = near.take(3).map(|(_, name)| format!("`{}`", shortened(name))).collect();
     let near = if near.is_empty() { String::new() } else { format!(" Near names are {}.", near.join(", ")) };
-    format!("the provider `{provider}` has no model `{model}`: {}.{near}", message.trim_end_matches('.'))
+    format!("the provider `{provider}` has no model `{}`: {}.{near}", shortened(model), message.trim_end_matches('.'))
 }

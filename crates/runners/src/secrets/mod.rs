@@ -64,11 +64,7 @@ impl Secrets {
         let mut secrets = Self::default();
         for (name, value) in inputs.as_object().into_iter().flatten() {
             let mut texts = Vec::new();
-            if is_secret(name) {
-                leaves(value, &mut texts);
-            } else {
-                named_texts(value, false, &mut texts);
-            }
+            secret_texts(value, is_secret(name), is_secret(name), &mut texts);
             secrets.add(texts);
         }
         secrets
@@ -351,23 +347,15 @@ fn joined(
     Ok(Value::from(text))
 }
 
-/// The texts and numbers of a value. Truth and nothing are no secrets: masking them would hide half of every trace.
-fn leaves(value: &Value, texts: &mut Vec<String>) {
-    match value {
-        Value::Str(_) | Value::Int(_) | Value::Float(_) => texts.push(value.to_string()),
-        Value::List(items) => items.iter().for_each(|item| leaves(item, texts)),
-        Value::Object(fields) => fields.values().for_each(|value| leaves(value, texts)),
-        _ => {}
-    }
-}
-
-/// The texts of a value under names that say that they are secret.
-fn named_texts(value: &Value, is_named: bool, texts: &mut Vec<String>) {
+/// The texts of a value under names that say that they are secret, and its numbers if `has_numbers`. Truth and nothing are not secrets:
+/// masking them would hide half of every trace.
+fn secret_texts(value: &Value, is_named: bool, has_numbers: bool, texts: &mut Vec<String>) {
     match value {
         Value::Str(text) if is_named => texts.push(text.to_string()),
-        Value::List(items) => items.iter().for_each(|item| named_texts(item, is_named, texts)),
+        Value::Int(_) | Value::Float(_) if is_named && has_numbers => texts.push(value.to_string()),
+        Value::List(items) => items.iter().for_each(|item| secret_texts(item, is_named, has_numbers, texts)),
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| named_texts(value, is_named || is_secret(name), texts));
+            fields.iter().for_each(|(name, value)| secret_texts(value, is_named || is_secret(name), has_numbers, texts))
         }
         _ => {}
     }

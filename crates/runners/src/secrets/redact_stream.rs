@@ -35,7 +35,7 @@ impl StreamRedactor {
         Arc::new(move |stream, text| {
             // Held while the listener works, so that two pieces of one stream cannot change places.
             let mut streams = lock(&streams);
-            let redacted = streams[index(stream)].add(text, &secrets);
+            let redacted = streams[stream as usize].add(text, &secrets);
             if !redacted.is_empty() {
                 listener(stream, &redacted);
             }
@@ -46,7 +46,7 @@ impl StreamRedactor {
     pub(crate) fn finish(self) {
         let mut streams = lock(&self.streams);
         for stream in [Stream::Out, Stream::Err] {
-            let Pending { text, shown } = mem::take(&mut streams[index(stream)]);
+            let Pending { text, shown } = mem::take(&mut streams[stream as usize]);
             let rest = self.secrets.mask_from(&text, shown);
             if !rest.is_empty() {
                 (self.listener)(stream, &rest);
@@ -71,13 +71,6 @@ impl Pending {
 
 fn lock(streams: &Mutex<[Pending; 2]>) -> MutexGuard<'_, [Pending; 2]> {
     streams.lock().expect("no listener panics")
-}
-
-fn index(stream: Stream) -> usize {
-    match stream {
-        Stream::Out => 0,
-        Stream::Err => 1,
-    }
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ mod checks;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
+use branchpoint_core::EffectNo;
 use branchpoint_core::effect::{
     ChatHistoryRequest, ChatOperation, ChatTurn, FieldError, MemoryEntry, MemoryMatch, MemoryOperation, MemoryRequest,
     Passage, Request, RetrievalRequest, Role,
 };
-use branchpoint_core::{Again, EffectNo, Failed};
 use branchpoint_expr::{Object, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -163,12 +163,7 @@ impl From<StorageError> for Answer {
         match error {
             StorageError::Field(_) => Self::impossible("step_failed", message),
             StorageError::Limit(_) => Self::impossible("storage_limit", message),
-            StorageError::Unavailable(_) => Self::Failed(Failed {
-                kind: "step_failed".into(),
-                message: message.into(),
-                again: Again::Soon,
-                answered: false,
-            }),
+            StorageError::Unavailable(_) => Self::failed("step_failed", message),
         }
     }
 }

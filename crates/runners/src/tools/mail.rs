@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use branchpoint_core::effect::MailRequest;
-use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart, header::ContentType};
+use lettre::message::{Mailbox, MessageBuilder, MultiPart, SinglePart};
 use lettre::transport::smtp::Error;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use sha2::{Digest, Sha256};
@@ -100,14 +100,10 @@ fn message(call: &Call, request: &MailRequest, from: Mailbox) -> Result<(Message
     let digits = hexadecimal(&digest[..16]);
     let id = format!("<{digits}@{domain}>");
     let builder = builder.subject(request.subject.clone().unwrap_or_default()).message_id(Some(id.clone()));
-    let plain = |text: String| SinglePart::builder().header(ContentType::TEXT_PLAIN).body(text);
-    let html = |text: String| SinglePart::builder().header(ContentType::TEXT_HTML).body(text);
     let message = match (request.text_body.clone(), request.html_body.clone()) {
-        (Some(text), Some(page)) => {
-            builder.multipart(MultiPart::alternative().singlepart(plain(text)).singlepart(html(page)))
-        }
-        (None, Some(page)) => builder.singlepart(html(page)),
-        (said, None) => builder.singlepart(plain(said.unwrap_or_default())),
+        (Some(text), Some(page)) => builder.multipart(MultiPart::alternative_plain_html(text, page)),
+        (None, Some(page)) => builder.singlepart(SinglePart::html(page)),
+        (text, None) => builder.singlepart(SinglePart::plain(text.unwrap_or_default())),
     };
     let message = message.map_err(|error| impossible(format!("the mail cannot be written: {error}")))?;
     Ok((message, id))

@@ -3,7 +3,7 @@
 use branchpoint_core::effect::{SearchHit, SearchRequest};
 use branchpoint_expr::Value;
 use reqwest::Method;
-use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{self, HeaderValue};
 use url::Url;
 
 use super::Tools;
@@ -59,56 +59,45 @@ impl Tools {
 }
 
 fn outgoing(settings: &SearchSettings, key: Option<&str>, query: &str, limit: usize) -> Result<Outgoing, Answer> {
-    let (base, path) = match settings.provider {
-        SearchProvider::Brave => ("https://api.search.brave.com", "res/v1/web/search"),
-        SearchProvider::Tavily => ("https://api.tavily.com", "search"),
-        SearchProvider::Searxng => ("", "search"),
+    let (base, path, key_header, scheme) = match settings.provider {
+        SearchProvider::Brave => ("https://api.search.brave.com", "res/v1/web/search", "x-subscription-token", ""),
+        SearchProvider::Tavily => ("https://api.tavily.com", "search", "authorization", "Bearer "),
+        SearchProvider::Searxng => ("", "search", "authorization", "Bearer "),
     };
     let base = settings.url.as_deref().unwrap_or(base).trim_end_matches('/');
-    let mut url = Url::parse(&format!("{base}/{path}"))
+    let url = Url::parse(&format!("{base}/{path}"))
         .map_err(|error| impossible(format!("url of [search] in the settings is no address: {error}")))?;
-    let method = if settings.provider == SearchProvider::Tavily { Method::POST } else { Method::GET };
-    let count = limit.clamp(1, 20).to_string();
+    let json = HeaderValue::from_static("application/json");
+    let count = limit.clamp(1, 20);
+    let mut out = Outgoing::new(Method::GET, url, Source::Operator);
     match settings.provider {
-        SearchProvider::Brave => _ = url.query_pairs_mut().append_pair("q", query).append_pair("count", &count),
-        SearchProvider::Searxng => _ = url.query_pairs_mut().append_pair("q", query).append_pair("format", "json"),
-        SearchProvider::Tavily => {}
-    }
-    let mut out = Outgoing::new(method, url, Source::Operator);
-    out.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    match settings.provider {
-        SearchProvider::Brave => {
-            secret(&mut out.headers, HeaderName::from_static("x-subscription-token"), key, "")?;
-        }
         SearchProvider::Tavily => {
-            secret(&mut out.headers, header::AUTHORIZATION, key, "Bearer ")?;
-            out.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            let body = serde_json::json!({ "query": query, "max_results": limit.clamp(1, 20) });
-            out.body = Some(body.to_string().into_bytes());
+            out.method = Method::POST;
+            out.headers.insert(header::CONTENT_TYPE, json.clone());
+            out.body = Some(serde_json::json!({ "query": query, "max_results": count }).to_string().into_bytes());
         }
-        SearchProvider::Searxng => secret(&mut out.headers, header::AUTHORIZATION, key, "Bearer ")?,
+        provider => {
+            let count = count.to_string();
+            let more = if provider == SearchProvider::Brave { ("count", &*count) } else { ("format", "json") };
+            out.url.query_pairs_mut().extend_pairs([("q", query), more]);
+        }
+    }
+    out.headers.insert(header::ACCEPT, json);
+    if let Some(key) = key {
+        let mut value = HeaderValue::try_from(format!("{scheme}{key}"))
+            .map_err(|_| impossible("the key of the search provider has a character that headers cannot have"))?;
+        value.set_sensitive(true);
+        out.headers.insert(key_header, value);
     }
     Ok(out)
-}
-
-fn secret(headers: &mut HeaderMap, name: HeaderName, key: Option<&str>, before: &str) -> Result<(), Answer> {
-    let Some(key) = key else { return Ok(()) };
-    let mut value = HeaderValue::try_from(format!("{before}{key}"))
-        .map_err(|_| impossible("the key of the search provider has a character that headers cannot have"))?;
-    value.set_sensitive(true);
-    headers.insert(name, value);
-    Ok(())
 }
 
 fn results(reply: &Reply, provider: SearchProvider, limit: usize) -> Result<Value, Answer> {
     if !reply.is_success() {
         let message = format!("the search provider answered with the status {}", reply.status);
-        let may_mend = reply.status == 429 || reply.status >= 500;
-        return Err(if may_mend {
-            busy(message, again(retry_after(|name| reply.header(name))))
-        } else {
-            refused(message)
-        });
+        let is_busy = reply.status == 429 || reply.status >= 500;
+        let wait = || again(retry_after(|name| reply.header(name)));
+        return Err(if is_busy { busy(message, wait()) } else { refused(message) });
     }
     let answer: Value =
         serde_json::from_str(&reply.text()).map_err(|_| denied("the search provider's answer is not JSON"))?;

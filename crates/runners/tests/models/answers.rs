@@ -379,6 +379,9 @@ fn a_provider_before_the_name_of_its_own_model_is_removed() {
         assert_eq!(provider.requests().pop().expect("it was asked").body["model"], sent);
         assert_eq!(answer.usage().cost_micros > 0, sent == "gpt-5", "{model}: {answer:?}");
     }
+    let gateway = super::answers::models(&provider, "groq");
+    perform(&gateway, &call("model", "{}", r#"{"prompt": "hi", "provider": "groq", "model": "groq/compound"}"#));
+    assert_eq!(provider.requests().pop().expect("it was asked").body["model"], "groq/compound", "its whole name");
 }
 
 #[test]

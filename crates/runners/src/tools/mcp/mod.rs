@@ -19,7 +19,7 @@ use super::settings::McpSettings;
 use crate::models::ToolDescription;
 use crate::network::clients::Clients;
 use crate::runner::Answer;
-use crate::shorten::shortened;
+use crate::shorten::{by_similarity, shortened};
 use server::{Config, Server};
 use trouble::Trouble;
 
@@ -178,13 +178,7 @@ fn starts_with<'n>(name: &'n str, server: &str) -> Option<&'n str> {
 /// Names for a message: all if they are few, else those that are most similar to the one that was written.
 fn near(written: &str, names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     const FEW: usize = 12;
-    // The comparison takes quadratic time.
-    const COMPARED_CHARS: usize = 64;
-    let own = |name: &str| name.rsplit('.').next().unwrap_or_default().chars().take(COMPARED_CHARS).collect::<String>();
-    let similarity = |name: &str| strsim::jaro_winkler(&own(written), &own(name));
-    let mut names: Vec<(f64, String)> =
-        names.into_iter().map(|name| (similarity(name.as_ref()), name.as_ref().to_owned())).collect();
-    names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let names = by_similarity(written, names, |name| name.rsplit('.').next().unwrap_or_default());
     let more = names.len().saturating_sub(FEW);
     let shown = quoted(names.iter().take(FEW).map(|(_, name)| name));
     if more == 0 { shown } else { format!("{shown} and {more} more") }
