@@ -355,7 +355,9 @@ fn secret_texts(value: &Value, is_named: bool, has_numbers: bool, texts: &mut Ve
         Value::Int(_) | Value::Float(_) if is_named && has_numbers => texts.push(value.to_string()),
         Value::List(items) => items.iter().for_each(|item| secret_texts(item, is_named, has_numbers, texts)),
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| secret_texts(value, is_named || is_secret(name), has_numbers, texts))
+            fields
+                .iter()
+                .for_each(|(name, value)| secret_texts(value, is_named || is_secret(name), has_numbers, texts));
         }
         _ => {}
     }

@@ -128,9 +128,13 @@ impl Output {
 
     /// Waits until so many bytes have been reported. A listener that broke down gets nothing more.
     pub(super) async fn told(&self, bytes: u64) {
+        self.until(|| self.is_told(bytes)).await;
+    }
+
+    async fn until(&self, is_so: impl Fn() -> bool) {
         loop {
             let changed = self.0.changed.notified();
-            if self.is_told(bytes) {
+            if is_so() {
                 return;
             }
             changed.await;
@@ -147,13 +151,7 @@ impl Output {
 
     /// Waits until more was written than is kept.
     pub(super) async fn exceeds(&self) {
-        loop {
-            let changed = self.0.changed.notified();
-            if self.cut().is_some() {
-                return;
-            }
-            changed.await;
-        }
+        self.until(|| self.cut().is_some()).await;
     }
 
     /// The text that is kept. A cut never leaves a part of a character.

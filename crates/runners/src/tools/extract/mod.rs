@@ -78,14 +78,11 @@ fn no_format(name: &str) -> String {
 
 fn json(source: &Value, path: &str) -> Result<Value, String> {
     let path = json::Path::parse(path)?;
-    let found = match source.as_str() {
-        Some(text) => {
-            let (_, value) = json_block::json(text).ok_or("the text is not JSON, and holds no block of it")?;
-            path.find(&value, &mut Work::new(MAX_WORK))?
-        }
-        None => path.find(source, &mut Work::new(MAX_WORK))?,
+    let value = match source.as_str() {
+        Some(text) => json_block::json(text).ok_or("the text is not JSON, and holds no block of it")?.1,
+        None => source.clone(),
     };
-    Ok(few(found))
+    Ok(few(path.find(&value, &mut Work::new(MAX_WORK))?))
 }
 
 fn html(source: &str, path: &str) -> Result<Value, String> {
