@@ -183,7 +183,7 @@ impl Turn {
                 "'the agent has used ' + string({count}) + ' {unit}' + ({count} == 1 ? '' : 's') + ' and is not done; `{own}`, or `{operators}` of the \
                  operator, allows no more'"
             );
-            (test, kind, message)
+            (test.to_owned(), kind, message)
         });
         let end =
             |turn: &mut Self, (_, kind, message): &agent_loop::Limit<'_>| turn.failed(&format!("'{kind}'"), message);

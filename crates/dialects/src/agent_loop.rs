@@ -62,7 +62,7 @@ impl AgentLoop {
 }
 
 /// A limit of a loop: the test whether it is reached, the kind of the error or warning, and a formula of the message.
-pub(crate) type Limit<'l> = (&'l str, &'l str, String);
+pub(crate) type Limit<'l> = (String, &'l str, String);
 
 /// The arms that check limits in order, and a formula of `{kind, message}` of the first that is reached. `end` gives the place where a loop
 /// ends at a limit.
@@ -71,7 +71,7 @@ pub(crate) fn limits<D>(
     limits: &[Limit<'_>],
     mut end: impl FnMut(&mut Lower<D>, &Limit<'_>) -> PlaceId,
 ) -> (Vec<(ConditionId, PlaceId)>, String) {
-    let arms = limits.iter().map(|limit| (lower.test(limit.0), end(lower, limit))).collect();
+    let arms = limits.iter().map(|limit| (lower.test(&limit.0), end(lower, limit))).collect();
     let choose = |rest: String, (test, kind, message): &Limit<'_>| {
         format!("{test} ? {{kind: '{kind}', message: {message}}} : {rest}")
     };

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::ops::Index;
+use std::sync::Arc;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{
     ConditionId, DecisionId, DecisionKind, ExprId, Failure, PlaceId, SlotId, Status, StepId, Write,
 };
-use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_expr::{Dialect, Field, Located, Object, Shape, Span, Value};
 
 /// The names that every formula of a program knows.
 #[derive(Clone, Debug, Default)]
@@ -199,4 +200,22 @@ impl Target for &str {
 /// An object value.
 pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
+}
+
+/// An object of a document, at a place of it.
+pub(crate) fn located_object<'k>(span: Span, fields: impl IntoIterator<Item = (&'k str, Located)>) -> Located {
+    let fields = fields.into_iter().map(|(key, value)| Field { key: key.into(), key_span: value.span, value });
+    Located { shape: Shape::Object(fields.collect()), span }
+}
+
+/// All texts in a value of a document, in no particular order. No recursion: values are deep.
+pub(crate) fn texts(value: &Located) -> impl Iterator<Item = &Arc<str>> {
+    let mut open = vec![value];
+    let values = std::iter::from_fn(move || {
+        let value = open.pop()?;
+        open.extend(value.items().unwrap_or_default());
+        open.extend(value.fields().iter().map(|field| &field.value));
+        Some(value)
+    });
+    values.filter_map(Located::text)
 }

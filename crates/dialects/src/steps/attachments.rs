@@ -1,8 +1,9 @@
 //! Attachment rules, in the one form that the builtin takes.
 
-use branchpoint_expr::{Located, Object, Shape, Value};
+use branchpoint_expr::{Located, Shape, Value};
 
 use super::tree::Step;
+use crate::lowering::object;
 
 /// The rules of a loop as a list of `{source, kind, …}`; a step as a source is `step:<id>`.
 pub(super) fn rules(step: &Step<'_>) -> Value {
@@ -46,8 +47,4 @@ pub(super) fn selected(selector: &str) -> Value {
         }
         _ => object([source, ("kind", Value::from("name")), ("name", Value::from(bare))]),
     }
-}
-
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }

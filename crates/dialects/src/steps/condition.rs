@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use branchpoint_expr::{Field, Located, Shape, Span};
+use branchpoint_expr::{Located, Shape};
+
+use crate::lowering::located_object;
 
 /// An object with `conditions` and `match`, or with `if`, from a step or an arm.
 ///
@@ -19,7 +21,7 @@ pub(super) fn of(holder: &Located) -> Cow<'_, Located> {
 
 /// The same for a key of its own, such as `stop_when`.
 pub(super) fn under(written: &Located) -> Located {
-    spelled(written, written).unwrap_or_else(|| object(written.span, [("if", written.clone())]))
+    spelled(written, written).unwrap_or_else(|| located_object(written.span, [("if", written.clone())]))
 }
 
 /// A list of conditions, or an object that is one with its `match`.
@@ -27,16 +29,11 @@ fn spelled(written: &Located, holder: &Located) -> Option<Located> {
     match &written.shape {
         Shape::List(_) => {
             let mode = holder.get("match").map(|mode| ("match", mode.clone()));
-            Some(object(written.span, [("conditions", written.clone())].into_iter().chain(mode)))
+            Some(located_object(written.span, [("conditions", written.clone())].into_iter().chain(mode)))
         }
         Shape::Object(_) if written.get("match").is_some() && written.get("combinator").is_none() => {
             Some(written.clone())
         }
         _ => None,
     }
-}
-
-fn object<'k>(span: Span, fields: impl IntoIterator<Item = (&'k str, Located)>) -> Located {
-    let fields = fields.into_iter().map(|(key, value)| Field { key: key.into(), key_span: value.span, value });
-    Located { shape: Shape::Object(fields.collect()), span }
 }

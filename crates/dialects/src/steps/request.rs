@@ -8,6 +8,7 @@ use branchpoint_expr::{Form, Located, Shape, Span, Value};
 
 use super::tree::Step;
 use super::types::{COMMON, Field, implied};
+use crate::lowering::located_object;
 use crate::secrets;
 
 /// The fields of an effect's input.
@@ -99,7 +100,7 @@ impl Request {
             let name = request_field(step, kind, &name).unwrap_or(&name);
             let is_given = known.contains(&name) && !FIXED.contains(&name);
             if is_given && !self.fields.iter().any(|(given, ..)| **given == *name) {
-                let value = if name == "facts" { nested("metadata", value, step.span()) } else { value };
+                let value = if name == "facts" { located_object(step.span(), [("metadata", value)]) } else { value };
                 self.fields.push((name.into(), form, value));
             }
         }
@@ -178,12 +179,6 @@ fn request_field(step: &Step<'_>, kind: Kind, name: &str) -> Option<&'static str
         ("call_workflow", "metadata") => "facts",
         _ => return None,
     })
-}
-
-/// An object of one field.
-fn nested(key: &str, value: Located, span: Span) -> Located {
-    let field = branchpoint_expr::Field { key: key.into(), key_span: span, value };
-    Located { shape: Shape::Object(vec![field]), span }
 }
 
 /// A text of JSON as the list or object that it is; anything else as it stands.

@@ -3,10 +3,11 @@
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{self, Format, Response};
 use branchpoint_core::functions::is_web_address;
-use branchpoint_expr::{Field, Kind, Located, Object, Shape, Span, Value};
+use branchpoint_expr::{Kind, Located, Object, Shape, Span, Value};
 
 use super::super::raw::Asked;
 use super::{Lower, literal};
+use crate::lowering::located_object;
 
 /// A request in the making.
 pub(super) struct Request {
@@ -134,14 +135,12 @@ impl Request {
 
     /// Parts that are not given are left out.
     fn new<const N: usize>(kind: effect::Kind, fixed: [(&str, Value); N], parts: &[(&str, Option<&Located>)]) -> Self {
-        let fields = parts.iter().filter_map(|(key, value)| {
-            Some(Field { key: (*key).into(), key_span: Span::default(), value: (*value)?.clone() })
-        });
+        let parts = parts.iter().filter_map(|(key, value)| Some((*key, (*value)?.clone())));
         Self {
             kind,
             fixed: fixed.into_iter().map(|(key, value)| (key.into(), value)).collect(),
             response: Response::default(),
-            parts: Located { shape: Shape::Object(fields.collect()), span: Span::default() },
+            parts: located_object(Span::default(), parts),
             changes: Vec::new(),
         }
     }

@@ -74,7 +74,7 @@ impl<'d> Lower<'d> {
         let done = self.b.leave(scope, Exit::Done(Some(answer)));
         let recorded = self.record_reply(here, agent, scope);
         // The next message is the user's line, or the prompt again with the context that is injected.
-        let again = self.prompt_again(here, agent, scope, (ask, bad));
+        let again = self.prompt_again(here, agent, scope, ask, bad);
         self.b.fact("user_attached");
         let line = self.user_line(here, ask, done);
         let attached = self.test("facts.user_attached == true");
@@ -166,13 +166,7 @@ impl<'d> Lower<'d> {
         writes
     }
 
-    fn prompt_again(
-        &mut self,
-        here: Here<'d>,
-        agent: &'d Agent,
-        scope: ScopeId,
-        (ask, bad): (PlaceId, PlaceId),
-    ) -> PlaceId {
+    fn prompt_again(&mut self, here: Here<'d>, agent: &Agent, scope: ScopeId, ask: PlaceId, bad: PlaceId) -> PlaceId {
         let injected = agent.conversation.as_ref().and_then(|conversation| conversation.inject_context.as_ref());
         let Some(injected) = injected else {
             return self.assign("message", "request.prompt", ask);
@@ -186,11 +180,7 @@ impl<'d> Lower<'d> {
     }
 
     fn user_line(&mut self, here: Here<'d>, ask: PlaceId, done: PlaceId) -> PlaceId {
-        let signal = match self.own.line {
-            Some(signal) => signal,
-            None => self.b.signal("line", Early::Refuse),
-        };
-        self.own.line = Some(signal);
+        let signal = *self.own.line.get_or_insert_with(|| self.b.signal("line", Early::Refuse));
         // A line is text, whatever was sent: only the document says where secrets stand.
         let said = self.assign("message", "string(line)", ask);
         let blank = self.test(r#"line == nil || trim(string(line)) == """#);

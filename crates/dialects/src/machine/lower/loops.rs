@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{
-    self, ConditionId, DecisionId, DecisionKind, Exit, ExprId, Items, Mark, PlaceId, ScopeId, SlotId, Unit, Write,
+    self, ConditionId, DecisionId, DecisionKind, Exit, ExprId, Items, Mark, PlaceId, SlotId, Unit, Write,
 };
 use branchpoint_expr::{Value, duration_text};
 
@@ -60,7 +60,7 @@ impl<'d> Lower<'d> {
         let body_end = self.b.reserve();
         let within = Within::Loop { state: here.at, body_end, slots };
         let context = self.open(Context { parent: Some(here.context), scope, within, step: Some(here.step) });
-        let start = self.round(here, round, (context, scope), body_end);
+        let start = self.round(here, round, context, body_end);
         self.b.begin(scope, &[start]);
         let enter = self.b.enter(scope);
         let first = vec![self.put("index", "0"), self.put("begun", "0")];
@@ -69,14 +69,8 @@ impl<'d> Lower<'d> {
     }
 
     /// One round: the look ahead, the body, `break_when`, and back.
-    fn round(
-        &mut self,
-        here: Here<'d>,
-        round: &'d Loop,
-        (context, scope): (ContextId, ScopeId),
-        body_end: PlaceId,
-    ) -> PlaceId {
-        let again = self.b.reserve();
+    fn round(&mut self, here: Here<'d>, round: &'d Loop, context: ContextId, body_end: PlaceId) -> PlaceId {
+        let (scope, again) = (self.scope(context), self.b.reserve());
         let done = self.b.leave(scope, Exit::Done(None));
         let [while_failed, break_failed] = ["while", "break_when"].map(|key| {
             let error = format!(r#"{{"kind": "condition", "message": "`{key}`: " + failure.message}}"#);
@@ -110,12 +104,10 @@ impl<'d> Lower<'d> {
         let ahead = match &round.over {
             Times::Each(_) => self.next_item(here, round, (begin, done)),
             Times::While(guard) => {
-                let holds = match guard {
-                    Some(guard) => self.guard(scope, guard),
-                    None => self.test("false"),
-                };
+                let holds = guard.as_ref().map(|guard| self.guard(scope, guard));
+                let holds = holds.unwrap_or_else(|| self.test("false"));
                 let look = self.b.decide([(holds, begin)], done, while_failed);
-                self.next_round(here, round, (holds, look, done))
+                self.next_round(here, round, holds, look, done)
             }
         };
         let told = self.loop_object(here, matches!(round.over, Times::Each(_)));
@@ -163,7 +155,9 @@ impl<'d> Lower<'d> {
         &mut self,
         here: Here<'d>,
         round: &Loop,
-        (holds, look, done): (ConditionId, PlaceId, PlaceId),
+        holds: ConditionId,
+        look: PlaceId,
+        done: PlaceId,
     ) -> PlaceId {
         let capped = self.b.marked(Mark::Warn(here.step, "max_iterations".into()), done);
         let over = self.test("index >= most");

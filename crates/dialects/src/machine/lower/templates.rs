@@ -3,10 +3,11 @@
 use branchpoint_core::effect::{FilesOperation, Kind, Response, SecretText};
 use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{ConditionId, Effect, ExprId, PlaceId, ScopeId, SlotId, Write};
-use branchpoint_expr::{Condition, Dialect, Expression, Field, Form, Located, Object, Problems, Shape, Span, Value};
+use branchpoint_expr::{Condition, Dialect, Expression, Form, Located, Object, Problems, Span, Value};
 
 use super::Lower;
 use super::state::Here;
+use crate::lowering::{located_object, texts};
 use crate::machine::raw::{Guard, Text};
 use crate::secrets;
 
@@ -68,10 +69,10 @@ impl Lower<'_> {
         self.b.do_(read, input, Some(into), next, Some(self.fail_to(bad)))
     }
 
-    /// A slot for each file that the template may read.
+    /// A slot for each file that the template may read: at most so many are read.
     fn file_slots(&mut self, scope: ScopeId, template: &Located) -> Vec<SlotId> {
         let mut slots = Vec::new();
-        for n in 0..reads(template) {
+        for n in 0..texts(template).map(|text| text.matches("readFile").count()).sum() {
             let name = format!("file:{n}");
             let slot = self.b.local(&name);
             self.b.name(scope, &[&name], slot);
@@ -131,13 +132,9 @@ pub(super) fn effect_of(here: Here<'_>, kind: Kind, response: Response) -> Effec
 /// The key of a request under which the text of a file stands.
 pub(super) const FROM_FILE: &str = "text";
 
-/// An object of templates, with the places of each.
+/// An object of those templates that are given.
 pub(super) fn object<'t>(fields: impl IntoIterator<Item = (&'t str, Option<Located>)>) -> Located {
-    let fields = fields.into_iter().filter_map(|(key, value)| {
-        let value = value?;
-        Some(Field { key: key.into(), key_span: value.span, value })
-    });
-    Located { shape: Shape::Object(fields.collect()), span: Span::default() }
+    located_object(Span::default(), fields.into_iter().filter_map(|(key, value)| Some((key, value?))))
 }
 
 /// A text of a call, which may name secrets.
@@ -153,14 +150,4 @@ pub(super) fn secret_texts<'t>(texts: impl IntoIterator<Item = (&'static str, Op
 
 pub(super) fn plain(text: Option<&Text>) -> Option<Located> {
     text.map(|text| text.0.clone())
-}
-
-/// At most so many files are read.
-fn reads(template: &Located) -> usize {
-    match &template.shape {
-        Shape::Str { text, .. } => text.matches("readFile").count(),
-        Shape::List(items) => items.iter().map(reads).sum(),
-        Shape::Object(fields) => fields.iter().map(|field| reads(&field.value)).sum(),
-        _ => 0,
-    }
 }

@@ -22,6 +22,9 @@ pub(super) enum Target {
     Inline(usize),
 }
 
+/// A branch, its name, and the target that the document names.
+type Taken = (u32, Arc<str>, Option<Target>);
+
 /// What follows a state by its outcome: the name in explanations, the reason, and the target if there is one.
 struct Next {
     name: Arc<str>,
@@ -86,14 +89,16 @@ impl<'d> Lower<'d> {
             let Some(target) = way.target.as_ref().and_then(|name| self.named(name)) else { continue };
             let (name, to) = (self.target_name(target), self.leads_to(here, target));
             let Some(guard) = &way.guard else {
-                default = Some((self.b.branch(decision, &name, None, Some(&to)), name, target));
+                default = Some((self.b.branch(decision, &name, None, Some(&to)), name, Some(target)));
                 break;
             };
             let guard = self.guard(self.scope(here.context), guard);
             exits.push(Some(self.b.branch(decision, &name, Some(guard), Some(&to))));
-            arms.push((guard, name, target));
+            if !(ok && completed.is_some()) {
+                let place = self.go(here.context, here.at, target, ok);
+                arms.push((guard, self.b.marked(Mark::Branch(here.step, name), place)));
+            }
         }
-        let default = default.map(|(branch, name, target)| (branch, name, Some(target)));
         let default = default.or_else(|| self.by_outcome(here, ok, decision, completed.is_some()));
         if let Some((branch, target)) = completed.filter(|_| ok) {
             let place = self.go(here.context, here.at, target, true);
@@ -111,18 +116,11 @@ impl<'d> Lower<'d> {
         };
         let mut fail = None;
         if !arms.is_empty() {
-            otherwise = self.branch_mark(here.step, name, otherwise);
+            otherwise = self.b.marked(Mark::Branch(here.step, name), otherwise);
             let kind = branchpoint_expr::Kind::ConditionError.as_str();
             let error = self.failed_run(here, kind, "failure.message", "nil");
             fail = Some(self.fail_to(error));
         }
-        let arms: Vec<_> = arms
-            .into_iter()
-            .map(|(guard, name, target)| {
-                let place = self.go(here.context, here.at, target, ok);
-                (guard, self.branch_mark(here.step, name, place))
-            })
-            .collect();
         let decide = self.b.decide(arms, otherwise, fail);
         self.b.decides(decide, decision, exits)
     }
@@ -134,20 +132,9 @@ impl<'d> Lower<'d> {
         in_body && state.transitions.is_empty() && state.on_success.is_none() && state.on_failure.is_none()
     }
 
-    fn branch_mark(&mut self, step: StepId, name: Arc<str>, place: PlaceId) -> PlaceId {
-        self.b.marked(Mark::Branch(step, name), place)
-    }
-
     /// No transition matched: what follows a success and what follows a failure are both shown, one of them is taken. Gives
-    /// the branch, its name and the target that the document names; none for the success of a loop that `completes` by its
-    /// `on_complete`, which leaves nothing to choose.
-    fn by_outcome(
-        &mut self,
-        here: Here<'d>,
-        ok: bool,
-        decision: DecisionId,
-        completes: bool,
-    ) -> Option<(u32, Arc<str>, Option<Target>)> {
+    /// the one that is taken; none for the success of a loop that `completes` by its `on_complete`, which leaves nothing to choose.
+    fn by_outcome(&mut self, here: Here<'d>, ok: bool, decision: DecisionId, completes: bool) -> Option<Taken> {
         let state = here.state;
         let continued = !ok && state.continue_on_error;
         let on_success = state.on_success.as_ref().and_then(|name| self.named(name));

@@ -124,21 +124,17 @@ impl Lower<'_, '_> {
 
     /// What ends a turn with a warning before another model call.
     fn limits(&mut self, step: StepId) -> (Vec<(ConditionId, PlaceId)>, String) {
-        let limits = [
-            ("made >= most", "max_steps", "'maxSteps ' + string(most)"),
-            ("limits.turns != nil && made >= limits.turns", "max_steps", "'agent_turns ' + string(limits.turns)"),
-            (
-                "limits.tokens != nil && tokens - used_before.tokens >= limits.tokens",
-                "token_budget",
-                "'agent_tokens ' + string(limits.tokens)",
-            ),
-            (
-                "limits.cost_micros != nil && cost - used_before.cost >= limits.cost_micros",
-                "cost_budget",
-                "'agent_cost_micros ' + string(limits.cost_micros)",
-            ),
+        let of_the_operator = [
+            ("turns", "made", "max_steps"),
+            ("tokens", "tokens - used_before.tokens", "token_budget"),
+            ("cost_micros", "cost - used_before.cost", "cost_budget"),
         ];
-        let limits = limits.map(|(test, warning, limit)| (test, warning, format!("{limit} + ' is reached'")));
+        let of_the_operator = of_the_operator.map(|(name, used, warning)| {
+            let message = format!("'agent_{name} ' + string(limits.{name}) + ' is reached'");
+            (format!("limits.{name} != nil && {used} >= limits.{name}"), warning, message)
+        });
+        let own = ("made >= most".to_owned(), "max_steps", "'maxSteps ' + string(most) + ' is reached'".to_owned());
+        let limits: Vec<_> = [own].into_iter().chain(of_the_operator).collect();
         agent_loop::limits(self, &limits, |lower, (_, warning, _)| {
             let end = lower.end_turn(&format!("{{text: reply.text ?? '', warnings: ['{warning}']}}"));
             lower.b.mark(end, Mark::Warn(step, (*warning).into()));

@@ -1,9 +1,10 @@
 //! Lists of steps: chains, whose elements run one after the other, and fan-outs, whose elements run beside each other.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Exit, ExprId, Mark, PlaceId, ScopeId, SlotId, Write};
+use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, PlaceId, ScopeId, SlotId, Write};
 
 use super::{Lower, To, Where};
+use crate::steps::guard;
 use crate::steps::tree::{No, Role};
 
 impl Lower<'_, '_> {
@@ -105,6 +106,13 @@ impl Lower<'_, '_> {
         }
         self.b.at(nothing).leave(scope, Exit::Done(None));
         entries
+    }
+
+    /// The scope of a step that runs others in it: their values go to the slot `answer`.
+    pub(super) fn frame(&self, no: No, after: PlaceId, failure: Failure) -> ScopeSpec {
+        let time_limit_ms = self.own.document.steps[no].get("timeout").and_then(guard::duration_ms);
+        let into = Some(self.slots["answer"]);
+        ScopeSpec { into, time_limit_ms, next: Some(after), fail: Some(failure), ..ScopeSpec::default() }
     }
 
     pub(super) fn scope_in(&mut self, at: Where, spec: ScopeSpec) -> ScopeId {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
-use branchpoint_expr::{Dialect, Expression, Form, Located, Object, Shape, Value};
+use branchpoint_expr::{Dialect, Expression, Form, Located, Object, Value};
 
 use super::{Lower, Where};
 use crate::agent::stop_names;
+use crate::lowering::texts;
 use crate::steps::request::{Request, located};
 use crate::steps::tree::No;
 use crate::steps::{condition, effect, guard};
@@ -44,7 +45,7 @@ impl Lower<'_, '_> {
         let lost = self.fault("step_failed", "this mail has no recipient", failure);
         let Some(to) = self.own.document.steps[no].get("to") else { return lost };
         // A secret is known only to the one who sends.
-        if mentions_secret(to) {
+        if texts(to).any(|text| text.contains("secret.")) {
             return ask;
         }
         let value = self.written(at.scope, |options| Expression::formed(to, Form::Value, options));
@@ -95,15 +96,6 @@ impl Lower<'_, '_> {
             writes.extend(kept.files.map(|slot| self.put(slot, "answer.attachments")));
         }
         self.b.set(writes, finish, None)
-    }
-}
-
-fn mentions_secret(value: &Located) -> bool {
-    match &value.shape {
-        Shape::Str { text, .. } => text.contains("secret."),
-        Shape::List(items) => items.iter().any(mentions_secret),
-        Shape::Object(fields) => fields.iter().any(|field| mentions_secret(&field.value)),
-        _ => false,
     }
 }
 

@@ -23,14 +23,21 @@ impl Lower<'_, '_> {
         let writes = self.hold(results);
         let after = self.b.set(writes, finish, None);
         self.counters_around(no);
-        let scope = self.iterations(no, at, after, failure);
+        let step = &self.own.document.steps[no];
+        let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
+        let spec = ScopeSpec {
+            width: u32::try_from(width).unwrap_or(u32::MAX),
+            on_fail: (!step.flag("fail_fast", true)).then_some(OnFail::Keep),
+            rounds: Some(Rounds { step: self.own.ids[no], round: None, items: None }),
+            ..self.frame(no, after, failure)
+        };
+        let scope = self.scope_in(at, spec);
         let items = self.b.read(self.slots["probe"]);
         let place = self.iteration(no, at, scope);
         let (item, index) = (self.own.items[&no], self.own.rounds[&no]);
         self.b.each(scope, items, item, index, place);
         let enter = self.b.enter(scope);
         let decision = self.b.decision(self.own.ids[no], DecisionKind::Loop);
-        let step = &self.own.document.steps[no];
         let none =
             self.b.rule_branch(decision, "empty", "there are no items", fails_on_empty(step).then_some(EMPTY_FAILS));
         let (end, failed) = if step.flag("fail_fast", true) {
@@ -43,25 +50,6 @@ impl Lower<'_, '_> {
         let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, fails));
         self.b.decides(enter, decision, [Some(end), failed]);
         self.looked_at(no, at, enter, (finish, failure), (decision, none))
-    }
-
-    fn iterations(&mut self, no: No, at: Where, after: PlaceId, failure: Failure) -> ScopeId {
-        let step = &self.own.document.steps[no];
-        let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
-        let keep = !step.flag("fail_fast", true);
-        self.scope_in(
-            at,
-            ScopeSpec {
-                width: u32::try_from(width).unwrap_or(u32::MAX),
-                on_fail: keep.then_some(OnFail::Keep),
-                into: Some(self.slots["answer"]),
-                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
-                next: Some(after),
-                fail: Some(failure),
-                rounds: Some(Rounds { step: self.own.ids[no], round: None, items: None }),
-                ..ScopeSpec::default()
-            },
-        )
     }
 
     /// One iteration: the item is at hand, and what steps leave behind lies in slots of its own.

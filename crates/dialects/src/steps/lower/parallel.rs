@@ -39,12 +39,8 @@ impl Lower<'_, '_> {
                 width: u32::try_from(step.int("max_concurrency").unwrap_or(WIDTH)).unwrap_or(u32::MAX),
                 want: any.then_some(Want::First(1)),
                 on_fail: keep.then_some(OnFail::Keep),
-                into: Some(self.slots["answer"]),
                 outcomes: Some(self.slots["outcomes"]),
-                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
-                next: Some(after),
-                fail: Some(failure),
-                ..ScopeSpec::default()
+                ..self.frame(no, after, failure)
             },
         );
         self.edges_in(scope, Some(no));

@@ -1,9 +1,10 @@
 //! Questions to people.
 
 use branchpoint_core::ir::{Arm, DecisionKind, ExprId, PlaceId, Status, Write};
-use branchpoint_expr::{Expression, Field, Form, Located, Shape, Value, seconds_ms};
+use branchpoint_expr::{Expression, Form, Located, Shape, Value, seconds_ms};
 
 use super::{Lower, Where};
+use crate::lowering::located_object;
 use crate::steps::request::located;
 use crate::steps::tree::{No, Step};
 
@@ -85,6 +86,5 @@ fn fixed(step: &Step<'_>) -> Located {
         ("reminder_ms", ms("reminder_interval_seconds")),
         ("reminder_max", constant(step.int("reminder_max_count").map_or(Value::Null, Value::Int))),
     ];
-    let fields = fields.map(|(key, value)| Field { key: key.into(), key_span: step.span(), value });
-    Located { shape: Shape::Object(fields.into()), span: step.span() }
+    located_object(step.span(), fields)
 }

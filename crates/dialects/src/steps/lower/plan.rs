@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
-use branchpoint_expr::{Located, Shape};
+use branchpoint_expr::Located;
 
+use crate::lowering::texts;
 use crate::steps::region::{joins, retried};
 use crate::steps::tree::{Document, No, Role};
 
@@ -50,7 +51,7 @@ impl<'d> Plan<'d> {
             at_home: at_home(document),
             has_gaps: document.steps.iter().any(|step| ["gate", "join", "merge"].contains(&step.kind.name)),
             has_files: document.steps.iter().any(|step| step.flag("iterate_attachments", false))
-                || mentions(document, "attachments["),
+                || texts(document.located).any(|text| text.contains("attachments[")),
             words: words(document),
             ..Self::default()
         };
@@ -168,34 +169,11 @@ fn at_home(document: &Document<'_>) -> BTreeMap<Option<No>, Vec<No>> {
     at_home
 }
 
-/// Whether any text of the document holds these letters.
-pub(super) fn mentions(document: &Document<'_>, letters: &str) -> bool {
-    let mut values = vec![document.located];
-    while let Some(value) = values.pop() {
-        if value.text().is_some_and(|text| text.contains(letters)) {
-            return true;
-        }
-        values.extend(value.items().unwrap_or_default());
-        values.extend(value.fields().iter().map(|field| &field.value));
-    }
-    false
-}
-
 /// Every word of every text that may name a step. More words than needed only keep slots that nothing reads.
 fn words<'d>(document: &Document<'d>) -> HashSet<&'d str> {
-    let mut words = HashSet::new();
-    let mut values = vec![document.located];
-    while let Some(value) = values.pop() {
-        match &value.shape {
-            Shape::Str { text, .. } if text.contains("step") => {
-                let apart = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-');
-                words.extend(text.split(apart).filter(|word| !word.is_empty()));
-            }
-            Shape::List(items) => values.extend(items),
-            Shape::Object(fields) => values.extend(fields.iter().map(|field| &field.value)),
-            _ => {}
-        }
-    }
+    let apart = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let naming = texts(document.located).filter(|text| text.contains("step"));
+    let mut words: HashSet<_> = naming.flat_map(|text| text.split(apart)).filter(|word| !word.is_empty()).collect();
     let judged = document.steps.iter().filter(|step| step.is("evaluate_step"));
     words.extend(judged.filter_map(|step| step.text("target_step_id").map(|id| &**id)));
     words

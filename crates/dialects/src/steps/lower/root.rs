@@ -4,8 +4,8 @@ use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{ExprId, Failure, PlaceId, Status, Write};
 use branchpoint_expr::Located;
 
-use super::plan::mentions;
 use super::{Lower, Where};
+use crate::lowering::texts;
 
 /// What a document may say the run's input is.
 const INPUT_TYPES: [&str; 4] = ["text/plain", "text/html", "application/json", "application/xml"];
@@ -51,7 +51,7 @@ impl Lower<'_, '_> {
             self.b.fact(fact);
         }
         for (fact, mentioned) in [("agent_id", "agent.id"), ("run_id", "agent.run_id")] {
-            if mentions(self.own.document, mentioned) {
+            if texts(self.own.document.located).any(|text| text.contains(mentioned)) {
                 let slot = self.b.slot(ROOT, fact, None);
                 self.b.name(ROOT, &["agent", &mentioned["agent.".len()..]], slot);
                 self.b.fact(fact);

@@ -6,6 +6,7 @@ use branchpoint_core::ir::{ExprId, SlotId, Write};
 use branchpoint_expr::Value;
 
 use super::Lower;
+use crate::lowering::texts;
 use crate::steps::attachments;
 use crate::steps::tree::No;
 
@@ -23,14 +24,9 @@ pub(super) struct Selector {
 impl Lower<'_, '_> {
     /// Finds the selectors in all texts and gives each a name.
     pub(super) fn selectors(&mut self) {
-        let mut values = vec![self.own.document.located];
-        while let Some(value) = values.pop() {
-            values.extend(value.items().unwrap_or_default());
-            values.extend(value.fields().iter().map(|field| &field.value));
-            for text in value.text().into_iter().flat_map(|text| text.split("{{").skip(1)) {
-                let content = text.split("}}").next().unwrap_or_default();
-                self.selector(&content.split_whitespace().collect::<Vec<_>>().join(" "));
-            }
+        for text in texts(self.own.document.located).flat_map(|text| text.split("{{").skip(1)) {
+            let content = text.split("}}").next().unwrap_or_default();
+            self.selector(&content.split_whitespace().collect::<Vec<_>>().join(" "));
         }
     }
 

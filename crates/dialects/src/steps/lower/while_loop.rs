@@ -6,8 +6,8 @@ use branchpoint_expr::Value;
 
 use super::{Lower, Where};
 use crate::lowering::object;
+use crate::steps::condition;
 use crate::steps::tree::{No, Role, Step};
-use crate::steps::{condition, guard};
 
 /// How many rounds a loop may make, unless the step says otherwise.
 const ROUNDS: i64 = 100;
@@ -24,17 +24,8 @@ impl Lower<'_, '_> {
         let after = self.b.set(writes, finish, None);
         let (round, begun) = self.round_slot(no, at);
         self.counters_around(no);
-        let scope = self.scope_in(
-            at,
-            ScopeSpec {
-                into: Some(self.slots["answer"]),
-                time_limit_ms: step.get("timeout").and_then(guard::duration_ms),
-                next: Some(after),
-                fail: Some(failure),
-                rounds: Some(Rounds { step: self.own.ids[no], round: Some(round), items: None }),
-                ..ScopeSpec::default()
-            },
-        );
+        let rounds = Some(Rounds { step: self.own.ids[no], round: Some(round), items: None });
+        let scope = self.scope_in(at, ScopeSpec { rounds, ..self.frame(no, after, failure) });
         self.own.bodies.insert(no, scope);
         self.edges_in(scope, Some(no));
         let start = self.b.reserve();
