@@ -35,15 +35,15 @@ pub(super) struct Tool {
 
 /// The tools of a request. The catalogue is asked once, for those that the request does not describe.
 pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue) -> Vec<Tool> {
-    let is_described = |tool: &Value| own_description(tool).is_some() && own_parameters(tool).is_some();
+    let is_described = |tool: &Value| ["description", "parameters"].iter().all(|field| own(tool, field).is_some());
     let unknown = tools.iter().filter(|tool| !is_described(tool)).map(|tool| tool_name(tool).to_owned());
     let unknown: Vec<String> = unknown.collect();
     let known = if unknown.is_empty() { Vec::new() } else { catalogue(unknown).await };
     let mut known = known.into_iter();
     let one = |tool: &Value| {
         let known = if is_described(tool) { None } else { known.next().flatten() }.unwrap_or_default();
-        let description = own_description(tool).and_then(Value::as_str).or(known.description.as_deref());
-        let parameters = own_parameters(tool).or(known.parameters.as_ref());
+        let description = own(tool, "description").and_then(Value::as_str).or(known.description.as_deref());
+        let parameters = own(tool, "parameters").or(known.parameters.as_ref());
         // A tool without a description of its arguments takes any.
         let any = || json!({"type": "object", "properties": {}, "additionalProperties": true});
         Tool {
@@ -55,11 +55,7 @@ pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue) 
     tools.iter().map(one).collect()
 }
 
-fn own_description(tool: &Value) -> Option<&Value> {
-    tool.get("description").filter(|value| **value != Value::Null)
-}
-
-fn own_parameters(tool: &Value) -> Option<&Value> {
-    let keys = ["parameters", "input_schema", "inputSchema"];
-    keys.iter().find_map(|key| tool.get(key).filter(|value| **value != Value::Null))
+/// A field of a tool as the request describes it.
+fn own<'t>(tool: &'t Value, field: &str) -> Option<&'t Value> {
+    tool.get(field).filter(|value| **value != Value::Null)
 }
