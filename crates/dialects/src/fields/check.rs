@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span, nearest};
+use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span, duration_ms, nearest};
 
 use super::access::{duration, number};
 use super::{Content, Field, MAX, Style, Table, Text, Type, Unknown, names};
@@ -84,6 +84,9 @@ impl<'f> Check<'f> {
 
     fn field(&mut self, path: Path<'_>, object: &Located, field: &Field, tables: &[Table]) {
         let here = Path::Key(&path, field.name);
+        if let Type::Own(_) = field.ty {
+            return;
+        }
         if let Type::Unsupported = field.ty {
             for written in object.fields().iter().filter(|written| *written.key == *field.name) {
                 let help = "use a command, an agent or a workflow of its own instead";
@@ -128,8 +131,9 @@ impl<'f> Check<'f> {
         if let Some(kind) = field.kind {
             self.style = Style { wrong: kind, missing: kind, ..outer };
         }
+        self.style.has_placeholders &= field.content != Content::Fixed;
         let is_template = value.text().is_some_and(|text| text.contains("{{"));
-        let is_computed = outer.has_placeholders && is_template && field.content != Content::Fixed;
+        let is_computed = self.style.has_placeholders && is_template;
         if !is_computed || matches!(field.ty, Type::Text | Type::Filled) {
             self.inner(path, value, field.ty);
         }
@@ -171,7 +175,7 @@ impl<'f> Check<'f> {
             if lenient { Text::of(value) } else { value.text().cloned().map(|text| Text::new(text, value.span)) };
         let text = text.as_ref().map(|text| &**text.text());
         match ty {
-            Type::Any | Type::Nullable | Type::Ref(_) => true,
+            Type::Any | Type::Nullable | Type::Ref(_) | Type::Own(_) => true,
             Type::Unsupported => false,
             Type::Text => text.is_some(),
             Type::Filled => text.is_some_and(|text| !text.trim().is_empty()),
@@ -183,7 +187,8 @@ impl<'f> Check<'f> {
             Type::Flag => matches!(value.shape, Shape::Bool(_)),
             Type::Int(low, high) => matches!(value.shape, Shape::Int(int) if low <= int && int <= high),
             Type::Number(low, high) => number(value).is_some_and(|number| (low..=high).contains(&number)),
-            Type::Duration => duration(value).is_some(),
+            Type::Duration if lenient => duration(value).is_some(),
+            Type::Duration => duration(value).is_some() && text.is_none_or(|text| duration_ms(text).is_some()),
             Type::List(_) => value.items().is_some(),
             Type::Entries(_) => value.items().is_some_and(|items| !items.is_empty()),
             Type::Several(item) => value.items().is_some() || self.fits(value, *item),
@@ -217,7 +222,7 @@ impl<'f> Check<'f> {
 /// The values of a type, as a message names them.
 fn name(ty: Type) -> String {
     match ty {
-        Type::Any | Type::Nullable | Type::Ref(_) => "a value".into(),
+        Type::Any | Type::Nullable | Type::Ref(_) | Type::Own(_) => "a value".into(),
         Type::Unsupported => "absent".into(),
         Type::Text => "text".into(),
         Type::Filled => "text that is not blank".into(),
@@ -228,6 +233,7 @@ fn name(ty: Type) -> String {
         Type::Int(low, MAX) => format!("an integer of at least {low}"),
         Type::Int(low, high) => format!("an integer from {low} to {high}"),
         Type::Number(f64::MIN, f64::MAX) => "a number".into(),
+        Type::Number(f64::MIN_POSITIVE, f64::MAX) => "a number above 0".into(),
         Type::Number(low, f64::MAX) => format!("a number of at least {low}"),
         Type::Number(low, high) => format!("a number from {low} to {high}"),
         Type::Duration => "a duration".into(),

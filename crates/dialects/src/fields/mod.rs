@@ -26,6 +26,8 @@ pub(crate) struct Field {
     pub(crate) default: &'static str,
     /// The field that this one replaces: an object has one of them.
     pub(crate) replaces: Option<&'static str>,
+    /// Whether this is another name of the field that it replaces.
+    pub(crate) is_alias: bool,
     /// The kind of findings about this field, if it has one of its own.
     pub(crate) kind: Option<Kind>,
     pub(crate) content: Content,
@@ -40,6 +42,8 @@ pub(crate) enum Type {
     Nullable,
     /// A value that the dialect checks itself; the schema has a definition of that name.
     Ref(&'static str),
+    /// A value that the dialect checks itself, with whether it is there: only the schema has its type.
+    Own(&'static Type),
     /// No value: other systems have the field, Branchpoint does not.
     Unsupported,
     Text,
@@ -122,10 +126,21 @@ pub(crate) const MAX: i64 = i64::MAX;
 
 pub(crate) const TEXTS: Type = Type::List(&Type::Text);
 pub(crate) const INTEGER: Type = Type::Int(i64::MIN, MAX);
+pub(crate) const ABOVE_ZERO: Type = Type::Number(f64::MIN_POSITIVE, f64::MAX);
 pub(crate) const NUMBER: Type = Type::Number(f64::MIN, f64::MAX);
 
 pub(crate) const fn field(name: &'static str, ty: Type, about: &'static str) -> Field {
-    Field { name, ty, about, is_required: false, default: "", replaces: None, kind: None, content: Content::Template }
+    Field {
+        name,
+        ty,
+        about,
+        is_required: false,
+        default: "",
+        replaces: None,
+        is_alias: false,
+        kind: None,
+        content: Content::Template,
+    }
 }
 
 /// A field of other systems.
@@ -144,6 +159,10 @@ impl Field {
 
     pub(crate) const fn instead_of(self, name: &'static str) -> Self {
         Self { replaces: Some(name), ..self }
+    }
+
+    pub(crate) const fn alias_of(self, name: &'static str) -> Self {
+        Self { replaces: Some(name), is_alias: true, ..self }
     }
 
     pub(crate) const fn kind(self, kind: Kind) -> Self {

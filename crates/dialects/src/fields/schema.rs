@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::{Content, Field, MAX, Style, Table, Type};
 
 /// The form of a duration as text, and of a number of seconds as text.
-const DURATION: &str =
-    r"^\s*([0-9]+(\.[0-9]+)?\s*(ms|s|m|h|d)\s*)+$|^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$";
+const DURATION: &str = r"^\s*([0-9]+(\.[0-9]*)?\s*(ms|s|m|h|d)\s*)+$";
+const SECONDS: &str = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$";
 const PLACEHOLDER: &str = r"\{\{";
 
 /// Writes the schema of objects in the style of a dialect.
@@ -19,7 +19,9 @@ impl Generator {
     pub(crate) fn object(self, tables: &[Table]) -> Value {
         let all =
             || tables.iter().flat_map(|table| table.iter()).filter(|field| !matches!(field.ty, Type::Unsupported));
-        let properties: Map<String, Value> = all().map(|field| (field.name.into(), self.field(field))).collect();
+        let can_be_absent = |field: &Field| !field.is_required || all().any(|other| other.replaces == Some(field.name));
+        let property = |field: &Field| (field.name.into(), self.property(field, can_be_absent(field)));
+        let properties: Map<String, Value> = all().map(property).collect();
         let mut rules = Vec::new();
         for first in all().filter(|field| field.replaces.is_none()) {
             let group: Vec<&Field> =
@@ -38,15 +40,21 @@ impl Generator {
         json!({"type": "object", "properties": properties, "allOf": rules})
     }
 
-    fn field(self, field: &Field) -> Value {
+    /// The schema of the values of a field.
+    pub(crate) fn field(self, field: &Field) -> Value {
+        self.property(field, !field.is_required)
+    }
+
+    fn property(self, field: &Field, can_be_absent: bool) -> Value {
         let mut alternatives = vec![self.value(field.ty)];
         let can_be_computed = self.0.has_placeholders && field.content != Content::Fixed;
-        if can_be_computed && !matches!(field.ty, Type::Any | Type::Nullable | Type::Ref(_) | Type::Text | Type::Filled)
+        if can_be_computed
+            && !matches!(field.ty, Type::Any | Type::Nullable | Type::Ref(_) | Type::Own(_) | Type::Text | Type::Filled)
         {
             alternatives.push(self.value(Type::Placeholder));
         }
         let mut schema = is_one_of(alternatives);
-        if !field.is_required && !matches!(field.ty, Type::Any) {
+        if can_be_absent && !matches!(field.ty, Type::Any) {
             schema = self.or_absent(schema, field);
         }
         schema["description"] = field.about.into();
@@ -84,13 +92,15 @@ impl Generator {
         schema
     }
 
-    fn value(self, ty: Type) -> Value {
+    /// The schema of the values of a type.
+    pub(crate) fn value(self, ty: Type) -> Value {
         let lenient = self.0.is_lenient;
         let text =
             || if lenient { json!({"type": ["string", "number", "boolean"]}) } else { json!({"type": "string"}) };
         match ty {
             Type::Any | Type::Nullable | Type::Unsupported => json!({}),
             Type::Ref(name) => reference(name),
+            Type::Own(ty) => self.value(*ty),
             Type::Text => text(),
             Type::Filled => json!({"type": text()["type"], "pattern": r"\S"}),
             Type::Form(pattern, ..) => json!({"type": "string", "pattern": pattern}),
@@ -103,10 +113,12 @@ impl Generator {
             Type::Int(low, MAX) => json!({"type": "integer", "minimum": low}),
             Type::Int(low, high) => json!({"type": "integer", "minimum": low, "maximum": high}),
             Type::Number(f64::MIN, f64::MAX) => json!({"type": "number"}),
+            Type::Number(f64::MIN_POSITIVE, f64::MAX) => json!({"type": "number", "exclusiveMinimum": 0}),
             Type::Number(low, f64::MAX) => json!({"type": "number", "minimum": low}),
             Type::Number(low, high) => json!({"type": "number", "minimum": low, "maximum": high}),
             Type::Duration => {
-                json!({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": DURATION}]})
+                let pattern = if lenient { format!("{DURATION}|{SECONDS}") } else { DURATION.to_owned() };
+                json!({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": pattern}]})
             }
             Type::List(item) => json!({"type": "array", "items": self.value(*item)}),
             Type::Entries(item) => json!({"type": "array", "items": self.value(*item), "minItems": 1}),

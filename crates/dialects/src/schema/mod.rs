@@ -15,7 +15,7 @@ pub fn schema(dialect: Dialect) -> String {
     let generated = match dialect {
         Dialect::Machine => crate::machine::schema(),
         Dialect::Flow => crate::flow::schema(),
-        Dialect::Steps => return include_str!("steps.json").to_owned(),
+        Dialect::Steps => crate::steps::schema(),
         Dialect::Session => crate::session::schema(),
         Dialect::Graph => crate::graph::schema(),
     };

@@ -13,6 +13,7 @@ mod raw;
 mod region;
 mod request;
 mod rules;
+mod schema;
 mod tree;
 mod types;
 
@@ -20,6 +21,7 @@ use branchpoint_core::ir::{Program, Wrong};
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
 
 pub(crate) use calls::children;
+pub(crate) use schema::schema;
 
 use crate::DocumentKinds as _;
 use crate::load::LoadOptions;

@@ -119,7 +119,7 @@ impl<'d> Reader<'d, '_> {
             let finding =
                 Diagnostic::error(Kind::UnknownStepType, written.span, format!("there is no step type `{shown}`"));
             let help = "docs/spec/steps.md lists the step types in section 3";
-            let known = types::TYPES.iter().map(|known| known.name);
+            let known = types::types().map(|known| known.name);
             self.findings.push(finding.with_help(help).suggest(name, known));
         }
         found
@@ -184,7 +184,7 @@ impl<'d> Reader<'d, '_> {
 }
 
 /// What a step of an unknown type is taken for.
-static UNKNOWN: StepType = StepType { name: "", family: types::Family::Pure, fields: &[] };
+static UNKNOWN: StepType = StepType { name: "", family: types::Family::Pure, about: "", fields: &[] };
 
 /// Whether a text can be the id of a step.
 pub(super) fn is_id(text: &str) -> bool {

@@ -7,7 +7,8 @@ use branchpoint_core::shell;
 use branchpoint_expr::{Form, Located, Shape, Span, Value};
 
 use super::tree::Step;
-use super::types::{COMMON, Field, implied};
+use super::types::{COMMON, implied};
+use crate::fields::{Content, Field, Type, names};
 use crate::lowering::located_object;
 use crate::secrets;
 
@@ -19,7 +20,7 @@ pub(super) struct Request {
     /// Where texts of the input name secrets.
     pub(super) secrets: Vec<SecretText>,
     /// Fields whose values are computed, and their types.
-    computed: Vec<(Arc<str>, Field)>,
+    computed: Vec<(Arc<str>, Type)>,
 }
 
 /// Fields that are not handed on, because something else is made of them.
@@ -40,22 +41,21 @@ impl Request {
         let mut request = Self::default();
         let own = step.located.fields().iter().filter(|field| {
             let name = &&*field.key;
-            !COMMON.contains(name) && !KEPT_BACK.contains(name) && !field.value.is_null()
+            names(&[COMMON]).all(|common| common != *name) && !KEPT_BACK.contains(name) && !field.value.is_null()
         });
         for field in own {
-            let (name, form) = match step.kind.field(&field.key) {
-                Some(Field::Alias(newer)) => (newer.into(), form_of(step.kind.field(newer))),
-                known => (Arc::clone(&field.key), form_of(known)),
-            };
+            let known = step.kind.field(&field.key);
+            let newer = known.filter(|known| known.is_alias).and_then(|known| known.replaces);
+            let (name, form) = (newer.map_or_else(|| field.key.clone(), Arc::from), form_of(known));
             if !request.fields.iter().any(|(known, ..)| *known == name) {
                 let path = [PathKey::Field(name.clone())];
-                let value = match step.kind.field(&name) {
-                    Some(Field::Plain) => field.value.clone(),
-                    Some(Field::Json) => request.marked(&parsed(&field.value), &path),
+                let value = match known.map(|known| known.content) {
+                    Some(Content::Fixed) => field.value.clone(),
+                    Some(Content::Json) => request.marked(&parsed(&field.value), &path),
                     _ => request.marked(&field.value, &path),
                 };
-                if let (Some(ty), true) = (step.kind.field(&name), field.value.text().is_some()) {
-                    request.computed.push((name.clone(), ty));
+                if let Some(known) = known.filter(|_| field.value.text().is_some()) {
+                    request.computed.push((name.clone(), known.ty));
                 }
                 request.fields.push((name, form, value));
             }
@@ -78,13 +78,13 @@ impl Request {
     /// text, which is an absent field.
     pub(super) fn checks(&self) -> Vec<String> {
         let given = self.computed.iter().filter(|(name, _)| self.fields.iter().any(|(field, ..)| field == name));
-        let check = |(name, ty): &(Arc<str>, Field)| {
+        let check = |(name, ty): &(Arc<str>, Type)| {
             let (ty, bounds) = match ty {
-                Field::Boolean => ("boolean", String::new()),
-                Field::Number => ("number", String::new()),
-                Field::Integer(low, high) => ("integer", format!(", {low}, {high}")),
-                Field::List => ("array", String::new()),
-                Field::Object => ("object", String::new()),
+                Type::Flag => ("boolean", String::new()),
+                Type::Number(..) => ("number", String::new()),
+                Type::Int(low, high) => ("integer", format!(", {low}, {high}")),
+                Type::List(_) => ("array", String::new()),
+                Type::Map(_) => ("object", String::new()),
                 _ => return None,
             };
             let value = format!(r#"p.{name} == "" ? nil : p.{name}"#);
@@ -207,10 +207,10 @@ pub(super) fn located(value: &Value, span: Span) -> Located {
     Located { shape, span }
 }
 
-fn form_of(field: Option<Field>) -> Form {
-    match field {
-        Some(Field::Text | Field::Required | Field::Plain) => Form::Text,
-        Some(Field::Command) => Form::Escaped(shell::escape),
+fn form_of(field: Option<&Field>) -> Form {
+    match field.map(|field| (field.ty, field.content)) {
+        Some((_, Content::Command)) => Form::Escaped(shell::escape),
+        Some((Type::Text | Type::Words(_) | Type::Form(..), _)) => Form::Text,
         _ => Form::Value,
     }
 }

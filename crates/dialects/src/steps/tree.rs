@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{Located, Shape, Span};
+use branchpoint_expr::{Located, Span};
 
-use super::types::{Field, StepType};
+use super::types::StepType;
+use crate::fields::Access;
 use crate::inputs::Declared;
 
 /// A step of the table.
@@ -112,9 +113,9 @@ impl<'d> Step<'d> {
 
     /// What a field holds, under its own name or an older one. Null is absent.
     pub(super) fn get(&self, name: &str) -> Option<&'d Located> {
-        let older = self.kind.fields.iter().filter(|(_, field)| matches!(field, Field::Alias(newer) if *newer == name));
-        let mut names = std::iter::once(name).chain(older.map(|(older, _)| *older));
-        names.find_map(|name| self.located.get(name).filter(|value| !value.is_null()))
+        let aliases = self.kind.fields.iter().flat_map(|table| table.iter()).filter(|field| field.is_alias);
+        let older = aliases.filter(|field| field.replaces == Some(name)).map(|field| field.name);
+        std::iter::once(name).chain(older).find_map(|name| self.located.given(name))
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&'d Arc<str>> {
@@ -122,17 +123,11 @@ impl<'d> Step<'d> {
     }
 
     pub(super) fn flag(&self, name: &str, default: bool) -> bool {
-        match self.get(name).map(|value| &value.shape) {
-            Some(Shape::Bool(flag)) => *flag,
-            _ => default,
-        }
+        self.located.flag(name).unwrap_or(default)
     }
 
     pub(super) fn int(&self, name: &str) -> Option<i64> {
-        match self.get(name).map(|value| &value.shape) {
-            Some(Shape::Int(int)) => Some(*int),
-            _ => None,
-        }
+        self.located.int(name)
     }
 
     pub(super) fn span(&self) -> Span {

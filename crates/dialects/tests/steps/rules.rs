@@ -145,7 +145,7 @@ fn loops_and_branches() {
     step_refused(&bounded("offset: -1"), "for_each_bounds", "-1");
     step_refused(&bounded("limit: 1.5"), "for_each_bounds", "1.5");
     step_refused(&bounded("offset: 5, limit: 5"), "for_each_bounds", "5, body");
-    step_refused(&bounded("attachment_rules: [{source: cloud}]"), "attachment_rule", "{source");
+    step_refused(&bounded("attachment_rules: [{source: cloud}]"), "attachment_rule", "cloud");
     step_refused(&bounded("attachment_rules: [{source: step}]"), "attachment_rule", "{source");
     step_refused(&bounded("attachment_rules: [{kind: name}]"), "attachment_rule", "{kind");
     step_refused(&bounded("attachment_rules: [{kind: index, index: -1}]"), "attachment_rule", "{kind");

@@ -1,9 +1,10 @@
 //! The conditions of gates, branches and loops, and the cases of switches.
 
-use branchpoint_expr::{Cases, Gate, Kind, Located};
+use branchpoint_expr::{Cases, Gate, Kind};
 
+use super::Check;
 use super::texts::options;
-use super::{Check, given};
+use crate::fields::Access;
 use crate::steps::condition;
 use crate::steps::tree::Step;
 
@@ -20,18 +21,7 @@ impl Check<'_, '_> {
 
     pub(super) fn conditional(&mut self, step: &Step<'_>) {
         self.condition(&condition::of(step.located));
-        let Some(elif) = step.get("elif") else { return };
-        let Some(entries) = elif.items() else {
-            let message = format!("`elif` is a list of `{{if, then}}`, and this is {}", elif.describe());
-            return self.error(Kind::BadField, elif.span, message, "write each after a `-`");
-        };
-        for entry in entries {
-            if !entry.is_object() {
-                let message = format!("an entry of `elif` is `{{if, then}}`, and this is {}", entry.describe());
-                self.error(Kind::BadField, entry.span, message, "give it `if` and `then`");
-                continue;
-            }
-            self.unknown_keys(entry, &["if", "conditions", "match", "then"], "an entry of `elif`");
+        for entry in step.located.list("elif").iter().filter(|entry| entry.is_object()) {
             self.condition(&condition::of(entry));
         }
     }
@@ -39,7 +29,7 @@ impl Check<'_, '_> {
     pub(super) fn switch(&mut self, step: &Step<'_>) {
         let compiled = Cases::compile(step.located, options());
         self.compiled(compiled.map(|cases| (cases.warnings().to_vec(), cases.references())));
-        for case in given(step.located, "cases").and_then(Located::items).unwrap_or_default() {
+        for case in step.located.list("cases") {
             if case.is_object() {
                 self.unknown_keys(case, &["name", "match", "steps"], "a case");
             } else {

@@ -4,27 +4,20 @@ use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located, Shape};
 use branchpoint_schema::{JsonSchema, SchemaError};
 
-use super::{Check, given};
+use super::Check;
 use crate::DocumentKinds as _;
+use crate::fields::Access;
 use crate::steps::guard;
 use crate::steps::tree::Step;
 
-const POLICY_KEYS: [&str; 4] = ["max_attempts", "delay", "backoff", "max_delay"];
-
 impl Check<'_, '_> {
     pub(super) fn guards(&mut self, step: &Step<'_>) {
-        let takes = |name: &str| step.kind.guards().contains(&name);
-        if let Some(timeout) = given(step.located, "timeout").filter(|_| takes("timeout")) {
-            self.duration(timeout);
-        }
-        if let Some(policy) = given(step.located, "retry").filter(|_| takes("retry")) {
-            self.policy(policy);
-        }
-        if let Some(schema) = given(step.located, "output_schema").filter(|_| takes("output_schema")) {
+        let has_schema = step.kind.is_effect() && !step.is("wait");
+        if let Some(schema) = step.located.given("output_schema").filter(|_| has_schema) {
             self.schema(schema);
         }
-        if let Some(on_error) = given(step.located, "on_error") {
-            if takes("on_error") {
+        if let Some(on_error) = step.located.given("on_error") {
+            if !step.kind.refuses_on_error() {
                 self.on_error(on_error);
             } else {
                 let message = format!("a {} step has no `on_error`: an error must not pick a branch", step.kind.name);
@@ -39,35 +32,6 @@ impl Check<'_, '_> {
             let message = "this is no duration";
             let help = "give a number of seconds, or text such as `500ms`, `30s`, `1m30s`, `2h`, `1d`";
             self.error(Kind::BadDuration, value.span, message, help);
-        }
-    }
-
-    fn policy(&mut self, policy: &Located) {
-        let help = "write `retry: {max_attempts: 3, delay: 2s, backoff: 2}`";
-        if !policy.is_object() {
-            let message = format!("a retry policy is an object, and this is {}", policy.describe());
-            return self.error(Kind::BadRetryPolicy, policy.span, message, help);
-        }
-        self.unknown_keys(policy, &POLICY_KEYS, "a retry policy");
-        let attempts = given(policy, "max_attempts");
-        if !attempts.is_some_and(|attempts| matches!(attempts.shape, Shape::Int(1..=20))) {
-            let span = attempts.map_or(policy.span, |attempts| attempts.span);
-            self.error(Kind::BadRetryPolicy, span, "`max_attempts` is a whole number from 1 to 20", help);
-        }
-        if let Some(backoff) = given(policy, "backoff") {
-            let grows = match backoff.shape {
-                Shape::Int(int) => int >= 1,
-                Shape::Float(float) => float >= 1.0,
-                _ => false,
-            };
-            if !grows {
-                self.error(Kind::BadRetryPolicy, backoff.span, "`backoff` is a number from 1", help);
-            }
-        }
-        for key in ["delay", "max_delay"] {
-            if let Some(value) = given(policy, key) {
-                self.duration(value);
-            }
         }
     }
 

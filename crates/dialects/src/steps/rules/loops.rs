@@ -1,12 +1,13 @@
 //! Loops, parallel branches, waits.
 
+use std::collections::BTreeSet;
+
 use branchpoint_expr::{Kind, Located, Shape};
 
-use super::{Check, given};
+use super::Check;
 use crate::DocumentKinds as _;
+use crate::fields::Access;
 use crate::steps::tree::{Role, Step};
-
-const RULE_KEYS: [&str; 6] = ["source", "step_id", "kind", "pattern", "name", "index"];
 
 impl Check<'_, '_> {
     pub(super) fn for_each(&mut self, step: &Step<'_>) {
@@ -18,8 +19,7 @@ impl Check<'_, '_> {
             let help = "give `input_template`, such as \"{{input}}\", or `iterate_attachments: true`";
             self.error(Kind::ForEachInputMissing, step.span(), message, help);
         }
-        let (offset, limit) = (self.bound(step, "offset"), self.bound(step, "limit"));
-        if let (Some(offset), Some(limit)) = (offset, limit)
+        if let (Some(offset), Some(limit)) = (step.int("offset"), step.int("limit"))
             && offset >= limit
         {
             let span = step.get("limit").map_or(step.span(), |limit| limit.span);
@@ -28,20 +28,8 @@ impl Check<'_, '_> {
             self.error(Kind::ForEachBounds, span, message, "`limit` must be above `offset`");
         }
         for key in ["attachment_rules", "attachments"] {
-            if let Some(rules) = given(step.located, key) {
-                self.attachment_rules(rules);
-            }
-        }
-    }
-
-    fn bound(&mut self, step: &Step<'_>, name: &str) -> Option<i64> {
-        let value = step.get(name)?;
-        match value.shape {
-            Shape::Int(int) if int >= 0 => Some(int),
-            _ => {
-                let message = format!("`{name}` is a whole number from 0");
-                self.error(Kind::ForEachBounds, value.span, message, "it counts positions, the first is 0");
-                None
+            for rule in step.located.list(key).iter().filter(|rule| rule.is_object()) {
+                self.attachment_rule(rule);
             }
         }
     }
@@ -57,47 +45,22 @@ impl Check<'_, '_> {
         }
     }
 
-    fn attachment_rules(&mut self, rules: &Located) {
-        let list = match &rules.shape {
-            // A single selector, as older files have it.
-            Shape::Str { .. } => return,
-            Shape::List(list) => list,
-            _ => {
-                let message = format!("attachment rules are a list, and this is {}", rules.describe());
-                return self.error(Kind::AttachmentRule, rules.span, message, "write each rule after a `-`");
-            }
-        };
-        for rule in list {
-            if !rule.is_object() {
-                let message = format!("an attachment rule is an object, and this is {}", rule.describe());
-                self.error(Kind::AttachmentRule, rule.span, message, "give it `source` and `kind`");
-                continue;
-            }
-            self.unknown_keys(rule, &RULE_KEYS, "an attachment rule");
-            self.attachment_rule(rule);
-        }
-    }
-
     fn attachment_rule(&mut self, rule: &Located) {
-        let text = |key: &str| given(rule, key).and_then(Located::text).map(|text| &**text);
+        let text = |key: &str| rule.given(key).and_then(Located::text).map(|text| &**text);
         let problem = match (text("source"), text("kind")) {
-            (source, _) if given(rule, "source").is_some() && !matches!(source, Some("input" | "agent" | "step")) => {
-                "`source` is input, agent or step"
-            }
             (Some("step"), _) if text("step_id").is_none_or(|id| self.document.find(id).is_none()) => {
                 "`source: step` needs the `step_id` of a step of this document"
             }
-            (_, kind) if given(rule, "kind").is_some() && kind.is_none() => "`kind` is all, pattern, name or index",
             (_, None | Some("all")) => return,
             (_, Some("pattern")) if text("pattern").is_some_and(|pattern| !pattern.is_empty()) => return,
             (_, Some("name")) if text("name").is_some_and(|name| !name.is_empty()) => return,
-            (_, Some("index")) if matches!(given(rule, "index").map(|index| &index.shape), Some(Shape::Int(0..))) => {
+            (_, Some("index")) if matches!(rule.given("index").map(|index| &index.shape), Some(Shape::Int(0..))) => {
                 return;
             }
             (_, Some("pattern")) => "`kind: pattern` needs a `pattern`",
             (_, Some("name")) => "`kind: name` needs a `name`",
             (_, Some("index")) => "`kind: index` needs an `index` from 0",
-            _ => "`kind` is all, pattern, name or index",
+            _ => return,
         };
         let help = "such as {source: input, kind: pattern, pattern: \"*.pdf\"}";
         self.error(Kind::AttachmentRule, rule.span, problem, help);
@@ -105,46 +68,15 @@ impl Check<'_, '_> {
 
     pub(super) fn while_loop(&mut self, step: &Step<'_>) {
         self.body(step);
-        if let Some(most) = step.get("max_iterations")
-            && !matches!(most.shape, Shape::Int(1..=10_000))
-        {
-            let message = "`max_iterations` is a whole number from 1 to 10000";
-            self.error(Kind::WhileMax, most.span, message, "without it, 100 rounds are allowed");
-        }
-        if let Some(on_limit) = step.get("on_limit")
-            && !on_limit.text().is_some_and(|text| ["complete", "fail"].contains(&&**text))
-        {
-            let message = "`on_limit` is `complete` or `fail`";
-            self.error(Kind::BadField, on_limit.span, message, "without it, the loop completes with a warning");
-        }
     }
 
     pub(super) fn parallel(&mut self, step: &Step<'_>) {
-        let branches = step.get("branches").and_then(Located::items).unwrap_or_default();
-        if branches.is_empty() {
-            let span = step.get("branches").map_or(step.span(), |branches| branches.span);
-            let help = "give `branches` a list of `{name, steps}`";
-            self.error(Kind::ParallelBranches, span, "a parallel step needs at least one branch", help);
-        }
-        let mut names: Vec<&str> = Vec::new();
-        for branch in branches {
-            self.unknown_keys(branch, &["name", "steps"], "a branch");
-            match given(branch, "name").and_then(Located::text).filter(|name| !name.trim().is_empty()) {
-                None => {
-                    let message = "a branch needs a `name`, which is text";
-                    self.error(Kind::ParallelBranches, branch.span, message, "it is the key of its result");
-                }
-                Some(name) if names.contains(&&**name) => {
-                    let message = format!("there are two branches `{name}`");
-                    self.error(Kind::ParallelBranches, branch.span, message, "give one of them another name");
-                }
-                Some(name) => names.push(name),
+        let mut names = BTreeSet::new();
+        for branch in step.located.list("branches") {
+            if let Some(name) = branch.str("name").filter(|name| !names.insert((*name).clone())) {
+                let message = format!("there are two branches `{name}`");
+                self.error(Kind::ParallelBranches, branch.span, message, "give one of them another name");
             }
-        }
-        if let Some(wait) = step.get("wait")
-            && !wait.text().is_some_and(|text| ["all", "any"].contains(&&**text))
-        {
-            self.error(Kind::BadField, wait.span, "`wait` is `all` or `any`", "without it, all are waited for");
         }
     }
 

@@ -1,7 +1,6 @@
 //! What a document is held to before anything runs. Every rule looks at everything, so that all problems are told at once.
 
 mod branching;
-mod fields;
 mod guards;
 mod jumps;
 mod loops;
@@ -13,7 +12,9 @@ mod texts;
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
 use super::tree::{Document, No, Step};
+use super::types::{DOCUMENT, STYLE};
 use crate::DocumentKinds as _;
+use crate::fields::{self, Access, Path};
 use crate::load::LoadOptions;
 
 /// Everything that is wrong with the steps of a document, and everything that is suspicious.
@@ -41,54 +42,18 @@ struct Check<'c, 'd> {
 /// Looking for the nearest of all ids takes time, and nobody reads a thousand suggestions.
 const MOST_SUGGESTIONS: usize = 50;
 
-const DOCUMENT_KEYS: [&str; 8] =
-    ["steps", "child_steps", "name", "description", "tags", "trigger", "input_content_type", "inputs"];
-
-const TRIGGERS: [&str; 5] = ["dynamic_input", "template_input", "schedule", "new_content", "email_received"];
-
 impl<'d> Check<'_, 'd> {
     fn document(&mut self) {
         let located = self.document.located;
-        // `change_id` belongs to a stored workflow and travels with it.
-        let known: Vec<&str> = DOCUMENT_KEYS.iter().copied().chain(["change_id"]).collect();
-        self.unknown_keys(located, &known, "a workflow");
-        for key in ["name", "description", "input_content_type"] {
-            if let Some(value) = given(located, key) {
-                self.is_text(value, key);
-            }
-        }
-        if let Some(value) = given(located, "input_content_type") {
+        fields::Check::new(STYLE, self.findings).object(Path::Root(""), located, &[DOCUMENT]);
+        if let Some(value) = located.given("input_content_type") {
             self.template(value);
-        }
-        if let Some(tags) = given(located, "tags") {
-            let texts = tags.items().is_some_and(|tags| tags.iter().all(|tag| tag.text().is_some()));
-            if !texts {
-                self.error(Kind::BadField, tags.span, "`tags` is a list of texts", "write `tags: [a, b]`");
-            }
-        }
-        if let Some(trigger) = given(located, "trigger") {
-            self.trigger(trigger);
-        }
-    }
-
-    fn trigger(&mut self, trigger: &Located) {
-        if !trigger.is_object() {
-            let help = "write `trigger: {type: dynamic_input}`";
-            return self.error(Kind::BadField, trigger.span, "a trigger is an object", help);
-        }
-        self.unknown_keys(trigger, &["type"], "a trigger");
-        if let Some(kind) = given(trigger, "type") {
-            let known = kind.text().is_some_and(|kind| TRIGGERS.contains(&&**kind));
-            if !known {
-                let help = format!("known are {}", TRIGGERS.join(", "));
-                self.error(Kind::BadField, kind.span, "there is no such trigger", &help);
-            }
         }
     }
 
     fn step(&mut self, no: No, step: &Step<'d>) {
-        self.keys(step);
-        self.fields(step);
+        let mut fields = fields::Check::new(step.kind.style(), self.findings);
+        fields.object(Path::Root(&step.id), step.located, &step.kind.tables());
         self.guards(step);
         match step.kind.name {
             "if_else" | "while" | "gate" => self.condition_of(step),
@@ -163,18 +128,4 @@ impl<'d> Check<'_, 'd> {
         let help = "leave it out, or look for its name in docs/spec/steps.md";
         self.findings.push(finding.with_help(help).suggest(&field.key, known.iter().copied()));
     }
-
-    fn is_text(&mut self, value: &Located, name: &str) -> bool {
-        let is_text = value.text().is_some();
-        if !is_text {
-            let message = format!("`{name}` is text, and this is {}", value.describe());
-            self.error(Kind::BadField, value.span, message, "put it in quotes");
-        }
-        is_text
-    }
-}
-
-/// A value that is there and not null.
-fn given<'l>(located: &'l Located, key: &str) -> Option<&'l Located> {
-    located.get(key).filter(|value| !value.is_null())
 }

@@ -1,9 +1,10 @@
 //! Questions to people.
 
-use branchpoint_expr::{Kind, Located, Shape};
+use branchpoint_expr::{Kind, Located};
 
 use super::Check;
 use crate::DocumentKinds as _;
+use crate::fields::Access;
 use crate::steps::tree::Step;
 
 /// Outcomes that are no choices.
@@ -11,46 +12,27 @@ const RESERVED: [&str; 3] = ["timeout", "no_quorum", "cancelled"];
 
 impl Check<'_, '_> {
     pub(super) fn people(&mut self, step: &Step<'_>) {
-        let prompt = step.get("prompt_template");
-        if prompt.is_none_or(|prompt| prompt.text().is_some_and(|text| text.trim().is_empty())) {
-            let span = prompt.map_or(step.span(), |prompt| prompt.span);
-            self.error(Kind::HitlPrompt, span, "a question needs a text", "give `prompt_template`");
-        }
         self.recipients(step);
         self.choices(step);
         self.limits(step);
     }
 
     fn recipients(&mut self, step: &Step<'_>) {
-        let distribution = step.get("recipient_distribution");
-        let written = distribution.and_then(Located::text).map(|text| &**text);
-        if let Some(distribution) = distribution
-            && !matches!(written, Some("owner" | "owner_admins" | "selected_members"))
+        let is_selected = step.text("recipient_distribution").is_some_and(|written| &**written == "selected_members");
+        let users = step.located.list("recipient_user_ids");
+        if is_selected && users.is_empty() && step.get("recipient_user_ids").is_none_or(|users| users.items().is_some())
         {
-            let message = "`recipient_distribution` is owner, owner_admins or selected_members";
-            self.error(Kind::HitlDistribution, distribution.span, message, "without it, owner and admins are asked");
-        }
-        let users = step.get("recipient_user_ids");
-        let listed = users.and_then(Located::items);
-        let texts = listed.is_some_and(|users| users.iter().all(is_text));
-        if let Some(users) = users.filter(|_| !texts) {
-            let help = "write `recipient_user_ids: [u1, u2]`";
-            self.error(Kind::HitlRecipients, users.span, "user ids are a list of texts that are not blank", help);
-        } else if written == Some("selected_members") && listed.is_none_or(<[_]>::is_empty) {
             let help = "list them in `recipient_user_ids`";
-            self.error(Kind::HitlRecipients, step.span(), "members are to be selected, and none are", help);
+            self.error(Kind::HitlRecipients, step.span(), "no members are selected", help);
         }
-        self.required(step, written == Some("selected_members"), listed.filter(|_| texts));
+        self.required(step, is_selected, users);
     }
 
-    fn required(&mut self, step: &Step<'_>, selected: bool, listed: Option<&[Located]>) {
-        let Some(required) = step.get("required_approvals") else { return };
-        let Shape::Int(count @ 1..) = required.shape else {
-            let message = "`required_approvals` is a whole number from 1";
-            return self.error(Kind::HitlRequired, required.span, message, "one vote decides without it");
+    fn required(&mut self, step: &Step<'_>, selected: bool, listed: &[Located]) {
+        let (Some(required), Some(count)) = (step.get("required_approvals"), step.int("required_approvals")) else {
+            return;
         };
-        let mut users: Vec<&str> =
-            listed.unwrap_or_default().iter().filter_map(Located::text).map(|id| &**id).collect();
+        let mut users: Vec<&str> = listed.iter().filter_map(Located::text).map(|id| &**id).collect();
         users.sort_unstable();
         users.dedup();
         if selected && !users.is_empty() && usize::try_from(count).is_ok_and(|count| count > users.len()) {
@@ -85,16 +67,6 @@ impl Check<'_, '_> {
 
     fn limits(&mut self, step: &Step<'_>) {
         let timeout = step.get("timeout_seconds");
-        if let Some(timeout) = timeout.filter(|timeout| !is_positive(timeout)) {
-            let help = "without `timeout_seconds`, the question waits for ever";
-            self.error(Kind::HitlTimeout, timeout.span, "`timeout_seconds` is a number above 0", help);
-        }
-        if let Some(outcome) = step.get("timeout_outcome")
-            && !outcome.text().is_some_and(|text| ["emit_timeout", "fail_run"].contains(&&**text))
-        {
-            let message = "`timeout_outcome` is emit_timeout or fail_run";
-            self.error(Kind::HitlTimeoutOutcome, outcome.span, message, "without it, the outcome is `timeout`");
-        }
         let (interval, count) = (step.get("reminder_interval_seconds"), step.get("reminder_max_count"));
         for reminder in interval.iter().chain(&count).filter(|_| timeout.is_none()) {
             let message = "reminders need an end";
@@ -104,25 +76,9 @@ impl Check<'_, '_> {
             let message = "a number of reminders needs the time between them";
             self.error(Kind::HitlReminders, count.span, message, "give `reminder_interval_seconds`");
         }
-        if let Some(interval) = interval.filter(|interval| !is_positive(interval)) {
-            let message = "`reminder_interval_seconds` is a number above 0";
-            self.error(Kind::HitlReminders, interval.span, message, "such as 600");
-        }
-        if let Some(count) = count.filter(|count| !matches!(count.shape, Shape::Int(0..))) {
-            let message = "`reminder_max_count` is a whole number";
-            self.error(Kind::HitlReminders, count.span, message, "such as 3");
-        }
     }
 }
 
 fn is_text(value: &Located) -> bool {
     value.text().is_some_and(|text| !text.trim().is_empty())
-}
-
-fn is_positive(value: &Located) -> bool {
-    match value.shape {
-        Shape::Int(int) => int > 0,
-        Shape::Float(float) => float > 0.0,
-        _ => false,
-    }
 }

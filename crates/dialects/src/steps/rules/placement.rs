@@ -2,8 +2,9 @@
 
 use branchpoint_expr::{Kind, Located};
 
-use super::{Check, given};
+use super::Check;
 use crate::DocumentKinds as _;
+use crate::fields::Access;
 use crate::steps::tree::{No, Role};
 
 /// Steps that work on the content that started the run.
@@ -91,8 +92,8 @@ impl Check<'_, '_> {
 
     /// The type of the trigger, if one is given.
     fn trigger_type(&self) -> Option<String> {
-        let trigger = given(self.document.located, "trigger")?;
-        let kind = given(trigger, "type").and_then(Located::text);
+        let trigger = self.document.located.given("trigger")?;
+        let kind = trigger.given("type").and_then(Located::text);
         Some(kind.map_or("dynamic_input", |kind| &**kind).to_owned())
     }
 }

@@ -1,33 +1,25 @@
 //! Templates and conditions: do they compile, and does what they name exist.
 
-use branchpoint_expr::{
-    Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference, Shape,
-};
+use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
 
 use super::Check;
 use crate::environment::check_names;
-use crate::output;
+use crate::fields::Type;
 use crate::steps::condition;
 use crate::steps::lower::is_zone;
 use crate::steps::raw::is_id;
 use crate::steps::request::Request;
 use crate::steps::tree::Step;
-use crate::steps::types::Field;
 use crate::substitution::check_arguments;
 
 impl Check<'_, '_> {
     /// The text fields of a step that asks nobody.
     pub(super) fn templates(&mut self, step: &Step<'_>) {
-        for (name, field) in step.kind.fields {
-            let is_template = match field {
-                Field::Text => true,
-                Field::Alias(newer) => matches!(step.kind.field(newer), Some(Field::Text)),
-                _ => false,
-            };
+        for field in step.kind.fields.iter().flat_map(|table| table.iter()) {
             // The discriminator of a switch is compiled with its cases.
-            if is_template
-                && *name != "discriminator"
-                && let Some(value) = step.located.get(name).filter(|value| value.text().is_some())
+            if matches!(field.ty, Type::Text | Type::Filled)
+                && field.name != "discriminator"
+                && let Some(value) = step.located.get(field.name).filter(|value| value.text().is_some())
             {
                 self.template(value);
             }
@@ -48,61 +40,19 @@ impl Check<'_, '_> {
             self.condition(&condition::under(written));
         }
         if let Some(target) = step.get("target_step_id")
-            && let Some(id) = target.text()
+            && let Some(id) = target.text().filter(|id| is_id(id) && self.document.find(id).is_none())
         {
-            if !is_id(id) {
-                let message = format!("`{id}` is no id of a step");
-                self.error(
-                    Kind::BadField,
-                    target.span,
-                    message,
-                    "name a step of this document as it is, without braces",
-                );
-            } else if self.document.find(id).is_none() {
-                self.unknown_step(id, target.span, format!("there is no step `{id}`"));
-            }
+            self.unknown_step(id, target.span, format!("there is no step `{id}`"));
         }
-        if let Some(expected) =
-            step.get("expect_status").filter(|expected| super::super::effect::statuses(expected).is_none())
+        if let Some(expected) = step.get("expect_status").filter(|_| step.is("http"))
+            && super::super::effect::statuses(expected).is_none()
         {
-            let message = "`expect_status` is a status, a range such as `200-299`, or a list of them";
-            self.error(Kind::BadField, expected.span, message, "without it, 200 to 299 are expected");
+            let message = "`expect_status` must be a status, a range such as `200-299`, or a list of them";
+            self.error(Kind::BadField, expected.span, message, "remove it to expect 200 to 299");
         }
-        self.output_limit(step);
         self.findings.extend(check_names(step.get("env").filter(|_| step.is("command"))));
         let words: Vec<&Located> = step.get("argv").and_then(Located::items).unwrap_or_default().iter().collect();
         self.findings.extend(check_arguments(&words, Dialect::Steps, is_number).filter(|_| step.is("command")));
-        self.formats(step);
-    }
-
-    fn output_limit(&mut self, step: &Step<'_>) {
-        if !step.is("command") {
-            return;
-        }
-        let is_size = |bytes: &Located| matches!(bytes.shape, Shape::Int(bytes) if output::BYTES.contains(&bytes));
-        if let Some(bytes) = step.get("max_output").filter(|bytes| !is_size(bytes)) {
-            let message = format!("`max_output` must be a number of bytes from 1 to {}", output::BYTES.end());
-            self.error(Kind::BadField, bytes.span, message, "write the number; placeholders are not allowed here");
-        }
-        if let Some(flag) = step.get("truncate").filter(|flag| !matches!(flag.shape, Shape::Bool(_))) {
-            self.error(Kind::BadField, flag.span, "`truncate` must be true or false", "write true or false");
-        }
-    }
-
-    fn formats(&mut self, step: &Step<'_>) {
-        let one_of: &[(&str, &str, &[&str])] = &[
-            ("extract_data", "expected_format", &["html", "json", "xml"]),
-            ("extract_content", "expected_format", &["html", "json", "xml"]),
-            ("webhook_call", "method", &["POST", "PUT"]),
-            ("add_chat_turn", "role", &["user", "assistant", "system"]),
-        ];
-        for (kind, name, known) in one_of {
-            let Some(value) = step.get(name).filter(|_| step.is(kind)) else { continue };
-            if value.text().is_some_and(|text| !text.contains("{{") && !known.contains(&&**text)) {
-                let message = format!("`{name}` is {}", known.join(", "));
-                self.error(Kind::BadField, value.span, message, "take one of these");
-            }
-        }
     }
 
     pub(super) fn condition(&mut self, holder: &Located) {

@@ -1,0 +1,212 @@
+//! The step types and their fields, from which documents are checked, effects are made and the schema is generated.
+
+mod control;
+mod effects;
+
+use branchpoint_core::effect::Kind as EffectKind;
+use branchpoint_expr::Kind;
+
+use Family::Effect;
+
+use super::raw::is_id;
+use crate::DocumentKinds as _;
+use crate::fields::Type::{Any, Duration, Either, Entries, Form, Int, List, Number, Object, Own, Ref, Text, Words};
+use crate::fields::{Content, Field, Style, TEXTS, Table, Type, Unknown, field};
+
+/// A type of step.
+#[derive(Debug)]
+pub(super) struct StepType {
+    pub(super) name: &'static str,
+    pub(super) family: Family,
+    /// What it does, in one line.
+    pub(super) about: &'static str,
+    /// Its own fields; those of every step are not among them.
+    pub(super) fields: &'static [Table],
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// It calls this kind of runner.
+    Effect(EffectKind),
+    /// It computes a value.
+    Pure,
+    /// It decides what runs.
+    Control,
+}
+
+/// All types of steps.
+pub(super) fn types() -> impl Iterator<Item = &'static StepType> + Clone {
+    effects::EFFECTS.iter().chain(control::CONTROL)
+}
+
+pub(super) const STYLE: Style = Style {
+    wrong: Kind::BadField,
+    missing: Kind::MissingField,
+    conflict: Kind::BadField,
+    null_is_absent: true,
+    is_lenient: false,
+    has_placeholders: false,
+    unknown: Unknown::All,
+    missing_at_start: false,
+};
+
+/// A list of steps. The tree of steps is built before fields are checked.
+const CHAIN: Type = Own(&List(&Ref("step")));
+const BODY: Type = Entries(&Ref("step"));
+const ID: Type = Form("^[a-zA-Z0-9_-]+$", is_id, "an id: letters, digits, `_` and `-`");
+
+pub(super) const DOCUMENT: Table = &[
+    field("name", Text, "The name of the workflow."),
+    field("description", Text, "What it is for."),
+    field("tags", TEXTS, "Words to find it by.").or("[]"),
+    field("trigger", Object(&[TRIGGER]), "What starts a run.").or(r#"{"type":"dynamic_input"}"#),
+    field("input_content_type", Text, "The content type of the input, such as text/plain. A template."),
+    field("inputs", Ref("inputs"), "The inputs of a run: `input`, or `metadata.` and a path."),
+    field("steps", Own(&BODY), "The steps, one after the other.").required(),
+    field("child_steps", Own(&BODY), "The same as `steps`.").alias_of("steps"),
+    field("change_id", Any, "Belongs to a stored workflow."),
+];
+
+const TRIGGERS: &[&str] = &["dynamic_input", "template_input", "schedule", "new_content", "email_received"];
+const TRIGGER: Table = &[field("type", Words(TRIGGERS), "The kind of trigger.").or("dynamic_input")];
+
+/// Fields of every step.
+pub(super) const COMMON: Table = &[
+    field("step_type", Own(&Ref("step_type")), "What the step does.").required(),
+    field("id", Own(&ID), "Names the step; unique in the document. `step_<n>` if absent."),
+    field("name", Text, "A label, without effect."),
+    field("purpose", Text, "A description, without effect."),
+    field("child_steps", CHAIN, "Steps that get the output of this step."),
+    field("steps", CHAIN, "The same as `child_steps`.").alias_of("child_steps"),
+];
+
+const TIMEOUT: Table =
+    &[field("timeout", Duration, "How long an attempt may take; of loops and `parallel`, the whole step.")
+        .kind(Kind::BadDuration)
+        .content(Content::Fixed)];
+const RETRY: Table = &[field("retry", Object(&[POLICY]), "How a failed attempt is repeated.")
+    .kind(Kind::BadRetryPolicy)
+    .content(Content::Fixed)];
+const ON_ERROR: Table =
+    &[field("on_error", Own(&Either(&[Words(&["fail", "continue"]), BODY])), "What happens when the step fails.")
+        .or("fail")];
+const OUTPUT_SCHEMA: Table =
+    &[field("output_schema", Own(&Ref("json_schema")), "A JSON Schema that the output must satisfy.")];
+
+const POLICY: Table = &[
+    field("max_attempts", Int(1, 20), "Attempts, the first included.").required(),
+    field("delay", Duration, "The first wait.").kind(Kind::BadDuration),
+    field("backoff", Number(1.0, f64::MAX), "How waits grow.").or("1"),
+    field("max_delay", Duration, "The longest wait.").or("1h").kind(Kind::BadDuration),
+];
+
+/// An older name of a type, the newer one, and what the older one says about a field.
+type Older = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+
+const OLDER: [Older; 8] = [
+    ("promptcall", "prompt_call", None),
+    ("transform", "regex_replace", None),
+    ("combinator", "merge", None),
+    ("insight", "extract_data", None),
+    ("extract_json", "extract_content", Some(("expected_format", "json"))),
+    ("extract_html", "extract_content", Some(("expected_format", "html"))),
+    ("extract_xml", "extract_content", Some(("expected_format", "xml"))),
+    ("write_memory", "add_memory", None),
+];
+
+/// The type of a name, and the newer name of an older one.
+pub(super) fn find(name: &str) -> Option<&'static StepType> {
+    let newer = older(name).unwrap_or(name);
+    types().find(|known| known.name == newer)
+}
+
+/// The newer name of an older one.
+pub(super) fn older(name: &str) -> Option<&'static str> {
+    OLDER.iter().find(|(older, ..)| *older == name).map(|(_, newer, _)| *newer)
+}
+
+/// What an older name of a type says about a field.
+pub(super) fn implied(name: &str) -> Option<(&'static str, &'static str)> {
+    OLDER.iter().find(|(older, ..)| *older == name).and_then(|(.., implied)| *implied)
+}
+
+impl StepType {
+    pub(super) fn is_effect(&self) -> bool {
+        matches!(self.family, Effect(_))
+    }
+
+    /// It ends its line: nothing stands below it.
+    pub(super) fn is_leaf(&self) -> bool {
+        ["display_result", "streaming_result", "join", "retry"].contains(&self.name)
+    }
+
+    /// It shows the run's output.
+    pub(super) fn shows(&self) -> bool {
+        ["display_result", "streaming_result"].contains(&self.name)
+    }
+
+    /// It picks one of its arms.
+    pub(super) fn branches(&self) -> bool {
+        ["if_else", "conditional", "switch"].contains(&self.name)
+    }
+
+    /// Its `child_steps` are a chain; those of every other step fan out.
+    pub(super) fn has_chain_below(&self) -> bool {
+        self.branches() || ["for_each", "while", "parallel", "human_in_the_loop"].contains(&self.name)
+    }
+
+    /// An error in it must not pick a branch, so nothing handles it here.
+    pub(super) fn refuses_on_error(&self) -> bool {
+        self.branches() || self.is_leaf() || self.name == "gate"
+    }
+
+    /// Which of the fields `timeout`, `retry`, `on_error`, `output_schema` it has.
+    pub(super) fn guards(&self) -> &'static [Table] {
+        match (self.family, self.name) {
+            (Effect(_), "wait") => &[TIMEOUT, ON_ERROR],
+            (Effect(_), _) => &[TIMEOUT, RETRY, ON_ERROR, OUTPUT_SCHEMA],
+            (_, "for_each" | "while" | "parallel") => &[TIMEOUT, ON_ERROR],
+            _ => &[ON_ERROR],
+        }
+    }
+
+    /// All its fields.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        [&[COMMON], self.guards(), self.fields].concat()
+    }
+
+    /// How its fields are read. Runners may know more fields than Branchpoint does.
+    pub(super) fn style(&self) -> Style {
+        let has_runner = self.is_effect() && self.name != "wait";
+        let unknown = if has_runner { Unknown::Similar } else { Unknown::All };
+        Style { has_placeholders: self.is_effect(), unknown, ..STYLE }
+    }
+
+    /// Its own field of that name.
+    pub(super) fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().flat_map(|table| table.iter()).find(|field| field.name == name)
+    }
+}
+
+/// The older names of types.
+pub(super) fn older_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OLDER.into_iter().map(|(older, newer, _)| (older, newer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_alias_names_a_field_of_its_type_and_every_older_name_a_type() {
+        for kind in types() {
+            for newer in kind.fields.iter().flat_map(|table| table.iter()).filter_map(|field| field.replaces) {
+                assert!(kind.field(newer).is_some(), "{}.{newer}", kind.name);
+            }
+        }
+        for (older, newer, _) in OLDER {
+            assert!(types().any(|kind| kind.name == newer), "{older}");
+        }
+    }
+}
