@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::builtins;
 use crate::diagnostic::Span;
 use crate::pattern::Pattern;
-use crate::program::{Access, Id, Key, Name, Node, Path, Program};
+use crate::program::{Access, Draft, Id, Key, Name, Node, Path};
 use crate::rules::Dialect;
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::value::Value;
@@ -69,7 +69,7 @@ pub struct Bound {
 pub(crate) struct Compiler<'p, 's> {
     pub(crate) dialect: Dialect,
     pub(crate) bind: Option<&'p dyn Bind>,
-    pub(crate) program: &'p mut Program,
+    pub(crate) program: &'p mut Draft,
     /// How paths are looked up at this place.
     pub(crate) access: Access,
     pub(crate) variables: Vec<(&'s str, u16)>,

@@ -1,17 +1,18 @@
 //! Expressions and templates that give a value of any type.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::compile::Place;
+use crate::compiled::Compiled;
 use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Span};
-use crate::environment::Environment;
+use crate::diagnostic::Span;
 use crate::error::EvalError;
 use crate::eval;
 use crate::located::Located;
-use crate::program::{Access, Id, Name, Node, Path, Program, Reference};
+use crate::program::{Access, Id, Name, Node, Path, Program};
 use crate::rules::Dialect;
 use crate::template::{Escape, Single};
 use crate::unit::{Options, Problems, Unit};
@@ -34,11 +35,15 @@ use crate::value::Value;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Expression {
-    pub(crate) program: Program,
-    dialect: Dialect,
-    #[serde(skip)]
-    warnings: Vec<Diagnostic>,
+pub struct Expression(pub(crate) Compiled);
+
+impl Deref for Expression {
+    type Target = Compiled;
+
+    #[inline(always)]
+    fn deref(&self) -> &Compiled {
+        &self.0
+    }
 }
 
 /// What becomes of the texts of a document's value.
@@ -177,9 +182,7 @@ impl Expression {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn constant(value: Value) -> Self {
-        let mut program = Program::default();
-        program.root = program.constant(value, Span::default());
-        Self { program, dialect: Dialect::default(), warnings: Vec::new() }
+        Self::made(Program::of_constant(value))
     }
 
     /// The value of a root of the context; nil when there is none.
@@ -191,10 +194,8 @@ impl Expression {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read(name: Name) -> Self {
-        let mut program = Program::default();
         let path = Path { root: name, keys: Arc::default(), access: Access::Absent, coerce: false, parent: 0 };
-        program.root = program.path(path, Span::default());
-        Self { program, dialect: Dialect::default(), warnings: Vec::new() }
+        Self::made(Program::of_path(path))
     }
 
     /// Whether this only reads what is there already: a path or a constant, nothing made of parts.
@@ -224,103 +225,12 @@ impl Expression {
     }
 
     fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
-        let mut unit = Unit::new(options);
-        let root = compile(&mut unit);
-        let (program, warnings) = unit.finish(root)?;
-        Ok(Self { program, dialect: options.dialect, warnings })
+        Compiled::new(options, compile).map(Self)
     }
 
-    /// Whether the same context always gives the same result: all functions of the host that it calls are registered as pure.
-    ///
-    /// ```
-    /// use branchpoint_expr::{Environment, Expression, Options};
-    ///
-    /// assert!(Expression::compile("len(name)", Options::default())?.is_pure(Environment::standard()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn is_pure(&self, environment: &Environment) -> bool {
-        self.program.is_pure(environment)
-    }
-
-    /// The functions of the host that it calls, beside the built-in ones.
-    ///
-    /// ```
-    /// use branchpoint_expr::{Expression, Options};
-    ///
-    /// assert_eq!(Expression::compile("len(name)", Options::default())?.host_functions().count(), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn host_functions(&self) -> impl Iterator<Item = &str> {
-        self.program.hosted.iter().map(|name| &**name)
-    }
-
-    /// About how many bytes it has when it is stored.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// assert!(Expression::compile("len(name)", Options::default())?.size_bytes() > 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn size_bytes(&self) -> u64 {
-        self.program.size_bytes()
-    }
-
-    /// What is suspicious about it, though it compiles.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// assert_eq!(Expression::compile("len(name)", Options::default())?.warnings()[0].kind, Kind::UnknownName);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn warnings(&self) -> &[Diagnostic] {
-        &self.warnings
-    }
-
-    /// The host's slots that it reads, each once, in ascending order.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// # struct Names;
-    /// # impl Bind for Names {
-    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
-    /// #         Some(Bound { slot: 5, parts: 1 })
-    /// #     }
-    /// # }
-    /// assert_eq!(Expression::compile("name + other", Options::default().bound(&Names))?.slots(), [5]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn slots(&self) -> Vec<u32> {
-        self.program.slots()
-    }
-
-    /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// # struct Names;
-    /// # impl Bind for Names {
-    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
-    /// #         Some(Bound { slot: 5, parts: 1 })
-    /// #     }
-    /// # }
-    /// let mut count = 0;
-    /// Expression::compile("name + other", Options::default().bound(&Names))?.each_slot(|slot| count += slot);
-    /// assert_eq!(count, 10);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn each_slot(&self, visit: impl FnMut(u32)) {
-        self.program.each_slot(visit);
-    }
-
-    /// The names it reads, with their places in the source.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// assert_eq!(&*Expression::compile("len(name)", Options::default())?.references()[0].parts[0], "name");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn references(&self) -> Vec<Reference> {
-        self.program.references()
+    /// An expression that no text was compiled to.
+    fn made(program: Program) -> Self {
+        Self(Compiled { program, dialect: Dialect::default(), warnings: Vec::new() })
     }
 
     /// The value.
@@ -348,7 +258,7 @@ impl Expression {
     pub fn file_names(&self) -> Vec<Self> {
         let name = |root: &Id| {
             let mut name = self.clone();
-            name.program.root = *root;
+            name.0.program.root = *root;
             name
         };
         self.program.files.iter().map(name).collect()
@@ -367,6 +277,6 @@ impl Expression {
     }
 
     fn value_of<C: Context + ?Sized>(&self, root: Id, context: &C) -> Result<Value, EvalError> {
-        eval::value(&self.program, root, context).map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))
+        eval::value(&self.program, root, context).map_err(|fault| self.failed(fault))
     }
 }

@@ -51,13 +51,13 @@ pub struct Tables<'t>(&'t mut Program);
 
 impl Fillable for Expression {
     fn tables(&mut self) -> Tables<'_> {
-        Tables(&mut self.program)
+        Tables(&mut self.0.program)
     }
 }
 
 impl Fillable for Condition {
     fn tables(&mut self) -> Tables<'_> {
-        Tables(&mut self.program)
+        Tables(&mut self.0.program)
     }
 }
 
@@ -131,7 +131,7 @@ impl<T: Fillable> Formula<T> {
             }
         }
         for compare in &mut program.compares {
-            if let Node::Constant(constant) = program.nodes[compare.right as usize] {
+            if let Node::Constant(constant) = program.code.nodes[compare.right as usize] {
                 compare.constant = program.constants[constant as usize].clone();
             }
         }

@@ -1,8 +1,8 @@
 //! The compiled form: a flat table of nodes that name each other by number. Every node keeps its place in the source.
 
 use std::fmt;
-use std::ops::Range;
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -251,17 +251,26 @@ pub(crate) const HOSTED: u16 = 1 << 15;
 /// A list of literal texts, kept for looking one up.
 pub(crate) type LiteralSet = indexmap::IndexSet<Arc<str>, foldhash::fast::RandomState>;
 
-/// A compiled condition or template.
+/// A compiled condition or template. What its copies have in common is shared: a formula that is filled in a thousand times has its
+/// operations once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Program {
+pub(crate) struct Program<C = Arc<Code>> {
+    pub(crate) code: C,
+    pub(crate) constants: Vec<Value>,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) compares: Vec<Compare>,
+    pub(crate) shortcut: Shortcut,
+    pub(crate) root: Id,
+}
+
+/// The part of a program that does not depend on values and slots.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Code {
     pub(crate) nodes: Vec<Node>,
     pub(crate) spans: Vec<Span>,
     pub(crate) lists: Vec<Id>,
-    pub(crate) constants: Vec<Value>,
-    pub(crate) paths: Vec<Path>,
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) replacements: Vec<(Pattern, Arc<str>)>,
-    pub(crate) compares: Vec<Compare>,
     pub(crate) sets: Vec<LiteralSet>,
     pub(crate) tests: Vec<Test>,
     /// The functions of the host that it calls, by name: calls from [`HOSTED`] on are positions in this list.
@@ -271,22 +280,68 @@ pub(crate) struct Program {
     /// The expressions that an author wrote. All other nodes were made from structure, and their place in the source does
     /// not read like what they do.
     pub(crate) written: Vec<Written>,
-    pub(crate) root: Id,
     pub(crate) locals: u16,
 }
 
-impl Program {
-    /// About how many bytes it has when it is stored: its parts, the texts and values of the document in it, its names.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        const NODE_BYTES: u64 = 16;
-        let nodes = (self.nodes.len() + self.lists.len() + self.tests.len()) as u64 * NODE_BYTES;
-        let constants: u64 = self.constants.iter().map(|constant| constant.size().bytes).sum();
-        let path = |path: &Path| NODE_BYTES + path.root.text.len() as u64 + path.keys.len() as u64 * NODE_BYTES;
-        let patterns: u64 = self.patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
-        let written: u64 = self.written.iter().map(|written| written.text.len() as u64).sum();
-        nodes + constants + self.paths.iter().map(path).sum::<u64>() + patterns + written
+/// A condition that is nothing but comparisons: the first `count` of the table, all of which must hold, or one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Shortcut {
+    #[default]
+    None,
+    All(u32),
+    Any(u32),
+}
+
+impl Code {
+    fn leaf(node: Node) -> Self {
+        Self { nodes: vec![node], spans: vec![Span::default()], ..Self::default() }
     }
 
+    #[inline]
+    pub(crate) fn list(&self, ids: Ids) -> &[Id] {
+        &self.lists[ids.start as usize..(ids.start + ids.len) as usize]
+    }
+}
+
+/// A program that is being compiled.
+pub(crate) type Draft = Program<Own>;
+
+/// Code that nothing shares yet.
+#[derive(Debug)]
+pub(crate) struct Own(Code);
+
+impl Default for Own {
+    /// With room for what most conditions have.
+    fn default() -> Self {
+        let (nodes, spans) = (Vec::with_capacity(8), Vec::with_capacity(8));
+        Self(Code { nodes, spans, ..Code::default() })
+    }
+}
+
+impl Deref for Own {
+    type Target = Code;
+
+    fn deref(&self) -> &Code {
+        &self.0
+    }
+}
+
+impl<C: Deref<Target = Code>> Deref for Program<C> {
+    type Target = Code;
+
+    #[inline(always)]
+    fn deref(&self) -> &Code {
+        &self.code
+    }
+}
+
+impl DerefMut for Draft {
+    fn deref_mut(&mut self) -> &mut Code {
+        &mut self.code.0
+    }
+}
+
+impl Draft {
     pub(crate) fn emit(&mut self, node: Node, span: Span) -> Id {
         self.nodes.push(node);
         self.spans.push(span);
@@ -315,6 +370,116 @@ impl Program {
                 && known.keys[..before(known)] == path.keys[..before(path)]
         });
         same.map_or_else(|| index(self.paths.len()), |known| known.parent)
+    }
+
+    /// The content of a file, which the host reads: nothing here touches the disk.
+    pub(crate) fn file(&mut self, name: Id, span: Span, slot: impl FnOnce(&str) -> Option<u32>) -> Id {
+        let text: Arc<str> = format!("file:{}", self.files.len()).into();
+        let root = Name { slot: slot(&text), text };
+        self.files.push(name);
+        self.path(Path { root, keys: Arc::default(), access: Access::Required, coerce: false, parent: 0 }, span)
+    }
+
+    pub(crate) fn test(&mut self, test: Test, span: Span) -> Id {
+        self.tests.push(test);
+        self.emit(Node::Test(index(self.tests.len() - 1)), span)
+    }
+
+    pub(crate) fn pattern(&mut self, pattern: Pattern) -> u32 {
+        self.patterns.push(pattern);
+        index(self.patterns.len() - 1)
+    }
+
+    /// The number by which calls name a function of the host.
+    pub(crate) fn hosted(&mut self, name: &str) -> u16 {
+        let known = self.hosted.iter().position(|known| &**known == name);
+        let position = known.unwrap_or_else(|| {
+            self.hosted.push(name.into());
+            self.hosted.len() - 1
+        });
+        HOSTED + u16::try_from(position).expect("the limit on nodes keeps the list short")
+    }
+
+    pub(crate) fn set(&mut self, set: LiteralSet) -> u32 {
+        self.sets.push(set);
+        index(self.sets.len() - 1)
+    }
+
+    pub(crate) fn ids(&mut self, ids: &[Id]) -> Ids {
+        let start = index(self.lists.len());
+        self.lists.extend_from_slice(ids);
+        Ids { start, len: index(ids.len()) }
+    }
+
+    /// Keeps the text of the expression that was compiled to the nodes from `first` on.
+    pub(crate) fn keep_text(&mut self, first: usize, start: Option<u32>, text: &str) {
+        let nodes = index(first)..index(self.nodes.len());
+        self.written.push(Written { nodes, start, text: text.into() });
+    }
+
+    /// Gives a node of a structured condition the words by which its author knows it.
+    pub(crate) fn name_node(&mut self, id: Id, text: &str) {
+        self.written.push(Written { nodes: id..id + 1, start: None, text: text.into() });
+    }
+
+    /// The finished program, which gives the value of a node.
+    pub(crate) fn finish(mut self, root: Id) -> Program {
+        self.fuse();
+        let shortcut = match self.nodes[root as usize] {
+            Node::Compare(0) => Shortcut::All(1),
+            Node::And(ids) if self.are_first_compares(ids) => Shortcut::All(ids.len),
+            Node::Or(ids) if self.are_first_compares(ids) => Shortcut::Any(ids.len),
+            _ => Shortcut::None,
+        };
+        let Self { code, constants, paths, compares, .. } = self;
+        Program { code: Arc::new(code.0), constants, paths, compares, shortcut, root }
+    }
+
+    fn are_first_compares(&self, ids: Ids) -> bool {
+        let nodes = self.list(ids).iter().map(|id| self.nodes[*id as usize]);
+        (0..).zip(nodes).all(|(position, node)| matches!(node, Node::Compare(compare) if compare == position))
+    }
+
+    /// Puts both sides of tests of a path against a constant into one place.
+    fn fuse(&mut self) {
+        for id in 0..self.nodes.len() {
+            if let Node::Binary(operator, left, right) = self.nodes[id]
+                && operator.is_test()
+                && let (Node::Path(path), Node::Constant(constant)) =
+                    (self.nodes[left as usize], self.nodes[right as usize])
+            {
+                let (path, constant) = (self.paths[path as usize].clone(), self.constants[constant as usize].clone());
+                self.compares.push(Compare { operator, path, constant, left, right });
+                self.nodes[id] = Node::Compare(index(self.compares.len() - 1));
+            }
+        }
+    }
+}
+
+impl Program {
+    /// A program that gives a value.
+    pub(crate) fn of_constant(value: Value) -> Self {
+        static CODE: LazyLock<Arc<Code>> = LazyLock::new(|| Arc::new(Code::leaf(Node::Constant(0))));
+        let (constants, code) = (vec![value], Arc::clone(&CODE));
+        Self { code, constants, paths: Vec::new(), compares: Vec::new(), shortcut: Shortcut::None, root: 0 }
+    }
+
+    /// A program that reads a path.
+    pub(crate) fn of_path(path: Path) -> Self {
+        static CODE: LazyLock<Arc<Code>> = LazyLock::new(|| Arc::new(Code::leaf(Node::Path(0))));
+        let (paths, code) = (vec![path], Arc::clone(&CODE));
+        Self { code, constants: Vec::new(), paths, compares: Vec::new(), shortcut: Shortcut::None, root: 0 }
+    }
+
+    /// About how many bytes it has when it is stored: its parts, the texts and values of the document in it, its names.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        const NODE_BYTES: u64 = 16;
+        let nodes = (self.nodes.len() + self.lists.len() + self.tests.len()) as u64 * NODE_BYTES;
+        let constants: u64 = self.constants.iter().map(|constant| constant.size().bytes).sum();
+        let path = |path: &Path| NODE_BYTES + path.root.text.len() as u64 + path.keys.len() as u64 * NODE_BYTES;
+        let patterns: u64 = self.patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
+        let written: u64 = self.written.iter().map(|written| written.text.len() as u64).sum();
+        nodes + constants + self.paths.iter().map(path).sum::<u64>() + patterns + written
     }
 
     /// The host's slots that it reads, each once, in ascending order.
@@ -361,34 +526,6 @@ impl Program {
         }
     }
 
-    /// The content of a file, which the host reads: nothing here touches the disk.
-    pub(crate) fn file(&mut self, name: Id, span: Span, slot: impl FnOnce(&str) -> Option<u32>) -> Id {
-        let text: Arc<str> = format!("file:{}", self.files.len()).into();
-        let root = Name { slot: slot(&text), text };
-        self.files.push(name);
-        self.path(Path { root, keys: Arc::default(), access: Access::Required, coerce: false, parent: 0 }, span)
-    }
-
-    pub(crate) fn test(&mut self, test: Test, span: Span) -> Id {
-        self.tests.push(test);
-        self.emit(Node::Test(index(self.tests.len() - 1)), span)
-    }
-
-    pub(crate) fn pattern(&mut self, pattern: Pattern) -> u32 {
-        self.patterns.push(pattern);
-        index(self.patterns.len() - 1)
-    }
-
-    /// The number by which calls name a function of the host.
-    pub(crate) fn hosted(&mut self, name: &str) -> u16 {
-        let known = self.hosted.iter().position(|known| &**known == name);
-        let position = known.unwrap_or_else(|| {
-            self.hosted.push(name.into());
-            self.hosted.len() - 1
-        });
-        HOSTED + u16::try_from(position).expect("the limit on nodes keeps the list short")
-    }
-
     /// The name of a function that is called.
     pub(crate) fn function_name(&self, number: u16) -> &str {
         match number.checked_sub(HOSTED) {
@@ -400,28 +537,6 @@ impl Program {
     /// Whether all functions of the host that it calls are registered as pure.
     pub(crate) fn is_pure(&self, environment: &Environment) -> bool {
         self.hosted.iter().all(|name| environment.functions.get(name).is_some_and(|function| function.pure))
-    }
-
-    pub(crate) fn set(&mut self, set: LiteralSet) -> u32 {
-        self.sets.push(set);
-        index(self.sets.len() - 1)
-    }
-
-    pub(crate) fn ids(&mut self, ids: &[Id]) -> Ids {
-        let start = index(self.lists.len());
-        self.lists.extend_from_slice(ids);
-        Ids { start, len: index(ids.len()) }
-    }
-
-    /// Keeps the text of the expression that was compiled to the nodes from `first` on.
-    pub(crate) fn keep_text(&mut self, first: usize, start: Option<u32>, text: &str) {
-        let nodes = index(first)..index(self.nodes.len());
-        self.written.push(Written { nodes, start, text: text.into() });
-    }
-
-    /// Gives a node of a structured condition the words by which its author knows it.
-    pub(crate) fn name_node(&mut self, id: Id, text: &str) {
-        self.written.push(Written { nodes: id..id + 1, start: None, text: text.into() });
     }
 
     /// The words that a node of a structured condition was given.
@@ -446,20 +561,6 @@ impl Program {
         (!words.is_empty()).then(|| words.join(" "))
     }
 
-    /// Puts both sides of tests of a path against a constant into one place.
-    pub(crate) fn fuse(&mut self) {
-        for id in 0..self.nodes.len() {
-            if let Node::Binary(operator, left, right) = self.nodes[id]
-                && operator.is_test()
-                && let (Node::Path(path), Node::Constant(constant)) = (self.node(left), self.node(right))
-            {
-                let (path, constant) = (self.paths[path as usize].clone(), self.constants[constant as usize].clone());
-                self.compares.push(Compare { operator, path, constant, left, right });
-                self.nodes[id] = Node::Compare(index(self.compares.len() - 1));
-            }
-        }
-    }
-
     /// A node as it was compiled, before tests were fused.
     pub(crate) fn node(&self, id: Id) -> Node {
         match self.nodes[id as usize] {
@@ -469,11 +570,6 @@ impl Program {
             }
             node => node,
         }
-    }
-
-    #[inline]
-    pub(crate) fn list(&self, ids: Ids) -> &[Id] {
-        &self.lists[ids.start as usize..(ids.start + ids.len) as usize]
     }
 }
 

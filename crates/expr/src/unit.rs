@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::limits::{self, Limits};
 use crate::located::{Located, Shape};
 use crate::names;
-use crate::program::{Access, Id, Key, Name, Node, Path, Program};
+use crate::program::{Access, Draft, Id, Key, Name, Node, Path, Program};
 use crate::rules::Dialect;
 use crate::syntax::{self, ast::Expr};
 use crate::types::Types;
@@ -125,14 +125,14 @@ impl Problems {
 pub(crate) const UNKNOWN: Id = 0;
 
 pub(crate) struct Unit<'o> {
-    pub(crate) program: Program,
+    pub(crate) program: Draft,
     pub(crate) options: Options<'o>,
     pub(crate) findings: Vec<Diagnostic>,
 }
 
 impl<'o> Unit<'o> {
     pub(crate) fn new(options: Options<'o>) -> Self {
-        Self { program: Program::default(), options, findings: Vec::new() }
+        Self { program: Draft::default(), options, findings: Vec::new() }
     }
 
     /// The finished program, with its warnings, unless something is wrong with it.
@@ -148,9 +148,7 @@ impl<'o> Unit<'o> {
         if refused {
             return Err(Problems(findings));
         }
-        self.program.root = root;
-        self.program.fuse();
-        Ok((self.program, findings))
+        Ok((self.program.finish(root), findings))
     }
 
     pub(crate) fn dialect(&self) -> Dialect {

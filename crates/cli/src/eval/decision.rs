@@ -40,7 +40,7 @@ impl Decision {
     /// Decides, and tells why if asked to. The first condition that holds or fails ends it.
     pub(crate) fn decide(&self, context: &Value, source: Source, explain: bool) -> Report {
         let conditions = self.conditions();
-        let findings = conditions.iter().flat_map(Condition::warnings).cloned().collect();
+        let findings = conditions.iter().flat_map(|condition| condition.warnings()).cloned().collect();
         let mut report = Report::new(source, findings);
         let mut holds = None;
         for (position, condition) in conditions.iter().enumerate() {

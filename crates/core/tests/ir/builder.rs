@@ -207,7 +207,7 @@ fn under_the_empty_path_stands_everything_that_has_no_other_name() {
     let end = b.close(Status::Completed, nothing);
     b.begin(ROOT, &[end]);
     let program = b.finish().expect("the program is valid");
-    let read: Vec<_> = program.exprs.iter().map(branchpoint_expr::Expression::slots).collect();
+    let read: Vec<_> = program.exprs.iter().map(|expr| expr.slots()).collect();
     assert_eq!(read, [vec![one.0], vec![all.0], vec![all.0, one.0], vec![]]);
     assert_eq!(program.exprs[1].to_string(), "other.y");
 }

@@ -27,10 +27,6 @@ pub(super) fn len<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
     Ok(View::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-pub(super) fn first<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(arguments[0].expect_list("first()")?.get(0).unwrap_or(View::Null))
-}
-
 pub(super) fn last<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let list = arguments[0].expect_list("last()")?;
     Ok(list.len().checked_sub(1).and_then(|last| list.get(last)).unwrap_or(View::Null))
@@ -59,16 +55,16 @@ pub(super) fn get<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
     .unwrap_or(View::Null))
 }
 
-pub(super) fn keys<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let object = arguments[0].expect_object("keys()")?;
+/// A part of every entry of an object, as a list.
+pub(super) fn entries<'a>(
+    work: &Work<'a>,
+    function: &str,
+    object: View<'a>,
+    part: fn((&'a str, View<'a>)) -> View<'a>,
+) -> Outcome<View<'a>> {
+    let object = object.expect_object(function)?;
     work.room(object.len())?;
-    work.list(&object.iter().map(|(key, _)| View::Str(key)).collect::<Vec<_>>())
-}
-
-pub(super) fn values<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let object = arguments[0].expect_object("values()")?;
-    work.room(object.len())?;
-    work.list(&object.iter().map(|(_, value)| value).collect::<Vec<_>>())
+    work.list(&object.iter().map(part).collect::<Vec<_>>())
 }
 
 pub(super) fn to_pairs<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {

@@ -8,28 +8,11 @@ use crate::fault::{Outcome, fault};
 use crate::value::View;
 use crate::work::Work;
 
-#[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
-pub(super) fn type_name<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(View::Str(arguments[0].type_name()))
-}
-
-pub(super) fn string<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text_form(arguments[0]).map(View::Str)
-}
-
-pub(super) fn to_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.json_form(arguments[0]).map(View::Str)
-}
-
 pub(super) fn from_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     match work.json(arguments[0].expect_text("fromJSON()")?)? {
         Ok(view) => Ok(view),
         Err(error) => fault(Kind::BadJson, format!("this text is not JSON: {error}")),
     }
-}
-
-pub(super) fn to_base64<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text(&BASE64_STANDARD.encode(arguments[0].expect_text("toBase64()")?))
 }
 
 pub(super) fn from_base64<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {

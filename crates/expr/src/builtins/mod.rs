@@ -9,10 +9,17 @@ pub(crate) use collections::sorted;
 pub(crate) use numbers::{as_float, finite};
 pub use strings::shell_word;
 
+use std::cmp::Ordering::{Greater, Less};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use numbers::{bits, extreme, rounded, shift};
 use serde::{Deserialize, Serialize};
+use strings::{pair, split_at, with_blank};
 
 use crate::function::{Function, MANY, OnNil, RunBuiltin};
 use crate::types::Types;
+use crate::value::View;
 
 const STR: Types = Types::STR;
 const INT: Types = Types::INT;
@@ -46,42 +53,54 @@ const NUMBERS: &[Types] = &[union(NUMBER, LIST)];
 
 /// The built-in functions. Stored programs name them by position, so the table only grows at its end.
 pub(crate) static TABLE: &[Function] = &[
-    test("contains", strings::contains),
-    test("has_prefix", strings::has_prefix),
-    test("has_suffix", strings::has_suffix),
-    test("hasPrefix", strings::has_prefix),
-    test("hasSuffix", strings::has_suffix),
+    test("contains", |_, a| pair("contains()", a).map(|(text, part)| View::Bool(text.contains(part)))),
+    test("has_prefix", |_, a| pair("has_prefix()", a).map(|(text, part)| View::Bool(text.starts_with(part)))),
+    test("has_suffix", |_, a| pair("has_suffix()", a).map(|(text, part)| View::Bool(text.ends_with(part)))),
+    test("hasPrefix", |_, a| pair("hasPrefix()", a).map(|(text, part)| View::Bool(text.starts_with(part)))),
+    test("hasSuffix", |_, a| pair("hasSuffix()", a).map(|(text, part)| View::Bool(text.ends_with(part)))),
     function("len", (1, 1), &[union(STR, union(LIST, OBJECT))], INT, collections::len),
-    any("type", STR, encoding::type_name),
+    any("type", STR, |_, a| Ok(View::Str(a[0].type_name()))),
     function("int", (1, 1), &[union(NUMBER, STR)], INT, numbers::int),
     function("float", (1, 1), &[union(NUMBER, STR)], Types::FLOAT, numbers::float),
-    function("string", (1, 1), &[ANY], STR, encoding::string),
+    function("string", (1, 1), &[ANY], STR, |work, a| work.text_form(a[0]).map(View::Str)),
     function("abs", (1, 1), &[NUMBER], NUMBER, numbers::abs),
-    function("ceil", (1, 1), &[NUMBER], NUMBER, numbers::ceil),
-    function("floor", (1, 1), &[NUMBER], NUMBER, numbers::floor),
-    function("round", (1, 1), &[NUMBER], NUMBER, numbers::round),
+    function("ceil", (1, 1), &[NUMBER], NUMBER, |_, a| rounded("ceil()", a[0], f64::ceil)),
+    function("floor", (1, 1), &[NUMBER], NUMBER, |_, a| rounded("floor()", a[0], f64::floor)),
+    function("round", (1, 1), &[NUMBER], NUMBER, |_, a| rounded("round()", a[0], f64::round)),
     function("trim", (1, 2), &[STR], STR, strings::trim),
-    function("trimPrefix", (1, 2), &[STR], STR, strings::trim_prefix),
-    function("trimSuffix", (1, 2), &[STR], STR, strings::trim_suffix),
-    function("upper", (1, 1), &[STR], STR, strings::upper),
-    function("lower", (1, 1), &[STR], STR, strings::lower),
-    function("split", (2, 3), &[STR, STR, INT], LIST, strings::split),
-    function("splitAfter", (2, 3), &[STR, STR, INT], LIST, strings::split_after),
+    function("trimPrefix", (1, 2), &[STR], STR, |_, a| {
+        with_blank("trimPrefix()", a).map(|(whole, part)| View::Str(whole.strip_prefix(part).unwrap_or(whole)))
+    }),
+    function("trimSuffix", (1, 2), &[STR], STR, |_, a| {
+        with_blank("trimSuffix()", a).map(|(whole, part)| View::Str(whole.strip_suffix(part).unwrap_or(whole)))
+    }),
+    function("upper", (1, 1), &[STR], STR, |work, a| work.text(&a[0].expect_text("upper()")?.to_uppercase())),
+    function("lower", (1, 1), &[STR], STR, |work, a| work.text(&a[0].expect_text("lower()")?.to_lowercase())),
+    function("split", (2, 3), &[STR, STR, INT], LIST, |work, a| split_at(work, "split()", a, false)),
+    function("splitAfter", (2, 3), &[STR, STR, INT], LIST, |work, a| split_at(work, "splitAfter()", a, true)),
     function("replace", (3, 4), &[STR, STR, STR, INT], STR, strings::replace),
     function("repeat", (2, 2), &[STR, INT], STR, strings::repeat),
     function("join", (1, 2), &[LIST, STR], STR, strings::join),
-    function("indexOf", (2, 2), &[STR, STR], INT, strings::index_of),
-    function("lastIndexOf", (2, 2), &[STR, STR], INT, strings::last_index_of),
-    function("max", (1, MANY), NUMBERS, union(NUMBER, Types::NIL), numbers::max),
-    function("min", (1, MANY), NUMBERS, union(NUMBER, Types::NIL), numbers::min),
+    function("indexOf", (2, 2), &[STR, STR], INT, |_, a| {
+        pair("indexOf()", a).map(|(whole, part)| strings::position(whole, whole.find(part)))
+    }),
+    function("lastIndexOf", (2, 2), &[STR, STR], INT, |_, a| {
+        pair("lastIndexOf()", a).map(|(whole, part)| strings::position(whole, whole.rfind(part)))
+    }),
+    function("max", (1, MANY), NUMBERS, union(NUMBER, Types::NIL), |work, a| extreme(work, "max()", a, Greater)),
+    function("min", (1, MANY), NUMBERS, union(NUMBER, Types::NIL), |work, a| extreme(work, "min()", a, Less)),
     function("mean", (1, MANY), NUMBERS, NUMBER, numbers::mean),
     function("median", (1, MANY), NUMBERS, NUMBER, numbers::median),
-    function("first", (1, 1), &[LIST], ANY, collections::first),
+    function("first", (1, 1), &[LIST], ANY, |_, a| Ok(a[0].expect_list("first()")?.get(0).unwrap_or(View::Null))),
     function("last", (1, 1), &[LIST], ANY, collections::last),
     function("take", (2, 2), &[LIST, INT], LIST, collections::take),
     function("get", (2, 2), &[union(STR, union(LIST, OBJECT)), union(STR, NUMBER)], ANY, collections::get),
-    function("keys", (1, 1), &[OBJECT], LIST, collections::keys),
-    function("values", (1, 1), &[OBJECT], LIST, collections::values),
+    function("keys", (1, 1), &[OBJECT], LIST, |work, a| {
+        collections::entries(work, "keys()", a[0], |(key, _)| View::Str(key))
+    }),
+    function("values", (1, 1), &[OBJECT], LIST, |work, a| {
+        collections::entries(work, "values()", a[0], |(_, value)| value)
+    }),
     function("toPairs", (1, 1), &[OBJECT], LIST, collections::to_pairs),
     function("fromPairs", (1, 1), &[LIST], OBJECT, collections::from_pairs),
     function("reverse", (1, 1), &[LIST], LIST, collections::reverse),
@@ -89,21 +108,26 @@ pub(crate) static TABLE: &[Function] = &[
     function("concat", (1, MANY), &[LIST], LIST, collections::concat),
     function("flatten", (1, 1), &[LIST], LIST, collections::flatten),
     function("sort", (1, 2), &[LIST, STR], LIST, collections::sort),
-    function("toJSON", (1, 1), &[ANY], STR, encoding::to_json),
+    function("toJSON", (1, 1), &[ANY], STR, |work, a| work.json_form(a[0]).map(View::Str)),
     function("fromJSON", (1, 1), &[STR], ANY, encoding::from_json),
-    function("toBase64", (1, 1), &[STR], STR, encoding::to_base64),
+    function("toBase64", (1, 1), &[STR], STR, |work, a| {
+        work.text(&BASE64_STANDARD.encode(a[0].expect_text("toBase64()")?))
+    }),
     function("fromBase64", (1, 1), &[STR], STR, encoding::from_base64),
-    function("bitand", (2, 2), &[INT], INT, numbers::bitand),
-    function("bitor", (2, 2), &[INT], INT, numbers::bitor),
-    function("bitxor", (2, 2), &[INT], INT, numbers::bitxor),
-    function("bitnand", (2, 2), &[INT], INT, numbers::bitnand),
-    function("bitnot", (1, 1), &[INT], INT, numbers::bitnot),
-    function("bitshl", (2, 2), &[INT], INT, numbers::bitshl),
-    function("bitshr", (2, 2), &[INT], INT, numbers::bitshr),
-    function("bitushr", (2, 2), &[INT], INT, numbers::bitushr),
+    function("bitand", (2, 2), &[INT], INT, |_, a| bits("bitand()", a, |left, right| left & right)),
+    function("bitor", (2, 2), &[INT], INT, |_, a| bits("bitor()", a, |left, right| left | right)),
+    function("bitxor", (2, 2), &[INT], INT, |_, a| bits("bitxor()", a, |left, right| left ^ right)),
+    // "And not": the bits of the left that are not in the right, as the original language means it.
+    function("bitnand", (2, 2), &[INT], INT, |_, a| bits("bitnand()", a, |left, right| left & !right)),
+    function("bitnot", (1, 1), &[INT], INT, |_, a| Ok(View::Int(!a[0].expect_integer("bitnot()")?))),
+    function("bitshl", (2, 2), &[INT], INT, |_, a| shift("bitshl()", a, |int, by| int.checked_shl(by).unwrap_or(0))),
+    function("bitshr", (2, 2), &[INT], INT, |_, a| shift("bitshr()", a, |int, by| int >> by.min(63))),
+    function("bitushr", (2, 2), &[INT], INT, |_, a| {
+        shift("bitushr()", a, |int, by| int.cast_unsigned().checked_shr(by).unwrap_or(0).cast_signed())
+    }),
     any("shellQuote", STR, strings::shell_quote),
     function("splitTrimmed", (2, 2), &[STR, STR], LIST, strings::split_trimmed),
-    function("trimSpace", (1, 1), &[STR], STR, strings::trim_space),
+    function("trimSpace", (1, 1), &[STR], STR, |_, a| Ok(View::Str(a[0].expect_text("trimSpace()")?.trim()))),
 ];
 
 /// Functions that documents cannot call by name: templates are made of them.

@@ -55,20 +55,7 @@ pub(super) fn abs<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
     }
 }
 
-pub(super) fn ceil<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    rounded("ceil()", arguments[0], f64::ceil)
-}
-
-pub(super) fn floor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    rounded("floor()", arguments[0], f64::floor)
-}
-
-/// Half away from zero.
-pub(super) fn round<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    rounded("round()", arguments[0], f64::round)
-}
-
-fn rounded<'a>(function: &str, argument: View<'a>, round: fn(f64) -> f64) -> Outcome<View<'a>> {
+pub(super) fn rounded<'a>(function: &str, argument: View<'a>, round: fn(f64) -> f64) -> Outcome<View<'a>> {
     match argument {
         View::Int(int) => Ok(View::Int(int)),
         View::Float(float) => Ok(View::Float(round(float))),
@@ -76,15 +63,12 @@ fn rounded<'a>(function: &str, argument: View<'a>, round: fn(f64) -> f64) -> Out
     }
 }
 
-pub(super) fn max<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    extreme(work, "max()", arguments, Ordering::Greater)
-}
-
-pub(super) fn min<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    extreme(work, "min()", arguments, Ordering::Less)
-}
-
-fn extreme<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], wanted: Ordering) -> Outcome<View<'a>> {
+pub(super) fn extreme<'a>(
+    work: &Work<'a>,
+    function: &str,
+    arguments: &[View<'a>],
+    wanted: Ordering,
+) -> Outcome<View<'a>> {
     let numbers = numbers(work, function, arguments)?;
     let better = |best: View<'a>, next: View<'a>| {
         if relate::compare_numbers(&next, &best) == Some(wanted) { next } else { best }
@@ -149,44 +133,11 @@ pub(crate) fn as_float(view: View<'_>) -> f64 {
     }
 }
 
-fn bits<'a>(function: &str, arguments: &[View<'a>], combine: fn(i64, i64) -> i64) -> Outcome<View<'a>> {
+pub(super) fn bits<'a>(function: &str, arguments: &[View<'a>], combine: fn(i64, i64) -> i64) -> Outcome<View<'a>> {
     Ok(View::Int(combine(arguments[0].expect_integer(function)?, arguments[1].expect_integer(function)?)))
 }
 
-pub(super) fn bitand<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitand()", arguments, |left, right| left & right)
-}
-
-pub(super) fn bitor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitor()", arguments, |left, right| left | right)
-}
-
-pub(super) fn bitxor<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitxor()", arguments, |left, right| left ^ right)
-}
-
-/// "And not": the bits of the left that are not in the right, as the original language means it.
-pub(super) fn bitnand<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    bits("bitnand()", arguments, |left, right| left & !right)
-}
-
-pub(super) fn bitnot<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(View::Int(!arguments[0].expect_integer("bitnot()")?))
-}
-
-pub(super) fn bitshl<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    shift("bitshl()", arguments, |int, by| int.checked_shl(by).unwrap_or(0))
-}
-
-pub(super) fn bitshr<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    shift("bitshr()", arguments, |int, by| int >> by.min(63))
-}
-
-pub(super) fn bitushr<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    shift("bitushr()", arguments, |int, by| int.cast_unsigned().checked_shr(by).unwrap_or(0).cast_signed())
-}
-
-fn shift<'a>(function: &str, arguments: &[View<'a>], apply: fn(i64, u32) -> i64) -> Outcome<View<'a>> {
+pub(super) fn shift<'a>(function: &str, arguments: &[View<'a>], apply: fn(i64, u32) -> i64) -> Outcome<View<'a>> {
     let by = arguments[1].expect_integer(function)?;
     if by < 0 {
         return fault(Kind::BadArgument, format!("{function} takes a shift that is not negative"));

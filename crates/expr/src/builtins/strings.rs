@@ -5,23 +5,9 @@ use crate::fault::{Outcome, fault};
 use crate::value::View;
 use crate::work::Work;
 
-fn pair<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
+/// Two texts.
+pub(super) fn pair<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
     Ok((arguments[0].expect_text(function)?, arguments[1].expect_text(function)?))
-}
-
-pub(super) fn contains<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (text, part) = pair("contains()", arguments)?;
-    Ok(View::Bool(text.contains(part)))
-}
-
-pub(super) fn has_prefix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (text, part) = pair("has_prefix()", arguments)?;
-    Ok(View::Bool(text.starts_with(part)))
-}
-
-pub(super) fn has_suffix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (text, part) = pair("has_suffix()", arguments)?;
-    Ok(View::Bool(text.ends_with(part)))
 }
 
 pub(super) fn trim<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
@@ -35,45 +21,14 @@ pub(super) fn trim<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>
     }))
 }
 
-/// `trim` under the name that templates have for it.
-pub(super) fn trim_space<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    Ok(View::Str(arguments[0].expect_text("trimSpace()")?.trim()))
-}
-
-pub(super) fn trim_prefix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = with_blank("trimPrefix()", arguments)?;
-    Ok(View::Str(whole.strip_prefix(part).unwrap_or(whole)))
-}
-
-pub(super) fn trim_suffix<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = with_blank("trimSuffix()", arguments)?;
-    Ok(View::Str(whole.strip_suffix(part).unwrap_or(whole)))
-}
-
 /// The second argument defaults to a blank, as in the original language.
-fn with_blank<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
+pub(super) fn with_blank<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
     let part = arguments.get(1).map_or(Ok(" "), |part| part.expect_text(function))?;
     Ok((arguments[0].expect_text(function)?, part))
 }
 
-pub(super) fn upper<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text(&arguments[0].expect_text("upper()")?.to_uppercase())
-}
-
-pub(super) fn lower<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    work.text(&arguments[0].expect_text("lower()")?.to_lowercase())
-}
-
-pub(super) fn split<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    split_at(work, "split()", arguments, false)
-}
-
-pub(super) fn split_after<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    split_at(work, "splitAfter()", arguments, true)
-}
-
 /// At most `n` parts when a third argument is given; an empty separator splits between characters.
-fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], keep: bool) -> Outcome<View<'a>> {
+pub(super) fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], keep: bool) -> Outcome<View<'a>> {
     let (mut rest, separator) = pair(function, arguments)?;
     let most = match arguments.get(2) {
         None => usize::MAX,
@@ -125,18 +80,8 @@ pub(super) fn join<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
     work.join(arguments[0].expect_list("join()")?.iter().map(|item| item.expect_text("join()")), separator)
 }
 
-pub(super) fn index_of<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = pair("indexOf()", arguments)?;
-    Ok(position(whole, whole.find(part)))
-}
-
-pub(super) fn last_index_of<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let (whole, part) = pair("lastIndexOf()", arguments)?;
-    Ok(position(whole, whole.rfind(part)))
-}
-
 /// A byte position as a count of characters; -1 when there is none.
-fn position(whole: &str, at: Option<usize>) -> View<'static> {
+pub(super) fn position(whole: &str, at: Option<usize>) -> View<'static> {
     View::Int(at.map_or(-1, |at| i64::try_from(whole[..at].chars().count()).unwrap_or(i64::MAX)))
 }
 

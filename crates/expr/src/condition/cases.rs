@@ -1,17 +1,17 @@
 //! The decisions of a step tree: a gate that passes or blocks, a switch that picks a case.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use super::Condition;
 use super::target::{Operator, TargetTest, ValueType, has_format};
 use super::test::{Rule, Test};
+use crate::compiled::Compiled;
 use crate::context::Context;
-use crate::diagnostic::Diagnostic;
-use crate::eval;
+use crate::expression::Expression;
 use crate::located::Located;
-use crate::program::{Id, Node, Program};
-use crate::rules::Dialect;
+use crate::program::{Id, Node};
 use crate::template::Single;
 use crate::unit::{Options, Problems, UNKNOWN, Unit};
 use crate::value::Value;
@@ -46,20 +46,21 @@ impl Gate {
     /// assert_eq!(problems.first().kind, Kind::UnknownOnMatch);
     /// ```
     pub fn compile(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        let mut unit = Unit::new(options);
-        let blocks = match step.get("on_match").map(|on_match| (on_match, on_match.text().map(|text| &**text))) {
-            None | Some((_, Some("continue"))) => false,
-            Some((_, Some("stop"))) => true,
-            Some((on_match, written)) => {
-                let written = written.unwrap_or(on_match.describe());
-                let message = format!("`on_match` is `continue` or `stop`, not `{written}`");
-                unit.error(Kind::UnknownOnMatch, on_match.span, message).help =
-                    Some("`continue` lets pass what matches, `stop` holds it back".into());
-                false
+        let mut blocks = false;
+        let condition = Compiled::new(options, |unit| {
+            match step.get("on_match").map(|on_match| (on_match, on_match.text().map(|text| &**text))) {
+                None | Some((_, Some("continue"))) => {}
+                Some((_, Some("stop"))) => blocks = true,
+                Some((on_match, written)) => {
+                    let written = written.unwrap_or(on_match.describe());
+                    let message = format!("`on_match` is `continue` or `stop`, not `{written}`");
+                    unit.error(Kind::UnknownOnMatch, on_match.span, message).help =
+                        Some("`continue` lets pass what matches, `stop` holds it back".into());
+                }
             }
-        };
-        let root = unit.step_condition(step);
-        Ok(Self { condition: Condition::finish(unit, root)?, blocks })
+            unit.step_condition(step)
+        });
+        Ok(Self { condition: Condition(condition?), blocks })
     }
 
     /// Whether the gate lets the run pass.
@@ -109,10 +110,17 @@ impl Gate {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cases {
-    program: Program,
-    dialect: Dialect,
+    /// A list of tests, one for each case: the position of the first that holds is the answer.
+    tests: Expression,
     names: Vec<Arc<str>>,
-    warnings: Vec<Diagnostic>,
+}
+
+impl Deref for Cases {
+    type Target = Compiled;
+
+    fn deref(&self) -> &Compiled {
+        &self.tests
+    }
 }
 
 /// The value types of a switch; a relative time never stands still long enough to be matched.
@@ -130,33 +138,31 @@ impl Cases {
     /// assert_eq!(problems.first().kind, Kind::NoCases);
     /// ```
     pub fn compile(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        let mut unit = Unit::new(options);
-        let value_type = unit.value_type(step, &TYPES).unwrap_or(ValueType::Text);
-        let discriminator = unit.discriminator(step);
-        let cases = step.get("cases").and_then(Located::items).unwrap_or_default();
-        if cases.is_empty() {
-            let span = step.get("cases").unwrap_or(step).span;
-            unit.error(Kind::NoCases, span, "a switch needs at least one case").help =
-                Some("write `cases: [{name: …, match: …, steps: […]}]`".into());
-        }
         let mut names: Vec<Arc<str>> = Vec::new();
-        let (mut known, mut seen) = (BTreeSet::new(), BTreeSet::new());
-        let mut arms = Vec::new();
-        for case in cases {
-            let name = unit.case_name(case);
-            if !known.insert(name.clone()) && !name.is_empty() {
-                let message = format!("there are two cases named `{name}`");
-                unit.error(Kind::CaseNameDuplicate, name_span(case), message).help =
-                    Some("give one of them another name, or both values to one case".into());
+        let tests = Compiled::new(options, |unit| {
+            let value_type = unit.value_type(step, &TYPES).unwrap_or(ValueType::Text);
+            let discriminator = unit.discriminator(step);
+            let cases = step.get("cases").and_then(Located::items).unwrap_or_default();
+            if cases.is_empty() {
+                let span = step.get("cases").unwrap_or(step).span;
+                unit.error(Kind::NoCases, span, "a switch needs at least one case").help =
+                    Some("write `cases: [{name: …, match: …, steps: […]}]`".into());
             }
-            names.push(name);
-            arms.push(unit.case_test(case, value_type, discriminator, &mut seen));
-        }
-        // The decision is one list of tests; the position of the first that holds is the answer.
-        let root = unit.emit_all(Node::List, &arms, step.span);
-        let dialect = unit.dialect();
-        let (program, warnings) = unit.finish(root)?;
-        Ok(Self { program, dialect, names, warnings })
+            let (mut known, mut seen) = (BTreeSet::new(), BTreeSet::new());
+            let mut arms = Vec::new();
+            for case in cases {
+                let name = unit.case_name(case);
+                if !known.insert(name.clone()) && !name.is_empty() {
+                    let message = format!("there are two cases named `{name}`");
+                    unit.error(Kind::CaseNameDuplicate, name_span(case), message).help =
+                        Some("give one of them another name, or both values to one case".into());
+                }
+                names.push(name);
+                arms.push(unit.case_test(case, value_type, discriminator, &mut seen));
+            }
+            unit.emit_all(Node::List, &arms, step.span)
+        });
+        Ok(Self { tests: Expression(tests?), names })
     }
 
     /// The position and the name of the case that matches.
@@ -174,46 +180,9 @@ impl Cases {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn choose<C: Context + ?Sized>(&self, context: &C) -> Result<Option<(usize, &str)>, EvalError> {
-        let holds = eval::value(&self.program, self.program.root, context)
-            .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))?;
+        let holds = self.tests.value(context)?;
         let position = holds.as_list().and_then(|tests| tests.iter().position(|test| *test == Value::Bool(true)));
         Ok(position.map(|at| (at, &*self.names[at])))
-    }
-
-    /// The names it reads, with their places in the source.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// # use serde_json::json;
-    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
-    /// let switch = located(json!({
-    ///     "discriminator": "{{input}}",
-    ///     "cases": [{"name": "low", "match": "1"}, {"name": "high", "match": "9"}],
-    /// }));
-    /// let cases = Cases::compile(&switch, Options::dialect(Dialect::Steps))?;
-    /// assert_eq!(&*cases.references()[0].parts[0], "input");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn references(&self) -> Vec<crate::program::Reference> {
-        self.program.references()
-    }
-
-    /// What is suspicious about the switch, though it compiles.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// # use serde_json::json;
-    /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
-    /// let switch = located(json!({
-    ///     "discriminator": "{{input}}",
-    ///     "cases": [{"name": "low", "match": "1"}, {"name": "high", "match": "9"}],
-    /// }));
-    /// let cases = Cases::compile(&switch, Options::dialect(Dialect::Steps))?;
-    /// assert!(cases.warnings().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn warnings(&self) -> &[Diagnostic] {
-        &self.warnings
     }
 }
 

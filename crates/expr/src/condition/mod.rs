@@ -10,21 +10,22 @@ pub(crate) mod test;
 mod text_match;
 pub(crate) mod typed;
 
+use std::ops::Deref;
+
 use bumpalo::Bump;
 
 use serde::{Deserialize, Serialize};
 
 use crate::compile::Place;
+use crate::compiled::Compiled;
 use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Span};
-use crate::environment::Environment;
+use crate::diagnostic::Span;
 use crate::error::EvalError;
 use crate::eval;
 use crate::eval::record::{Off, Results};
 use crate::explain::{Explanation, Read};
 use crate::located::Located;
-use crate::program::{Id, Program, Reference};
-use crate::rules::Dialect;
+use crate::program::Id;
 use crate::unit::{Options, Problems, Unit};
 
 pub use cases::{Cases, Gate};
@@ -49,11 +50,15 @@ pub(crate) use history::SEQUENCE;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Condition {
-    pub(crate) program: Program,
-    pub(crate) dialect: Dialect,
-    #[serde(skip)]
-    warnings: Vec<Diagnostic>,
+pub struct Condition(pub(crate) Compiled);
+
+impl Deref for Condition {
+    type Target = Compiled;
+
+    #[inline(always)]
+    fn deref(&self) -> &Compiled {
+        &self.0
+    }
 }
 
 impl Condition {
@@ -78,9 +83,7 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn expression(text: &str, options: Options<'_>) -> Result<Self, Problems> {
-        let mut unit = Unit::new(options);
-        let root = unit.condition(text, Place::From(0));
-        Self::finish(unit, root)
+        Self::spelled(options, |unit| unit.condition(text, Place::From(0)))
     }
 
     /// Compiles a typed group: `{combinator, conditions: [{variable, operator, value, type}]}`.
@@ -194,61 +197,7 @@ impl Condition {
     }
 
     fn spelled(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
-        let mut unit = Unit::new(options);
-        let root = compile(&mut unit);
-        Self::finish(unit, root)
-    }
-
-    fn finish(unit: Unit<'_>, root: Id) -> Result<Self, Problems> {
-        let dialect = unit.dialect();
-        let (program, warnings) = unit.finish(root)?;
-        Ok(Self { program, dialect, warnings })
-    }
-
-    /// Whether the same context always gives the same result: all functions of the host that it calls are registered as pure.
-    ///
-    /// ```
-    /// use branchpoint_expr::{Condition, Environment};
-    ///
-    /// assert!(Condition::compile("len(name) > 3")?.is_pure(Environment::standard()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn is_pure(&self, environment: &Environment) -> bool {
-        self.program.is_pure(environment)
-    }
-
-    /// The functions of the host that it calls, beside the built-in ones.
-    ///
-    /// ```
-    /// use branchpoint_expr::Condition;
-    ///
-    /// assert_eq!(Condition::compile("len(name) > 3")?.host_functions().count(), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn host_functions(&self) -> impl Iterator<Item = &str> {
-        self.program.hosted.iter().map(|name| &**name)
-    }
-
-    /// About how many bytes it has when it is stored.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// assert!(Condition::compile("len(name) > 3")?.size_bytes() > 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn size_bytes(&self) -> u64 {
-        self.program.size_bytes()
-    }
-
-    /// What is suspicious about the condition, though it compiles.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// assert_eq!(Condition::compile("len(name) > 3")?.warnings()[0].kind, Kind::UnknownName);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn warnings(&self) -> &[Diagnostic] {
-        &self.warnings
+        Compiled::new(options, compile).map(Self)
     }
 
     /// Whether its place in the source reads like what it does, because it was written as an expression.
@@ -297,53 +246,6 @@ impl Condition {
         self.program.spans[self.program.root as usize]
     }
 
-    /// The names it reads, with their places in the source.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// assert_eq!(&*Condition::compile("len(name) > 3")?.references()[0].parts[0], "name");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn references(&self) -> Vec<Reference> {
-        self.program.references()
-    }
-
-    /// The host's slots that it reads, each once, in ascending order.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// # struct Names;
-    /// # impl Bind for Names {
-    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
-    /// #         Some(Bound { slot: 5, parts: 1 })
-    /// #     }
-    /// # }
-    /// assert_eq!(Condition::expression("name == other", Options::default().bound(&Names))?.slots(), [5]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn slots(&self) -> Vec<u32> {
-        self.program.slots()
-    }
-
-    /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
-    ///
-    /// ```
-    /// # use branchpoint_expr::*;
-    /// # struct Names;
-    /// # impl Bind for Names {
-    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
-    /// #         Some(Bound { slot: 5, parts: 1 })
-    /// #     }
-    /// # }
-    /// let mut count = 0;
-    /// Condition::expression("name == other", Options::default().bound(&Names))?.each_slot(|slot| count += slot);
-    /// assert_eq!(count, 10);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn each_slot(&self, visit: impl FnMut(u32)) {
-        self.program.each_slot(visit);
-    }
-
     /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.
     ///
     /// ```
@@ -360,8 +262,7 @@ impl Condition {
             return Ok(holds);
         }
         let bump = Bump::new();
-        eval::holds(&self.program, context, &bump, &mut Off)
-            .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect))
+        eval::holds(&self.program, context, &bump, &mut Off).map_err(|fault| self.failed(fault))
     }
 
     /// Whether the condition holds, and why: the same evaluation with recording on.
@@ -378,8 +279,7 @@ impl Condition {
     pub fn explain<C: Context + ?Sized>(&self, context: &C) -> Explanation {
         let bump = Bump::new();
         let mut results = Results::new(&self.program);
-        let outcome = eval::holds(&self.program, context, &bump, &mut results)
-            .map_err(|fault| EvalError::new(*fault, &self.program, self.dialect));
+        let outcome = eval::holds(&self.program, context, &bump, &mut results).map_err(|fault| self.failed(fault));
         crate::explain::explain(&self.program, &results, outcome, &bump)
     }
 }

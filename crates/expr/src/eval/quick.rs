@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::access;
 use crate::context::Context;
-use crate::program::{Compare, Id, Ids, Key, Node, Path, Program};
+use crate::program::{Compare, Id, Ids, Key, Node, Path, Program, Shortcut};
 use crate::syntax::ast::Binary;
 use crate::value::{Source, Value, number};
 
@@ -16,9 +16,10 @@ use crate::value::{Source, Value, number};
 #[inline]
 pub(crate) fn holds<C: Context + ?Sized>(program: &Program, context: &C) -> Option<bool> {
     let mut quick = Quick { program, context, parent: NONE, object: None };
-    match program.nodes[program.root as usize] {
-        Node::Compare(compare) => quick.only(&program.compares[compare as usize]),
-        _ => quick.holds(program.root),
+    match program.shortcut {
+        Shortcut::All(count) => quick.each(count, false),
+        Shortcut::Any(count) => quick.each(count, true),
+        Shortcut::None => quick.holds(program.root),
     }
 }
 
@@ -52,10 +53,15 @@ impl<'a, C: Context + ?Sized> Quick<'a, C> {
         }
     }
 
-    /// The whole condition is one comparison, which then needs none of the registers that the others keep.
-    #[inline(never)]
-    fn only(&mut self, compare: &'a Compare) -> Option<bool> {
-        self.compare(compare)
+    /// The whole condition is comparisons, which are looked at until one gives what decides.
+    #[inline(always)]
+    fn each(&mut self, count: u32, deciding: bool) -> Option<bool> {
+        for compare in self.program.compares.get(..count as usize)? {
+            if self.compare(compare)? == deciding {
+                return Some(deciding);
+            }
+        }
+        Some(!deciding)
     }
 
     /// Looks at the parts until one gives what decides.
@@ -156,14 +162,30 @@ pub(super) fn test(operator: Binary, left: Source<'_>, right: Source<'_>) -> Opt
 #[inline(always)]
 fn texts(operator: Binary, left: &str, right: &str) -> Option<bool> {
     match operator {
-        Binary::Equal => Some(left == right),
-        Binary::NotEqual => Some(left != right),
+        Binary::Equal => Some(are_equal(left.as_bytes(), right.as_bytes())),
+        Binary::NotEqual => Some(!are_equal(left.as_bytes(), right.as_bytes())),
         Binary::Contains => Some(left.contains(right)),
         Binary::StartsWith => Some(left.starts_with(right)),
         Binary::EndsWith => Some(left.ends_with(right)),
         Binary::In | Binary::Matches => None,
         _ => admits(operator, left.cmp(right)),
     }
+}
+
+/// Whether two texts are equal. Most words of conditions are short: they are compared in registers, without a call.
+#[inline(always)]
+fn are_equal(left: &[u8], right: &[u8]) -> bool {
+    match (left.len(), right.len()) {
+        (4..=8, length) if left.len() == length => ends::<4>(left) == ends::<4>(right),
+        (9..=16, length) if left.len() == length => ends::<8>(left) == ends::<8>(right),
+        _ => left == right,
+    }
+}
+
+/// The first and the last bytes of a text, which together are all of one of at most twice as many.
+#[inline(always)]
+fn ends<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
+    (text.first_chunk(), text.last_chunk())
 }
 
 #[inline(always)]
@@ -212,5 +234,24 @@ fn float(source: Source<'_>) -> Option<f64> {
         Source::Value(Value::Float(float)) => Some(*float),
         Source::Json(Json::Number(number)) if number.is_f64() => number.as_f64(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_equal;
+
+    #[test]
+    fn texts_of_every_length_are_equal_only_to_themselves() {
+        for length in 0..40 {
+            let text = vec![b'a'; length];
+            assert!(are_equal(&text, &text.clone()), "{length}");
+            assert!(!are_equal(&text, &vec![b'a'; length + 1]), "{length}");
+            for at in 0..length {
+                let mut other = text.clone();
+                other[at] = b'b';
+                assert!(!are_equal(&text, &other), "{length}, byte {at}");
+            }
+        }
     }
 }

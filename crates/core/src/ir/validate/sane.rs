@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_expr::{Condition, Expression};
-
 use super::super::{Backoff, Entries, Exit, OnFail, Op, PlaceId, Program, Retry, Status, Want};
 use super::{Invalid, Wrong};
 use crate::functions::ENVIRONMENT;
@@ -42,8 +40,8 @@ pub(super) fn check(program: &Program) -> Vec<Invalid> {
             refuse(Wrong::Field, None, format!("effect {id}: {error}"));
         }
     }
-    let functions = program.exprs.iter().flat_map(Expression::host_functions);
-    let functions = functions.chain(program.conditions.iter().flat_map(Condition::host_functions));
+    let functions = program.exprs.iter().flat_map(|expr| expr.host_functions());
+    let functions = functions.chain(program.conditions.iter().flat_map(|condition| condition.host_functions()));
     for name in functions.filter(|name| ENVIRONMENT.functions.get(name).is_none()) {
         refuse(Wrong::UnknownFunction, None, format!("{name}() is not a function of runs"));
     }

@@ -1,0 +1,141 @@
+//! What conditions, expressions and switches have in common once they are compiled.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Diagnostic;
+use crate::environment::Environment;
+use crate::error::EvalError;
+use crate::fault::Fault;
+use crate::program::{Id, Program, Reference};
+use crate::rules::Dialect;
+use crate::unit::{Options, Problems, Unit};
+
+/// A compiled text: what a [`Condition`](crate::Condition), an [`Expression`](crate::Expression) and [`Cases`](crate::Cases) have in
+/// common.
+///
+/// ```
+/// use branchpoint_expr::{Compiled, Condition, Expression, Options};
+///
+/// fn count_names(compiled: &Compiled) -> usize {
+///     compiled.references().len()
+/// }
+///
+/// assert_eq!(count_names(&Condition::compile("a == b")?), 2);
+/// assert_eq!(count_names(&Expression::compile("a + 1", Options::default())?), 1);
+/// # Ok::<(), branchpoint_expr::Problems>(())
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Compiled {
+    pub(crate) program: Program,
+    pub(crate) dialect: Dialect,
+    #[serde(skip)]
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+impl Compiled {
+    pub(crate) fn new(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
+        let mut unit = Unit::new(options);
+        let root = compile(&mut unit);
+        let (program, warnings) = unit.finish(root)?;
+        Ok(Self { program, dialect: options.dialect, warnings })
+    }
+
+    /// A failure under the dialect's name for it, with its place.
+    #[cold]
+    pub(crate) fn failed(&self, fault: Box<Fault>) -> EvalError {
+        EvalError::new(*fault, &self.program, self.dialect)
+    }
+
+    /// Whether the same context always gives the same result: all functions of the host that it calls are registered as pure.
+    ///
+    /// ```
+    /// use branchpoint_expr::{Condition, Environment};
+    ///
+    /// assert!(Condition::compile("len(name) > 3")?.is_pure(Environment::standard()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_pure(&self, environment: &Environment) -> bool {
+        self.program.is_pure(environment)
+    }
+
+    /// The functions of the host that it calls, beside the built-in ones.
+    ///
+    /// ```
+    /// use branchpoint_expr::Condition;
+    ///
+    /// assert_eq!(Condition::compile("len(name) > 3")?.host_functions().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn host_functions(&self) -> impl Iterator<Item = &str> {
+        self.program.hosted.iter().map(|name| &**name)
+    }
+
+    /// About how many bytes it has when it is stored.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Condition::compile("len(name) > 3")?.size_bytes() > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn size_bytes(&self) -> u64 {
+        self.program.size_bytes()
+    }
+
+    /// What is suspicious about it, though it compiles.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Condition::compile("len(name) > 3")?.warnings()[0].kind, Kind::UnknownName);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// The names it reads, with their places in the source.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(&*Condition::compile("len(name) > 3")?.references()[0].parts[0], "name");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn references(&self) -> Vec<Reference> {
+        self.program.references()
+    }
+
+    /// The host's slots that it reads, each once, in ascending order.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # struct Names;
+    /// # impl Bind for Names {
+    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     }
+    /// # }
+    /// assert_eq!(Condition::expression("name == other", Options::default().bound(&Names))?.slots(), [5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn slots(&self) -> Vec<u32> {
+        self.program.slots()
+    }
+
+    /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// # struct Names;
+    /// # impl Bind for Names {
+    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     }
+    /// # }
+    /// let mut count = 0;
+    /// Condition::expression("name == other", Options::default().bound(&Names))?.each_slot(|slot| count += slot);
+    /// assert_eq!(count, 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn each_slot(&self, visit: impl FnMut(u32)) {
+        self.program.each_slot(visit);
+    }
+}
