@@ -139,7 +139,7 @@ impl Turn {
         let has_calls = self.test(agent_loop::HAS_CALLS);
         let work = self.b.decide([(has_calls, calls)], done, None);
         let limits = self.limits(next);
-        // What the call asks with goes to the model as it is in every turn; what was said since comes after it.
+        // What the call asks with goes to the model as it is in every turn; messages since then come after it.
         let input =
             self.formula("putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])");
         let call = agent_loop::model_call(self.own.model_step, Object::default());

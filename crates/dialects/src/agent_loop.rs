@@ -108,14 +108,14 @@ pub(crate) const HAS_CALLS: &str = "len(reply.toolCalls ?? []) > 0";
 pub(crate) const REPLY: &str =
     "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text";
 
-/// Records a reply: what was said, and what it has used up.
+/// Records a reply: its message, and what it has used up.
 pub(crate) fn record_reply<D>(lower: &mut Lower<D>, messages: &str) -> Vec<Write> {
-    let said = lower.formula(
+    let message = lower.formula(
         "let plain = {role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}; \
          reply.thoughts == nil ? plain : putPath(plain, ['thoughts'], reply.thoughts)",
     );
     vec![
-        Write::Push(lower.slots[messages], said),
+        Write::Push(lower.slots[messages], message),
         lower.put("tokens", "tokens + (reply.usage.tokens ?? 0)"),
         lower.put("cost", "cost + (reply.usage.cost_micros ?? 0)"),
     ]
@@ -126,7 +126,7 @@ pub(crate) fn tool_message(came: &str) -> String {
     format!("{{role: 'tool', id: call.id, name: call.name, {came}}}")
 }
 
-/// Whether the arguments of a call cannot be read, and the formula of what the model is told then.
+/// The test whether the arguments of a call cannot be read, and the formula of the message about it.
 pub(crate) const UNREADABLE: (&str, &str) = (
     "call.arguments != nil && type(call.arguments) != 'map'",
     "'the arguments of `' + string(call.name) + '` are not a JSON object, so it was not called: ' + \

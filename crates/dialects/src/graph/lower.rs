@@ -134,16 +134,16 @@ impl<'g> Lower<'g> {
         }
     }
 
-    /// An entry of the log. The formula of its content sees the slots and what is said.
-    fn log(&mut self, kind: &str, content: &str, said: &[(&str, Value)]) -> Write {
+    /// An entry of the log. The formula of its content sees the slots and what is values.
+    fn log(&mut self, kind: &str, content: &str, values: &[(&str, Value)]) -> Write {
         let entry = format!("{{timestamp: time, nodeId: id, type: '{kind}', content: {content}}}");
-        Write::Push(self.slots["logs"], self.formula_with(&entry, &[], said))
+        Write::Push(self.slots["logs"], self.formula_with(&entry, &[], values))
     }
 
     /// The run has failed, unless it has already.
-    fn fail(&mut self, kind: &str, message: &str, said: &[(&str, Value)]) -> [Write; 2] {
+    fn fail(&mut self, kind: &str, message: &str, values: &[(&str, Value)]) -> [Write; 2] {
         let error = format!("error ?? {{kind: {kind}, message: {message}, nodeId: id}}");
-        [self.put_with("error", &error, &[], said), self.put("mode", "'failed'")]
+        [self.put_with("error", &error, &[], values), self.put("mode", "'failed'")]
     }
 
     /// A node's id, as formulas name it.

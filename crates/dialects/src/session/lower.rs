@@ -53,7 +53,7 @@ impl<'a, 'd> Lower<'a, 'd> {
     fn new(agent: &'a Agent<'d>) -> Self {
         let mut b = Builder::new();
         let empty = || Some(Value::from(Vec::new()));
-        let mut slots = Names { values: said(agent), ..Names::default() };
+        let mut slots = Names { values: document_values(agent), ..Names::default() };
         // What the session was opened with: `{tools, ttl_ms, state}`.
         slots.add("input", b.input());
         // A changed document finds these slots by their names.
@@ -212,7 +212,7 @@ impl<'a, 'd> Lower<'a, 'd> {
 }
 
 /// Values of the document, by the names that formulas use.
-fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
+fn document_values(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     let texts = |list: &[Arc<str>]| Value::from(list.iter().cloned().map(Value::Str).collect::<Vec<_>>());
     let rules = agent.steps.iter().map(|step| {
         let sequence: Vec<_> = step.positions.iter().map(|position| texts(position)).collect();
@@ -222,10 +222,10 @@ fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     });
     let names: Vec<_> = agent.steps.iter().map(|step| step.name.clone()).collect();
     let own = agent.template.as_ref().map_or(&[][..], |template| &template.tools);
-    let mut said =
+    let mut values =
         vec![("names", texts(&names)), ("own", texts(own)), ("rules", Value::from(rules.collect::<Object>()))];
-    said.extend(chat::said(agent));
-    said
+    values.extend(chat::template_values(agent));
+    values
 }
 
 /// What a client may want to know of an agent before it runs.

@@ -1,4 +1,4 @@
-//! Agents: one call, its answer or its error, and the calls of subagents that are told meanwhile.
+//! Agents: one call, its answer or its error, and notices of calls of subagents meanwhile.
 
 use branchpoint_core::effect::{self, Response};
 use branchpoint_core::ir::builder::effect;
@@ -13,7 +13,7 @@ use super::Lower;
 /// What stands for the output of the node before.
 const TOKEN: &str = "{{PREVIOUS_OUTPUT}}";
 
-/// What is told of a call of a subagent.
+/// The keys of the event in a notice of a call of a subagent.
 const CALL_KEYS: [&str; 8] =
     ["type", "parentNodeId", "subagentNodeId", "subagentName", "callId", "parentCallId", "depth", "message"];
 
@@ -33,7 +33,7 @@ impl Lower<'_> {
         let effect =
             self.b.effect(Effect { fixed, response, step: Some(self.own.steps[node]), ..effect(effect::Kind::Model) });
         let ask = self.b.do_(effect, input, Some(self.slots["prev"]), answered, Some(self.fail_to(failed)));
-        let said = [
+        let values = [
             self.id(node),
             ("prompt", agent.prompt.clone().map_or(Value::Null, Value::Str)),
             ("token", Value::from(TOKEN)),
@@ -44,8 +44,8 @@ impl Lower<'_> {
         };
         let writes = [
             self.begin_log(node),
-            self.put_with("content", content, &[], &said),
-            self.log("start_prompt", "content", &said),
+            self.put_with("content", content, &[], &values),
+            self.log("start_prompt", "content", &values),
         ];
         let place = self.b.set(writes, ask, None);
         self.begin_mark(node, place)
@@ -55,7 +55,7 @@ impl Lower<'_> {
     fn request(&mut self, node: usize, agent: &Agent) -> ExprId {
         let tree = subagents::tree(self.own.graph, node);
         let optional = |text: &Option<std::sync::Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
-        let said = [
+        let values = [
             ("system", Value::Str(agent.system.clone())),
             ("model", optional(&agent.model)),
             ("effort", optional(&agent.effort)),
@@ -69,20 +69,20 @@ impl Lower<'_> {
             "let defaults = {defaults}; {{system: system, prompt: content, model: model ?? defaults.model, \
              reasoning_effort: effort ?? defaults.reasoning_effort{tools}{tree}}}"
         );
-        self.formula_with(&request, &[], &said)
+        self.formula_with(&request, &[], &values)
     }
 
     /// An answer is kept even when the run has failed meanwhile; then nothing follows it. On a paused run, whatever
     /// follows is deferred.
     fn answered(&mut self, node: usize) -> PlaceId {
-        let said = [self.id(node)];
+        let values = [self.id(node)];
         let next = self.follow(node, &Way::Every);
         let failed = self.test("mode == 'failed'");
         let next = self.b.decide([(failed, self.own.end)], next, None);
-        let mut writes = vec![self.log("llm_response", "string(prev ?? '')", &said)];
+        let mut writes = vec![self.log("llm_response", "string(prev ?? '')", &values)];
         writes.extend(self.keep_output(node));
         writes.push(self.put("under_way", "mode == 'running'"));
-        writes.push(self.put_with("calls", "filter(calls, .nodeId != id)", &[], &said));
+        writes.push(self.put_with("calls", "filter(calls, .nodeId != id)", &[], &values));
         let place = self.b.set(writes, next, None);
         let output = self.b.read(self.slots["prev"]);
         self.b.mark(place, Mark::End(self.own.steps[node], Some(output)))
@@ -90,21 +90,21 @@ impl Lower<'_> {
 
     /// Calls of subagents that are open when their agent fails have failed with it.
     fn call_failed(&mut self, node: usize) -> PlaceId {
-        let said = [self.id(node), ("keys", keys())];
+        let values = [self.id(node), ("keys", keys())];
         let open = "map(filter(calls, .nodeId == id), ({timestamp: time, nodeId: id, type: 'subagent_call_error', \
                     content: toJSON(pick(callFailed(.event, failure.message), keys))}))";
         let mut writes = vec![
-            self.put_with("logs", &format!("any(calls, .nodeId == id) ? concat(logs, {open}) : logs"), &[], &said),
-            self.put_with("calls", "filter(calls, .nodeId != id)", &[], &said),
-            self.log("llm_error", "failure.message", &said),
+            self.put_with("logs", &format!("any(calls, .nodeId == id) ? concat(logs, {open}) : logs"), &[], &values),
+            self.put_with("calls", "filter(calls, .nodeId != id)", &[], &values),
+            self.log("llm_error", "failure.message", &values),
         ];
-        writes.extend(self.fail("failure.kind == 'no_llm' ? 'no_llm' : 'llm_error'", "failure.message", &said));
+        writes.extend(self.fail("failure.kind == 'no_llm' ? 'no_llm' : 'llm_error'", "failure.message", &values));
         let place = self.b.set(writes, self.own.end, None);
         let error = self.b.read(self.slots["failure"]);
         self.b.mark(place, Mark::Fail(self.own.steps[node], error))
     }
 
-    /// A strand of its own takes what is told of subagents: it may come at any moment of a call.
+    /// A strand of its own receives notices of subagents: they may come at any moment of a call.
     pub(super) fn listener(&mut self) -> PlaceId {
         let agents = self.own.graph.nodes.iter().filter(|node| matches!(node.what, What::Agent(_)));
         let agents = Value::from(agents.map(|node| Value::Str(node.id.clone())).collect::<Vec<_>>());
@@ -115,21 +115,21 @@ impl Lower<'_> {
             &[("payload", payload)],
             &[("agents", agents)],
         );
-        self.slots.add_to_root(&mut self.b, [("told", None)]);
-        let said = [("keys", keys())];
+        self.slots.add_to_root(&mut self.b, [("notice", None)]);
+        let values = [("keys", keys())];
         let entry = self.formula_with(
-            "let event = told.message == nil ? told.event : putPath(told.event, ['message'], told.message); \
-             {timestamp: time, nodeId: told.nodeId, type: event.type, content: toJSON(pick(event, keys))}",
+            "let event = notice.message == nil ? notice.event : putPath(notice.event, ['message'], notice.message); \
+             {timestamp: time, nodeId: notice.nodeId, type: event.type, content: toJSON(pick(event, keys))}",
             &[],
-            &said,
+            &values,
         );
-        let open = "told.event.type == 'subagent_call_start' ? concat(calls, [told]) : \
-                    filter(calls, .nodeId != told.nodeId || .event.callId != told.event.callId)";
+        let open = "notice.event.type == 'subagent_call_start' ? concat(calls, [notice]) : \
+                    filter(calls, .nodeId != notice.nodeId || .event.callId != notice.event.callId)";
         let wait = self.b.reserve();
         let writes = [Write::Push(self.slots["logs"], entry), self.put("calls", open)];
         let next = self.b.set(writes, wait, None);
         let signal = self.b.signal("subagent", Early::Refuse);
-        self.b.at(wait).wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["told"]), next }], None)
+        self.b.at(wait).wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["notice"]), next }], None)
     }
 }
 

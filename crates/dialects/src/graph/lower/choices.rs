@@ -59,16 +59,16 @@ impl Lower<'_> {
     }
 
     fn tried(&mut self, node: usize, index: usize, written: &Located, next: PlaceId) -> PlaceId {
-        let said = [self.id(node), ("asked", Value::from(in_words(written)))];
+        let values = [self.id(node), ("asked", Value::from(in_words(written)))];
         let matched = self.follow(node, &Way::Condition(index));
         let matched = self.took(node, &format!("condition-{index}"), matched);
         let [yes, no] = [("asked + ': yes'", matched), ("asked + ': no'", next)].map(|(content, to)| {
-            let check = self.log("logic_check", content, &said);
+            let check = self.log("logic_check", content, &values);
             self.b.set([check], to, None)
         });
-        let mut writes = vec![self.log("logic_check", "asked + ': error'", &said)];
-        writes.push(self.log("error", "failure.message", &said));
-        writes.extend(self.fail("'condition_error'", "failure.message", &said));
+        let mut writes = vec![self.log("logic_check", "asked + ': error'", &values)];
+        writes.push(self.log("error", "failure.message", &values));
+        writes.extend(self.fail("'condition_error'", "failure.message", &values));
         let broken = self.b.set(writes, self.own.end, None);
         let error = self.b.read(self.slots["failure"]);
         self.b.mark(broken, Mark::Fail(self.own.steps[node], error));
@@ -83,12 +83,12 @@ impl Lower<'_> {
 
     /// The first to wait pauses the run; one that comes while it is paused waits without being begun.
     pub(super) fn approval(&mut self, node: usize, prompt: &Value) -> PlaceId {
-        let said = [self.id(node), ("prompt", prompt.clone())];
-        let waits = self.formula_with("{nodeId: id, previousOutput: prev, front: len(waiting) == 0}", &[], &said);
+        let values = [self.id(node), ("prompt", prompt.clone())];
+        let waits = self.formula_with("{nodeId: id, previousOutput: prev, front: len(waiting) == 0}", &[], &values);
         let asked = [
             Write::Push(self.slots["waiting"], waits),
             self.put("mode", "'paused'"),
-            self.log("wait_input", "string(prompt ?? '')", &said),
+            self.log("wait_input", "string(prompt ?? '')", &values),
         ];
         let asked = self.b.set(asked, self.own.end, None);
         let begun = [self.begin_log(node)];

@@ -10,7 +10,7 @@ use super::Lower;
 use crate::inputs::Declared;
 
 impl Lower<'_> {
-    /// The beginnings of the run: the driver, and the strand that takes what is told of subagents.
+    /// The beginnings of the run: the driver, and the strand that receives notices of subagents.
     pub(super) fn driver(&mut self, start: usize, reached: &BTreeSet<usize>) -> [PlaceId; 2] {
         let dispatch = self.dispatch(reached);
         self.b.begin(self.own.live, &[dispatch]);
@@ -37,11 +37,11 @@ impl Lower<'_> {
         let wrong = self.test("len(problems) > 0");
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let settings = Value::from(SETTINGS.map(Value::from).to_vec());
-        let said = [("declared", declared.list.clone()), ("settings", settings)];
+        let values = [("declared", declared.list.clone()), ("settings", settings)];
         let writes = [
-            self.put_with("started", "withDefaults({input: given.input}, declared).input", &[], &said),
+            self.put_with("started", "withDefaults({input: given.input}, declared).input", &[], &values),
             self.put_with("problems", "inputProblems(putPath(fromPairs(filter(toPairs(given ?? {}), {not (#[0] in settings)})), ['input'], started), \
-                 declared)", &[], &said),
+                 declared)", &[], &values),
         ];
         self.b.set(writes, checked, None)
     }
@@ -55,10 +55,13 @@ impl Lower<'_> {
     fn dispatch(&mut self, reached: &BTreeSet<usize>) -> PlaceId {
         let mut arms = Vec::new();
         for node in reached {
-            let said = [self.id(*node)];
-            arms.push((self.test_with("begin.node == id && begin.how == 'run'", &[], &said), self.own.entries[*node]));
+            let values = [self.id(*node)];
+            arms.push((
+                self.test_with("begin.node == id && begin.how == 'run'", &[], &values),
+                self.own.entries[*node],
+            ));
             if matches!(self.own.graph.nodes[*node].what, What::Approval(_)) {
-                arms.push((self.test_with("begin.node == id", &[], &said), self.settle_approval(*node)));
+                arms.push((self.test_with("begin.node == id", &[], &values), self.settle_approval(*node)));
             }
         }
         self.b.decide(arms, self.own.end, None)
@@ -66,11 +69,11 @@ impl Lower<'_> {
 
     /// All lines have ended: the run has failed, or goes on with what was deferred, or waits, or is complete.
     fn look_around(&mut self, start: usize, enter: PlaceId) {
-        let said = [self.id(start)];
+        let values = [self.id(start)];
         let failed =
-            self.formula_with(&result("'failed'", "error.nodeId", "[]", "false", ", error: error"), &[], &said);
+            self.formula_with(&result("'failed'", "error.nodeId", "[]", "false", ", error: error"), &[], &values);
         let failed = self.b.close(Status::Failed, failed);
-        let completed = self.formula_with(&result("'completed'", "nil", "[]", "false", ""), &[], &said);
+        let completed = self.formula_with(&result("'completed'", "nil", "[]", "false", ""), &[], &values);
         let completed = self.b.close(Status::Completed, completed);
         let deferred = self.go_on_with_deferred(enter);
         let paused = self.pause(enter);
@@ -86,7 +89,7 @@ impl Lower<'_> {
             result("mode", "error.nodeId", "[]", "false", ", error: error"),
             result("mode", "mode == 'paused' ? waiting[0].nodeId : id", WAITING, "mode == 'paused'", ""),
         );
-        let view = self.formula_with(&view, &[], &said);
+        let view = self.formula_with(&view, &[], &values);
         self.b.view("result", view);
     }
 
@@ -97,7 +100,7 @@ impl Lower<'_> {
         self.b.set(writes, enter, None)
     }
 
-    /// The oldest that waits is current. One that had waited behind another is told again when it becomes so.
+    /// The oldest that waits is current. One that had waited behind another is logged again when it becomes so.
     fn pause(&mut self, enter: PlaceId) -> PlaceId {
         let wait = self.wait(enter);
         let prompts = self.own.graph.nodes.iter().filter_map(|node| match &node.what {
@@ -120,8 +123,8 @@ impl Lower<'_> {
         let front = "concat([{nodeId: waiting[0].nodeId, previousOutput: waiting[0].previousOutput, front: true}], waiting[1:])";
         let again = [Write::Push(self.slots["logs"], entry), self.put("waiting", front)];
         let again = self.b.set(again, wait, None);
-        let told = self.test("waiting[0].front");
-        let next = self.b.decide([(told, wait)], again, None);
+        let is_logged = self.test("waiting[0].front");
+        let next = self.b.decide([(is_logged, wait)], again, None);
         self.assign("mode", "'paused'", next)
     }
 

@@ -29,13 +29,13 @@ impl Lower<'_> {
     }
 
     fn limited(&mut self, node: usize, begins: PlaceId) -> PlaceId {
-        let said = [self.id(node)];
+        let values = [self.id(node)];
         let message = "'the run has reached its limit of ' + string(given.stepLimit ?? 10000) + ' node runs'";
-        let mut writes = vec![self.log("error", message, &said)];
-        writes.extend(self.fail("'step_limit'", message, &said));
+        let mut writes = vec![self.log("error", message, &values)];
+        writes.extend(self.fail("'step_limit'", message, &values));
         let error = self.b.read(self.slots["error"]);
-        let told = self.b.marked(Mark::Fail(self.own.steps[node], error), self.own.end);
-        let over = self.b.set(writes, told, None);
+        let failed = self.b.marked(Mark::Fail(self.own.steps[node], error), self.own.end);
+        let over = self.b.set(writes, failed, None);
         let counted = self.assign("runs", "runs + 1", begins);
         let spent = self.test("runs >= (given.stepLimit ?? 10000)");
         self.b.decide([(spent, over)], counted, None)
@@ -48,13 +48,13 @@ impl Lower<'_> {
 
     /// The output of a start is what the run was started with, else what the document says, each time.
     fn start(&mut self, node: usize, initial: &Value) -> PlaceId {
-        let said = [self.id(node), ("initial", initial.clone())];
-        let mut writes = vec![self.begin_log(node), self.put_with("prev", "started ?? initial ?? ''", &[], &said)];
+        let values = [self.id(node), ("initial", initial.clone())];
+        let mut writes = vec![self.begin_log(node), self.put_with("prev", "started ?? initial ?? ''", &[], &values)];
         writes.extend(self.keep_output(node));
         let next = self.follow(node, &Way::Every);
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
-        let output = self.formula_with("started ?? initial ?? ''", &[], &said);
+        let output = self.formula_with("started ?? initial ?? ''", &[], &values);
         self.b.mark(place, Mark::End(self.own.steps[node], Some(output)))
     }
 
@@ -66,8 +66,8 @@ impl Lower<'_> {
     }
 
     pub(super) fn begin_log(&mut self, node: usize) -> Write {
-        let said = [self.id(node), ("label", self.label(node))];
-        self.log("step_start", "label", &said)
+        let values = [self.id(node), ("label", self.label(node))];
+        self.log("step_start", "label", &values)
     }
 
     pub(super) fn begin_mark(&mut self, node: usize, place: PlaceId) -> PlaceId {
@@ -84,9 +84,9 @@ impl Lower<'_> {
 
     /// The line's output is the node's; as long as the line has not forked, it is the run's as well.
     pub(super) fn keep_output(&mut self, node: usize) -> [Write; 2] {
-        let said = [self.id(node)];
+        let values = [self.id(node)];
         [
-            self.put_with("state", "putPath(state, [id], prev)", &[], &said),
+            self.put_with("state", "putPath(state, [id], prev)", &[], &values),
             self.put("state", "clean ? putPath(state, ['previous_output'], prev) : state"),
         ]
     }

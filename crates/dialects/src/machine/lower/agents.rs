@@ -22,7 +22,7 @@ impl<'d> Lower<'d> {
         let input = self.agent_input(agent, "request.prompt", earlier_session(agent));
         let call = self.call_within(here, effect, input, here.state.timeout_ms, outcomes);
         let call = self.need_session(agent, call, outcomes);
-        self.asked(here, agent, call, outcomes)
+        self.expand_request(here, agent, call, outcomes)
     }
 
     /// What an agent is asked with.
@@ -39,7 +39,13 @@ impl<'d> Lower<'d> {
     }
 
     /// Expands the texts of an agent into the slot `request`, and reads what goes before its prompt.
-    pub(super) fn asked(&mut self, here: Here<'d>, agent: &'d Agent, next: PlaceId, outcomes: Outcomes) -> PlaceId {
+    pub(super) fn expand_request(
+        &mut self,
+        here: Here<'d>,
+        agent: &'d Agent,
+        next: PlaceId,
+        outcomes: Outcomes,
+    ) -> PlaceId {
         let (prompt, file) = match &agent.prompt {
             Some(Source::Text(text)) => (call_text(Some(text)), None),
             Some(Source::File(file)) => (None, Some(file)),

@@ -40,7 +40,7 @@ impl<'d> Lower<'d> {
             self.b.decides(enter, decision, [None, Some(fail)]);
         }
         let enter = self.need_session(agent, enter, outcomes);
-        self.asked(here, agent, enter, outcomes)
+        self.expand_request(here, agent, enter, outcomes)
     }
 
     /// The slots of a conversation. Stop conditions read `loop`, `inputs.response` and `inputs.turn_count`.

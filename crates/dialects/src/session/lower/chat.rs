@@ -16,7 +16,7 @@ pub(super) fn slots() -> Vec<(&'static str, Option<Value>)> {
     let empty = || Some(Value::from(Vec::new()));
     let zero = || Some(Value::Int(0));
     vec![
-        // Everything that was said.
+        // All messages.
         ("chat", empty()),
         // The positions of the user's messages in it, and the one where this turn began.
         ("users", empty()),
@@ -45,14 +45,14 @@ pub(super) const FORGOTTEN: [&str; 3] = ["chat", "users", "outcome"];
 impl Lower<'_, '_> {
     /// The event that begins a turn.
     pub(super) fn on_turn(&mut self) -> PlaceId {
-        let said = self.formula("{role: 'user', content: got.text}");
+        let message = self.formula("{role: 'user', content: got.text}");
         let position = self.formula("len(chat)");
         let mut writes = self.begin("turn");
         writes.extend([
             self.put("message", "got.text"),
             Write::Put(self.slots["from"], position),
             Write::Push(self.slots["users"], position),
-            Write::Push(self.slots["chat"], said),
+            Write::Push(self.slots["chat"], message),
         ]);
         writes.extend(["made", "reply", "outcome"].map(|slot| Write::Clear(self.slots[slot])));
         writes.push(self.put("used_before", "{tokens: tokens, cost: cost}"));
@@ -185,8 +185,8 @@ impl Lower<'_, '_> {
 
     /// What every call leaves: the message for the model, and the position of the next call.
     fn call_ended(&mut self, came: &str) -> [Write; 2] {
-        let said = self.formula(&agent_loop::tool_message(came));
-        [Write::Push(self.slots["chat"], said), self.put("at", "at + 1")]
+        let message = self.formula(&agent_loop::tool_message(came));
+        [Write::Push(self.slots["chat"], message), self.put("at", "at + 1")]
     }
 }
 
@@ -212,7 +212,7 @@ fn sampling(template: &Template) -> Object {
 /// The tools offered now, as the session's view tells them.
 const OFFERED: &str = "offeredTools(given ?? own, get(rules, active), index)";
 
-/// How much of what was said is sent.
+/// How many of the messages are sent.
 fn sent(policy: Policy) -> String {
     match policy {
         Policy::All => "chat".to_owned(),
@@ -222,7 +222,7 @@ fn sent(policy: Policy) -> String {
 }
 
 /// Values of a template, by the names that formulas use.
-pub(super) fn said(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
+pub(super) fn template_values(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     let Some(template) = &agent.template else { return Vec::new() };
     let notes =
         agent.steps.iter().map(|step| (step.name.clone(), Value::from(format!("\n\nActive step: {}", line(step)))));
