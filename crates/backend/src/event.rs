@@ -8,10 +8,11 @@ use branchpoint_expr::Value;
 
 use crate::RunNo;
 
-/// Receives the events of the runs that this process drives, in order. It must not take long: runs wait for it.
+/// Receives the events of the runs that this process drives, in order. It must not take long, and must not call the
+/// backend: runs wait for it.
 pub type EventListener = Box<dyn FnMut(&RunEvent) + Send>;
 
-/// Something that happened to a run. It is stored when it is reported.
+/// Something that happened to a run. It is stored when it is reported. Its values are not redacted: see `Backend::secrets`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEvent {
     /// The run.

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_backend::{Backend, Health, KeyState};
 use branchpoint_core::ir::SEMANTICS;
-use branchpoint_expr::Value;
+use serde::Serialize;
 
 use crate::opened::Opened;
 use crate::project::{self, Project, StoreArguments};
-use crate::{exit, masked, moment, terminal};
+use crate::{exit, moment, terminal};
 
 /// What is late by less than this is not late.
 const PATIENCE_MS: i64 = 60_000;
@@ -32,19 +32,14 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// How one thing is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    Fine,
-    /// It works, and somebody should look at it.
-    Odd,
-    Broken,
-}
+/// The state of something that must be repaired.
+const BROKEN: &str = "broken";
 
-/// One thing that was looked at.
+/// One thing that was checked, and its state.
+#[derive(Serialize)]
 struct Finding {
-    how: How,
     what: &'static str,
+    how: &'static str,
     told: String,
 }
 
@@ -57,12 +52,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         Err(error) => findings.push(broken("project file", format!("{error:#}"))),
     }
-    let is_broken = findings.iter().any(|finding| finding.how == How::Broken);
+    let is_broken = findings.iter().any(|finding| finding.how == BROKEN);
     if arguments.json {
-        let told: Vec<Value> = findings.iter().map(Finding::json).collect();
-        terminal::print_json(&Value::from(told))?;
+        terminal::print_json(&findings)?;
     } else {
-        terminal::print(&findings.iter().map(Finding::line).collect::<String>())?;
+        let line = |Finding { what, how, told }: &Finding| format!("{how:6}  {what:14}  {told}\n");
+        terminal::print(&findings.iter().map(line).collect::<Vec<_>>().concat())?;
     }
     Ok(if is_broken { ExitCode::from(exit::SYSTEM) } else { ExitCode::SUCCESS })
 }
@@ -165,35 +160,14 @@ fn configured(project: &Project, findings: &mut Vec<Finding>) {
 }
 
 fn fine(what: &'static str, told: String) -> Finding {
-    Finding { how: How::Fine, what, told }
+    Finding { what, how: "ok", told }
 }
 
+/// It works, and somebody should look at it.
 fn odd(what: &'static str, told: String) -> Finding {
-    Finding { how: How::Odd, what, told }
+    Finding { what, how: "odd", told }
 }
 
 fn broken(what: &'static str, told: String) -> Finding {
-    Finding { how: How::Broken, what, told }
-}
-
-impl Finding {
-    fn word(&self) -> &'static str {
-        match self.how {
-            How::Fine => "ok",
-            How::Odd => "odd",
-            How::Broken => "broken",
-        }
-    }
-
-    fn line(&self) -> String {
-        format!("{:6}  {:14}  {}\n", self.word(), self.what, self.told)
-    }
-
-    fn json(&self) -> Value {
-        masked::object([
-            ("what", Value::from(self.what)),
-            ("how", Value::from(self.word())),
-            ("told", Value::from(self.told.as_str())),
-        ])
-    }
+    Finding { what, how: BROKEN, told }
 }

@@ -15,7 +15,7 @@ use crate::approvals::quoted;
 use crate::backend::Driving;
 use crate::exit::Exit;
 use crate::opened::Opened;
-use crate::outside::{Ears, Here, Manner};
+use crate::outside::{Ears, Here};
 use crate::project::StoreArguments;
 use crate::runs::{Follower, pending};
 use crate::{backend, ended, exit, interrupt, masked, moment, spent, terminal};
@@ -60,20 +60,13 @@ pub(crate) enum Until {
 
 impl Drive {
     pub(crate) fn new(opened: Opened, arguments: &StoreArguments, what: &str) -> Result<Self> {
-        let manner = Manner::unattended(&opened.project);
-        Self::with(opened, arguments, what, manner, Ears::of(terminal::tell))
+        Self::with(opened, arguments, what, Ears::of(terminal::tell))
     }
 
-    /// The same, with calls that are performed in a manner of their own, and heard in another way.
-    pub(crate) fn with(
-        opened: Opened,
-        arguments: &StoreArguments,
-        what: &str,
-        manner: Manner,
-        ears: Ears,
-    ) -> Result<Self> {
+    /// The same, with a listener for what commands and models say.
+    pub(crate) fn with(opened: Opened, arguments: &StoreArguments, what: &str, ears: Ears) -> Result<Self> {
         let project = opened.project;
-        let here = Arc::new(Here::new(&project, arguments, manner, ears)?);
+        let here = Arc::new(Here::new(&project, arguments, ears)?);
         let masks = here.masks().clone();
         let backend = backend::drive(&project, arguments, what, &here, Driving::here(&here, &project))?;
         backend.subscribe(Box::new(move |event| {

@@ -67,23 +67,9 @@ pub(crate) struct Here {
     anywhere: bool,
 }
 
-/// For whom calls are performed, and how.
-pub(crate) struct Manner {
-    pub(crate) user: String,
-    /// Whether somebody sits at the terminal.
-    pub(crate) attached: bool,
-}
-
-impl Manner {
-    /// Nobody is attached.
-    pub(crate) fn unattended(project: &Project) -> Self {
-        Self { user: project.user(None), attached: false }
-    }
-}
-
 impl Here {
-    pub(crate) fn new(project: &Project, store: &StoreArguments, manner: Manner, ears: Ears) -> Result<Self> {
-        let Manner { user, attached } = manner;
+    /// For the user of the project, who does not sit at the terminal.
+    pub(crate) fn new(project: &Project, store: &StoreArguments, ears: Ears) -> Result<Self> {
         let private = project.private();
         let masks = SharedSecrets::from(private.clone());
         let (file, seen) = (project.secrets()?, masks.clone());
@@ -101,13 +87,18 @@ impl Here {
             agents: runners.agents().clone(),
             ..Local::new(env::current_dir()?)
         };
-        let account = account(project, &user);
-        Ok(Self { local, runners, secrets, masks, private, account, attached, anywhere: true })
+        let account = account(project, &project.user(None));
+        Ok(Self { local, runners, secrets, masks, private, account, attached: false, anywhere: true })
+    }
+
+    /// The same for a user, who may sit at the terminal.
+    pub(crate) fn for_user(self, project: &Project, user: &str, attached: bool) -> Self {
+        Self { account: account(project, user), attached, ..self }
     }
 
     /// The same for a worker: it works only in the folders of the runs.
     pub(crate) fn for_worker(project: &Project, store: &StoreArguments, ears: Ears) -> Result<Self> {
-        let here = Self::new(project, store, Manner::unattended(project), ears)?;
+        let here = Self::new(project, store, ears)?;
         Ok(Self { anywhere: false, ..here })
     }
 

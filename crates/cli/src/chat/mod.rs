@@ -16,7 +16,7 @@ use self::turn::Turns;
 use self::words::Words;
 use crate::drive::Drive;
 use crate::opened::Opened;
-use crate::outside::{Ears, Manner};
+use crate::outside::Ears;
 use crate::project::{Project, Reach, StoreArguments};
 use crate::run::{Answers, prologue};
 use crate::session::StoredSessions;
@@ -87,10 +87,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let session = Session { arguments, workflow: &workflow };
     let run = session.open(&project)?;
     let words = Words::new(!arguments.json);
-    let manner = Manner::unattended(&project);
     let ears = Ears { words: words.listener(), ..Ears::of(terminal::tell) };
     let opened = Opened { store, project: project.clone() };
-    let drive = Drive::with(opened, &arguments.store, "chat", manner, ears)?;
+    let drive = Drive::with(opened, &arguments.store, "chat", ears)?;
     let (script, json) = (answers.written().cloned(), arguments.json);
     Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.talk()
 }

@@ -10,7 +10,7 @@ use crate::source::Source;
 use crate::terminal;
 
 /// The object, its keys in the order in which a person reads them.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Told<'t> {
     outcome: Option<bool>,
     /// For a list of conditions only: the position of the one that holds, or null.
@@ -26,7 +26,7 @@ struct Told<'t> {
 }
 
 /// Why there is no outcome. Without a kind it is about files or arguments, not about a condition.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Error {
     kind: Option<&'static str>,
     detail: Option<&'static str>,
@@ -56,16 +56,8 @@ pub(crate) fn print(report: &Report) -> Result<()> {
 
 /// Prints that there was nothing to evaluate.
 pub(crate) fn print_trouble(trouble: &anyhow::Error) -> Result<()> {
-    let message = format!("{trouble:#}");
-    let error = Error { kind: None, detail: None, message, origin: None, line: None, column: None };
-    line(&Told {
-        outcome: None,
-        matched: None,
-        error: Some(error),
-        diagnostics: json!([]),
-        explanation: None,
-        explanations: None,
-    })
+    let error = Error { message: format!("{trouble:#}"), ..Error::default() };
+    line(&Told { error: Some(error), diagnostics: json!([]), ..Told::default() })
 }
 
 fn error(finding: &Diagnostic, source: &Source) -> Error {

@@ -29,7 +29,7 @@ use crate::backend::{self, Driving};
 use crate::exit::{self, Exit};
 use crate::interrupt;
 use crate::lines;
-use crate::outside::{self, Ears, Here};
+use crate::outside::{Ears, Here};
 use crate::project::{Project, StoreArguments};
 
 /// How often spinners move and somebody looks whether a run of another process has ended.
@@ -83,8 +83,7 @@ impl Foreground {
             printed: Arc::new(move |text| drop(printed.send(Heard::Printed(room.print(text))))),
             words: words(sender.clone(), View::moves(quiet)),
         };
-        let performs = outside::Manner { user: user.clone(), attached: is_attended() };
-        let here = Arc::new(Here::new(project, store, performs, ears)?);
+        let here = Arc::new(Here::new(project, store, ears)?.for_user(project, &user, is_attended()));
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
         let events = sender.clone();
         // Nobody may listen any more.

@@ -4,13 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_expr::Value;
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::Secrets;
 
 use super::answers::Answers;
-use super::{declared, people};
-use crate::{ended, exit, terminal};
+use super::{declared, outcome, people};
+use crate::{exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
 pub(crate) fn tell(
@@ -22,18 +21,10 @@ pub(crate) fn tell(
 ) -> Result<ExitCode> {
     let status = host.status();
     if let Some(result) = host.result() {
-        if json || status == Status::Completed {
-            print(result, json, secrets)?;
+        if json {
+            terminal::print_json(&secrets.mask_value(result))?;
         }
-        terminal::tell(&secrets.mask(&ended::warnings(result)));
-        if status == Status::Completed {
-            return Ok(ExitCode::SUCCESS);
-        }
-        terminal::complain(&secrets.mask(&ended::failure(status, result)));
-        if let Some(inputs) = declared::help(program).filter(|_| ended::is_rejected(result)) {
-            terminal::tell(&inputs);
-        }
-        return Ok(ExitCode::from(ended::code(status, result)));
+        return outcome::report(status, result, secrets, (json, false), declared::help(program).as_deref());
     }
     lacking(answers);
     for approval in host.approvals() {
@@ -52,11 +43,4 @@ fn lacking(answers: &Answers) {
         terminal::tell(&format!("  {step} ({kind})\n"));
     }
     terminal::tell("Write them into the file of --script, as `step: [answer, ...]`.\n");
-}
-
-fn print(result: &Value, json: bool, secrets: &Secrets) -> Result<()> {
-    if json {
-        return terminal::print_json(&secrets.mask_value(result)).map(drop);
-    }
-    ended::output(result).map_or(Ok(()), |output| terminal::print(&format!("{}\n", secrets.mask(&output))))
 }

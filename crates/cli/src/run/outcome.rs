@@ -7,7 +7,7 @@ use anyhow::Result;
 use branchpoint_backend::{Look, OpenApproval};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
-use branchpoint_runners::SharedSecrets;
+use branchpoint_runners::{Secrets, SharedSecrets};
 
 use crate::approvals::{quoted, shown_with_command, to_value};
 use crate::foreground::Left;
@@ -66,20 +66,32 @@ fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
     } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
         terminal::tell(&format!("The run has used {used}.\n"));
     }
-    if !manner.quiet {
-        terminal::tell(&manner.masks.mask(&ended::warnings(&result)));
+    let (secrets, inputs) = (manner.masks.secrets(), manner.inputs.as_deref());
+    report(status, &result, &secrets, (manner.json, manner.quiet), inputs)
+}
+
+/// Reports the end of a run: its output on stdout unless JSON was printed, warnings and its failure on stderr.
+pub(super) fn report(
+    status: Status,
+    result: &Value,
+    secrets: &Secrets,
+    (json, quiet): (bool, bool),
+    inputs: Option<&str>,
+) -> Result<ExitCode> {
+    if !quiet {
+        terminal::tell(&secrets.mask(&ended::warnings(result)));
     }
     if status == Status::Completed {
-        if let Some(output) = ended::output(&result).filter(|_| !manner.json) {
-            terminal::print(&format!("{}\n", manner.masks.mask(&output)))?;
+        if let Some(output) = ended::output(result).filter(|_| !json) {
+            terminal::print(&format!("{}\n", secrets.mask(&output)))?;
         }
     } else {
-        terminal::complain(&manner.masks.mask(&ended::failure(status, &result)));
-        if let Some(inputs) = manner.inputs.as_deref().filter(|_| ended::is_rejected(&result)) {
+        terminal::complain(&secrets.mask(&ended::failure(status, result)));
+        if let Some(inputs) = inputs.filter(|_| ended::is_rejected(result)) {
             terminal::tell(inputs);
         }
     }
-    Ok(ExitCode::from(code))
+    Ok(ExitCode::from(ended::code(status, result)))
 }
 
 /// One object for programs: what the run is called, how it stands, what came of it.

@@ -9,7 +9,7 @@ use branchpoint_expr::{Diagnostic, Located, Span};
 use branchpoint_runners::{runner_check, runtime};
 
 use super::answers::Answers;
-use crate::outside::{Ears, Here, Manner};
+use crate::outside::{Ears, Here};
 use crate::project::{Project, StoreArguments};
 use crate::workflow::Workflow;
 use crate::{exit, explain, interrupt, terminal};
@@ -27,7 +27,7 @@ pub(crate) fn check(
     if dry_run || answers.is_recorded() {
         return Ok(None);
     }
-    let here = Here::new(project, store, Manner::unattended(project), Ears::of(|_| {}))?;
+    let here = Here::new(project, store, Ears::of(|_| {}))?;
     // Whoever is asked for what is lacking is a child of ours, and must not be left behind.
     let interrupted = interrupt::token()?;
     let lacks = async |effect: &Effect, step: &str| {

@@ -56,20 +56,21 @@ impl Store {
         let mut ops_left = OpsLeft::new(limits.total_ops);
         let mut ids = BTreeSet::new();
         let mut runs = Vec::new();
-        for run in file.runs {
+        for mut run in file.runs {
+            let journal = std::mem::take(&mut run.journal);
             let rejected = |reason: String| ExchangeTrouble::Run { run: run.row.id.clone(), reason };
             check_parent(&run, &ids).map_err(rejected)?;
             ids.insert(run.row.id.clone());
             if let Some(known) = self.run(&run.row.id)? {
-                self.compare(&known, &run.workflow, &run.journal).map_err(rejected)?;
+                self.compare(&known, &run.workflow, &journal).map_err(rejected)?;
                 runs.push(PreparedRun::Known(known));
                 continue;
             }
             let workflow = &file.workflows[&run.workflow];
             let program = workflow.decoded.get(&run.row.part);
             let program = program.ok_or_else(|| rejected(format!("its workflow has no program `{}`", run.row.part)))?;
-            let max_ops = max_ops(&run.journal);
-            let rebuilt = RebuiltRun::fold(&run.row.id, program, run.journal, &mut ops_left);
+            let max_ops = max_ops(&journal);
+            let rebuilt = RebuiltRun::fold(&run.row.id, program, journal, &mut ops_left);
             let rebuilt = rebuilt.map_err(|trouble| match trouble {
                 ExchangeTrouble::Store(trouble) => rejected(trouble.to_string()),
                 trouble => trouble,
@@ -81,8 +82,7 @@ impl Store {
                     limits.run_ops
                 )));
             }
-            let (workflow, row, parent, script) = (run.workflow, run.row, run.parent, run.script);
-            runs.push(PreparedRun::New { workflow, row, parent, script, rebuilt });
+            runs.push(PreparedRun::New(run, rebuilt));
         }
         Ok(PreparedFile { workflows: file.workflows, runs })
     }
@@ -93,8 +93,8 @@ impl Store {
         let mut workflows: BTreeMap<String, WorkflowNo> = BTreeMap::new();
         let mut numbers: BTreeMap<String, RunNo> = BTreeMap::new();
         for run in file.runs {
-            let (workflow, mut row, parent, script, rebuilt) = match run {
-                PreparedRun::New { workflow, row, parent, script, rebuilt } => (workflow, row, parent, script, rebuilt),
+            let (ImportRun { workflow, mut row, parent, script, .. }, rebuilt) = match run {
+                PreparedRun::New(run, rebuilt) => (run, rebuilt),
                 PreparedRun::Known(known) => {
                     numbers.insert(known.id.clone(), known.run);
                     imported.known.push(known.id);
@@ -175,13 +175,8 @@ struct PreparedFile {
 enum PreparedRun {
     /// The store has it.
     Known(Run),
-    New {
-        workflow: String,
-        row: Run,
-        parent: Option<ParentLine>,
-        script: Option<ImportScript>,
-        rebuilt: RebuiltRun,
-    },
+    /// It is new, and was replayed.
+    New(ImportRun, RebuiltRun),
 }
 
 /// A file of exported runs, decoded.
