@@ -10,19 +10,10 @@ use branchpoint_core::ir::builder::Builder;
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 
 use crate::DocumentKinds as _;
-use crate::fields::{Access, Check, Path, Style, Table, Type, Unknown, field};
+use crate::fields::{Access, Check, Path, Style, Table, Type, field};
 
 /// How declarations are read.
-pub(crate) const STYLE: Style = Style {
-    wrong: Kind::BadInputDeclaration,
-    missing: Kind::BadInputDeclaration,
-    conflict: Kind::BadInputDeclaration,
-    null_is_absent: true,
-    is_lenient: false,
-    has_placeholders: false,
-    unknown: Unknown::All,
-    missing_at_start: true,
-};
+pub(crate) const STYLE: Style = Style::of(Kind::BadInputDeclaration);
 
 /// The fields of a declaration.
 pub(crate) const FIELDS: Table = &[

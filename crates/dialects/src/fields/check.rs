@@ -135,7 +135,13 @@ impl<'f> Check<'f> {
         let is_template = value.text().is_some_and(|text| text.contains("{{"));
         let is_computed = self.style.has_placeholders && is_template;
         if !is_computed || matches!(field.ty, Type::Text | Type::Filled) {
+            let before = self.findings.len();
             self.inner(path, value, field.ty);
+            let found = self.findings.get_mut(before).filter(|found| found.span == value.span);
+            let help = found.and_then(|found| found.help.as_mut()).filter(|help| !help.ends_with('?'));
+            if let Some(help) = help.filter(|_| !field.default.is_empty()) {
+                *help = format!("{help}; it is `{}` if absent", field.default);
+            }
         }
         self.style = outer;
     }
@@ -147,7 +153,9 @@ impl<'f> Check<'f> {
         match ty {
             Type::List(item) | Type::Entries(item) | Type::Several(item) => {
                 let items = value.items().unwrap_or(std::slice::from_ref(value));
-                items.iter().enumerate().for_each(|(at, value)| self.inner(Path::Item(&path, at), value, *item));
+                for (at, value) in items.iter().enumerate() {
+                    self.inner(Path::Item(&path, at), value, *item);
+                }
             }
             Type::Object(tables) => {
                 self.object(path, value, tables);
@@ -158,11 +166,15 @@ impl<'f> Check<'f> {
                 self.style.unknown = unknown;
             }
             Type::Map(item) => {
-                value.fields().iter().for_each(|field| self.inner(Path::Key(&path, &field.key), &field.value, *item));
+                for field in value.fields() {
+                    self.inner(Path::Key(&path, &field.key), &field.value, *item);
+                }
             }
             Type::Either(types) => {
                 let fitting = types.iter().find(|ty| self.fits(value, **ty));
-                fitting.into_iter().for_each(|ty| self.inner(path, value, *ty));
+                if let Some(ty) = fitting {
+                    self.inner(path, value, *ty);
+                }
             }
             _ => {}
         }
@@ -254,11 +266,9 @@ fn remedy(ty: Type) -> &'static str {
         Type::Flag => "write true or false, without quotes",
         Type::Int(..) | Type::Number(..) => "write a number in this range, without quotes",
         Type::Duration => "write it like `500ms`, `30s`, `1m30s`, `2h` or `1d`, or as a number of seconds",
-        Type::List(_) | Type::Entries(_) | Type::Several(_) => {
-            "write its entries in square brackets, or after a `-` each"
-        }
+        Type::List(_) | Type::Entries(_) => "write its entries in square brackets, or after a `-` each",
         Type::Object(_) | Type::Open(_) | Type::Map(_) => "write its fields in braces, or below it",
-        Type::Either([first, ..]) => remedy(*first),
+        Type::Either([first, ..]) | Type::Several(first) => remedy(*first),
         _ => "change it, or remove it",
     }
 }

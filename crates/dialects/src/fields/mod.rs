@@ -96,6 +96,7 @@ pub(crate) enum Content {
 
 /// How a dialect reads its objects.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "dialects differ in each of them on its own")]
 pub(crate) struct Style {
     /// The kind of findings about wrong values.
     pub(crate) wrong: Kind,
@@ -110,6 +111,22 @@ pub(crate) struct Style {
     pub(crate) unknown: Unknown,
     /// Whether a missing field is reported at the first character of its object, not at all of it.
     pub(crate) missing_at_start: bool,
+}
+
+impl Style {
+    /// Findings of one kind; null is absent, and every unknown field is reported.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        Self {
+            wrong: kind,
+            missing: kind,
+            conflict: kind,
+            null_is_absent: true,
+            is_lenient: false,
+            has_placeholders: false,
+            unknown: Unknown::All,
+            missing_at_start: true,
+        }
+    }
 }
 
 /// Which unknown fields are reported.

@@ -183,10 +183,7 @@ pub(crate) fn is_one_of(mut schemas: Vec<Value>) -> Value {
 
 /// The pattern of some words in any case.
 fn any_case(words: &[&str]) -> String {
-    let letter = |letter: char| match letter.is_ascii_alphabetic() {
-        true => format!("[{}{}]", letter, letter.to_ascii_uppercase()),
-        false => letter.to_string(),
-    };
+    let letter = |letter: char| format!("[{letter}{}]", letter.to_ascii_uppercase());
     let words: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();
     format!("^({})$", words.join("|"))
 }

@@ -3,7 +3,7 @@
 use branchpoint_expr::Dialect;
 use serde_json::{Value, json};
 
-use super::raw::tables::*;
+use super::raw::tables::{CONDITION, CONDITION_STYLE, CONNECTION, DATA, DOCUMENT, GRAPH, NODE, TYPES};
 use crate::fields::Generator;
 use crate::fields::schema::{add_variants, document, has_word};
 use crate::schema::shared;

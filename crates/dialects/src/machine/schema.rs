@@ -3,7 +3,10 @@
 use branchpoint_expr::Dialect;
 use serde_json::{Value, json};
 
-use super::raw::tables::*;
+use super::raw::tables::{
+    AGENT, AGENT_BLOCK, CALL, COMMAND, COMPLETE, DOCUMENT, EACH, LOOP_BLOCK, LOOP_TYPE, PARALLEL, ROUNDS, STATE,
+    STATES, STYLE, TERMINAL, TYPE, WHILE,
+};
 use crate::fields::schema::{add_variants, document, has_word, is_one_of, reference};
 use crate::fields::{Generator, Table};
 use crate::output;

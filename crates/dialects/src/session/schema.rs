@@ -3,7 +3,7 @@
 use branchpoint_expr::Dialect;
 use serde_json::{Value, json};
 
-use super::raw::tables::*;
+use super::raw::tables::{CONDITION, CONDITION_TYPES, ORCHESTRATION, STEP, STEP_STYLE, TEMPLATE};
 use crate::fields::Generator;
 use crate::fields::schema::{add_variants, document, has_word, reference};
 use crate::schema::shared;

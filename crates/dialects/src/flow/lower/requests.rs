@@ -26,7 +26,7 @@ pub(super) struct Request {
 impl Lower {
     pub(super) fn request(&mut self, asked: &Asked<'_>) -> Request {
         match asked {
-            Asked::Model { .. } => self.model(asked),
+            Asked::Model { .. } => Self::model(asked),
             Asked::Http { .. } => self.http(asked),
             Asked::Process { command, args, cwd, env, limit } => {
                 let parts = [("command", Some(*command)), ("args", *args), ("dir", *cwd), ("env", *env)];
@@ -58,7 +58,7 @@ impl Lower {
         }
     }
 
-    fn model(&mut self, asked: &Asked<'_>) -> Request {
+    fn model(asked: &Asked<'_>) -> Request {
         let Asked::Model { prompt, system, provider, model, temperature, max_tokens, format, schema } = asked else {
             unreachable!("only questions to models come here");
         };
@@ -80,10 +80,10 @@ impl Lower {
         request.response.non_empty = true;
         request.response.format = if *format == "text" { Format::Text } else { Format::Json };
         // Numbers in the document were checked with its fields, computed ones are checked when they are known.
-        let is_computed = |located: &Option<&Located>| located.is_some_and(|located| literal(located).is_none());
-        let temperature = is_computed(temperature).then_some(("temperature", r#""number", "temperature", 0, 2"#));
+        let is_computed = |located: Option<&Located>| located.is_some_and(|located| literal(located).is_none());
+        let temperature = is_computed(*temperature).then_some(("temperature", r#""number", "temperature", 0, 2"#));
         let max_tokens =
-            is_computed(max_tokens).then_some(("max_tokens", r#""integer", "maxTokens", 1, 9223372036854775807"#));
+            is_computed(*max_tokens).then_some(("max_tokens", r#""integer", "maxTokens", 1, 9223372036854775807"#));
         for (part, bounds) in temperature.into_iter().chain(max_tokens) {
             request.changes.push(format!(r#"putPath($work, ["{part}"], field($work.{part}, {bounds}))"#));
         }

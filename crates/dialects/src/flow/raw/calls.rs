@@ -69,8 +69,8 @@ impl Reading {
             "apiCall" => self.http(config),
             "runCommand" => self.process(config),
             "mcpServerAction" => Asked::action(config),
-            "webSearch" => Asked::tool(config, "webSearch"),
-            _ => Asked::tool(config, "webScraping"),
+            "webSearch" => Some(Asked::tool(config, "webSearch")),
+            _ => Some(Asked::tool(config, "webScraping")),
         };
         Some(Call {
             timeout_s: config.number("timeout").or(default),
@@ -157,10 +157,10 @@ impl<'d> Asked<'d> {
     }
 
     /// The settings of a tool are its arguments, which only the host knows.
-    fn tool(config: &'d Located, name: &'static str) -> Option<Self> {
+    fn tool(config: &'d Located, name: &'static str) -> Self {
         const OURS: [&str; 6] =
             ["resultVariable", "responseVariable", "directOutput", "timeout", "maxRetries", "credentials"];
         let arguments = config.fields().iter().filter(|field| !OURS.contains(&&*field.key)).collect();
-        Some(Self::Tool { name, arguments })
+        Self::Tool { name, arguments }
     }
 }

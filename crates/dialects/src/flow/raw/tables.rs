@@ -11,20 +11,10 @@ use crate::fields::{MAX, Style, Table, Type, Unknown, field};
 use crate::{output, secrets};
 
 /// How the settings of a step are read.
-pub(in crate::flow) const CONFIG: Style = Style {
-    wrong: Kind::InvalidConfig,
-    missing: Kind::InvalidConfig,
-    conflict: Kind::InvalidConfig,
-    null_is_absent: true,
-    is_lenient: false,
-    has_placeholders: false,
-    unknown: Unknown::All,
-    missing_at_start: true,
-};
+pub(in crate::flow) const CONFIG: Style = Style::of(Kind::InvalidConfig);
 
 /// How a flow and its steps are read. They may have fields of other systems.
-pub(in crate::flow) const FLOW: Style =
-    Style { wrong: Kind::InvalidFlow, missing: Kind::InvalidFlow, unknown: Unknown::None, ..CONFIG };
+pub(in crate::flow) const FLOW: Style = Style { unknown: Unknown::None, ..Style::of(Kind::InvalidFlow) };
 
 const STEP_LIST: Type = List(&Ref("step"));
 const VARIABLE: Type = Form(

@@ -7,21 +7,11 @@ use crate::fields::Type::{Any, Form, List, Open, Ref, Text, Words};
 use crate::fields::{Style, Table, Unknown, field};
 
 /// Editors keep fields of their own in graphs.
-pub(in crate::graph) const GRAPH: Style = Style {
-    wrong: Kind::InvalidPayload,
-    missing: Kind::InvalidPayload,
-    conflict: Kind::InvalidPayload,
-    null_is_absent: true,
-    is_lenient: false,
-    has_placeholders: false,
-    unknown: Unknown::None,
-    missing_at_start: true,
-};
+pub(in crate::graph) const GRAPH: Style = Style { unknown: Unknown::None, ..Style::of(Kind::InvalidPayload) };
 
 pub(in crate::graph) const PART: Style = Style { missing_at_start: false, ..GRAPH };
 
-pub(in crate::graph) const DATA: Style =
-    Style { wrong: Kind::InvalidField, missing: Kind::InvalidField, unknown: Unknown::Similar, ..GRAPH };
+pub(in crate::graph) const DATA: Style = Style { unknown: Unknown::Similar, ..Style::of(Kind::InvalidField) };
 
 pub(in crate::graph) const CONDITION_STYLE: Style = Style { null_is_absent: false, ..DATA };
 

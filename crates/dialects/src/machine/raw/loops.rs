@@ -64,9 +64,10 @@ impl Loop {
 
     fn body(object: &Located, is_while: bool) -> Self {
         let items = || object.given("items").map(|items| Text::of(items).map_or_else(|| items.clone(), |text| text.0));
-        let over = match is_while {
-            true => Times::While(Guard::of(object, ["while", "condition", "if"])),
-            false => Times::Each(items().map(Items)),
+        let over = if is_while {
+            Times::While(Guard::of(object, ["while", "condition", "if"]))
+        } else {
+            Times::Each(items().map(Items))
         };
         Self {
             over,

@@ -7,17 +7,14 @@ use crate::DocumentKinds as _;
 use crate::fields::Type::{
     Any, Duration, Either, Entries, Filled, Flag, Form, Int, List, Map, Number, Object, Ref, Several, Text, Words,
 };
-use crate::fields::{INTEGER, NUMBER, Style, Table, Type, Unknown, field, unsupported};
+use crate::fields::{INTEGER, NUMBER, Style, Table, Type, field, unsupported};
 
 pub(in crate::machine) const STYLE: Style = Style {
-    wrong: Kind::BadValue,
     missing: Kind::MissingField,
     conflict: Kind::Conflict,
-    null_is_absent: true,
     is_lenient: true,
-    has_placeholders: false,
-    unknown: Unknown::All,
     missing_at_start: false,
+    ..Style::of(Kind::BadValue)
 };
 
 const TEXTS: Type = Several(&Text);

@@ -4,23 +4,14 @@ use branchpoint_expr::Kind;
 
 use crate::DocumentKinds as _;
 use crate::fields::Type::{Any, Either, Entries, Flag, Form, Int, List, Map, Object, Open, Ref, Several, Text, Words};
-use crate::fields::{MAX, NUMBER, Style, TEXTS, Table, Unknown, field};
+use crate::fields::{MAX, NUMBER, Style, TEXTS, Table, field};
 
 pub(in crate::session) const TEMPLATE_STYLE: Style = style(Kind::InvalidTemplate);
 pub(in crate::session) const ORCHESTRATION_STYLE: Style = style(Kind::InvalidOrchestration);
 pub(in crate::session) const STEP_STYLE: Style = style(Kind::InvalidStep);
 
 const fn style(kind: Kind) -> Style {
-    Style {
-        wrong: kind,
-        missing: kind,
-        conflict: kind,
-        null_is_absent: false,
-        is_lenient: false,
-        has_placeholders: false,
-        unknown: Unknown::All,
-        missing_at_start: true,
-    }
+    Style { null_is_absent: false, ..Style::of(kind) }
 }
 
 /// The whole agent.

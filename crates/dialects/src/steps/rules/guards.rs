@@ -17,12 +17,12 @@ impl Check<'_, '_> {
             self.schema(schema);
         }
         if let Some(on_error) = step.located.given("on_error") {
-            if !step.kind.refuses_on_error() {
-                self.on_error(on_error);
-            } else {
+            if step.kind.refuses_on_error() {
                 let message = format!("a {} step has no `on_error`: an error must not pick a branch", step.kind.name);
                 let help = "put it on the step that can fail";
                 self.error(Kind::OnErrorNotAllowed, on_error.span, message, help);
+            } else {
+                self.on_error(on_error);
             }
         }
     }

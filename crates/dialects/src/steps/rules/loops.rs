@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use branchpoint_expr::{Kind, Located, Shape};
+use branchpoint_expr::{Kind, Located};
 
 use super::Check;
 use crate::DocumentKinds as _;
@@ -15,7 +15,7 @@ impl Check<'_, '_> {
         let by_attachment = step.flag("iterate_attachments", false);
         let blank = step.text("input_template").is_some_and(|text| text.trim().is_empty());
         if !by_attachment && (step.get("input_template").is_none() || blank) {
-            let message = "this loop is not told what to go over";
+            let message = "`input_template` is missing: the loop has no items";
             let help = "give `input_template`, such as \"{{input}}\", or `iterate_attachments: true`";
             self.error(Kind::ForEachInputMissing, step.span(), message, help);
         }
@@ -34,40 +34,31 @@ impl Check<'_, '_> {
         }
     }
 
-    fn body(&mut self, step: &Step<'_>) {
+    pub(super) fn body(&mut self, step: &Step<'_>) {
         if step.list(Role::Body).is_none_or(|list| list.steps.is_empty()) {
-            // A body that is no list is told already.
+            // A body that is not a list was reported.
             let body = step.get("body").filter(|body| body.items().is_none_or(|items| !items.is_empty()));
             if body.is_none() {
                 let help = "give `body` at least one step";
-                self.error(Kind::LoopBody, step.span(), "this loop has no body", help);
+                self.error(Kind::LoopBody, step.span(), "`body` is missing or empty", help);
             }
         }
     }
 
     fn attachment_rule(&mut self, rule: &Located) {
         let text = |key: &str| rule.given(key).and_then(Located::text).map(|text| &**text);
+        let is_empty = |key: &str| text(key).is_none_or(str::is_empty);
         let problem = match (text("source"), text("kind")) {
             (Some("step"), _) if text("step_id").is_none_or(|id| self.document.find(id).is_none()) => {
                 "`source: step` needs the `step_id` of a step of this document"
             }
-            (_, None | Some("all")) => return,
-            (_, Some("pattern")) if text("pattern").is_some_and(|pattern| !pattern.is_empty()) => return,
-            (_, Some("name")) if text("name").is_some_and(|name| !name.is_empty()) => return,
-            (_, Some("index")) if matches!(rule.given("index").map(|index| &index.shape), Some(Shape::Int(0..))) => {
-                return;
-            }
-            (_, Some("pattern")) => "`kind: pattern` needs a `pattern`",
-            (_, Some("name")) => "`kind: name` needs a `name`",
-            (_, Some("index")) => "`kind: index` needs an `index` from 0",
+            (_, Some("pattern")) if is_empty("pattern") => "`kind: pattern` needs a `pattern`",
+            (_, Some("name")) if is_empty("name") => "`kind: name` needs a `name`",
+            (_, Some("index")) if !matches!(rule.int("index"), Some(0..)) => "`kind: index` needs an `index` from 0",
             _ => return,
         };
         let help = "such as {source: input, kind: pattern, pattern: \"*.pdf\"}";
         self.error(Kind::AttachmentRule, rule.span, problem, help);
-    }
-
-    pub(super) fn while_loop(&mut self, step: &Step<'_>) {
-        self.body(step);
     }
 
     pub(super) fn parallel(&mut self, step: &Step<'_>) {

@@ -67,7 +67,7 @@ impl<'d> Check<'_, 'd> {
         }
         match step.kind.name {
             "for_each" => self.for_each(step),
-            "while" => self.while_loop(step),
+            "while" => self.body(step),
             "parallel" => self.parallel(step),
             _ => {}
         }

@@ -40,16 +40,8 @@ pub(super) fn types() -> impl Iterator<Item = &'static StepType> + Clone {
     effects::EFFECTS.iter().chain(control::CONTROL)
 }
 
-pub(super) const STYLE: Style = Style {
-    wrong: Kind::BadField,
-    missing: Kind::MissingField,
-    conflict: Kind::BadField,
-    null_is_absent: true,
-    is_lenient: false,
-    has_placeholders: false,
-    unknown: Unknown::All,
-    missing_at_start: false,
-};
+pub(super) const STYLE: Style =
+    Style { missing: Kind::MissingField, missing_at_start: false, ..Style::of(Kind::BadField) };
 
 /// A list of steps. The tree of steps is built before fields are checked.
 const CHAIN: Type = Own(&List(&Ref("step")));
