@@ -16,7 +16,7 @@ use branchpoint_runners::{
 
 use crate::project::{Project, StoreArguments};
 use crate::runners::Runners;
-use crate::{backend, login};
+use crate::{backend, login, masked};
 
 /// Hears a text, with secrets masked.
 pub(crate) type Said = Arc<dyn Fn(&str) + Send + Sync>;
@@ -197,12 +197,11 @@ pub(crate) fn account(project: &Project, user: &str) -> Value {
         let names = if names.is_empty() { &[user.to_owned()] } else { names };
         Value::from(names.iter().map(|name| Value::from(name.as_str())).collect::<Vec<_>>())
     };
-    let fields = [
+    masked::object([
         ("owner", Value::from(people.owner.as_deref().unwrap_or(user))),
         ("admins", list(&people.admins)),
         ("members", list(&people.members)),
-    ];
-    Value::from(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
+    ])
 }
 
 fn variable(name: &str) -> Value {

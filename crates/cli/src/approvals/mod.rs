@@ -14,7 +14,7 @@ use crate::drive::Live;
 use crate::opened::Opened;
 use crate::project::{Reach, StoreCommand};
 use crate::table::{facts, table};
-use crate::{moment, terminal};
+use crate::{masked, moment, terminal};
 use find::readable;
 pub(crate) use text::{command, missing_voters, quoted, reference, shown, shown_with_command, to_value};
 use vote::Response;
@@ -186,8 +186,6 @@ fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
 fn with_workflow(opened: &Opened, open: &OpenApproval) -> Result<Value> {
     let mut approval = to_value(open, &opened.store.secrets(open.run)?);
     let name = Value::from(opened.store.document(open.workflow)?.name);
-    if let Value::Object(fields) = &mut approval {
-        fields.edit(|fields| fields.insert("workflow".into(), name));
-    }
+    masked::insert(&mut approval, "workflow", name);
     Ok(approval)
 }

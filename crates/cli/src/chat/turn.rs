@@ -2,13 +2,12 @@
 
 use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use branchpoint_backend::{ContinueWith, Look, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::Value;
 
 use super::Session;
 use super::words::Words;
@@ -90,7 +89,7 @@ impl Turns<'_> {
     /// Hands a line in. A session that has expired meanwhile is followed by a new one.
     fn say(&mut self, line: &str, follower: &mut Follower) -> Result<()> {
         self.words.turn();
-        let payload = Value::from([(Arc::from("text"), Value::from(line))].into_iter().collect::<Object>());
+        let payload = masked::object([("text", Value::from(line))]);
         let turn = Event::Signal { name: "turn".into(), payload, sender: None, key: None };
         loop {
             match self.drive.send(self.run, &turn)? {

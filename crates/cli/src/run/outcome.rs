@@ -1,18 +1,17 @@
 //! How a run ended, or why it stands still: the result on stdout, the rest on stderr.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Result;
 use branchpoint_backend::{Look, OpenApproval};
 use branchpoint_core::ir::Status;
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::Value;
 use branchpoint_runners::{Secrets, SharedSecrets};
 
 use crate::approvals::{quoted, shown_with_command, to_value};
 use crate::foreground::Left;
 use crate::project::Reach;
-use crate::{ended, exit, spent, terminal};
+use crate::{ended, exit, masked, spent, terminal};
 
 /// How it is told.
 pub(crate) struct Manner<'m> {
@@ -98,21 +97,18 @@ pub(super) fn report(
 fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[OpenApproval], code: u8) -> Result<()> {
     let status = look.map_or("interrupted", |look| look.status().as_str());
     let secrets = manner.masks.secrets();
-    let mut fields: Object = [
+    let mut object = masked::object([
         ("run", Value::from(manner.id)),
         ("status", Value::from(status)),
         ("exit_code", Value::Int(code.into())),
         ("usage", look.map_or(Value::Null, |look| spent::object(look.state.usage()))),
         ("result", secrets.mask_value(&look.and_then(Look::result).unwrap_or_default())),
-    ]
-    .into_iter()
-    .map(|(key, value)| (Arc::from(key), value))
-    .collect();
+    ]);
     if !open.is_empty() {
-        let waiting = open.iter().map(|open| to_value(open, &secrets));
-        fields.insert("waiting".into(), Value::from(waiting.collect::<Vec<_>>()));
+        let waiting = Value::from(open.iter().map(|open| to_value(open, &secrets)).collect::<Vec<_>>());
+        masked::insert(&mut object, "waiting", waiting);
     }
-    terminal::print_json(&Value::from(fields)).map(drop)
+    terminal::print_json(&object).map(drop)
 }
 
 /// What the run waits for, and how to answer it.

@@ -132,13 +132,14 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
 }
 
 fn record(store: &dyn Backend, told: &Told, children: &Children, index: usize) -> Result<Value> {
-    let mut fields = told.record_json(index).as_object().cloned().unwrap_or_default();
-    let inner = inside(told, index).map(|inner| record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
+    let mut record = told.record_json(index);
+    let inner =
+        inside(told, index).map(|inner| self::record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
     let runs = children.of_records.iter().filter(|(of, _)| *of == index);
     let runs = runs.map(|(_, child)| as_json(store, child, None, told.full)).collect::<Result<Vec<_>>>()?;
-    fields.insert("steps".into(), Value::from(inner));
-    fields.insert("runs".into(), Value::from(runs));
-    Ok(Value::from(fields))
+    masked::insert(&mut record, "steps", Value::from(inner));
+    masked::insert(&mut record, "runs", Value::from(runs));
+    Ok(record)
 }
 
 /// What is not shown: events before and after the part, and steps in it. Null if everything is shown.
@@ -146,10 +147,9 @@ fn left_out(left_out: LeftOut) -> Value {
     if left_out == LeftOut::default() {
         return Value::Null;
     }
-    let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
     masked::object([
-        ("events_before", number(left_out.before)),
-        ("events_after", number(left_out.after)),
-        ("steps", number(left_out.steps as u64)),
+        ("events_before", masked::count(left_out.before)),
+        ("events_after", masked::count(left_out.after)),
+        ("steps", masked::count(left_out.steps)),
     ])
 }

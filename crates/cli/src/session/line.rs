@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_backend::{SessionAction, SessionAnswer};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::Value;
+
+use crate::masked;
 
 /// The session of a line that names none.
 pub(crate) const MAIN: &str = "main";
@@ -47,16 +49,14 @@ impl Line {
 
 /// The view of a session, and the whole reason if that was asked for.
 pub(super) fn told(answer: &SessionAnswer, session: &str, explain: bool) -> Value {
-    let view = answer.view(session);
-    if !explain {
-        return view;
+    let mut view = answer.view(session);
+    if explain {
+        masked::insert(&mut view, "reasons", Value::from(answer.reasons.clone()));
     }
-    let mut told = view.as_object().cloned().unwrap_or_default();
-    told.insert("reasons".into(), Value::from(answer.reasons.clone()));
-    Value::from(told)
+    view
 }
 
 /// A line that could not be answered.
 pub(super) fn error(message: &str) -> Value {
-    Value::from([(Arc::from("error"), Value::from(message))].into_iter().collect::<Object>())
+    masked::object([("error", Value::from(message))])
 }

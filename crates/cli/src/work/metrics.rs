@@ -20,7 +20,7 @@ use branchpoint_expr::{Object, Value};
 use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use crate::outside::Here;
-use crate::{backend, terminal};
+use crate::{backend, masked, terminal};
 
 /// How often counters are written to a file or to stderr.
 pub(super) const PERIOD: Duration = Duration::from_secs(10);
@@ -126,16 +126,15 @@ fn prometheus(families: &[Family]) -> String {
 }
 
 fn json(families: &[Family]) -> String {
-    let number = |value: u64| Value::Int(i64::try_from(value).unwrap_or(i64::MAX));
     let value = |family: &Family| match family.values.as_slice() {
-        [(label, value)] if label.is_empty() => number(*value),
+        [(label, value)] if label.is_empty() => masked::count(*value),
         values => {
             let name = |label: &str| Arc::from(label.trim_start_matches("status=").trim_matches('"'));
-            Value::from(values.iter().map(|(label, value)| (name(label), number(*value))).collect::<Object>())
+            Value::from(values.iter().map(|(label, value)| (name(label), masked::count(*value))).collect::<Object>())
         }
     };
     let counters: Object = families.iter().map(|family| (Arc::from(family.name), value(family))).collect();
-    format!("{:?}\n", Value::from([(Arc::from("metrics"), Value::from(counters))].into_iter().collect::<Object>()))
+    format!("{:?}\n", masked::object([("metrics", Value::from(counters))]))
 }
 
 /// Tells counters where they are wanted.

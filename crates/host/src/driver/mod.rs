@@ -53,15 +53,15 @@ pub struct Driver {
     thread: Option<JoinHandle<Result<(), Trouble>>>,
 }
 
+/// Queues an order under a ticket.
+type HostOrder = Box<dyn FnOnce(&mut Host, Ticket) + Send>;
+
 enum Message {
-    Start(Box<Start>, Sender<Handed>),
-    Hand(RunNo, Event, Sender<Handed>),
-    Fork(RunNo, u64, String, ContinueWith, Sender<Handed>),
-    Wake(RunNo, ContinueWith, Sender<Handed>),
-    Look(RunNo, Sender<Result<Look, Trouble>>),
+    /// An order whose outcome comes with a later turn.
+    Order(HostOrder, Sender<Handed>),
+    /// Work between two turns.
+    Work(Box<dyn FnOnce(&mut Host) + Send>),
     Listen(EventListener),
-    Sync(Sender<()>),
-    DriveAll(Sender<Result<(), Trouble>>),
     Done(Box<Done>),
     Leave(Duration),
 }
@@ -80,54 +80,54 @@ impl Driver {
         Self { mailbox, thread: Some(thread::spawn(body)) }
     }
 
-    /// Starts a run. It is kept when this returns.
+    /// Starts a run. It is stored when this returns.
     pub fn start(&self, start: Start) -> Result<Handed, Trouble> {
-        self.ask(|reply| Message::Start(Box::new(start), reply))
+        self.order(move |host, ticket| host.start(start, ticket))
     }
 
-    /// Queues the start of a run. It is kept when the answer comes.
+    /// Queues the start of a run. It is stored when the answer comes.
     pub fn begin(&self, start: Start) -> Result<Receiver<Handed>, Trouble> {
-        self.tell(|reply| Message::Start(Box::new(start), reply))
+        self.queue(move |host, ticket| host.start(start, ticket))
     }
 
-    /// Hands in an event. It is kept when this returns.
+    /// Hands in an event. It is stored when this returns.
     pub fn hand(&self, run: RunNo, event: Event) -> Result<Handed, Trouble> {
-        self.ask(|reply| Message::Hand(run, event, reply))
+        self.order(move |host, ticket| host.hand(run, event, ticket))
     }
 
-    /// Takes a run up that nobody drives, and listens to it.
+    /// Continues a run that no process drives, and watches it.
     pub fn wake(&self, run: RunNo) -> Result<Handed, Trouble> {
         self.wake_with(run, ContinueWith::Script)
     }
 
     /// The same, for a run that may be scripted.
     pub fn wake_with(&self, run: RunNo, with: ContinueWith) -> Result<Handed, Trouble> {
-        self.ask(|reply| Message::Wake(run, with, reply))
+        self.order(move |host, ticket| host.wake_with(run, true, with, ticket))
     }
 
     /// Starts a run with the first events of another.
     pub fn fork(&self, from: RunNo, events: u64, id: String, with: ContinueWith) -> Result<Handed, Trouble> {
-        self.ask(|reply| Message::Fork(from, events, id, with, reply))
+        self.order(move |host, ticket| host.fork((from, events), id, true, with, ticket))
     }
 
-    /// A run as it stands.
+    /// A run after the last turn.
     pub fn look(&self, run: RunNo) -> Result<Look, Trouble> {
-        self.ask(|reply| Message::Look(run, reply))?
+        self.work(move |host| host.look_at(run))?
     }
 
     /// Reports events of runs to a listener, on the driver's own thread.
     pub fn listen(&self, listener: EventListener) -> Result<(), Trouble> {
-        self.mailbox.send(Message::Listen(listener)).map_err(|_| gone())
+        self.send(Message::Listen(listener))
     }
 
     /// Waits until listeners have got the events of everything that is stored by now.
     pub fn sync(&self) -> Result<(), Trouble> {
-        self.ask(Message::Sync)
+        self.work(|_| ())
     }
 
     /// Drives all runs of the store that no other process drives, from now on.
     pub fn drive_all(&self) -> Result<(), Trouble> {
-        self.ask(Message::DriveAll)?
+        self.work(Host::drive_all)?
     }
 
     /// Whether the driver still drives: it stops when its store fails.
@@ -142,14 +142,24 @@ impl Driver {
         self.joined()
     }
 
-    fn ask<T>(&self, message: impl FnOnce(Sender<T>) -> Message) -> Result<T, Trouble> {
-        self.tell(message)?.recv().map_err(|_| gone())
+    fn order(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<Handed, Trouble> {
+        self.queue(order)?.recv().map_err(|_| gone())
     }
 
-    fn tell<T>(&self, message: impl FnOnce(Sender<T>) -> Message) -> Result<Receiver<T>, Trouble> {
+    fn queue(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<Receiver<Handed>, Trouble> {
         let (reply, answer) = channel();
-        self.mailbox.send(message(reply)).map_err(|_| gone())?;
+        self.send(Message::Order(Box::new(order), reply))?;
         Ok(answer)
+    }
+
+    fn work<T: Send + 'static>(&self, work: impl FnOnce(&mut Host) -> T + Send + 'static) -> Result<T, Trouble> {
+        let (reply, answer) = channel();
+        self.send(Message::Work(Box::new(move |host| drop(reply.send(work(host))))))?;
+        answer.recv().map_err(|_| gone())
+    }
+
+    fn send(&self, message: Message) -> Result<(), Trouble> {
+        self.mailbox.send(message).map_err(|_| gone())
     }
 
     fn joined(&mut self) -> Result<(), Trouble> {
@@ -279,26 +289,13 @@ impl Loop {
 
     fn hear(&mut self, message: Message) {
         match message {
-            Message::Start(start, reply) => {
-                let ticket = self.ticket(reply);
-                self.host.start(*start, ticket);
+            Message::Order(order, reply) => {
+                self.last_ticket += 1;
+                self.callers.insert(self.last_ticket, reply);
+                order(&mut self.host, Ticket(self.last_ticket));
             }
-            Message::Hand(run, event, reply) => {
-                let ticket = self.ticket(reply);
-                self.host.hand(run, event, ticket);
-            }
-            Message::Fork(from, events, id, with, reply) => {
-                let ticket = self.ticket(reply);
-                self.host.fork((from, events), id, true, with, ticket);
-            }
-            Message::Wake(run, with, reply) => {
-                let ticket = self.ticket(reply);
-                self.host.wake_with(run, true, with, ticket);
-            }
-            Message::Look(run, reply) => drop(reply.send(self.host.look_at(run))),
+            Message::Work(work) => work(&mut self.host),
             Message::Listen(listener) => self.listeners.push(listener),
-            Message::Sync(reply) => drop(reply.send(())),
-            Message::DriveAll(reply) => drop(reply.send(self.host.drive_all())),
             Message::Done(done) => self.done(done),
             Message::Leave(grace) => {
                 let until = Instant::now() + grace;
@@ -306,12 +303,6 @@ impl Loop {
                 self.host.wind_down();
             }
         }
-    }
-
-    fn ticket(&mut self, reply: Sender<Handed>) -> Ticket {
-        self.last_ticket += 1;
-        self.callers.insert(self.last_ticket, reply);
-        Ticket(self.last_ticket)
     }
 
     fn carry_out(&mut self, act: Act) {

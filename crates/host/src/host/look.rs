@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::{Fold, Note, State, Usage, replay};
+use branchpoint_core::{Fold, Note, State, Usage};
 
 use super::{Host, Look, Replayed};
 use crate::store::{Run, RunNo, Store, Trouble};
@@ -63,14 +63,6 @@ impl Store {
             Err(trouble) if trouble.is_of_one_run() => Ok(Usage::default()),
             state => Ok(state?.usage()),
         }
-    }
-
-    /// Everything that happened in a run, told again from its journal. All of it is in memory: for runs that are known to be short.
-    pub fn retell(&self, run: RunNo) -> Result<(Look, Vec<Note>), Trouble> {
-        let look = self.look(run)?;
-        let told = replay(&look.program, State::new(), self.journal(run)?);
-        let (_, notes) = told.map_err(Trouble::in_journal_of(&look.row.id))?;
-        Ok((look, notes))
     }
 }
 

@@ -20,24 +20,19 @@ impl Store {
             WHERE has_ended IS NULL OR NOT has_ended AND status IN ('completed', 'failed', 'cancelled')
             LIMIT {RUNS_A_CHANGE}"
         );
-        loop {
-            let runs = self.rows(&sql, [], |row| row.get(0).map(RunNo))?;
-            if runs.is_empty() {
-                return Ok(());
-            }
-            self.change(|| runs.into_iter().try_for_each(|run| self.index_run(run)))?;
+        let missing = || self.rows(&sql, [], |row| row.get(0).map(RunNo));
+        while !missing()?.is_empty() {
+            // Another process may have removed or added some of them meanwhile.
+            self.change(|| missing()?.into_iter().try_for_each(|run| self.index_run(run)))?;
         }
+        Ok(())
     }
 
     fn index_run(&self, run: RunNo) -> Result<(), Trouble> {
         let row = self.row(run)?;
-        let mut text = [row.id, self.document(row.workflow)?.name, row.part].join(" ");
-        match self.values_text(run, row.status.is_final()) {
-            Ok(values) => text += &values,
-            // A run that cannot be read is found by its id and its workflow.
-            Err(trouble) if trouble.is_of_one_run() => {}
-            Err(trouble) => return Err(trouble),
-        }
+        let name = readable(self.document(row.workflow).map(|document| document.name))?;
+        let values = readable(self.values_text(run, row.status.is_final()))?;
+        let text = [row.id, name, row.part, values].join(" ");
         self.execute("INSERT OR REPLACE INTO run_index (rowid, text) VALUES (?1, ?2)", (run.0, text))?;
         let sql = "INSERT OR REPLACE INTO indexed_runs (run, has_ended) VALUES (?1, ?2)";
         self.execute(sql, (run.0, row.status.is_final())).map(drop)
@@ -53,5 +48,13 @@ impl Store {
         let result = if has_ended { self.look(run)?.result() } else { None };
         let values = input.iter().chain(&result).map(|value| format!(" {}", secrets.beginning(value, TEXT_BYTES)));
         Ok(values.collect())
+    }
+}
+
+/// What can be read of a run. One that is damaged is found by the rest, such as its id.
+fn readable(read: Result<String, Trouble>) -> Result<String, Trouble> {
+    match read {
+        Err(trouble) if trouble.is_of_one_run() => Ok(String::new()),
+        read => read,
     }
 }
