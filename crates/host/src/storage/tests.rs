@@ -9,17 +9,15 @@ use branchpoint_runners::storage::{
 };
 
 use super::*;
-use crate::host::{Start, Ticket, testing};
+use crate::host::testing;
 use crate::store::Prune;
 
 /// A store with a run of the id `run`, and its stored data.
-fn storage(place: &testing::Place) -> SqliteStorage {
-    let mut host = place.quiet_host();
-    let workflow = testing::save(host.store(), "calling", &testing::calling());
-    host.start(Start::new(workflow, "run".into(), Value::Null), Ticket(1));
-    host.turn(0).expect("the store works");
+fn storage() -> (testing::Place, SqliteStorage) {
+    let (place, host, _) = testing::started(&testing::calling());
     host.close().expect("it closes");
-    SqliteStorage::new(place.file(), Durability::Normal)
+    let storage = SqliteStorage::new(place.file(), Durability::Normal);
+    (place, storage)
 }
 
 fn effect(number: u64) -> WriteId {
@@ -47,8 +45,7 @@ fn keys(storage: &SqliteStorage, query: &str) -> Vec<String> {
 
 #[test]
 fn a_repeated_write_changes_nothing() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (place, storage) = storage();
     let add =
         |effect: &WriteId, content| storage.add_entry(effect, "notes", &entry("a", content)).expect("it is added");
     add(&effect(1), "old");
@@ -69,8 +66,7 @@ fn a_repeated_write_changes_nothing() {
 
 #[test]
 fn a_failed_write_can_be_repeated() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (place, storage) = storage();
     let full = format!("INSERT INTO chat_turns VALUES ('chat', {MAX_TURNS}, 'user', '', 0)");
     testing::open(&place.file()).db.execute_batch(&full).expect("it is written");
     let add = || storage.add_turn(&effect(1), "chat", Role::User, "hello");
@@ -82,8 +78,7 @@ fn a_failed_write_can_be_repeated() {
 
 #[test]
 fn a_run_that_is_not_in_the_store_writes_nothing() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (_place, storage) = storage();
     let write = WriteId { run: "gone".into(), effect: EffectNo(1) };
     let failed = storage.add_turn(&write, "chat", Role::User, "hello").expect_err("there is no such run");
     assert!(matches!(failed, StorageError::Unavailable(_)), "{failed}");
@@ -92,8 +87,7 @@ fn a_run_that_is_not_in_the_store_writes_nothing() {
 
 #[test]
 fn writes_of_a_run_stay_when_it_is_pruned_and_a_new_run_of_its_id_can_write() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (place, storage) = storage();
     storage.add_turn(&effect(1), "chat", Role::User, "first").expect("it is added");
     let store = testing::open(&place.file());
     store.db.execute_batch("UPDATE runs SET status = 'completed'").expect("it is written");
@@ -101,8 +95,10 @@ fn writes_of_a_run_stay_when_it_is_pruned_and_a_new_run_of_its_id_can_write() {
     assert_eq!(store.prune(&all).expect("it is pruned").runs, 1);
     let marks: u32 = store.db.query_row("SELECT count(*) FROM storage_writes", [], |row| row.get(0)).expect("it reads");
     assert_eq!(marks, 0);
-    let again = super::tests::storage(&place);
-    again.add_turn(&effect(1), "chat", Role::Assistant, "second").expect("it is added");
+    let mut host = place.quiet_host();
+    let workflow = testing::save(host.store(), "calling", &testing::calling());
+    testing::start(&mut host, workflow, "run");
+    storage.add_turn(&effect(1), "chat", Role::Assistant, "second").expect("it is added");
     let turns = storage.load_turns("chat", 10).expect("it reads");
     let turns: Vec<_> = turns.iter().map(|turn| (turn.role.as_str(), &*turn.content)).collect();
     assert_eq!(turns, [("user", "first"), ("assistant", "second")]);
@@ -110,8 +106,7 @@ fn writes_of_a_run_stay_when_it_is_pruned_and_a_new_run_of_its_id_can_write() {
 
 #[test]
 fn the_newest_turns_come_oldest_first() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (_place, storage) = storage();
     for number in 1..=5 {
         storage.add_turn(&effect(number), "chat", Role::User, &number.to_string()).expect("it is added");
     }
@@ -122,8 +117,7 @@ fn the_newest_turns_come_oldest_first() {
 
 #[test]
 fn query_syntax_in_data_is_text() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (_place, storage) = storage();
     storage.add_entry(&effect(1), "notes", &entry("a", "The refunds of Café Übersee")).expect("it is added");
     storage.add_entry(&effect(2), "other", &entry("b", "refund")).expect("it is added");
     for matching in
@@ -149,8 +143,7 @@ fn query_syntax_in_data_is_text() {
 
 #[test]
 fn passages_are_filtered_and_the_best_come_first() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (_place, storage) = storage();
     let put = |document: &KnowledgeDocument| storage.put_document("kb", document).expect("it is added");
     put(&document("old", &["gone"]));
     put(&document("old", &["A refund takes a week.", "Shoes."]));
@@ -180,8 +173,7 @@ fn passages_are_filtered_and_the_best_come_first() {
 
 #[test]
 fn counts_and_sizes_are_limited() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (place, storage) = storage();
     let limit = |failed: Result<(), StorageError>| assert!(matches!(failed, Err(StorageError::Limit(_))), "{failed:?}");
     let large = "x".repeat(MAX_CONTENT_BYTES + 1);
     limit(storage.put_document("kb", &document("a", &[&large])));
@@ -204,8 +196,7 @@ fn counts_and_sizes_are_limited() {
 
 #[test]
 fn a_search_ends_when_it_is_cancelled_and_holds_nothing_up() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (_place, storage) = storage();
     storage.put_document("kb", &document("many", &vec!["a refund"; 2_000])).expect("it is added");
     let cancel = CancellationToken::new();
     let found = |cancel: &CancellationToken| storage.search_passages("kb", &search("refund"), cancel);
@@ -221,8 +212,7 @@ fn a_search_ends_when_it_is_cancelled_and_holds_nothing_up() {
 
 #[test]
 fn damaged_stored_data_is_an_error_and_not_an_empty_result() {
-    let place = testing::Place::new();
-    let storage = storage(&place);
+    let (place, storage) = storage();
     storage.add_entry(&effect(1), "notes", &entry("a", "refund")).expect("it is added");
     let store = testing::open(&place.file());
     assert_eq!(store.health(0, 0).expect("it reads").damage, [""; 0]);
