@@ -6,70 +6,64 @@ use branchpoint_expr::{Located, Shape, Span, duration_ms, seconds_ms};
 
 /// Typed access to the fields of an object. Null reads as absent.
 pub(crate) trait Access {
-    fn given(&self, key: &str) -> Option<&Located>;
-    fn str(&self, key: &str) -> Option<&Arc<str>>;
-    fn flag(&self, key: &str) -> Option<bool>;
-    fn int(&self, key: &str) -> Option<i64>;
-    fn number(&self, key: &str) -> Option<f64>;
-    fn list(&self, key: &str) -> &[Located];
-    /// Text as lenient dialects read it.
-    fn text_at(&self, key: &str) -> Option<Text>;
-    /// The same; empty text is absent.
-    fn filled(&self, key: &str) -> Option<Text>;
-    /// A list of texts, or one text.
-    fn texts(&self, key: &str) -> Option<Vec<Text>>;
-    /// A word in lower case; empty if it is absent.
-    fn word(&self, key: &str) -> String;
-    fn duration_ms(&self, key: &str) -> Option<u64>;
-}
+    fn object(&self) -> &Located;
 
-impl Access for Located {
     fn given(&self, key: &str) -> Option<&Located> {
-        self.get(key).filter(|value| !value.is_null())
+        self.object().get(key).filter(|value| !value.is_null())
     }
 
     fn str(&self, key: &str) -> Option<&Arc<str>> {
-        self.get(key)?.text()
+        self.object().get(key)?.text()
     }
 
     fn flag(&self, key: &str) -> Option<bool> {
-        match self.get(key)?.shape {
+        match self.object().get(key)?.shape {
             Shape::Bool(flag) => Some(flag),
             _ => None,
         }
     }
 
     fn int(&self, key: &str) -> Option<i64> {
-        integer(self.get(key)?)
+        integer(self.object().get(key)?)
     }
 
     fn number(&self, key: &str) -> Option<f64> {
-        number(self.get(key)?)
+        number(self.object().get(key)?)
     }
 
     fn list(&self, key: &str) -> &[Located] {
-        self.get(key).and_then(Located::items).unwrap_or_default()
+        self.object().get(key).and_then(Located::items).unwrap_or_default()
     }
 
+    /// Text as lenient dialects read it.
     fn text_at(&self, key: &str) -> Option<Text> {
-        self.get(key).and_then(Text::of)
+        self.object().get(key).and_then(Text::of)
     }
 
+    /// The same; empty text is absent.
     fn filled(&self, key: &str) -> Option<Text> {
         self.text_at(key).filter(|text| !text.text().is_empty())
     }
 
+    /// A list of texts, or one text.
     fn texts(&self, key: &str) -> Option<Vec<Text>> {
         let value = self.given(key)?;
         Some(value.items().unwrap_or(std::slice::from_ref(value)).iter().filter_map(Text::of).collect())
     }
 
+    /// A word in lower case; empty if it is absent.
     fn word(&self, key: &str) -> String {
         self.text_at(key).map(|text| text.text().to_ascii_lowercase()).unwrap_or_default()
     }
 
     fn duration_ms(&self, key: &str) -> Option<u64> {
-        duration(self.get(key)?)
+        duration(self.object().get(key)?)
+    }
+}
+
+impl Access for Located {
+    fn object(&self) -> &Located {
+        self
     }
 }
 

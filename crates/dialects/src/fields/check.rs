@@ -183,15 +183,14 @@ impl<'f> Check<'f> {
     /// Whether a value is of a type, apart from what is in it.
     fn fits(&self, value: &Located, ty: Type) -> bool {
         let lenient = self.style.is_lenient;
-        let text =
-            if lenient { Text::of(value) } else { value.text().cloned().map(|text| Text::new(text, value.span)) };
-        let text = text.as_ref().map(|text| &**text.text());
+        let text = value.text().map(|text| &**text);
+        let is_scalar = lenient && matches!(value.shape, Shape::Bool(_) | Shape::Int(_) | Shape::Float(_));
         match ty {
             Type::Any | Type::Nullable | Type::Ref(_) | Type::Own(_) => true,
             Type::Unsupported => false,
-            Type::Text => text.is_some(),
-            Type::Filled => text.is_some_and(|text| !text.trim().is_empty()),
-            Type::Form(_, has_form, _) => value.text().is_some_and(|text| has_form(text)),
+            Type::Text => is_scalar || text.is_some(),
+            Type::Filled => is_scalar || text.is_some_and(|text| !text.trim().is_empty()),
+            Type::Form(_, has_form, _) => text.is_some_and(has_form),
             Type::Words(words) if lenient => {
                 words.iter().any(|word| text.is_some_and(|text| text.eq_ignore_ascii_case(word)))
             }

@@ -34,13 +34,14 @@ pub(in crate::machine) enum InputType {
     Object,
 }
 
-const TYPES: [(&str, InputType); 6] = [
-    ("string", InputType::String),
-    ("integer", InputType::Integer),
-    ("number", InputType::Number),
-    ("boolean", InputType::Boolean),
-    ("array", InputType::Array),
-    ("object", InputType::Object),
+/// The words of the types: in documents of this dialect, and in declarations of every dialect.
+const TYPES: [(&str, InputType, &str); 6] = [
+    ("string", InputType::String, "text"),
+    ("integer", InputType::Integer, "integer"),
+    ("number", InputType::Number, "number"),
+    ("boolean", InputType::Boolean, "boolean"),
+    ("array", InputType::Array, "list"),
+    ("object", InputType::Object, "object"),
 ];
 
 impl Input {
@@ -55,14 +56,7 @@ impl Input {
         let name = Value::Str(self.name.text().clone());
         let mut fields: Object =
             [("name".into(), name.clone()), ("path".into(), Value::from(vec![name]))].into_iter().collect();
-        let word = self.of.map(|of| match of {
-            InputType::String => "text",
-            InputType::Integer => "integer",
-            InputType::Number => "number",
-            InputType::Boolean => "boolean",
-            InputType::Array => "list",
-            InputType::Object => "object",
-        });
+        let word = TYPES.iter().find(|(_, of, _)| self.of == Some(*of)).map(|(.., word)| *word);
         let one_of = self.one_of.as_ref().map(|one_of| {
             Value::from(one_of.iter().map(|allowed| Value::Str(allowed.text().clone())).collect::<Vec<_>>())
         });
@@ -95,7 +89,7 @@ impl Input {
         let of = input.word("type");
         Self {
             name,
-            of: TYPES.iter().find(|(word, ..)| *word == of).map(|(_, of)| *of),
+            of: TYPES.iter().find(|(word, ..)| *word == of).map(|(_, of, _)| *of),
             required: input.flag("required").unwrap_or(false),
             default: input.given("default").map(Located::to_value),
             description: input.text_at("description"),
