@@ -305,7 +305,7 @@ impl<'s> Checker<'_, 's> {
         let Some(builtin) = function.or_else(|| self.functions?.get(call.function)) else {
             let message = format!("there is no function `{}`", call.function);
             let finding = Diagnostic::error(Kind::UnknownFunction, call.name_span, message);
-            let hosted = self.functions.into_iter().flat_map(|functions| functions.names());
+            let hosted = self.functions.into_iter().flat_map(Functions::names);
             self.findings.push(finding.suggest(call.function, builtins::names().chain(hosted)));
             self.all(&call.arguments);
             return Types::ANY;

@@ -20,8 +20,8 @@ use crate::unit::{Options, Problems, Unit};
 ///     compiled.references().len()
 /// }
 ///
-/// assert_eq!(count_names(&Condition::compile("a == b")?), 2);
-/// assert_eq!(count_names(&Expression::compile("a + 1", Options::default())?), 1);
+/// let (condition, expression) = (Condition::compile("a == b")?, Expression::compile("a + 1", Options::default())?);
+/// assert_eq!((count_names(&condition), count_names(&expression)), (2, 1));
 /// # Ok::<(), branchpoint_expr::Problems>(())
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,8 +42,8 @@ impl Compiled {
 
     /// A failure under the dialect's name for it, with its place.
     #[cold]
-    pub(crate) fn failed(&self, fault: Box<Fault>) -> EvalError {
-        EvalError::new(*fault, &self.program, self.dialect)
+    pub(crate) fn failed(&self, fault: Fault) -> EvalError {
+        EvalError::new(fault, &self.program, self.dialect)
     }
 
     /// Whether the same context always gives the same result: all functions of the host that it calls are registered as pure.

@@ -277,6 +277,6 @@ impl Expression {
     }
 
     fn value_of<C: Context + ?Sized>(&self, root: Id, context: &C) -> Result<Value, EvalError> {
-        eval::value(&self.program, root, context).map_err(|fault| self.failed(fault))
+        eval::value(&self.program, root, context).map_err(|fault| self.failed(*fault))
     }
 }

@@ -78,6 +78,7 @@ impl Types {
     /// const MAYBE_TEXT: Types = Types::STR.union(Types::NIL);
     /// assert_eq!(MAYBE_TEXT, Types::STR | Types::NIL);
     /// ```
+    #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

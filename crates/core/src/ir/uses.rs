@@ -1,8 +1,6 @@
 //! What an op reads and writes.
 
-use super::{
-    Arm, ConditionId, Decision, Entries, Exit, ExprId, Index, Mark, Op, Place, Program, Scope, SlotId, Verdict, Write,
-};
+use super::{Arm, ConditionId, Decision, Entries, Exit, ExprId, Mark, Op, Place, Scope, SlotId, Verdict, Write};
 
 /// One use of something that a program's tables hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +36,8 @@ pub(super) fn of_decision(decision: &Decision, mut visit: impl FnMut(Use)) {
     values.into_iter().flatten().map(Use::Value).for_each(visit);
 }
 
-/// Calls `visit` with everything that a strand at this place uses itself.
-pub(super) fn of_place(program: &Program, place: &Place, mut visit: impl FnMut(Use)) {
-    let decision = place.decides.as_ref().and_then(|decides| program.decisions.get(decides.decision.index()));
-    if let Some(decision) = decision {
-        of_decision(decision, &mut visit);
-    }
+/// Calls `visit` with everything that a strand at this place uses itself, besides what the decision of the place reads.
+pub(super) fn of_place(place: &Place, mut visit: impl FnMut(Use)) {
     for mark in &place.marks {
         if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {
             visit(Use::Value(*value));

@@ -262,7 +262,7 @@ impl Condition {
             return Ok(holds);
         }
         let bump = Bump::new();
-        eval::holds(&self.program, context, &bump, &mut Off).map_err(|fault| self.failed(fault))
+        eval::holds(&self.program, context, &bump, &mut Off).map_err(|fault| self.failed(*fault))
     }
 
     /// Whether the condition holds, and why: the same evaluation with recording on.
@@ -279,7 +279,7 @@ impl Condition {
     pub fn explain<C: Context + ?Sized>(&self, context: &C) -> Explanation {
         let bump = Bump::new();
         let mut results = Results::new(&self.program);
-        let outcome = eval::holds(&self.program, context, &bump, &mut results).map_err(|fault| self.failed(fault));
+        let outcome = eval::holds(&self.program, context, &bump, &mut results).map_err(|fault| self.failed(*fault));
         crate::explain::explain(&self.program, &results, outcome, &bump)
     }
 }

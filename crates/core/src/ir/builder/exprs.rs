@@ -67,10 +67,14 @@ impl Builder {
             size.add(compiled.size_bytes());
             ExprId(push(exprs, compiled))
         });
-        known.unwrap_or_else(|problems| {
-            self.refuse_formula(text, &problems);
-            self.value(Value::Null)
-        })
+        // A closure would hide the place that the error names.
+        match known {
+            Ok(known) => known,
+            Err(problems) => {
+                self.refuse_formula(text, &problems);
+                self.value(Value::Null)
+            }
+        }
     }
 
     /// As [`Self::formula`], a condition.
@@ -88,11 +92,14 @@ impl Builder {
             size.add(compiled.size_bytes());
             ConditionId(push(conditions, compiled))
         });
-        known.unwrap_or_else(|problems| {
-            self.refuse_formula(text, &problems);
-            // Any number will do: the program is refused before anything uses the condition.
-            ConditionId(0)
-        })
+        match known {
+            Ok(known) => known,
+            Err(problems) => {
+                self.refuse_formula(text, &problems);
+                // Any number will do: the program is refused before anything uses the condition.
+                ConditionId(0)
+            }
+        }
     }
 
     #[track_caller]

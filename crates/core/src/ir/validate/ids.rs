@@ -24,7 +24,7 @@ struct Check<'p> {
 impl Check<'_> {
     fn place(&mut self, place: &Place) {
         flow::targets(&place.op, |to| self.place_id(to));
-        uses::of_place(self.program, place, |used| self.used(used));
+        uses::of_place(place, |used| self.used(used));
         match &place.op {
             Op::Do { effect, .. } => self.id("effect", *effect, self.program.effects.len()),
             Op::Enter(scope) => self.id("scope", *scope, self.program.scopes.len()),

@@ -10,10 +10,18 @@ use super::{Invalid, Wrong};
 pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
     let mut check = Check { program, nesting, at: None, wrong: Vec::new() };
     check.homes();
+    // Thousands of places may take one decision with thousands of branches.
+    let mut decisions = BTreeSet::new();
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         if let Some(home) = homes[id.index()] {
             check.at = Some(id);
-            uses::of_place(program, place, |used| check.used(used, home));
+            uses::of_place(place, |used| check.used(used, home));
+            let decision = place.decides.as_ref().map(|decides| decides.decision.index());
+            if let Some(decision) = decision.filter(|decision| decisions.insert((*decision, home)))
+                && let Some(decision) = program.decisions.get(decision)
+            {
+                uses::of_decision(decision, |used| check.used(used, home));
+            }
         }
     }
     check.at = None;
