@@ -111,6 +111,26 @@ pub(crate) enum Node {
     Template(Ids),
     /// A comparison by the rules of a typed group or a target list.
     Test(u32),
+    /// Whether a value is not empty: not nil, false, zero, or an empty text, list or object.
+    Filled(Id),
+    /// Keeps a value in a local, and is empty text.
+    Assign {
+        local: u16,
+        value: Id,
+    },
+    /// The texts of the body for every element, joined; `local` is the element, the next its index or key.
+    Range {
+        over: Id,
+        body: Id,
+        otherwise: Id,
+        local: u16,
+    },
+    /// Leaves the round of a range, or all of it.
+    Leave {
+        all: bool,
+    },
+    /// The text of a template with blocks, which has a limit of its own.
+    Bounded(Id),
 }
 
 impl Node {
@@ -126,6 +146,7 @@ impl Node {
             | Self::Compare(_)
             | Self::InSet { .. }
             | Self::Matches { .. }
+            | Self::Filled(_)
             | Self::Test(_) => true,
             _ => false,
         }

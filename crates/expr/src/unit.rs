@@ -13,6 +13,7 @@ use crate::names;
 use crate::program::{Access, Draft, Id, Key, Name, Node, Path, Program};
 use crate::rules::Dialect;
 use crate::syntax::{self, ast::Expr};
+use crate::template::Scope;
 use crate::types::Types;
 
 /// How a condition or template is compiled.
@@ -128,11 +129,13 @@ pub(crate) struct Unit<'o> {
     pub(crate) program: Draft,
     pub(crate) options: Options<'o>,
     pub(crate) findings: Vec<Diagnostic>,
+    /// The variables of blocks of templates.
+    pub(crate) scope: Scope,
 }
 
 impl<'o> Unit<'o> {
     pub(crate) fn new(options: Options<'o>) -> Self {
-        Self { program: Draft::default(), options, findings: Vec::new() }
+        Self { program: Draft::default(), options, findings: Vec::new(), scope: Scope::default() }
     }
 
     /// The finished program, with its warnings, unless something is wrong with it.

@@ -3,6 +3,7 @@
 mod collections;
 mod encoding;
 mod numbers;
+mod print;
 mod strings;
 
 pub(crate) use collections::sorted;
@@ -46,6 +47,11 @@ const fn test(name: &'static str, run: RunBuiltin) -> Function {
 /// A function of one value of any kind, nil included.
 const fn any(name: &'static str, gives: Types, run: RunBuiltin) -> Function {
     Function::builtin(name, (1, 1), &[ANY], gives, OnNil::Call, run)
+}
+
+/// A function of any number of values of any kind, nil included.
+const fn called(name: &'static str, least: u8, gives: Types, run: RunBuiltin) -> Function {
+    Function::builtin(name, (least, MANY), &[ANY], gives, OnNil::Call, run)
 }
 
 /// A number, or a list of them.
@@ -128,10 +134,30 @@ pub(crate) static TABLE: &[Function] = &[
     any("shellQuote", STR, strings::shell_quote),
     function("splitTrimmed", (2, 2), &[STR, STR], LIST, strings::split_trimmed),
     function("trimSpace", (1, 1), &[STR], STR, |_, a| Ok(View::Str(a[0].expect_text("trimSpace()")?.trim()))),
+    called("templateEqual", 2, BOOL, print::template_equal),
+    called("print", 0, STR, print::print),
+    called("println", 0, STR, print::println),
+    called("printf", 1, STR, print::printf),
+    any("html", STR, print::html),
+    any("js", STR, print::js),
+    any("urlquery", STR, print::urlquery),
+    any("shellEscape", STR, strings::shell_escape),
 ];
 
 /// Functions that documents cannot call by name: templates are made of them.
-const INNER: [&str; 3] = ["shellQuote", "splitTrimmed", "trimSpace"];
+const INNER: [&str; 11] = [
+    "shellQuote",
+    "splitTrimmed",
+    "trimSpace",
+    "templateEqual",
+    "print",
+    "println",
+    "printf",
+    "html",
+    "js",
+    "urlquery",
+    "shellEscape",
+];
 
 const fn union(left: Types, right: Types) -> Types {
     left.union(right)

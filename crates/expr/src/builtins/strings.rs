@@ -99,6 +99,13 @@ pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// `escape a`: a text as one word of a shell command, in quotes only where it needs them.
+pub(super) fn shell_escape<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let text = work.text_form(arguments[0])?;
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_safe) { Ok(View::Str(text)) } else { work.text(&shell_word(text)) }
+}
+
 pub(super) fn split_trimmed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let (whole, separator) = pair("split()", arguments)?;
     let parts = whole.split(separator);

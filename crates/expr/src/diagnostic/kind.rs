@@ -169,6 +169,8 @@ own_kinds! {
     StepLimit = "step_limit",
     /// Too much produced.
     SizeLimit = "size_limit",
+    /// A template with blocks is too long, too deep or repeats too often.
+    TemplateLimit = "template_limit",
     /// A value is too large when nothing in it is shared.
     ValueLimit = "value_limit",
     /// Too much work for a regular expression.

@@ -107,6 +107,9 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
             let part = self.work.text_form(part)?;
             self.work.reserve(part.len())?;
             text.push_str(part);
+            if self.leaving.is_some() {
+                break;
+            }
         }
         Ok(View::Str(self.work.bump.alloc_str(&text)))
     }

@@ -1,6 +1,7 @@
 //! The one evaluator. It reads borrowed values, allocates only what it must produce, and stops at its bounds.
 
 pub(crate) mod access;
+mod blocks;
 mod compound;
 mod fold;
 pub(crate) mod operators;
@@ -16,6 +17,7 @@ use crate::program::{Id, Key, Node, Path, Program};
 use crate::syntax::ast::Binary;
 use crate::value::{Value, View};
 use crate::work::Work;
+use blocks::Leaving;
 use record::{Off, Record};
 
 /// Evaluates a program as a condition: nil counts as false, anything else that is no boolean is an error.
@@ -75,6 +77,8 @@ pub(crate) struct Evaluator<'a, 'r, C: ?Sized, R> {
     record: &'r mut R,
     /// The node whose own operation runs: where a failure happened.
     at: Id,
+    /// What a template leaves: nothing until `{{break}}` or `{{continue}}`.
+    leaving: Option<Leaving>,
 }
 
 impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
@@ -88,6 +92,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             locals,
             record,
             at: program.root,
+            leaving: None,
         }
     }
 
@@ -175,6 +180,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             Node::Every(parts) => self.group(parts, |all, one| all && one, true),
             Node::Some(parts) => self.group(parts, |any, one| any || one, false),
             Node::Test(test) => self.test(id, test),
+            Node::Filled(value) => Ok(operators::is_filled(self.eval(value)?)),
             _ => {
                 let value = self.unrecorded(id);
                 self.as_truth(id, value)
@@ -214,6 +220,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             | Node::Matches { .. }
             | Node::Every(_)
             | Node::Some(_)
+            | Node::Filled(_)
             | Node::Test(_) => self.unrecorded_truth(id).map(View::Bool),
             Node::Binary(operator, ..) if operator.is_test() => self.unrecorded_truth(id).map(View::Bool),
             Node::Local(local) => Ok(self.locals[usize::from(local)]),
@@ -282,6 +289,16 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             Node::Fold { fold, list, body, extra, local } => self.fold(id, fold, list, body, extra, local),
             Node::Replace { text, replacement } => self.replace(id, text, replacement),
             Node::Template(parts) => self.template(id, parts),
+            Node::Assign { local, value } => {
+                self.locals[usize::from(local)] = self.eval(value)?;
+                Ok(View::Str(""))
+            }
+            Node::Range { over, body, otherwise, local } => self.range(id, over, body, otherwise, local),
+            Node::Leave { all } => {
+                self.leaving = Some(if all { Leaving::Range } else { Leaving::Round });
+                Ok(View::Str(""))
+            }
+            Node::Bounded(text) => self.bounded(id, text),
         }
     }
 

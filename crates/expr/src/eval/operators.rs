@@ -217,6 +217,20 @@ pub(crate) fn plus(operand: View<'_>) -> Outcome<View<'_>> {
     }
 }
 
+/// Whether a value is not empty in the sense of template blocks.
+pub(crate) fn is_filled(value: View<'_>) -> bool {
+    match value {
+        View::Null => false,
+        View::Bool(bool) => bool,
+        View::Int(int) => int != 0,
+        View::Float(float) => float != 0.0,
+        View::Str(text) => !text.is_empty(),
+        View::Text(text) => !text.is_empty(),
+        View::List(list) => list.len() > 0,
+        View::Object(object) => object.len() > 0,
+    }
+}
+
 /// What a default replaces: null, false, empty text, an empty list or object. Zero is a value.
 pub(crate) fn is_falsy(view: View<'_>) -> bool {
     match view {

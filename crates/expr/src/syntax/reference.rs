@@ -6,6 +6,7 @@ use super::ast::{Expr, ExprKind};
 use super::{Parsed, literal, syntax_error};
 use crate::diagnostic::Span;
 use crate::limits;
+use crate::value::Value;
 
 /// Parses what stands between braces. `offset` is where it begins in the source.
 pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
@@ -23,6 +24,20 @@ pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
         expr = cursor.built(start, ExprKind::Member(Box::new(expr), Box::new(key)), depth)?;
     }
     Ok(expr)
+}
+
+/// Parses the keys behind a name: `.name`, `[0]`, `["key"]`.
+pub(crate) fn keys(content: &str) -> Parsed<Vec<Value>> {
+    let mut cursor = Cursor { content, at: 0, offset: 0 };
+    let mut keys = Vec::new();
+    while cursor.at < content.len() {
+        keys.push(match cursor.segment()?.kind {
+            ExprKind::Int(int) => Value::Int(int),
+            ExprKind::Str(text) => Value::from(&*text),
+            _ => unreachable!("a segment is a name, a text or a position"),
+        });
+    }
+    Ok(keys)
 }
 
 struct Cursor<'s> {

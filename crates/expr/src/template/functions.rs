@@ -10,24 +10,75 @@ use crate::builtins;
 use crate::compile::Place;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::program::{Access, Id, Node};
+use crate::syntax::ast::Binary;
 use crate::unit::{UNKNOWN, Unit};
 use crate::value::Value;
 
-/// A template function, the builtin that does its work, and how many arguments it takes.
-const FUNCTIONS: [(&str, &str, usize); 6] = [
-    ("escape", "shellQuote", 1),
-    ("json", "toJSON", 1),
-    ("split", "splitTrimmed", 2),
-    ("join", "join", 2),
-    ("trimSpace", "trimSpace", 1),
-    ("len", "len", 1),
+/// A function of templates.
+struct Function {
+    name: &'static str,
+    least: usize,
+    most: usize,
+    /// Whether what comes over a pipe is the last argument; it is the first of functions whose first argument is what they work on.
+    piped_last: bool,
+    call: Call,
+}
+
+/// What a function is compiled to.
+#[derive(Clone, Copy)]
+enum Call {
+    Builtin(&'static str),
+    Index,
+    ReadFile,
+    Slice,
+    And,
+    Or,
+    Not,
+    Default,
+    NotEqual,
+    Order(Binary),
+}
+
+const MANY: usize = 100;
+
+const fn on(name: &'static str, least: usize, most: usize, call: Call) -> Function {
+    Function { name, least, most, piped_last: false, call }
+}
+
+const fn of(name: &'static str, least: usize, most: usize, call: Call) -> Function {
+    Function { name, least, most, piped_last: true, call }
+}
+
+const FUNCTIONS: [Function; 25] = [
+    on("escape", 1, 1, Call::Builtin("shellEscape")),
+    on("json", 1, 1, Call::Builtin("toJSON")),
+    on("split", 2, 2, Call::Builtin("splitTrimmed")),
+    on("join", 2, 2, Call::Builtin("join")),
+    on("trimSpace", 1, 1, Call::Builtin("trimSpace")),
+    on("len", 1, 1, Call::Builtin("len")),
+    on("index", 2, MANY, Call::Index),
+    on("readFile", 1, 1, Call::ReadFile),
+    on("slice", 1, 3, Call::Slice),
+    of("and", 1, MANY, Call::And),
+    of("or", 1, MANY, Call::Or),
+    of("not", 1, 1, Call::Not),
+    of("default", 2, 2, Call::Default),
+    of("eq", 2, MANY, Call::Builtin("templateEqual")),
+    of("ne", 2, 2, Call::NotEqual),
+    of("lt", 2, 2, Call::Order(Binary::Less)),
+    of("le", 2, 2, Call::Order(Binary::LessOrEqual)),
+    of("gt", 2, 2, Call::Order(Binary::Greater)),
+    of("ge", 2, 2, Call::Order(Binary::GreaterOrEqual)),
+    of("print", 0, MANY, Call::Builtin("print")),
+    of("println", 0, MANY, Call::Builtin("println")),
+    of("printf", 1, MANY, Call::Builtin("printf")),
+    of("html", 1, 1, Call::Builtin("html")),
+    of("js", 1, 1, Call::Builtin("js")),
+    of("urlquery", 1, 1, Call::Builtin("urlquery")),
 ];
 
-const INDEX: &str = "index";
-const READ_FILE: &str = "readFile";
 /// How deep calls may stand in calls: far more than anyone writes, and few enough to be read by recursion.
 const DEEPEST: usize = 16;
-const BLOCKS: [&str; 9] = ["if", "else", "end", "range", "with", "define", "template", "block", "break"];
 
 /// Calls joined by `|`.
 pub(super) struct Pipeline<'t> {
@@ -35,14 +86,14 @@ pub(super) struct Pipeline<'t> {
 }
 
 struct Stage<'t> {
-    function: Option<(&'t str, Span)>,
+    function: Option<(&'static Function, Span)>,
     arguments: Vec<(Argument<'t>, Span)>,
 }
 
 enum Argument<'t> {
     Reference(&'t str),
     Text(Cow<'t, str>),
-    Int(i64),
+    Constant(Value),
     /// Calls in parentheses, and where their text begins.
     Calls(Pipeline<'t>, u32),
 }
@@ -64,7 +115,7 @@ fn parse_inside(content: &str, depth: usize) -> Result<Option<Pipeline<'_>>, Box
     }
     let plain = matches!(
         &stages[..],
-        [Stage { function: None, arguments }] if !matches!(arguments[..], [(Argument::Calls(..), _)])
+        [Stage { function: None, arguments }] if matches!(arguments[..], [(Argument::Reference(_), _)])
     );
     Ok(if plain { None } else { Some(Pipeline { stages }) })
 }
@@ -79,15 +130,9 @@ fn parse_stage<'t>(
         let span = Span::new(0, content.len());
         return Err(Box::new(Diagnostic::error(Kind::Syntax, span, "there is nothing between the braces here")));
     };
-    if BLOCKS.contains(word) {
-        let finding = Diagnostic::error(Kind::Syntax, *span, format!("`{word}` blocks are not offered in templates"));
-        let finding = finding.with_help("branch with transitions instead");
-        return Err(Box::new(Diagnostic { detail: Some(Kind::Unsupported), ..finding }));
-    }
-    let known = FUNCTIONS.iter().map(|(name, ..)| *name).chain([INDEX, READ_FILE]);
-    if known.clone().any(|name| name == *word) {
+    if let Some(function) = FUNCTIONS.iter().find(|function| function.name == *word) {
         let arguments = rest.iter().map(|word| argument(*word, depth)).collect::<Result<_, _>>()?;
-        return Ok(Stage { function: Some((word, *span)), arguments });
+        return Ok(Stage { function: Some((function, *span)), arguments });
     }
     if first && rest.is_empty() {
         return Ok(Stage { function: None, arguments: vec![argument(words[0], depth)?] });
@@ -97,7 +142,7 @@ fn parse_stage<'t>(
         return Err(Box::new(Diagnostic::error(Kind::UnknownFunction, *span, message)));
     }
     let finding = Diagnostic::error(Kind::UnknownFunction, *span, format!("there is no template function `{word}`"));
-    Err(Box::new(finding.suggest(word, known)))
+    Err(Box::new(finding.suggest(word, FUNCTIONS.iter().map(|function| function.name))))
 }
 
 fn argument((word, span): (&str, Span), depth: usize) -> Result<(Argument<'_>, Span), Box<Diagnostic>> {
@@ -110,12 +155,26 @@ fn argument((word, span): (&str, Span), depth: usize) -> Result<(Argument<'_>, S
             Some(text) => Argument::Text(text),
             None => return Err(Box::new(Diagnostic::error(Kind::Syntax, span, "this text is not closed"))),
         }
-    } else if let Ok(int) = word.parse() {
-        Argument::Int(int)
+    } else if let Some(constant) = constant(word) {
+        Argument::Constant(constant)
     } else {
         Argument::Reference(word)
     };
     Ok((argument, span))
+}
+
+/// A number, a boolean or nil.
+fn constant(word: &str) -> Option<Value> {
+    match word {
+        "true" => Some(Value::Bool(true)),
+        "false" => Some(Value::Bool(false)),
+        "nil" => Some(Value::Null),
+        word if word.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') => {
+            let float = || word.parse().ok().filter(|float: &f64| float.is_finite()).map(Value::Float);
+            word.parse().ok().map(Value::Int).or_else(float)
+        }
+        _ => None,
+    }
 }
 
 /// What stands in parentheses: calls, or a reference that needed none.
@@ -181,54 +240,112 @@ impl Unit<'_> {
     pub(super) fn pipeline(&mut self, pipeline: &Pipeline<'_>, place: Place) -> Id {
         let mut piped = None;
         for stage in &pipeline.stages {
-            let mut arguments: Vec<Id> = piped.into_iter().collect();
-            arguments.extend(stage.arguments.iter().map(|(argument, span)| self.argument(argument, *span, place)));
+            let (is_default, piped_last) = stage
+                .function
+                .map_or((false, false), |(function, _)| (matches!(function.call, Call::Default), function.piped_last));
+            // What a default replaces may be missing.
+            let access = if is_default { Access::Absent } else { Access::Required };
+            let arguments = stage.arguments.iter();
+            let mut ids: Vec<Id> =
+                arguments.map(|(argument, span)| self.argument(argument, *span, place, access)).collect();
+            ids.splice(if piped_last { ids.len()..ids.len() } else { 0..0 }, piped);
             piped = Some(match stage.function {
-                Some((function, span)) => self.template_call(function, place.of(span), &arguments),
-                None => arguments[0],
+                Some((function, span)) => self.template_call(function, place.of(span), &ids),
+                None => ids[0],
             });
         }
         piped.unwrap_or(UNKNOWN)
     }
 
-    fn argument(&mut self, argument: &Argument<'_>, span: Span, place: Place) -> Id {
+    fn argument(&mut self, argument: &Argument<'_>, span: Span, place: Place, access: Access) -> Id {
         match argument {
             Argument::Text(text) => self.program.constant(Value::from(&**text), place.of(span)),
-            Argument::Int(int) => self.program.constant(Value::Int(*int), place.of(span)),
-            Argument::Reference(reference) => {
-                self.named_reference(reference, place.after(span.start), Access::Required)
-            }
+            Argument::Constant(constant) => self.program.constant(constant.clone(), place.of(span)),
+            Argument::Reference(reference) => self.template_reference(reference, place.after(span.start), access),
             Argument::Calls(calls, start) => self.pipeline(calls, place.after(*start)),
         }
     }
 
-    fn template_call(&mut self, function: &str, span: Span, arguments: &[Id]) -> Id {
-        let wanted = match function {
-            INDEX => 2,
-            READ_FILE => 1,
-            _ => FUNCTIONS.iter().find(|(name, ..)| *name == function).map_or(0, |(.., arity)| *arity),
-        };
-        if arguments.len() != wanted {
-            let message = format!("{function} takes {wanted} arguments, not {}", arguments.len());
+    fn template_call(&mut self, function: &Function, span: Span, arguments: &[Id]) -> Id {
+        if !(function.least..=function.most).contains(&arguments.len()) {
+            let wanted = match (function.least, function.most) {
+                (least, MANY) => format!("at least {least}"),
+                (least, most) if least == most => least.to_string(),
+                (least, most) => format!("{least} to {most}"),
+            };
+            let message = format!("{} takes {wanted} arguments, not {}", function.name, arguments.len());
             let finding = Diagnostic::error(Kind::WrongArity, span, message).named(Kind::BadTemplate);
             self.findings.push(finding);
             return UNKNOWN;
         }
-        match function {
-            INDEX => {
-                let (object, key) = (arguments[0], arguments[1]);
-                self.program.emit(Node::Member { object, key, access: Access::Required }, span)
+        match function.call {
+            Call::Builtin(builtin) => self.call_builtin(builtin, arguments, span),
+            Call::Index => {
+                let member = |unit: &mut Self, object, key| {
+                    unit.program.emit(Node::Member { object, key, access: Access::Required }, span)
+                };
+                arguments[1..].iter().fold(arguments[0], |object, key| member(self, object, *key))
             }
-            READ_FILE => {
-                let bind = self.options.bind;
-                self.program.file(arguments[0], span, |name| Some(bind?.bind(&[name])?.slot))
+            Call::ReadFile => self.read_file(arguments[0], span),
+            Call::Slice => {
+                let (from, to) = (arguments.get(1).copied(), arguments.get(2).copied());
+                self.program.emit(Node::Slice { object: arguments[0], from, to }, span)
             }
-            _ => {
-                let builtin =
-                    FUNCTIONS.iter().find(|(name, ..)| *name == function).map_or("", |(_, builtin, _)| builtin);
-                let arguments = self.program.ids(arguments);
-                self.program.emit(Node::Call { builtin: builtins::inner(builtin), arguments }, span)
+            Call::Not => {
+                let filled = self.program.emit(Node::Filled(arguments[0]), span);
+                self.program.emit(Node::Not(filled), span)
             }
+            Call::NotEqual => {
+                let equal = self.call_builtin("templateEqual", arguments, span);
+                self.program.emit(Node::Not(equal), span)
+            }
+            Call::Order(operator) => self.program.emit(Node::Binary(operator, arguments[0], arguments[1]), span),
+            Call::Default => self.first_filled(&[arguments[1], arguments[0]], span, true),
+            Call::Or => self.first_filled(arguments, span, true),
+            Call::And => self.first_filled(arguments, span, false),
+        }
+    }
+
+    fn call_builtin(&mut self, builtin: &str, arguments: &[Id], span: Span) -> Id {
+        let arguments = self.program.ids(arguments);
+        self.program.emit(Node::Call { builtin: builtins::inner(builtin), arguments }, span)
+    }
+
+    /// The first value that is filled (or empty, for `and`), else the last. Later values are not evaluated.
+    fn first_filled(&mut self, values: &[Id], span: Span, filled: bool) -> Id {
+        let Some((last, before)) = values.split_last() else { return UNKNOWN };
+        before.iter().rev().fold(*last, |rest, value| {
+            let Some(local) = self.local(span) else { return UNKNOWN };
+            let kept = self.program.emit(Node::Local(local), span);
+            let is_filled = self.program.emit(Node::Filled(kept), span);
+            let (then, otherwise) = if filled { (kept, rest) } else { (rest, kept) };
+            let body = self.program.emit(Node::Conditional(is_filled, then, otherwise), span);
+            self.program.emit(Node::Let { local, value: *value, body }, span)
+        })
+    }
+
+    /// The content of a file. The host reads it before the template is expanded, so its name cannot depend on blocks.
+    fn read_file(&mut self, name: Id, span: Span) -> Id {
+        if self.depends_on_blocks(name) {
+            let message = "readFile cannot take a name from a variable or from `.` of a block";
+            let finding = Diagnostic::error(Kind::BadArgument, span, message).named(Kind::BadTemplate);
+            self.findings.push(finding.with_help("name the file by an input or an output of a state"));
+            return UNKNOWN;
+        }
+        let bind = self.options.bind;
+        self.program.file(name, span, |name| Some(bind?.bind(&[name])?.slot))
+    }
+
+    fn depends_on_blocks(&self, id: Id) -> bool {
+        match self.program.nodes.get(id as usize) {
+            Some(Node::Local(_)) => true,
+            Some(Node::Member { object, key, .. }) => self.depends_on_blocks(*object) || self.depends_on_blocks(*key),
+            Some(Node::Call { arguments, .. }) => {
+                self.program.list(*arguments).iter().any(|argument| self.depends_on_blocks(*argument))
+            }
+            Some(Node::Constant(_) | Node::Path(_)) => false,
+            // `and`, `or` and `default` keep values of their own.
+            _ => true,
         }
     }
 }

@@ -3,10 +3,12 @@
 //! A template is expanded once; what a placeholder yields is never expanded again. A text that is one placeholder and
 //! nothing else can keep the value's type.
 
+mod blocks;
 mod escaped;
 mod functions;
 mod pieces;
 mod scan;
+mod statements;
 
 use crate::compile::Place;
 use crate::diagnostic::Diagnostic;
@@ -22,6 +24,7 @@ use crate::{Kind, Span};
 pub use escaped::Escape;
 pub use pieces::{Piece, Substitution};
 use scan::Part;
+pub(crate) use statements::Scope;
 
 /// What a text that is one placeholder and nothing else gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,9 @@ impl Unit<'_> {
         if parts.iter().all(|part| matches!(part, Part::Text(_))) {
             return Compiled { id: self.program.constant(Value::from(text), span), literal: true };
         }
+        if self.dialect() == Dialect::Machine && blocks::has_blocks(&parts) {
+            return Compiled { id: self.blocks(text, &parts, place), literal: false };
+        }
         if single != Single::Text
             && let Some((content, start)) = scan::only(&parts, text)
         {
@@ -129,7 +135,7 @@ impl Unit<'_> {
         let access = if alone { Access::Nil } else { Access::Required };
         match functions::parse(content) {
             Ok(Some(pipeline)) => self.pipeline(&pipeline, place),
-            Ok(None) => self.named_reference(content, place, access),
+            Ok(None) => self.template_reference(content, place, access),
             Err(finding) => {
                 self.refuse(*finding, place);
                 UNKNOWN

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::builtins;
 use crate::diagnostic::Span;
 use crate::expression::Expression;
-use crate::program::{Id, Node, Reference};
+use crate::program::{Id, Node, Program, Reference};
 use crate::types::Types;
 
 /// A piece of a text with placeholders.
@@ -56,29 +56,61 @@ impl Expression {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pieces(&self) -> Vec<Piece> {
-        let program = &self.program;
-        let ids: Vec<Id> = match program.nodes[program.root as usize] {
-            Node::Template(ids) => program.list(ids).to_vec(),
-            Node::List(_) | Node::Object(_) => return Vec::new(),
-            _ => vec![program.root],
-        };
-        let mut from = 0;
-        let mut pieces = Vec::new();
-        for id in ids {
-            pieces.push(match program.nodes[id as usize] {
-                Node::Constant(constant) => Piece::Text(program.constants[constant as usize].to_string().into()),
-                node => {
-                    // A node names only nodes before it, so everything since the piece before belongs to this one.
-                    let references = program.references_in(from..id as usize + 1);
-                    let span = references.first().map_or(program.spans[id as usize], |reference| reference.span);
-                    let is_escaped =
-                        matches!(node, Node::Call { builtin, .. } if builtin == builtins::inner("shellQuote"));
-                    Piece::Value(Substitution { span, is_escaped, is_plain: is_plain(node), references })
-                }
-            });
-            from = id as usize + 1;
+        let mut pieces = Pieces { program: &self.program, from: 0, list: Vec::new() };
+        pieces.add(self.program.root);
+        pieces.list
+    }
+}
+
+/// The pieces found so far.
+struct Pieces<'p> {
+    program: &'p Program,
+    /// The first node that belongs to no piece yet.
+    from: usize,
+    list: Vec<Piece>,
+}
+
+impl Pieces<'_> {
+    /// Adds the pieces of a node; of a block those of all its texts.
+    fn add(&mut self, id: Id) {
+        match self.program.nodes[id as usize] {
+            Node::List(_) | Node::Object(_) => {}
+            Node::Template(ids) => self.program.list(ids).iter().for_each(|id| self.add(*id)),
+            Node::Bounded(text) => self.add(text),
+            Node::Range { over, body, otherwise, .. } => self.bodies(over, [otherwise, body]),
+            Node::Let { value, body, .. } if self.is_block(body) => self.bodies(value, [body]),
+            Node::Conditional(_, then, otherwise) if self.is_block(id) => {
+                self.add(then);
+                self.add(otherwise);
+            }
+            Node::Assign { .. } | Node::Leave { .. } => {}
+            Node::Constant(constant) => {
+                self.list.push(Piece::Text(self.program.constants[constant as usize].to_string().into()));
+            }
+            node => {
+                // A node names only nodes before it, so everything since the piece before belongs to this one.
+                let references = self.program.references_in(self.from..id as usize + 1);
+                let span = references.first().map_or(self.program.spans[id as usize], |reference| reference.span);
+                let is_escaped = matches!(
+                    node,
+                    Node::Call { builtin, .. } if ["shellQuote", "shellEscape"].map(builtins::inner).contains(&builtin)
+                );
+                self.list.push(Piece::Value(Substitution { span, is_escaped, is_plain: is_plain(node), references }));
+            }
         }
-        pieces
+        self.from = self.from.max(id as usize + 1);
+    }
+
+    /// The texts of a block; its head is not a part of the text.
+    fn bodies<const N: usize>(&mut self, head: Id, bodies: [Id; N]) {
+        self.from = self.from.max(head as usize + 1);
+        bodies.into_iter().for_each(|body| self.add(body));
+    }
+
+    /// Whether this chooses between texts, and not between values as `or` does.
+    fn is_block(&self, id: Id) -> bool {
+        let Node::Conditional(_, then, _) = self.program.nodes[id as usize] else { return false };
+        matches!(self.program.nodes[then as usize], Node::Template(_))
     }
 }
 

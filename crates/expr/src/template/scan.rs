@@ -108,6 +108,15 @@ impl<'t> Scanner<'t> {
         found
     }
 
+    /// Where a comment ends that begins here, which may hold braces; `start` if there is none.
+    fn after_comment(&mut self, start: usize) -> usize {
+        let rest = self.text[start..].trim_start_matches('-').trim_start();
+        if self.dialect != Dialect::Machine || !rest.starts_with("/*") {
+            return start;
+        }
+        self.find("*/", start).unwrap_or(start)
+    }
+
     /// Where the placeholder ends whose content begins at `start`.
     fn end(&mut self, start: usize) -> Option<usize> {
         match &mut self.ends {
@@ -118,7 +127,8 @@ impl<'t> Scanner<'t> {
                 self.text[open..].starts_with(*placeholder).then_some(open + placeholder.len() - 2)
             }
             Ends::Next => {
-                let end = self.find("}}", start);
+                let from = self.after_comment(start);
+                let end = self.find("}}", from);
                 // A text of many `{{` and no `}}` is searched for its end only once.
                 if end.is_none() {
                     self.ends = Ends::NoMore;

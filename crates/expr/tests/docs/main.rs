@@ -52,7 +52,7 @@ fn every_example_of_the_language_reference_gives_what_it_says() {
 }
 
 /// Functions that only templates and structured conditions are made of.
-const INNER_FUNCTIONS: [&str; 3] = ["shellQuote", "splitTrimmed", "trimSpace"];
+const INNER_FUNCTIONS: [&str; 7] = ["shellQuote", "splitTrimmed", "trimSpace", "html", "js", "urlquery", "shellEscape"];
 
 #[test]
 fn the_language_reference_has_an_example_of_every_function() {

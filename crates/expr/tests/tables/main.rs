@@ -1,5 +1,6 @@
 //! Behaviour that the conformance vectors do not pin, in tables: one line says what goes in and what comes out.
 
+mod blocks;
 mod explanations;
 mod functions;
 mod history;

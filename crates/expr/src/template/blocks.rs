@@ -1,0 +1,308 @@
+//! Blocks of templates: `{{if …}}`, `{{range …}}`, `{{with …}}`, variables, comments and trim markers, read into statements.
+
+use super::scan::Part;
+use crate::Kind;
+use crate::diagnostic::{Diagnostic, Span};
+
+/// How deeply blocks may be nested.
+pub(super) const MAX_DEPTH: usize = 32;
+
+/// What a template does, in order.
+#[derive(Debug)]
+pub(super) enum Statement<'t> {
+    Text(&'t str, usize),
+    Value(Action<'t>),
+    /// `$x := v` declares a variable, `$x = v` changes one.
+    Set {
+        variable: &'t str,
+        declares: bool,
+        value: Action<'t>,
+    },
+    If(Block<'t>),
+    With(Block<'t>),
+    Range(Block<'t>),
+    Break(Span),
+    Continue(Span),
+}
+
+/// What stands between braces, and where it begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Action<'t> {
+    pub(super) content: &'t str,
+    pub(super) start: usize,
+}
+
+/// A block with what it is about and its two bodies.
+#[derive(Debug)]
+pub(super) struct Block<'t> {
+    /// The variables that its head declares: one, or for a range an index and an element.
+    pub(super) variables: Vec<&'t str>,
+    pub(super) head: Action<'t>,
+    pub(super) body: Vec<Statement<'t>>,
+    pub(super) otherwise: Vec<Statement<'t>>,
+}
+
+type Parsed<T> = Result<T, Box<Diagnostic>>;
+
+/// Whether a text has anything but text and values: then it is read by [`statements`].
+pub(super) fn has_blocks(parts: &[Part<'_>]) -> bool {
+    parts.iter().any(|part| match part {
+        Part::Text(_) => false,
+        Part::Placeholder { content, .. } => {
+            let (action, before, after) = trimmed(content, 0);
+            before || after || action.content.contains('$') || is_comment(&action) || Word::of(&action).is_some()
+        }
+    })
+}
+
+/// Reads the parts of a text as statements.
+pub(super) fn statements<'t>(text: &'t str, parts: &[Part<'t>]) -> Parsed<Vec<Statement<'t>>> {
+    let mut reader = Reader { tokens: tokens(text, parts), at: 0, depth: 0, in_range: false };
+    let all = reader.body()?;
+    match reader.tokens.get(reader.at) {
+        None => Ok(all),
+        Some(token) => refuse(token.span(), "this `{{else}}` or `{{end}}` belongs to no block", "remove it"),
+    }
+}
+
+/// A piece of the text, with spaces removed where markers ask for it.
+enum Token<'t> {
+    Text(&'t str, usize),
+    Action(Action<'t>),
+}
+
+impl Token<'_> {
+    fn span(&self) -> Span {
+        match self {
+            Self::Text(text, start) => Span::new(*start, start + text.len()),
+            Self::Action(action) => action.span(),
+        }
+    }
+}
+
+impl Action<'_> {
+    pub(super) fn span(&self) -> Span {
+        Span::new(self.start, self.start + self.content.len())
+    }
+}
+
+fn tokens<'t>(text: &'t str, parts: &[Part<'t>]) -> Vec<Token<'t>> {
+    let mut tokens = Vec::new();
+    let mut trims = false;
+    for part in parts {
+        match *part {
+            Part::Text(span) => {
+                let whole = span.text(text);
+                let written = if trims { whole.trim_start() } else { whole };
+                let start = span.start as usize + whole.len() - written.len();
+                tokens.push(Token::Text(written, start));
+                trims = false;
+            }
+            Part::Placeholder { content, start } => {
+                let (action, before, after) = trimmed(content, start);
+                if let (true, Some(Token::Text(written, _))) = (before, tokens.last_mut()) {
+                    *written = written.trim_end();
+                }
+                trims = after;
+                if !is_comment(&action) {
+                    tokens.push(Token::Action(action));
+                }
+            }
+        }
+    }
+    tokens
+}
+
+/// What stands between the braces without trim markers, and whether there was one on each side. A marker is apart by a space: `{{-3}}`
+/// is a number.
+fn trimmed(content: &str, start: usize) -> (Action<'_>, bool, bool) {
+    let space = char::is_whitespace;
+    let before = content.strip_prefix('-').filter(|rest| rest.starts_with(space) || rest.is_empty());
+    let inner = before.unwrap_or(content);
+    let start = start + content.len() - inner.len();
+    let after = inner.strip_suffix('-').filter(|rest| rest.ends_with(space));
+    let inner = after.unwrap_or(inner);
+    let blank = inner.len() - inner.trim_start().len();
+    (Action { content: inner.trim(), start: start + blank }, before.is_some(), after.is_some())
+}
+
+fn is_comment(action: &Action<'_>) -> bool {
+    action.content.starts_with("/*") && action.content.ends_with("*/")
+}
+
+/// The words that begin, divide and end blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    If,
+    With,
+    Range,
+    Else,
+    End,
+    Break,
+    Continue,
+    Unsupported,
+}
+
+impl Word {
+    fn of(action: &Action<'_>) -> Option<Self> {
+        Some(match action.content.split(char::is_whitespace).next()? {
+            "if" => Self::If,
+            "with" => Self::With,
+            "range" => Self::Range,
+            "else" => Self::Else,
+            "end" => Self::End,
+            "break" => Self::Break,
+            "continue" => Self::Continue,
+            "define" | "template" | "block" => Self::Unsupported,
+            _ => return None,
+        })
+    }
+}
+
+struct Reader<'t> {
+    tokens: Vec<Token<'t>>,
+    at: usize,
+    depth: usize,
+    in_range: bool,
+}
+
+impl<'t> Reader<'t> {
+    /// The statements up to an `else`, an `end`, or the end of the text.
+    fn body(&mut self) -> Parsed<Vec<Statement<'t>>> {
+        let mut statements = Vec::new();
+        while let Some(token) = self.tokens.get(self.at) {
+            let action = match *token {
+                Token::Text(text, start) => {
+                    statements.push(Statement::Text(text, start));
+                    self.at += 1;
+                    continue;
+                }
+                Token::Action(action) => action,
+            };
+            let word = Word::of(&action);
+            if matches!(word, Some(Word::Else | Word::End)) {
+                break;
+            }
+            self.at += 1;
+            statements.push(self.statement(action, word)?);
+        }
+        Ok(statements)
+    }
+
+    fn statement(&mut self, action: Action<'t>, word: Option<Word>) -> Parsed<Statement<'t>> {
+        let in_range = |statement| match self.in_range {
+            true => Ok(statement),
+            false => refuse(action.span(), "`break` and `continue` are for `range` blocks", "remove it"),
+        };
+        match word {
+            Some(Word::If) => self.block(action, 1, action).map(Statement::If),
+            Some(Word::With) => self.block(action, 1, action).map(Statement::With),
+            Some(Word::Range) => self.block(action, 2, action).map(Statement::Range),
+            Some(Word::Break) => in_range(Statement::Break(action.span())),
+            Some(Word::Continue) => in_range(Statement::Continue(action.span())),
+            Some(Word::Unsupported) => {
+                let word = action.content.split(char::is_whitespace).next().unwrap_or_default();
+                let message = format!("`{word}` is not supported in templates");
+                let finding = Diagnostic::error(Kind::Syntax, action.span(), message);
+                let finding = finding.with_help("write the text where it is used");
+                Err(Box::new(Diagnostic { detail: Some(Kind::Unsupported), ..finding }))
+            }
+            Some(Word::Else | Word::End) => unreachable!("they end a body"),
+            None => match assignment(action) {
+                Some((variables, declares, value)) => match variables[..] {
+                    [variable] => Ok(Statement::Set { variable, declares, value }),
+                    _ => refuse(action.span(), "one variable is set at a time", "write a line for each variable"),
+                },
+                None => Ok(Statement::Value(action)),
+            },
+        }
+    }
+
+    /// A block whose head begins with a word such as `if`. `opening` is the action that the author sees as its beginning.
+    fn block(&mut self, action: Action<'t>, most: usize, opening: Action<'t>) -> Parsed<Block<'t>> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            let message = format!("blocks are nested more than {MAX_DEPTH} deep");
+            let finding = Diagnostic::error(Kind::TemplateLimit, opening.span(), message);
+            return Err(Box::new(finding.with_help("split the template")));
+        }
+        let (variables, head) = head(action, most)?;
+        // In the `else` of a range there is no range to leave.
+        let outer = self.in_range;
+        self.in_range |= most == 2;
+        let body = self.body()?;
+        self.in_range = outer;
+        let otherwise = self.otherwise(most, opening)?;
+        self.depth -= 1;
+        Ok(Block { variables, head, body, otherwise })
+    }
+
+    /// What stands between `else` and `end`. `{{else if …}}` is an `if` in the `else`, ended by the same `end`.
+    fn otherwise(&mut self, most: usize, opening: Action<'t>) -> Parsed<Vec<Statement<'t>>> {
+        let Some(Token::Action(action)) = self.tokens.get(self.at) else {
+            return refuse(opening.span(), "this block is never closed", "write `{{end}}` after it");
+        };
+        let action = *action;
+        self.at += 1;
+        if Word::of(&action) == Some(Word::End) {
+            return Ok(Vec::new());
+        }
+        let rest = action.content["else".len()..].trim_start();
+        let inner = Action { content: rest, start: action.start + action.content.len() - rest.len() };
+        match Word::of(&inner) {
+            _ if rest.is_empty() => {}
+            Some(Word::If) if most == 1 => return Ok(vec![Statement::If(self.block(inner, 1, opening)?)]),
+            Some(Word::With) if most == 1 => return Ok(vec![Statement::With(self.block(inner, 1, opening)?)]),
+            _ => return refuse(inner.span(), "only `if` and `with` can follow `else`", "write `{{else}}`"),
+        }
+        let otherwise = self.body()?;
+        match self.tokens.get(self.at) {
+            Some(Token::Action(end)) if Word::of(end) == Some(Word::End) => {
+                self.at += 1;
+                Ok(otherwise)
+            }
+            Some(token) => refuse(token.span(), "this block has a second `{{else}}`", "remove one of them"),
+            None => refuse(opening.span(), "this block is never closed", "write `{{end}}` after it"),
+        }
+    }
+}
+
+/// The variables and the value of a block's head.
+fn head(action: Action<'_>, most: usize) -> Parsed<(Vec<&str>, Action<'_>)> {
+    let word = action.content.split(char::is_whitespace).next().unwrap_or_default();
+    let rest = action.content[word.len()..].trim_start();
+    let rest = Action { content: rest, start: action.start + action.content.len() - rest.len() };
+    if rest.content.is_empty() {
+        return refuse(action.span(), format!("`{word}` needs a value"), format!("write `{{{{{word} value}}}}`"));
+    }
+    match assignment(rest) {
+        Some((variables, true, value)) if variables.len() <= most => Ok((variables, value)),
+        Some(_) => refuse(rest.span(), "this block cannot declare these variables", "write `$x := value`"),
+        None => Ok((Vec::new(), rest)),
+    }
+}
+
+/// `$x := v`, `$i, $x := v` or `$x = v`: the variables, whether they are declared, and the value.
+fn assignment(action: Action<'_>) -> Option<(Vec<&str>, bool, Action<'_>)> {
+    let mut variables = Vec::new();
+    let mut rest = action.content;
+    loop {
+        let name = rest.strip_prefix('$')?;
+        let length = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+        variables.push(&name[..length]);
+        rest = name[length..].trim_start();
+        match rest.strip_prefix(',') {
+            Some(next) => rest = next.trim_start(),
+            None => break,
+        }
+    }
+    let declares = rest.starts_with(":=");
+    let value = rest.strip_prefix(":=").or_else(|| rest.strip_prefix('='))?.trim_start();
+    let named = variables.iter().all(|variable| !variable.is_empty());
+    let start = action.start + action.content.len() - value.len();
+    named.then_some((variables, declares, Action { content: value, start }))
+}
+
+fn refuse<T>(span: Span, message: impl Into<String>, help: impl Into<String>) -> Parsed<T> {
+    Err(Box::new(Diagnostic::error(Kind::Syntax, span, message).with_help(help)))
+}
