@@ -211,7 +211,9 @@ fn conditions_and_templates_compile() {
     state("command: 'x {{inputs.a', on_success: done", &[("bad_template", "{{")]);
     state("command: 'x {{states.ghost.Output}}', on_success: done", &[("bad_template", "states.ghost.Output")]);
     state("command: 'x {{states.a.output}}', on_success: done", &[("bad_template", "output")]);
-    state("command: 'x {{if inputs.a}}', on_success: done", &[("unsupported", "if"), ("bad_template", "if")]);
+    state("command: 'x {{if inputs.a}}', on_success: done", &[("bad_template", "if inputs.a")]);
+    let template = [("unsupported", "template \"x\""), ("bad_template", "template \"x\"")];
+    state(r#"command: 'x {{template "x"}}', on_success: done"#, &template);
     state("command: 'x {{awf.dir}}', on_success: done", &[("unknown_name", "awf"), ("unsupported", "awf.dir")]);
     state(
         "command: x, transitions: [{when: 'secret.KEY == 1', goto: done}], on_success: done",
