@@ -99,21 +99,21 @@ impl Verb {
             (Some('s'), value) if value.as_str().is_some() => self.cut(value.as_str().unwrap_or_default()),
             (Some('q'), value) if value.as_str().is_some() => quoted(value.as_str().unwrap_or_default()),
             (Some('t'), View::Bool(bool)) => bool.to_string(),
-            (Some('d'), View::Int(int)) => self.signed(int.unsigned_abs().to_string(), int < 0),
-            (Some('x'), View::Int(int)) => self.signed(format!("{:x}", int.unsigned_abs()), int < 0),
-            (Some('X'), View::Int(int)) => self.signed(format!("{:X}", int.unsigned_abs()), int < 0),
-            (Some('o'), View::Int(int)) => self.signed(format!("{:o}", int.unsigned_abs()), int < 0),
-            (Some('b'), View::Int(int)) => self.signed(format!("{:b}", int.unsigned_abs()), int < 0),
+            (Some('d'), View::Int(int)) => self.signed(&int.unsigned_abs().to_string(), int < 0),
+            (Some('x'), View::Int(int)) => self.signed(&format!("{:x}", int.unsigned_abs()), int < 0),
+            (Some('X'), View::Int(int)) => self.signed(&format!("{:X}", int.unsigned_abs()), int < 0),
+            (Some('o'), View::Int(int)) => self.signed(&format!("{:o}", int.unsigned_abs()), int < 0),
+            (Some('b'), View::Int(int)) => self.signed(&format!("{:b}", int.unsigned_abs()), int < 0),
             (Some('c'), View::Int(int)) => {
                 u32::try_from(int).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER).to_string()
             }
             (Some('f' | 'F'), View::Int(_) | View::Float(_)) => {
                 let float = as_float(value);
-                self.signed(format!("{:.*}", self.decimals.unwrap_or(6), float.abs()), float < 0.0)
+                self.signed(&format!("{:.*}", self.decimals.unwrap_or(6), float.abs()), float < 0.0)
             }
             (Some('e'), View::Int(_) | View::Float(_)) => {
                 let float = as_float(value);
-                self.signed(scientific(float.abs(), self.decimals.unwrap_or(6)), float < 0.0)
+                self.signed(&scientific(float.abs(), self.decimals.unwrap_or(6)), float < 0.0)
             }
             (Some(letter), value) => {
                 let message = format!("printf cannot write {} as `%{letter}`", shown(value));
@@ -130,7 +130,7 @@ impl Verb {
         text.chars().take(self.decimals.unwrap_or(usize::MAX)).collect()
     }
 
-    fn signed(&self, digits: String, negative: bool) -> String {
+    fn signed(&self, digits: &str, negative: bool) -> String {
         let sign = match negative {
             true => "-",
             false if self.has('+') => "+",

@@ -41,7 +41,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
             let round = self.work.text_form(round)?;
             self.work.reserve(round.len())?;
             text.push_str(round);
-            self.check_length(text.len())?;
+            check_length(text.len())?;
             if self.leaving.take() == Some(Leaving::Range) {
                 break;
             }
@@ -78,14 +78,14 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
     pub(super) fn bounded(&mut self, id: Id, text: Id) -> Outcome<View<'a>> {
         let view = self.eval(text)?;
         self.at = id;
-        self.check_length(view.as_str().map_or(0, str::len))?;
+        check_length(view.as_str().map_or(0, str::len))?;
         Ok(view)
     }
+}
 
-    fn check_length(&self, bytes: usize) -> Outcome<()> {
-        if bytes <= MAX_TEXT_BYTES {
-            return Ok(());
-        }
-        fault(Kind::TemplateLimit, format!("the text of a template with blocks exceeds {MAX_TEXT_BYTES} bytes"))
+fn check_length(bytes: usize) -> Outcome<()> {
+    if bytes <= MAX_TEXT_BYTES {
+        return Ok(());
     }
+    fault(Kind::TemplateLimit, format!("the text of a template with blocks exceeds {MAX_TEXT_BYTES} bytes"))
 }

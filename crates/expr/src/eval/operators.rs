@@ -226,8 +226,8 @@ pub(crate) fn is_filled(value: View<'_>) -> bool {
         View::Float(float) => float != 0.0,
         View::Str(text) => !text.is_empty(),
         View::Text(text) => !text.is_empty(),
-        View::List(list) => list.len() > 0,
-        View::Object(object) => object.len() > 0,
+        View::List(list) => !list.is_empty(),
+        View::Object(object) => !object.is_empty(),
     }
 }
 

@@ -265,9 +265,14 @@ impl<'a> Explainer<'_, 'a> {
         let program = self.program;
         let all: Vec<Id> = match self.node(id) {
             Node::Constant(_) | Node::Path(_) | Node::Local(_) | Node::Leave { .. } => Vec::new(),
-            Node::Filled(part) | Node::Bounded(part) | Node::Assign { value: part, .. } => vec![part],
             Node::Range { over, body, otherwise, .. } => vec![over, body, otherwise],
-            Node::Coerced(part) | Node::Not(part) | Node::Negate(part) | Node::Plus(part) => vec![part],
+            Node::Coerced(part)
+            | Node::Not(part)
+            | Node::Negate(part)
+            | Node::Plus(part)
+            | Node::Filled(part)
+            | Node::Bounded(part)
+            | Node::Assign { value: part, .. } => vec![part],
             Node::InSet { needle: part, .. } | Node::Matches { text: part, .. } | Node::Replace { text: part, .. } => {
                 vec![part]
             }

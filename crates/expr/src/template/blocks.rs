@@ -190,9 +190,11 @@ impl<'t> Reader<'t> {
     }
 
     fn statement(&mut self, action: Action<'t>, word: Option<Word>) -> Parsed<Statement<'t>> {
-        let in_range = |statement| match self.in_range {
-            true => Ok(statement),
-            false => refuse(action.span(), "`break` and `continue` are for `range` blocks", "remove it"),
+        let in_range = |statement| {
+            if self.in_range {
+                return Ok(statement);
+            }
+            refuse(action.span(), "`break` and `continue` are for `range` blocks", "remove it")
         };
         match word {
             Some(Word::If) => self.block(action, 1, action).map(Statement::If),

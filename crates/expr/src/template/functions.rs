@@ -338,13 +338,12 @@ impl Unit<'_> {
 
     fn depends_on_blocks(&self, id: Id) -> bool {
         match self.program.nodes.get(id as usize) {
-            Some(Node::Local(_)) => true,
             Some(Node::Member { object, key, .. }) => self.depends_on_blocks(*object) || self.depends_on_blocks(*key),
             Some(Node::Call { arguments, .. }) => {
                 self.program.list(*arguments).iter().any(|argument| self.depends_on_blocks(*argument))
             }
             Some(Node::Constant(_) | Node::Path(_)) => false,
-            // `and`, `or` and `default` keep values of their own.
+            // Values of blocks, and of `and`, `or` and `default`, are known only while the template is expanded.
             _ => true,
         }
     }

@@ -74,7 +74,6 @@ impl Pieces<'_> {
     /// Adds the pieces of a node; of a block those of all its texts.
     fn add(&mut self, id: Id) {
         match self.program.nodes[id as usize] {
-            Node::List(_) | Node::Object(_) => {}
             Node::Template(ids) => self.program.list(ids).iter().for_each(|id| self.add(*id)),
             Node::Bounded(text) => self.add(text),
             Node::Range { over, body, otherwise, .. } => self.bodies(over, [otherwise, body]),
@@ -83,7 +82,7 @@ impl Pieces<'_> {
                 self.add(then);
                 self.add(otherwise);
             }
-            Node::Assign { .. } | Node::Leave { .. } => {}
+            Node::List(_) | Node::Object(_) | Node::Assign { .. } | Node::Leave { .. } => {}
             Node::Constant(constant) => {
                 self.list.push(Piece::Text(self.program.constants[constant as usize].to_string().into()));
             }
@@ -104,7 +103,9 @@ impl Pieces<'_> {
     /// The texts of a block; its head is not a part of the text.
     fn bodies<const N: usize>(&mut self, head: Id, bodies: [Id; N]) {
         self.from = self.from.max(head as usize + 1);
-        bodies.into_iter().for_each(|body| self.add(body));
+        for body in bodies {
+            self.add(body);
+        }
     }
 
     /// Whether this chooses between texts, and not between values as `or` does.

@@ -120,9 +120,10 @@ impl Unit<'_> {
             let names: Vec<String> = self.scope.variables.iter().map(|(name, _)| format!("${name}")).collect();
             let message = format!("there is no variable `${name}` here");
             let finding = Diagnostic::error(Kind::UnknownName, span, message).named(Kind::BadTemplate);
-            let finding = match names.is_empty() {
-                true => finding.with_help(format!("declare it first: `{{{{${name} := value}}}}`")),
-                false => finding.suggest(&format!("${name}"), names.iter().map(String::as_str)),
+            let finding = if names.is_empty() {
+                finding.with_help(format!("declare it first: `{{{{${name} := value}}}}`"))
+            } else {
+                finding.suggest(&format!("${name}"), names.iter().map(String::as_str))
             };
             self.findings.push(finding);
         }

@@ -128,7 +128,7 @@ fn functions_of_blocks() {
     check("{{slice inputs.name 1}} {{slice inputs.name 0 2}} {{slice inputs.list 1 2}}", r#"da ad ["y"]"#);
     check("{{if and (gt inputs.n 1) (lt (len inputs.list) 5)}}in{{end}}", "in");
     check(
-        r#"{{html inputs.html}} {{js inputs.html}} {{urlquery inputs.html}}"#,
+        "{{html inputs.html}} {{js inputs.html}} {{urlquery inputs.html}}",
         "&lt;a b=&#39;c&#39;&gt; \\u003Ca b\\u003D\\'c\\'\\u003E %3Ca+b%3D%27c%27%3E",
     );
     check("{{escape inputs.path}} {{escape inputs.quote}} {{escape inputs.empty}}", r"a/b.txt 'it'\''s' ''");
