@@ -161,7 +161,7 @@ impl<'a> Work<'a> {
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
-    /// let context = Value::from_iter([("a".into(), Value::Int(1))]);
+    /// let context = Value::from(&serde_json::json!({"a": 1}));
     /// let field = Work::with(&[&context], |work, arguments| {
     ///     Ok(work.field(arguments[0].expect_object("get()")?, "a")?.is_some())
     /// });
