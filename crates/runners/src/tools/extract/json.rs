@@ -2,6 +2,9 @@
 //!
 //! Beside keys and positions there are `*` or `[*]` for everything in a value, and `..key` for a key at any depth. A key that holds
 //! other signs is written in brackets and quotes; a position below zero counts from the end.
+//!
+//! `serde_json_path` and `jsonpath-rust` know neither `a.b[0]` nor `/a/b/0`, find a value once for every way to it without a limit, and
+//! need a copy of the value, which unfolds the parts that it shares.
 
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};

@@ -1,4 +1,7 @@
 //! Tools of other programs, over the Model Context Protocol: by child processes, or over HTTP.
+//!
+//! `rmcp` has the protocol, the listening stream and sessions. It reads JSON and refusals without a limit, and skips lines of a child
+//! that are too long, so that a request would wait for ever; `http-body-util` and `tokio-util` limit both here.
 
 mod connection;
 mod http;

@@ -1,4 +1,7 @@
 //! Pages as people read them: the text of HTML, and what a selector finds in it.
+//!
+//! A tree and selectors of our own over the tokens of `html5gum`: `scraper` cannot be bounded from outside. The attributes of a tag
+//! cost it quadratic time, and it repeats open formatting elements in every block, so that 13 kB become 650,000 nodes.
 
 mod selector;
 mod tree;
