@@ -58,6 +58,15 @@ fn escape_must_not_be_inside_quotes() {
 }
 
 #[test]
+fn data_in_blocks_must_be_escaped_too() {
+    machine("{{range inputs.files}}rm {{.}}; {{end}}", &[(UNQUOTED, "inputs.files")]);
+    machine("{{with inputs.name}}echo {{.}}{{end}}", &[(UNQUOTED, "inputs.name")]);
+    machine("{{$x := inputs.name}}echo {{$x}}", &[(UNQUOTED, "inputs.name")]);
+    machine("{{if inputs.name}}echo {{inputs.name}}{{end}}", &[(UNQUOTED, "inputs.name")]);
+    machine("{{range inputs.files}}rm {{escape .}}; {{end}}{{with $x := 3}}echo {{$x}}{{end}}", &[]);
+}
+
+#[test]
 fn commands_of_hooks_are_looked_at_too() {
     let source = "name: m\nhooks: {workflow_start: [{command: 'echo {{inputs.x}}'}, {log: 'got {{inputs.x}}'}]}\n\
                   states:\n  initial: done\n  done: {type: terminal}\n";

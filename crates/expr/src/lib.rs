@@ -131,6 +131,7 @@
 
 mod builtins;
 mod check;
+mod children;
 mod compile;
 mod compiled;
 mod condition;
@@ -152,6 +153,7 @@ mod program;
 mod replace;
 mod rules;
 mod show;
+mod sound;
 mod syntax;
 mod template;
 mod time;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::Kind;
 use crate::check;
+use crate::children::MAX_NODE_DEPTH;
 use crate::compile::{Bind, Compiler, Place, joined};
 use crate::diagnostic::{Diagnostic, Severity, Span, cap_findings};
 use crate::environment::Environment;
@@ -145,6 +146,12 @@ impl<'o> Unit<'o> {
             let span = self.program.spans.get(root as usize).copied().unwrap_or_default();
             let message = format!("this has more than {most} parts");
             self.error(Kind::NodeLimit, span, message);
+        }
+        // Few programs have as many nodes, and the others need no counting.
+        if self.program.nodes.len() > usize::from(MAX_NODE_DEPTH) && self.program.node_depth() > MAX_NODE_DEPTH {
+            let span = self.program.spans.get(root as usize).copied().unwrap_or_default();
+            let message = format!("functions and blocks are nested more than {MAX_NODE_DEPTH} deep");
+            self.error(Kind::DepthLimit, span, message).help = Some("split the template".into());
         }
         let refused = self.findings.iter().any(|finding| finding.severity == Severity::Error);
         let findings = cap_findings(self.findings, limits::FINDINGS);

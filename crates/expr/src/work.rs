@@ -124,6 +124,7 @@ impl<'a> Work<'a> {
         self.bytes.get().checked_sub(bytes).map_or_else(|| self.too_large(), Ok)
     }
 
+    /// Makes a text, and counts its bytes.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -134,6 +135,7 @@ impl<'a> Work<'a> {
         Ok(View::Str(self.bump.alloc_str(text)))
     }
 
+    /// Makes a list, and counts its bytes.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};

@@ -1,5 +1,6 @@
 //! The trait of runners, a call, and its raw answer.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -160,7 +161,7 @@ impl Call {
 }
 
 /// A call that a runner can perform.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PreparedCall {
     /// The call, with the secrets that it names.
     pub call: Call,
@@ -168,6 +169,13 @@ pub struct PreparedCall {
     pub request: Request,
     /// The secrets that were put in, which runners mask in the answer.
     pub secrets: Secrets,
+}
+
+/// The name of the call alone: call and request contain secrets.
+impl fmt::Debug for PreparedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PreparedCall({})", self.call.name())
+    }
 }
 
 /// What came back, as it came.

@@ -260,48 +260,9 @@ impl<'a> Explainer<'_, 'a> {
         }
     }
 
-    /// Constants and templates' plain texts are told with what uses them; everything else is a part of its own.
+    /// Constants and plain texts of templates are shown with what uses them; everything else is a part of its own.
     fn children(&self, id: Id) -> Vec<Id> {
-        let program = self.program;
-        let all: Vec<Id> = match self.node(id) {
-            Node::Constant(_) | Node::Path(_) | Node::Local(_) | Node::Leave { .. } => Vec::new(),
-            Node::Range { over, body, otherwise, .. } => vec![over, body, otherwise],
-            Node::Coerced(part)
-            | Node::Not(part)
-            | Node::Negate(part)
-            | Node::Plus(part)
-            | Node::Filled(part)
-            | Node::Bounded(part)
-            | Node::Assign { value: part, .. } => vec![part],
-            Node::InSet { needle: part, .. } | Node::Matches { text: part, .. } | Node::Replace { text: part, .. } => {
-                vec![part]
-            }
-            Node::Member { object, key, .. } => vec![object, key],
-            Node::Project { list, rest, .. } => vec![list, rest],
-            Node::Slice { object, from, to } => [Some(object), from, to].into_iter().flatten().collect(),
-            Node::Compare(_) => unreachable!("explanations see tests as they were compiled"),
-            Node::Binary(_, left, right)
-            | Node::Both(left, right)
-            | Node::Either(left, right)
-            | Node::Coalesce(left, right)
-            | Node::Elvis(left, right)
-            | Node::Sequence(left, right) => vec![left, right],
-            Node::Let { value, body, .. } => vec![value, body],
-            Node::Conditional(condition, then, otherwise) => vec![condition, then, otherwise],
-            Node::And(parts)
-            | Node::Or(parts)
-            | Node::Every(parts)
-            | Node::Some(parts)
-            | Node::List(parts)
-            | Node::Object(parts)
-            | Node::Template(parts)
-            | Node::Call { arguments: parts, .. } => program.list(parts).to_vec(),
-            Node::Fold { list, body, extra, .. } => [Some(list), body, extra].into_iter().flatten().collect(),
-            Node::Test(test) => {
-                let test = &program.tests[test as usize];
-                [Some(test.left), test.right].into_iter().flatten().collect()
-            }
-        };
+        let all = self.program.children(self.node(id));
         all.into_iter().filter(|id| !matches!(self.node(*id), Node::Constant(_))).collect()
     }
 }

@@ -6,6 +6,8 @@ use crate::diagnostic::{Diagnostic, Span};
 
 /// How deeply blocks may be nested.
 pub(super) const MAX_DEPTH: usize = 32;
+/// How many `{{else if}}` a block may have.
+const MAX_CHAIN: usize = 100;
 
 /// What a template does, in order.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub(super) enum Statement<'t> {
     Continue(Span),
 }
 
-/// What stands between braces, and where it begins.
+/// The content of a placeholder, and where it begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Action<'t> {
     pub(super) content: &'t str,
@@ -42,6 +44,9 @@ pub(super) struct Block<'t> {
     pub(super) otherwise: Vec<Statement<'t>>,
 }
 
+const CLOSE: &str = "write `{{end}}` after it; a secret cannot be inside a block";
+const CLOSED: &str = "remove it; a secret cannot be inside a block";
+
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 /// Whether a text has anything but text and values: then it is read by [`statements`].
@@ -50,7 +55,7 @@ pub(super) fn has_blocks(parts: &[Part<'_>]) -> bool {
         Part::Text(_) => false,
         Part::Placeholder { content, .. } => {
             let (action, before, after) = trimmed(content, 0);
-            before || after || action.content.contains('$') || is_comment(&action) || Word::of(&action).is_some()
+            before || after || names_variable(action.content) || is_comment(&action) || Word::of(&action).is_some()
         }
     })
 }
@@ -61,7 +66,7 @@ pub(super) fn statements<'t>(text: &'t str, parts: &[Part<'t>]) -> Parsed<Vec<St
     let all = reader.body()?;
     match reader.tokens.get(reader.at) {
         None => Ok(all),
-        Some(token) => refuse(token.span(), "this `{{else}}` or `{{end}}` belongs to no block", "remove it"),
+        Some(token) => refuse(token.span(), "`{{else}}` or `{{end}}` without an open block", CLOSED),
     }
 }
 
@@ -104,16 +109,15 @@ fn tokens<'t>(text: &'t str, parts: &[Part<'t>]) -> Vec<Token<'t>> {
                     *written = written.trim_end();
                 }
                 trims = after;
-                if !is_comment(&action) {
-                    tokens.push(Token::Action(action));
-                }
+                // A comment separates the texts around it, so that markers trim only what is next to them.
+                tokens.push(if is_comment(&action) { Token::Text("", action.start) } else { Token::Action(action) });
             }
         }
     }
     tokens
 }
 
-/// What stands between the braces without trim markers, and whether there was one on each side. A marker is apart by a space: `{{-3}}`
+/// The content of a placeholder without trim markers, and whether there was one on each side. A marker is apart by a space: `{{-3}}`
 /// is a number.
 fn trimmed(content: &str, start: usize) -> (Action<'_>, bool, bool) {
     let space = char::is_whitespace;
@@ -128,6 +132,23 @@ fn trimmed(content: &str, start: usize) -> (Action<'_>, bool, bool) {
 
 fn is_comment(action: &Action<'_>) -> bool {
     action.content.starts_with("/*") && action.content.ends_with("*/")
+}
+
+/// Whether there is a `$` outside of quotes.
+fn names_variable(content: &str) -> bool {
+    let mut quote = None;
+    let mut escaped = false;
+    for c in content.chars() {
+        match quote {
+            _ if std::mem::take(&mut escaped) => {}
+            Some(open) if c == open => quote = None,
+            Some(open) => escaped = c == '\\' && open != '`',
+            None if c == '$' => return true,
+            None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
+            None => {}
+        }
+    }
+    false
 }
 
 /// The words that begin, divide and end blocks.
@@ -197,9 +218,9 @@ impl<'t> Reader<'t> {
             refuse(action.span(), "`break` and `continue` are for `range` blocks", "remove it")
         };
         match word {
-            Some(Word::If) => self.block(action, 1, action).map(Statement::If),
-            Some(Word::With) => self.block(action, 1, action).map(Statement::With),
-            Some(Word::Range) => self.block(action, 2, action).map(Statement::Range),
+            Some(Word::If) => self.block(action, false, (action, 0)).map(Statement::If),
+            Some(Word::With) => self.block(action, false, (action, 0)).map(Statement::With),
+            Some(Word::Range) => self.block(action, true, (action, 0)).map(Statement::Range),
             Some(Word::Break) => in_range(Statement::Break(action.span())),
             Some(Word::Continue) => in_range(Statement::Continue(action.span())),
             Some(Word::Unsupported) => {
@@ -213,36 +234,45 @@ impl<'t> Reader<'t> {
             None => match assignment(action) {
                 Some((variables, declares, value)) => match variables[..] {
                     [variable] => Ok(Statement::Set { variable, declares, value }),
-                    _ => refuse(action.span(), "one variable is set at a time", "write a line for each variable"),
+                    _ => refuse(
+                        action.span(),
+                        "only one variable can be set here",
+                        "set each variable in its own braces",
+                    ),
                 },
                 None => Ok(Statement::Value(action)),
             },
         }
     }
 
-    /// A block whose head begins with a word such as `if`. `opening` is the action that the author sees as its beginning.
-    fn block(&mut self, action: Action<'t>, most: usize, opening: Action<'t>) -> Parsed<Block<'t>> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            let message = format!("blocks are nested more than {MAX_DEPTH} deep");
-            let finding = Diagnostic::error(Kind::TemplateLimit, opening.span(), message);
+    /// A block whose head begins with a word such as `if`. `chain`: the action that the author sees as its beginning, and how many
+    /// `else if` are between.
+    fn block(&mut self, action: Action<'t>, is_range: bool, chain: (Action<'t>, usize)) -> Parsed<Block<'t>> {
+        self.depth += usize::from(chain.1 == 0);
+        if self.depth > MAX_DEPTH || chain.1 > MAX_CHAIN {
+            let message = match chain.1 {
+                0 => format!("blocks are nested more than {MAX_DEPTH} deep"),
+                _ => format!("a block has more than {MAX_CHAIN} `else if`"),
+            };
+            let finding = Diagnostic::error(Kind::TemplateLimit, chain.0.span(), message);
             return Err(Box::new(finding.with_help("split the template")));
         }
-        let (variables, head) = head(action, most)?;
+        let (variables, head) = head(action, if is_range { 2 } else { 1 })?;
         // In the `else` of a range there is no range to leave.
         let outer = self.in_range;
-        self.in_range |= most == 2;
+        self.in_range |= is_range;
         let body = self.body()?;
         self.in_range = outer;
-        let otherwise = self.otherwise(most, opening)?;
-        self.depth -= 1;
+        let otherwise = self.otherwise(is_range, chain)?;
+        self.depth -= usize::from(chain.1 == 0);
         Ok(Block { variables, head, body, otherwise })
     }
 
-    /// What stands between `else` and `end`. `{{else if …}}` is an `if` in the `else`, ended by the same `end`.
-    fn otherwise(&mut self, most: usize, opening: Action<'t>) -> Parsed<Vec<Statement<'t>>> {
+    /// The statements between `else` and `end`. `{{else if …}}` is an `if` in the `else`, ended by the same `end`.
+    fn otherwise(&mut self, is_range: bool, chain: (Action<'t>, usize)) -> Parsed<Vec<Statement<'t>>> {
+        let unclosed = || refuse(chain.0.span(), "`{{end}}` is missing for this block", CLOSE);
         let Some(Token::Action(action)) = self.tokens.get(self.at) else {
-            return refuse(opening.span(), "this block is never closed", "write `{{end}}` after it");
+            return unclosed();
         };
         let action = *action;
         self.at += 1;
@@ -251,10 +281,11 @@ impl<'t> Reader<'t> {
         }
         let rest = action.content["else".len()..].trim_start();
         let inner = Action { content: rest, start: action.start + action.content.len() - rest.len() };
+        let next = (chain.0, chain.1 + 1);
         match Word::of(&inner) {
             _ if rest.is_empty() => {}
-            Some(Word::If) if most == 1 => return Ok(vec![Statement::If(self.block(inner, 1, opening)?)]),
-            Some(Word::With) if most == 1 => return Ok(vec![Statement::With(self.block(inner, 1, opening)?)]),
+            Some(Word::If) if !is_range => return Ok(vec![Statement::If(self.block(inner, false, next)?)]),
+            Some(Word::With) if !is_range => return Ok(vec![Statement::With(self.block(inner, false, next)?)]),
             _ => return refuse(inner.span(), "only `if` and `with` can follow `else`", "write `{{else}}`"),
         }
         let otherwise = self.body()?;
@@ -264,7 +295,7 @@ impl<'t> Reader<'t> {
                 Ok(otherwise)
             }
             Some(token) => refuse(token.span(), "this block has a second `{{else}}`", "remove one of them"),
-            None => refuse(opening.span(), "this block is never closed", "write `{{end}}` after it"),
+            None => unclosed(),
         }
     }
 }

@@ -41,44 +41,46 @@ enum Call {
 
 const MANY: usize = 100;
 
-const fn on(name: &'static str, least: usize, most: usize, call: Call) -> Function {
+const fn piped_first(name: &'static str, least: usize, most: usize, call: Call) -> Function {
     Function { name, least, most, piped_last: false, call }
 }
 
-const fn of(name: &'static str, least: usize, most: usize, call: Call) -> Function {
+const fn piped_last(name: &'static str, least: usize, most: usize, call: Call) -> Function {
     Function { name, least, most, piped_last: true, call }
 }
 
 const FUNCTIONS: [Function; 25] = [
-    on("escape", 1, 1, Call::Builtin("shellEscape")),
-    on("json", 1, 1, Call::Builtin("toJSON")),
-    on("split", 2, 2, Call::Builtin("splitTrimmed")),
-    on("join", 2, 2, Call::Builtin("join")),
-    on("trimSpace", 1, 1, Call::Builtin("trimSpace")),
-    on("len", 1, 1, Call::Builtin("len")),
-    on("index", 2, MANY, Call::Index),
-    on("readFile", 1, 1, Call::ReadFile),
-    on("slice", 1, 3, Call::Slice),
-    of("and", 1, MANY, Call::And),
-    of("or", 1, MANY, Call::Or),
-    of("not", 1, 1, Call::Not),
-    of("default", 2, 2, Call::Default),
-    of("eq", 2, MANY, Call::Builtin("templateEqual")),
-    of("ne", 2, 2, Call::NotEqual),
-    of("lt", 2, 2, Call::Order(Binary::Less)),
-    of("le", 2, 2, Call::Order(Binary::LessOrEqual)),
-    of("gt", 2, 2, Call::Order(Binary::Greater)),
-    of("ge", 2, 2, Call::Order(Binary::GreaterOrEqual)),
-    of("print", 0, MANY, Call::Builtin("print")),
-    of("println", 0, MANY, Call::Builtin("println")),
-    of("printf", 1, MANY, Call::Builtin("printf")),
-    of("html", 1, 1, Call::Builtin("html")),
-    of("js", 1, 1, Call::Builtin("js")),
-    of("urlquery", 1, 1, Call::Builtin("urlquery")),
+    piped_first("escape", 1, 1, Call::Builtin("shellEscape")),
+    piped_first("json", 1, 1, Call::Builtin("toJSON")),
+    piped_first("split", 2, 2, Call::Builtin("splitTrimmed")),
+    piped_first("join", 2, 2, Call::Builtin("join")),
+    piped_first("trimSpace", 1, 1, Call::Builtin("trimSpace")),
+    piped_first("len", 1, 1, Call::Builtin("len")),
+    piped_first("index", 2, MANY, Call::Index),
+    piped_first("readFile", 1, 1, Call::ReadFile),
+    piped_first("slice", 1, 3, Call::Slice),
+    piped_last("and", 1, MANY, Call::And),
+    piped_last("or", 1, MANY, Call::Or),
+    piped_last("not", 1, 1, Call::Not),
+    piped_last("default", 2, 2, Call::Default),
+    piped_last("eq", 2, MANY, Call::Builtin("templateEqual")),
+    piped_last("ne", 2, 2, Call::NotEqual),
+    piped_last("lt", 2, 2, Call::Order(Binary::Less)),
+    piped_last("le", 2, 2, Call::Order(Binary::LessOrEqual)),
+    piped_last("gt", 2, 2, Call::Order(Binary::Greater)),
+    piped_last("ge", 2, 2, Call::Order(Binary::GreaterOrEqual)),
+    piped_last("print", 0, MANY, Call::Builtin("print")),
+    piped_last("println", 0, MANY, Call::Builtin("println")),
+    piped_last("printf", 1, MANY, Call::Builtin("printf")),
+    piped_last("html", 1, 1, Call::Builtin("html")),
+    piped_last("js", 1, 1, Call::Builtin("js")),
+    piped_last("urlquery", 1, 1, Call::Builtin("urlquery")),
 ];
 
 /// How deep calls may stand in calls: far more than anyone writes, and few enough to be read by recursion.
 const DEEPEST: usize = 16;
+/// How many functions may be joined by `|`.
+const MAX_STAGES: usize = 32;
 
 /// Calls joined by `|`.
 pub(super) struct Pipeline<'t> {
@@ -88,6 +90,12 @@ pub(super) struct Pipeline<'t> {
 struct Stage<'t> {
     function: Option<(&'static Function, Span)>,
     arguments: Vec<(Argument<'t>, Span)>,
+}
+
+impl Stage<'_> {
+    fn is_default(&self) -> bool {
+        self.function.is_some_and(|(function, _)| matches!(function.call, Call::Default))
+    }
 }
 
 enum Argument<'t> {
@@ -111,6 +119,11 @@ fn parse_inside(content: &str, depth: usize) -> Result<Option<Pipeline<'_>>, Box
     let words = words(content)?;
     let mut stages = Vec::new();
     for stage in words.split(|(word, _)| *word == "|") {
+        if stages.len() >= MAX_STAGES {
+            let message = format!("more than {MAX_STAGES} functions are joined by `|`");
+            let finding = Diagnostic::error(Kind::DepthLimit, Span::new(0, content.len()), message);
+            return Err(Box::new(finding.with_help("keep the result in a variable: `{{$x := …}}`")));
+        }
         stages.push(parse_stage(stage, content, stages.is_empty(), depth)?);
     }
     let plain = matches!(
@@ -239,12 +252,11 @@ fn words(content: &str) -> Result<Vec<(&str, Span)>, Box<Diagnostic>> {
 impl Unit<'_> {
     pub(super) fn pipeline(&mut self, pipeline: &Pipeline<'_>, place: Place) -> Id {
         let mut piped = None;
-        for stage in &pipeline.stages {
-            let (is_default, piped_last) = stage
-                .function
-                .map_or((false, false), |(function, _)| (matches!(function.call, Call::Default), function.piped_last));
-            // What a default replaces may be missing.
-            let access = if is_default { Access::Absent } else { Access::Required };
+        for (at, stage) in pipeline.stages.iter().enumerate() {
+            let piped_last = stage.function.is_some_and(|(function, _)| function.piped_last);
+            // What a default replaces may be missing, also when it comes over the pipe.
+            let feeds_default = stage.function.is_none() && pipeline.stages.get(at + 1).is_some_and(Stage::is_default);
+            let access = if stage.is_default() || feeds_default { Access::Absent } else { Access::Required };
             let arguments = stage.arguments.iter();
             let mut ids: Vec<Id> =
                 arguments.map(|(argument, span)| self.argument(argument, *span, place, access)).collect();
@@ -324,27 +336,29 @@ impl Unit<'_> {
         })
     }
 
-    /// The content of a file. The host reads it before the template is expanded, so its name cannot depend on blocks.
+    /// The content of a file. The host reads all files before the template is expanded, so a file cannot depend on blocks.
     fn read_file(&mut self, name: Id, span: Span) -> Id {
-        if self.depends_on_blocks(name) {
-            let message = "readFile cannot take a name from a variable or from `.` of a block";
+        if self.scope.is_in_block || self.reads_local(name) {
+            let message =
+                "readFile cannot be used inside a block or with a variable: files are read before blocks are expanded";
             let finding = Diagnostic::error(Kind::BadArgument, span, message).named(Kind::BadTemplate);
-            self.findings.push(finding.with_help("name the file by an input or an output of a state"));
+            self.findings
+                .push(finding.with_help("read the file before the block: `{{$text := readFile inputs.file}}`"));
             return UNKNOWN;
         }
         let bind = self.options.bind;
         self.program.file(name, span, |name| Some(bind?.bind(&[name])?.slot))
     }
 
-    fn depends_on_blocks(&self, id: Id) -> bool {
-        match self.program.nodes.get(id as usize) {
-            Some(Node::Member { object, key, .. }) => self.depends_on_blocks(*object) || self.depends_on_blocks(*key),
-            Some(Node::Call { arguments, .. }) => {
-                self.program.list(*arguments).iter().any(|argument| self.depends_on_blocks(*argument))
+    /// Whether a value is known only while the template is expanded.
+    fn reads_local(&self, id: Id) -> bool {
+        let mut stack = vec![id];
+        while let Some(node) = stack.pop().and_then(|id| self.program.nodes.get(id as usize)) {
+            if matches!(node, Node::Local(_)) {
+                return true;
             }
-            Some(Node::Constant(_) | Node::Path(_)) => false,
-            // Values of blocks, and of `and`, `or` and `default`, are known only while the template is expanded.
-            _ => true,
+            stack.extend(self.program.children(*node));
         }
+        false
     }
 }

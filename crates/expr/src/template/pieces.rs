@@ -1,6 +1,7 @@
 //! A compiled text as its pieces: what the author wrote, and what is substituted between. For checks of what a text becomes, such
 //! as a shell command.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::builtins;
@@ -56,7 +57,7 @@ impl Expression {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pieces(&self) -> Vec<Piece> {
-        let mut pieces = Pieces { program: &self.program, from: 0, list: Vec::new() };
+        let mut pieces = Pieces { program: &self.program, from: 0, list: Vec::new(), locals: BTreeMap::new() };
         pieces.add(self.program.root);
         pieces.list
     }
@@ -68,6 +69,8 @@ struct Pieces<'p> {
     /// The first node that belongs to no piece yet.
     from: usize,
     list: Vec<Piece>,
+    /// The names that the values of variables and of `.` come from.
+    locals: BTreeMap<u16, Vec<Reference>>,
 }
 
 impl Pieces<'_> {
@@ -76,19 +79,31 @@ impl Pieces<'_> {
         match self.program.nodes[id as usize] {
             Node::Template(ids) => self.program.list(ids).iter().for_each(|id| self.add(*id)),
             Node::Bounded(text) => self.add(text),
-            Node::Range { over, body, otherwise, .. } => self.bodies(over, [otherwise, body]),
-            Node::Let { value, body, .. } if self.is_block(body) => self.bodies(value, [body]),
+            Node::Range { over, body, otherwise, local } => {
+                let names = self.names_until(over);
+                self.locals.insert(local, names.clone());
+                self.locals.insert(local.saturating_add(1), names);
+                self.bodies(over, [otherwise, body]);
+            }
+            Node::Let { local, value, body } if self.is_block(body) => {
+                let names = self.names_until(value);
+                self.locals.insert(local, names);
+                self.bodies(value, [body]);
+            }
+            Node::Assign { local, value } => {
+                let names = self.names_until(value);
+                self.locals.entry(local).or_default().extend(names);
+            }
             Node::Conditional(_, then, otherwise) if self.is_block(id) => {
                 self.add(then);
                 self.add(otherwise);
             }
-            Node::List(_) | Node::Object(_) | Node::Assign { .. } | Node::Leave { .. } => {}
+            Node::List(_) | Node::Object(_) | Node::Leave { .. } => {}
             Node::Constant(constant) => {
                 self.list.push(Piece::Text(self.program.constants[constant as usize].to_string().into()));
             }
             node => {
-                // A node names only nodes before it, so everything since the piece before belongs to this one.
-                let references = self.program.references_in(self.from..id as usize + 1);
+                let references = self.names_until(id);
                 let span = references.first().map_or(self.program.spans[id as usize], |reference| reference.span);
                 let is_escaped = matches!(
                     node,
@@ -98,6 +113,19 @@ impl Pieces<'_> {
             }
         }
         self.from = self.from.max(id as usize + 1);
+    }
+
+    /// The names that the nodes since the piece before read, also through variables. A node names only nodes before it, so all of
+    /// them belong to this one.
+    fn names_until(&self, id: Id) -> Vec<Reference> {
+        let nodes = self.from..id as usize + 1;
+        let locals = self.program.nodes[nodes.clone()].iter().filter_map(|node| match node {
+            Node::Local(local) => self.locals.get(local),
+            _ => None,
+        });
+        let mut names = self.program.references_in(nodes);
+        names.extend(locals.flatten().cloned());
+        names
     }
 
     /// The texts of a block; its head is not a part of the text.

@@ -43,6 +43,8 @@ struct Scanner<'t> {
     text: &'t str,
     ends: Ends,
     dialect: Dialect,
+    /// Whether no comment ends in the rest of the text.
+    no_more_comments: bool,
     /// How many bytes were examined: a small multiple of the text, whatever it holds.
     examined: usize,
 }
@@ -70,7 +72,7 @@ impl<'t> Scanner<'t> {
             Dialect::Flow => Ends::OutsideQuotes(None),
             Dialect::Machine | Dialect::Steps => Ends::Next,
         };
-        Self { text, ends, dialect, examined: 0 }
+        Self { text, ends, dialect, no_more_comments: false, examined: 0 }
     }
 
     fn parts(&mut self) -> Result<Vec<Part<'t>>, Box<Diagnostic>> {
@@ -110,11 +112,14 @@ impl<'t> Scanner<'t> {
 
     /// Where a comment ends that begins here, which may hold braces; `start` if there is none.
     fn after_comment(&mut self, start: usize) -> usize {
-        let rest = self.text[start..].trim_start_matches('-').trim_start();
-        if self.dialect != Dialect::Machine || !rest.starts_with("/*") {
+        let rest = self.text[start..].strip_prefix('-').unwrap_or(&self.text[start..]).trim_start();
+        if self.dialect != Dialect::Machine || !rest.starts_with("/*") || self.no_more_comments {
             return start;
         }
-        self.find("*/", start).unwrap_or(start)
+        let end = self.find("*/", start);
+        // A text of many `/*` and no `*/` is searched for its end only once.
+        self.no_more_comments = end.is_none();
+        end.unwrap_or(start)
     }
 
     /// Where the placeholder ends whose content begins at `start`.
@@ -264,6 +269,9 @@ mod tests {
             "{ {",
             "{{a}}",
             "{{PREVIOUS_OUTPUT",
+            "{{/*",
+            "{{/*}}",
+            "{{- /* */}}",
         ];
         let repeated = texts.map(|piece| piece.repeat(bytes / piece.len()));
         let closed_late = ["{{\"", "{{'a", "{{`"].map(|piece| piece.repeat(bytes / piece.len()) + "}}");

@@ -5,6 +5,7 @@ use super::scan::Part;
 use crate::Kind;
 use crate::compile::Place;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::limits;
 use crate::program::{Access, Id, Node};
 use crate::syntax::reference;
 use crate::unit::{UNKNOWN, Unit};
@@ -19,6 +20,7 @@ pub(crate) struct Scope {
     variables: Vec<(String, u16)>,
     /// What `.` is inside of `range` and `with`.
     dot: Option<u16>,
+    pub(super) is_in_block: bool,
 }
 
 impl Unit<'_> {
@@ -76,6 +78,7 @@ impl Unit<'_> {
         let value = self.action(block.head, place);
         let Some(local) = self.local(span) else { return UNKNOWN };
         self.scope.variables.extend(block.variables.first().map(|name| ((*name).to_owned(), local)));
+        self.scope.is_in_block = true;
         let otherwise_scope = self.scope.clone();
         if is_dot {
             self.scope.dot = Some(local);
@@ -95,6 +98,7 @@ impl Unit<'_> {
         let span = place.of(block.head.span());
         let over = self.action(block.head, place);
         let (Some(local), Some(_)) = (self.local(span), self.local(span)) else { return UNKNOWN };
+        self.scope.is_in_block = true;
         let otherwise = self.body(&block.otherwise, place, span);
         let names: &[(&str, u16)] = match block.variables[..] {
             [item] => &[(item, local)],
@@ -116,7 +120,7 @@ impl Unit<'_> {
 
     fn variable(&mut self, name: &str, span: Span) -> Option<u16> {
         let found = self.scope.variables.iter().rev().find(|(known, _)| known == name).map(|(_, local)| *local);
-        if found.is_none() {
+        if found.is_none() && self.findings.len() < limits::FINDINGS {
             let names: Vec<String> = self.scope.variables.iter().map(|(name, _)| format!("${name}")).collect();
             let message = format!("there is no variable `${name}` here");
             let finding = Diagnostic::error(Kind::UnknownName, span, message).named(Kind::BadTemplate);

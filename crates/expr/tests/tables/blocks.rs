@@ -112,6 +112,8 @@ fn comments_and_trim_markers_leave_nothing() {
     check("{{if inputs.yes -}}  x  {{- end}}.", "x.");
     check("{{range $i, $x := inputs.list}}\n{{- if $i}}, {{end -}}\n{{$x}}{{end}}", "x, y, z");
     check("{{-3}}", "-3");
+    // A marker trims only the text next to it.
+    check("a {{/* b */}}{{- inputs.n}}", "a 3");
 }
 
 #[test]
@@ -124,6 +126,7 @@ fn functions_of_blocks() {
     check_start("{{eq inputs.name 3}}", "failed wrong_kind: `eq` cannot compare");
     check_start("{{lt inputs.name 3}}", "failed wrong_kind");
     check(r#"{{default "d" inputs.missing}}{{inputs.empty | default "e"}}{{inputs.name | default "f"}}"#, "deada");
+    check(r#"{{inputs.missing | default "p"}}"#, "p");
     check("{{index inputs.people 1 \"tags\" 0}}", "q");
     check("{{slice inputs.name 1}} {{slice inputs.name 0 2}} {{slice inputs.list 1 2}}", r#"da ad ["y"]"#);
     check("{{if and (gt inputs.n 1) (lt (len inputs.list) 5)}}in{{end}}", "in");
@@ -165,9 +168,9 @@ fn what_a_block_yields_is_not_expanded_again() {
 
 #[test]
 fn broken_blocks_are_refused_at_their_place() {
-    check_start("{{if inputs.yes}}a", "refused syntax: this block is never closed");
-    check_start("{{range inputs.list}}a{{else}}b", "refused syntax: this block is never closed");
-    check_start("a{{end}}", "refused syntax: this `{{else}}` or `{{end}}` belongs to no block");
+    check_start("{{if inputs.yes}}a", "refused syntax: `{{end}}` is missing for this block");
+    check_start("{{range inputs.list}}a{{else}}b", "refused syntax: `{{end}}` is missing for this block");
+    check_start("a{{end}}", "refused syntax: `{{else}}` or `{{end}}` without an open block");
     check_start("{{if inputs.yes}}a{{else}}b{{else}}c{{end}}", "refused syntax: this block has a second `{{else}}`");
     check_start("{{if}}a{{end}}", "refused syntax: `if` needs a value");
     check_start(
@@ -179,7 +182,7 @@ fn broken_blocks_are_refused_at_their_place() {
     check_start("{{define \"x\"}}{{end}}", "refused unsupported");
     check_start(
         "{{range inputs.list}}{{readFile .}}{{end}}",
-        "refused bad_argument: readFile cannot take a name from a variable",
+        "refused bad_argument: readFile cannot be used inside a block",
     );
     let problems = Expression::text("ab {{if inputs.yes}}", Options::dialect(Dialect::Machine)).unwrap_err();
     assert_eq!((problems.first().span.start, problems.first().span.end), (5, 18));
@@ -196,6 +199,44 @@ fn blocks_have_limits() {
     check_start("{{range 10000}}{{range 1000}}aaaaaaaaaaaaaaaaaaaa{{end}}{{end}}", "failed template_limit");
     check_start("{{range 10000}}{{range 10000}}{{end}}{{end}}", "failed step_limit");
     check_start(&"{{if inputs.yes}}a{{end}}".repeat(1001), "refused template_limit: the template has more than 1000");
+}
+
+#[test]
+fn long_chains_are_limited_before_they_are_compiled() {
+    let pipe = |stages: usize| format!("{{{{inputs.name{}}}}}", "|trimSpace".repeat(stages));
+    check(&pipe(31), "ada");
+    check_start(&pipe(32), "refused depth_limit: more than 32 functions are joined");
+    check_start(&pipe(90_000).replace("}}", "|readFile}}"), "refused depth_limit");
+    let chain =
+        |branches: usize| format!("{{{{if inputs.no}}}}{}{{{{end}}}}", "{{else if inputs.yes}}x".repeat(branches));
+    check(&chain(100), "x");
+    check_start(&chain(101), "refused template_limit: a block has more than 100 `else if`");
+    let or = (0..10).fold("inputs.name".to_owned(), |inner, _| format!("or {} ({inner})", "inputs.empty ".repeat(90)));
+    check_start(&format!("{{{{{or}}}}}"), "refused depth_limit: functions and blocks are nested more than 512 deep");
+    // Many unknown variables cost no more than a few.
+    let declared: Vec<String> = (0..900).map(|at| format!("{{{{$v{at} := 1}}}}")).collect();
+    let unknown = declared.concat() + &"{{$unknown}}".repeat(15_000);
+    check_start(&unknown, "refused unknown_name");
+}
+
+#[test]
+fn files_are_read_before_blocks() {
+    check_start("{{if inputs.no}}{{readFile inputs.path}}{{end}}", "refused bad_argument");
+    check_start("{{$x := inputs.path}}{{readFile $x}}", "refused bad_argument");
+    let template = "{{$text := readFile (slice inputs.path 0 1)}}{{if inputs.yes}}{{$text}}{{end}}";
+    let template = Expression::text(template, Options::dialect(Dialect::Machine)).unwrap();
+    assert_eq!(template.file_names().len(), 1);
+    let mut context = context();
+    context["file:0"] = json!("content");
+    assert_eq!(template.value(&context).unwrap().to_string(), "content");
+}
+
+#[test]
+fn a_dollar_in_quotes_is_text() {
+    let value =
+        |text: &str| Expression::template(text, Options::dialect(Dialect::Machine)).unwrap().value(&context()).unwrap();
+    assert_eq!(value(r#"{{escape "$HOME"}}"#).to_string(), "'$HOME'");
+    assert_eq!(format!("{:?}", value(" {{inputs.list}} ")), r#"["x","y","z"]"#);
 }
 
 #[test]

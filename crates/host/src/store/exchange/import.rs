@@ -7,7 +7,7 @@ use std::io::BufRead;
 
 use branchpoint_core::ir::{Program, Status, validate};
 use branchpoint_core::{Event, JournalRow, codec};
-use branchpoint_expr::Value;
+use branchpoint_expr::{Compiled, Value};
 
 use super::lines::{EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine};
 use super::rebuild::{OpsLeft, RebuiltRun};
@@ -335,6 +335,12 @@ fn workflow_of(line: WorkflowLine) -> Result<(String, ImportWorkflow), String> {
 /// A program from its bytes. It must be as valid as one that a front-end has made.
 fn program_of(bytes: &[u8]) -> Result<Program, String> {
     let program: Program = codec::decode_program(bytes).map_err(|error| error.to_string())?;
+    let is_sound = |compiled: &Compiled| compiled.is_sound();
+    if !program.exprs.iter().all(|expr| is_sound(expr))
+        || !program.conditions.iter().all(|condition| is_sound(condition))
+    {
+        return Err("a program has an expression that is damaged".into());
+    }
     validate(&program).map_err(|wrong| format!("a program is invalid: {wrong:?}"))?;
     if program.fuel > PROGRAM_FUEL {
         return Err(format!(
