@@ -133,12 +133,30 @@ pub(crate) fn template() -> BoxedStrategy<String> {
         "{{escape inputs.mode}}",
         "{{ $x ?? 'none' }}",
         "{{readFile inputs.a}}",
+        "{{if inputs.a}}",
+        "{{- else if gt (len inputs.mode) 1 -}}",
+        "{{else}}",
+        "{{end}}",
+        "{{end}}",
+        "{{range inputs.list}}",
+        "{{range $i, $x := states -}}",
+        "{{with $x := inputs}}",
+        "{{$x := inputs.a}}",
+        "{{$x = .}}",
+        "{{.}}",
+        "{{.a.b}}",
+        "{{$x.a | default \"d\"}}",
+        "{{break}}",
+        "{{continue}}",
+        "{{/* }} */ -}}",
+        "{{printf \"%v %5d %q\" inputs.a $i .}}",
+        "{{and inputs.a (or . $x) | not}}",
     ];
     let placeholder = prop_oneof![
         select(known.to_vec()).prop_map(String::from),
         soup().prop_map(|inside| format!("{{{{{inside}}}}}")),
     ];
-    vec(prop_oneof![placeholder, text()], 0..5).prop_map(|parts| parts.concat()).boxed()
+    vec(prop_oneof![2 => placeholder, 1 => text()], 0..9).prop_map(|parts| parts.concat()).boxed()
 }
 
 /// JSON that looks like a condition of some spelling, with mistakes.

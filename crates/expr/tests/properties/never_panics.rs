@@ -14,6 +14,7 @@ fn exercise(compiled: Result<Condition, Problems>, source: &str, context: &Json)
     match compiled {
         Err(problems) => rendered(&problems, source),
         Ok(condition) => {
+            assert!(condition.is_sound(), "{source}");
             let outcome = condition.evaluate(context);
             if let Err(error) = &outcome {
                 let _ = render_terminal(&[error.to_diagnostic()], source, "source", true);
@@ -38,7 +39,10 @@ fn rendered(problems: &Problems, source: &str) {
 fn exercise_value(compiled: Result<Expression, Problems>, source: &str, context: &Json) {
     match compiled {
         Err(problems) => rendered(&problems, source),
-        Ok(expression) => drop((expression.value(context), expression.files(context))),
+        Ok(expression) => {
+            assert!(expression.is_sound(), "{source}");
+            drop((expression.value(context), expression.files(context), expression.pieces()));
+        }
     }
 }
 
