@@ -179,7 +179,7 @@ pub trait Backend: Send {
     /// Copies the storage into a new file while others write. Whether sealed secrets need a key that is not part of the copy.
     fn backup(&self, file: &Path) -> Result<bool, BackendError>;
 
-    /// Frees the space of removed runs. `rewrite` makes the storage as small as it can be, and nobody can write meanwhile. False:
+    /// Frees the space of removed runs. `rewrite` makes the storage as small as it can be, and blocks all writes meanwhile. False:
     /// another process reads the log, so a part of it stays.
     fn compact(&self, rewrite: bool) -> Result<bool, BackendError>;
 

@@ -10,19 +10,19 @@ kinds! {
         StateLimit = "state_limit",
 
         // Whole flows.
-        /// A step lacks a setting, or has one that cannot be.
+        /// A step lacks a setting, or has an invalid one.
         InvalidConfig = "invalid_config",
-        /// A variable below something that is no object.
+        /// A variable below a value that is not an object.
         PathConflict = "path_conflict",
-        /// A loop without a cap of its own that would go on for too long.
+        /// A loop without a limit of its own exceeds the default limit.
         TooManyRounds = "too_many_rounds",
-        /// A call of the outside that has failed for good.
+        /// A call that failed in its last attempt.
         EffectFailed = "effect_failed",
         /// A command printed more than its output limit.
         OutputLimit = "output_limit",
         /// Stored data or a search of it exceeds a size or a count.
         StorageLimit = "storage_limit",
-        /// A loop that its cap has ended.
+        /// A loop that its limit ended.
         MaxIterations = "max_iterations",
 
         // Step trees.
@@ -30,17 +30,17 @@ kinds! {
         SchemaLimit = "schema_limit",
 
         // What a host cannot do for a document.
-        /// A step that nothing here performs.
+        /// A step without a configured runner.
         NoRunner = "no_runner",
         /// An agent that is a program, which is not installed here.
         ProviderNotFound = "provider_not_found",
-        /// A trigger that nothing here serves.
+        /// An unsupported trigger.
         TriggerNotServed = "trigger_not_served",
 
         // State machines.
-        /// A value that the field does not take.
+        /// A value that the field does not accept.
         BadValue = "bad_value",
-        /// Values that the declared inputs do not take.
+        /// Values that the declared inputs do not accept.
         InvalidInput = "invalid_input",
         /// An input that a workflow with declared inputs does not declare.
         UnknownInput = "unknown_input",
@@ -48,7 +48,7 @@ kinds! {
         FailedRounds = "failed_rounds",
         /// A run ended in a terminal state of failure.
         TerminalFailure = "terminal_failure",
-        /// A state succeeded and none of its ways on matches.
+        /// A state succeeded and none of its transitions matches.
         NoTransition = "no_transition",
         /// A hook at the start of a run failed.
         HookFailed = "hook_failed",
@@ -106,7 +106,7 @@ kinds! {
         TooDeep = "too_deep",
         /// A call ended without a response, because of an error of Branchpoint itself.
         Runner = "runner",
-        /// A question to people reaches nobody.
+        /// An approval has no recipients.
         HitlNoRecipients = "hitl_no_recipients",
         /// A response contains a secret that cannot be sealed.
         KeyUnavailable = "key_unavailable",

@@ -9,11 +9,11 @@ kinds! {
         // What a dialect calls a condition that does not compile.
         /// The text is not YAML or JSON.
         Yaml = "yaml",
-        /// A document that bears the marks of no dialect.
+        /// A document of an unrecognised format.
         UnknownDialect = "unknown_dialect",
 
         // Bounds.
-        /// The aliases of a document stand for too much text.
+        /// The aliases of a document add too much text.
         AliasLimit = "alias_limit",
 
         // Whole flows.
@@ -35,11 +35,11 @@ kinds! {
         DuplicateId = "duplicate_id",
 
         // Whole sessions.
-        /// An agent's template lacks something, or something in it cannot be.
+        /// An agent's template has missing or invalid fields.
         InvalidTemplate = "invalid_template",
-        /// What is said about all steps of a session cannot be.
+        /// The settings of all steps of a session are invalid.
         InvalidOrchestration = "invalid_orchestration",
-        /// A step of a session cannot be as it is.
+        /// A step of a session is invalid.
         InvalidStep = "invalid_step",
         /// Two steps of one name.
         DuplicateStep = "duplicate_step",
@@ -51,7 +51,7 @@ kinds! {
         SeveralDefaults = "several_defaults",
         /// A step that can never become active.
         UnreachableStep = "unreachable_step",
-        /// A step that an earlier one always wins over.
+        /// A step that is always preceded by an earlier one.
         ShadowedStep = "shadowed_step",
         /// An empty list that allows everything.
         EmptyAllowed = "empty_allowed",
@@ -59,7 +59,7 @@ kinds! {
         SequenceToolNotAllowed = "sequence_tool_not_allowed",
 
         // Whole graphs.
-        /// The document is no graph.
+        /// The document is not a graph.
         InvalidPayload = "invalid_payload",
         /// Two nodes of one id.
         DuplicateNodeId = "duplicate_node_id",
@@ -83,9 +83,9 @@ kinds! {
         IfWithoutBranch = "if_without_branch",
         /// An approval whose answer leads nowhere.
         ApprovalWithoutBranch = "approval_without_branch",
-        /// A subagent edge from something that is no agent.
+        /// A subagent edge from a node that is not an agent.
         SubagentSourceNotAgent = "subagent_source_not_agent",
-        /// A subagent edge to something that is no agent.
+        /// A subagent edge to a node that is not an agent.
         SubagentTargetNotAgent = "subagent_target_not_agent",
         /// A subagent edge from an agent that may not use subagents.
         SubagentToolDisabled = "subagent_tool_disabled",
@@ -109,19 +109,19 @@ kinds! {
         ChildrenNotAllowed = "children_not_allowed",
         /// A required field is absent.
         MissingField = "missing_field",
-        /// What is no duration.
+        /// An invalid duration.
         BadDuration = "bad_duration",
-        /// A retry policy that cannot be followed.
+        /// An invalid retry policy.
         BadRetryPolicy = "bad_retry_policy",
-        /// What is no JSON Schema.
+        /// An invalid JSON Schema.
         BadSchema = "bad_schema",
         /// `on_error` other than fail, continue or a list of steps.
         OnErrorValue = "on_error_value",
         /// `on_error` where an error must not pick a branch.
         OnErrorNotAllowed = "on_error_not_allowed",
-        /// A loop that is not told what to go over.
+        /// A loop without items.
         ForEachInputMissing = "for_each_input_missing",
-        /// Bounds of a loop that leave nothing, or are no positions.
+        /// Bounds of a loop that are invalid or select nothing.
         ForEachBounds = "for_each_bounds",
         /// A loop without a body.
         LoopBody = "loop_body",
@@ -131,15 +131,15 @@ kinds! {
         ParallelBranches = "parallel_branches",
         /// A rule that selects no attachments.
         AttachmentRule = "attachment_rule",
-        /// A retry target that is no id.
+        /// A retry target that is not an id.
         RetryTargetFormat = "retry_target_format",
         /// A retry target that the retry cannot go back to.
         RetryTarget = "retry_target",
         /// A number of retries outside its range.
         RetryMax = "retry_max",
-        /// A join target that is no id.
+        /// A join target that is not an id.
         JoinTargetFormat = "join_target_format",
-        /// A join target that is no merge.
+        /// A join target that is not a merge.
         JoinTarget = "join_target",
         /// A join that its merge cannot wait for.
         JoinOrder = "join_order",
@@ -149,11 +149,11 @@ kinds! {
         HitlDistribution = "hitl_distribution",
         /// Recipients are to be selected, and none are.
         HitlRecipients = "hitl_recipients",
-        /// Choices that cannot be told apart or are reserved.
+        /// Choices that are duplicate or reserved.
         HitlChoices = "hitl_choices",
         /// A number of votes that can never be reached.
         HitlRequired = "hitl_required",
-        /// A time limit of a question that is no time.
+        /// An invalid timeout of an approval.
         HitlTimeout = "hitl_timeout",
         /// No such outcome of a timeout.
         HitlTimeoutOutcome = "hitl_timeout_outcome",
@@ -167,11 +167,11 @@ kinds! {
         ResultInLoop = "result_in_loop",
         /// A question to people inside a loop over items.
         HitlInForEach = "hitl_in_for_each",
-        /// A streamed result that is no child of a model call.
+        /// A streamed result that is not a child of a model call.
         StreamingPlacement = "streaming_placement",
         /// Two streamed results.
         StreamingDuplicate = "streaming_duplicate",
-        /// A streamed result under a trigger that has nobody to watch.
+        /// A streamed result under a trigger without a viewer.
         StreamingTrigger = "streaming_trigger",
         /// A step about content under a trigger that brings none.
         ContentTrigger = "content_trigger",
@@ -185,9 +185,9 @@ kinds! {
         NoTerminal = "no_terminal",
         /// A loop that is in its own body.
         LoopInItself = "loop_in_itself",
-        /// A state without a way on.
+        /// A state without a transition.
         NoExit = "no_exit",
-        /// A state that stands twice in a body.
+        /// A duplicate state in a body.
         DuplicateBody = "duplicate_body",
         /// A called workflow that is not there.
         UnknownWorkflow = "unknown_workflow",
@@ -199,7 +199,7 @@ kinds! {
         UnquotedSubstitution = "unquoted_substitution",
         /// A value quoted for the shell inside quotes of the command.
         EscapeInQuotes = "escape_in_quotes",
-        /// Only conditional ways on.
+        /// Only conditional transitions.
         NoDefault = "no_default",
         /// A transition after one that always matches.
         UnreachableTransition = "unreachable_transition",

@@ -92,7 +92,7 @@ fn connection((at, item): (usize, &Located), nodes: &ById<'_>, report: &mut Repo
         return None;
     }
     let [source, target] = ["source", "target"].map(|key| end(item.given(key)?, nodes, report));
-    // Empty text is no handle.
+    // Empty text is not a handle.
     let handle = |key: &str| item.str(key).filter(|text| !text.is_empty()).cloned();
     let (handle, into) = (handle("sourceHandle"), handle("targetHandle"));
     Some(Connection { source: source?, target: target?, handle, into, span: item.span })

@@ -50,14 +50,14 @@ pub trait Escape {
     /// Reads text that the author wrote.
     fn text(&mut self, text: &str);
 
-    /// What stands before and after the escaped value at this place.
+    /// The text before and after the escaped value at this place.
     ///
     /// # Errors
     ///
-    /// Why no value can stand here.
+    /// Why no value is allowed here.
     fn value(&mut self) -> Result<(&'static str, &'static str), String>;
 
-    /// What to do about a place where no value can stand.
+    /// What to do about a place where no value is allowed.
     fn help(&self) -> &'static str;
 }
 
@@ -113,7 +113,7 @@ impl Unit<'_> {
         Compiled { id: self.emit_all(Node::Template, &ids, span), literal }
     }
 
-    /// What stands around a value at this place; an error is reported where none can stand.
+    /// The text around a value at this place; an error is reported where none is allowed.
     fn around(&mut self, escape: &mut dyn Escape, at: Span) -> (&'static str, &'static str) {
         escape.value().unwrap_or_else(|message| {
             self.findings.push(Diagnostic::error(Kind::BadTemplate, at, message).with_help(escape.help()));

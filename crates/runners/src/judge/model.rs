@@ -14,7 +14,7 @@ pub(super) fn judge(call: &Call, value: Value) -> Result<Judged, Failed> {
         return Err(refused("step_failed", "the model gave no answer"));
     }
     Ok(Judged::plain(match call.response().format {
-        // Who hears replies hears one without calls.
+        // A plain text is a reply without tool calls.
         Format::Reply => Value::from(Object::from_iter([("text".into(), value)])),
         Format::Json => {
             json(text).ok_or_else(|| refused("step_failed", "the model's answer is not the JSON it was asked for"))?

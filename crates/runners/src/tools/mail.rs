@@ -39,7 +39,7 @@ impl Tools {
         let from =
             settings.from.parse().map_err(|error| format!("from of [mail] in the settings is no mailbox: {error}"))?;
         let mut url = Url::parse(&settings.url)
-            .map_err(|error| format!("url of [mail] in the settings is no address: {error}"))?;
+            .map_err(|error| format!("url of [mail] in the settings is not a valid URL: {error}"))?;
         if url.password().is_some() {
             return Err("url of [mail] in the settings holds a password; take it out, and name where it is found in \
                         password_env"

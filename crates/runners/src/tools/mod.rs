@@ -206,7 +206,7 @@ impl Tools {
         if folder.dir.is_dir() {
             return Ok(folder);
         }
-        Err(format!("{}, which is dir of [files] in the settings, is no folder; create it", folder.dir.display()))
+        Err(format!("{}, which is dir of [files] in the settings, is not a directory; create it", folder.dir.display()))
     }
 }
 

@@ -66,7 +66,7 @@ fn outgoing(settings: &SearchSettings, key: Option<&str>, query: &str, limit: us
     };
     let base = settings.url.as_deref().unwrap_or(base).trim_end_matches('/');
     let url = Url::parse(&format!("{base}/{path}"))
-        .map_err(|error| impossible(format!("url of [search] in the settings is no address: {error}")))?;
+        .map_err(|error| impossible(format!("url of [search] in the settings is not a valid URL: {error}")))?;
     let json = HeaderValue::from_static("application/json");
     let count = limit.clamp(1, 20);
     let mut out = Outgoing::new(Method::GET, url, Source::Operator);
