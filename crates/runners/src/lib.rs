@@ -6,6 +6,7 @@
 
 pub mod agent;
 mod bounded_read;
+pub mod documents;
 mod hexadecimal;
 mod json_block;
 mod judge;

@@ -37,6 +37,7 @@ use lookup::Lookup;
 use mcp::Mcp;
 use wire::Wire;
 
+pub(crate) use page::text as page_text;
 pub use settings::{
     FilesSettings, HttpSettings, MailSettings, McpSettings, Redirects, SearchProvider, SearchSettings, Settings,
     WebhookSettings,

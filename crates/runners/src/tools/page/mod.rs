@@ -14,7 +14,7 @@ use tree::Node;
 const SILENT: [&str; 9] = ["head", "iframe", "noscript", "object", "script", "style", "svg", "template", "title"];
 
 /// The text of a page, its title first.
-pub(super) fn text(html: &str) -> Result<String, String> {
+pub(crate) fn text(html: &str) -> Result<String, String> {
     let nodes = tree::parse(html)?;
     // The title and the page are read once, so the length of the page limits the work.
     let work = &mut Work::new(usize::MAX);
