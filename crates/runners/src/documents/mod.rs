@@ -23,7 +23,7 @@ pub const MAX_DOCUMENT_BYTES: usize = 32 * 1024 * 1024;
 /// The most bytes of the text of a document.
 pub const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// The longest time that one document takes.
-const MAX_TIME: Duration = Duration::from_secs(60);
+const MAX_TIME: Duration = Duration::from_mins(1);
 /// The most bytes of an error message of the child process.
 const MAX_MESSAGE_BYTES: u64 = 2048;
 
@@ -178,10 +178,12 @@ async fn converse(mut child: Child, bytes: Vec<u8>) -> Result<String, DocumentEr
     let ((), text, message) =
         tokio::join!(send, read(output, MAX_TEXT_BYTES as u64 + 1), read(errors, MAX_MESSAGE_BYTES));
     let (text, message) = (text?, message?);
-    let status = match text.len() > MAX_TEXT_BYTES {
-        // It may be blocked on what nobody reads any more.
-        true => child.kill().await.map(|()| None)?,
-        false => Some(child.wait().await?),
+    let status = if text.len() > MAX_TEXT_BYTES {
+        // The child may block, because its output is no longer read.
+        child.kill().await?;
+        None
+    } else {
+        Some(child.wait().await?)
     };
     let text = within_limit(String::from_utf8_lossy(&text).into_owned())?;
     match status.and_then(|status| status.code()) {
