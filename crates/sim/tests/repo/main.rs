@@ -8,3 +8,4 @@ mod kinds;
 mod manifests;
 mod sources;
 mod tree;
+mod words;
