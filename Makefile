@@ -1,5 +1,5 @@
-# The two commands to know are `make run` and `make test`; `make` alone lists them all.
-# Every target is a plain cargo command, so nothing here hides how a thing is built.
+# The two main commands are `make run` and `make test`; `make` alone lists all targets.
+# Every target is a plain cargo command.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,15 +8,15 @@ MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 
 CARGO ?= cargo
-# A stale Cargo.lock fails here instead of changing under the hand. While you add a dependency: make test LOCKED=
+# A stale Cargo.lock is an error. While you add a dependency: make test LOCKED=
 LOCKED ?= --locked
 # Vector files to run; give others with: make vectors VECTORS="a.json b.json"
 VECTORS ?= vectors/expr-golden.json vectors/machine-conditions.json vectors/flow-conditions.json vectors/steps-conditions.json vectors/steps-runs.json vectors/flow-runs.json vectors/machine-runs.json vectors/session-runs.json vectors/session-load.json vectors/graph-runs.json
-# Where stores of vectors lie. Nothing of them must survive a loss of power, so memory will do.
+# The folder for stores of vectors. They need not survive a power loss, so memory is enough.
 SCRATCH ?= $(or $(wildcard /dev/shm),/tmp)
 # Seeds to simulate.
 SEEDS ?= 0..20000
-# Where cargo puts the program. If your cargo configuration says another place, set CARGO_TARGET_DIR to it.
+# The built program. If your cargo configuration has another target folder, set CARGO_TARGET_DIR to it.
 BRANCHPOINT := $(or $(CARGO_TARGET_DIR),target)/release/branchpoint
 
 # The tests without doc tests: nextest where it is installed, because it is faster and prints less.
@@ -32,36 +32,36 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: need-cargo ## show what it does: a tour of workflows and conditions
+run: need-cargo ## build the program and show a tour of workflows and conditions
 	$(CARGO) build --release $(LOCKED) -p branchpoint
 	@BRANCHPOINT="$(BRANCHPOINT)" examples/tour.sh
 
 .PHONY: test
-test: setup fmt-check clippy unit doc vectors sim ## everything: format, lints, tests, repo checks, doc tests, vectors, simulation
+test: setup fmt-check clippy unit doc vectors sim ## run everything: format, lints, tests, repo checks, doc tests, vectors, simulation
 	@echo 'everything passed: format, lints, tests, repo checks, doc tests, vectors, simulation'
 
 .PHONY: test-long
-test-long: ## the simulation over 200,000 seeds, other than those of `make test`
+test-long: ## run the simulation over 200,000 other seeds
 	@$(MAKE) sim SEEDS=1000000..1200000
 
 .PHONY: test-quick
-test-quick: setup fmt-check unit ## for daily work: format and tests, without lints, doc tests, vectors and simulation
+test-quick: setup fmt-check unit ## format and tests only, for daily work
 	@echo 'quick tests passed: format, tests, repo checks (make test runs the rest)'
 
 .PHONY: vectors
-vectors: need-cargo ## the conformance vectors, optimised with assertions on
+vectors: need-cargo ## run the conformance vectors, optimised and with assertions
 	@echo '== vectors'
 	$(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin vectors -- $(VECTORS)
-	@echo '== vectors of runs in a file that is opened anew after every event'
+	@echo '== vectors of runs in a store that is reopened after every event'
 	TMPDIR=$(SCRATCH) $(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin vectors -- --host sqlite --crash-every-event $(filter %-runs.json,$(VECTORS))
 
 .PHONY: sim
-sim: need-cargo ## the simulation, optimised with assertions on; other seeds with: make sim SEEDS=7..8
+sim: need-cargo ## run the simulation; other seeds with: make sim SEEDS=7..8
 	@echo '== simulation'
 	$(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin sim -- --seeds $(SEEDS)
 
 .PHONY: bench
-bench: need-cargo ## our benchmarks
+bench: need-cargo ## run our benchmarks
 	$(CARGO) bench $(LOCKED) -p branchpoint-expr --bench conditions
 	$(CARGO) bench $(LOCKED) -p branchpoint-core --bench advance
 	$(CARGO) bench $(LOCKED) -p branchpoint-dialects --bench load
@@ -70,14 +70,14 @@ bench: need-cargo ## our benchmarks
 	$(CARGO) bench $(LOCKED) -p branchpoint-host --bench models
 
 .PHONY: bench-peers
-bench-peers: need-cargo ## the same conditions on other engines, beside ours (own lock file, builds for minutes)
+bench-peers: need-cargo ## run the same conditions on other engines (own lock file, long build)
 	$(CARGO) bench $(LOCKED) --manifest-path benches/peers/Cargo.toml
 
 .PHONY: fuzz-build
 fuzz-build: need-cargo ## build the fuzz targets (own lock file)
 	$(CARGO) build $(LOCKED) --manifest-path fuzz/Cargo.toml
 
-# What cargo-fuzz sets, but for the sanitizers, which only a nightly toolchain has: coverage, assertions, overflow checks.
+# The flags of cargo-fuzz without the sanitizers, which need a nightly toolchain: coverage, assertions, overflow checks.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks
@@ -97,12 +97,12 @@ fmt: setup ## format the source
 	$(CARGO) fmt --all
 
 .PHONY: deny
-deny: need-cargo ## licences, advisories, bans, sources (needs cargo-deny)
+deny: need-cargo ## check licences, advisories, bans and sources (needs cargo-deny)
 	@command -v cargo-deny >/dev/null || { echo 'make deny needs cargo-deny: cargo install --locked cargo-deny' >&2; exit 1; }
 	$(CARGO) deny check
 
 .PHONY: setup
-setup: need-cargo ## check the tools; adds rustfmt and clippy if rustup can
+setup: need-cargo ## check the tools; add rustfmt and clippy where rustup can
 	@for tool in rustfmt clippy; do \
 	    case $$tool in rustfmt) probe=fmt;; *) probe=clippy;; esac; \
 	    $(CARGO) $$probe --version >/dev/null 2>&1 && continue; \
@@ -114,7 +114,7 @@ setup: need-cargo ## check the tools; adds rustfmt and clippy if rustup can
 	    exit 1; \
 	done
 
-# The parts of `make test`, each also good on its own.
+# The parts of `make test`; each can be run alone.
 
 .PHONY: need-cargo
 need-cargo:
