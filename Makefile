@@ -92,6 +92,11 @@ fuzz: need-cargo ## run a fuzz target for a while: make fuzz TARGET=reader SECON
 	fuzz/target/$(HOST)/release/$(TARGET) -max_total_time=$(SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=4096 \
 	    -artifact_prefix=fuzz/artifacts/$(TARGET)- fuzz/corpus/$(TARGET)
 
+.PHONY: book
+book: ## build the documentation as a book in target/book (needs mdbook)
+	@command -v mdbook >/dev/null || { echo 'make book needs mdbook: cargo install --locked mdbook' >&2; exit 1; }
+	mdbook build
+
 .PHONY: fmt
 fmt: setup ## format the source
 	$(CARGO) fmt --all

@@ -1,4 +1,4 @@
-//! Decisions as JSON: the one shape of the command line, the API and the page. `docs/explanations.md` describes it.
+//! Decisions as JSON: the one shape of the command line, the API and the page. `docs/reference/explanations.md` describes it.
 
 use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, shown};
 

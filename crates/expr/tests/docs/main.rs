@@ -1,6 +1,6 @@
 //! The documents are true: every example in them is run, and everything they show as printed is what is printed.
 //!
-//! Checked are `docs/expressions.md`, `docs/conditions.md` and the pages of `docs/diagnostics`. The format of the examples is
+//! Checked are `docs/reference/expressions.md`, `docs/reference/conditions.md` and the pages of `docs/diagnostics`. The format of the examples is
 //! described in `docs/diagnostics/README.md`. After a change of wording, `UPDATE_DOCS=1 cargo test --test docs` writes
 //! what is printed now into the pages; read the difference before you commit it.
 #![expect(clippy::disallowed_methods, reason = "the test reads the documents it checks")]
@@ -46,7 +46,7 @@ fn expect_none(complaints: &[String]) {
 
 #[test]
 fn every_example_of_the_language_reference_gives_what_it_says() {
-    let (_, seen) = run("expressions.md");
+    let (_, seen) = run("reference/expressions.md");
     expect_none(&seen.complaints);
     assert!(seen.examples > 100, "the reference has only {} examples", seen.examples);
 }
@@ -65,9 +65,9 @@ fn the_language_reference_has_an_example_of_every_function() {
     });
     let names: Vec<_> = names.filter(|name| !INNER_FUNCTIONS.contains(name)).collect();
     assert!(names.len() > 60, "the table is written otherwise now: only {} functions were found in it", names.len());
-    let page = Page::parse(&read("expressions.md"));
+    let page = Page::parse(&read("reference/expressions.md"));
     let lacking: Vec<_> = names.iter().filter(|name| !page.sources().any(|source| calls(source, name))).collect();
-    assert!(lacking.is_empty(), "docs/expressions.md has no example of {lacking:?}");
+    assert!(lacking.is_empty(), "docs/reference/expressions.md has no example of {lacking:?}");
 }
 
 fn calls(source: &str, function: &str) -> bool {
@@ -76,7 +76,7 @@ fn calls(source: &str, function: &str) -> bool {
 
 #[test]
 fn every_example_of_the_guide_to_conditions_gives_what_it_says() {
-    let (_, seen) = run("conditions.md");
+    let (_, seen) = run("reference/conditions.md");
     expect_none(&seen.complaints);
     assert!(seen.examples > 10, "the guide has only {} examples", seen.examples);
 }

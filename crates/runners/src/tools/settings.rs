@@ -1,4 +1,4 @@
-//! What the operator says about tools: the sections of `branchpoint.toml` that are described in `docs/settings.md`.
+//! What the operator says about tools: the sections of `branchpoint.toml` that are described in `docs/reference/settings.md`.
 //!
 //! A secret never stands here, only the name under which the environment has it.
 

@@ -1,4 +1,4 @@
-//! Notifications of other systems, signed so that they can tell who has sent them. `docs/webhooks.md` has the format.
+//! Notifications of other systems, signed so that they can tell who has sent them. `docs/how-to/webhooks.md` has the format.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -113,7 +113,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
 
 #[test]
 fn the_examples_on_the_page_about_settings_are_settings() {
-    let page = include_str!("../../../../docs/settings.md");
+    let page = include_str!("../../../../docs/reference/settings.md");
     let ours = ["[http]", "[webhook]", "[search]", "[mail]", "[files]", "[mcp."];
     let examples = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let examples: Vec<&str> = examples.filter(|text| ours.iter().any(|section| text.starts_with(section))).collect();
