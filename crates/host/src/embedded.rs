@@ -15,7 +15,7 @@ use branchpoint_core::{Event, Note, Stamp};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
-use crate::driver::{Driver, Handed, now_ms};
+use crate::driver::{Driver, OrderResult, now_ms};
 use crate::gate::SessionHost;
 use crate::store::{ExchangeTrouble, ImportLimits, Sent, Store, Trouble};
 
@@ -84,7 +84,7 @@ impl SessionHost for Driven<'_> {
         now_ms()
     }
 
-    fn start(&mut self, start: Start) -> Result<Handed, Trouble> {
+    fn start(&mut self, start: Start) -> Result<OrderResult, Trouble> {
         self.driver.start(start)
     }
 
@@ -92,7 +92,7 @@ impl SessionHost for Driven<'_> {
         self.deliver(run, event).map(|(_, is_new)| is_new)
     }
 
-    fn wake(&mut self, run: RunNo) -> Result<Handed, Trouble> {
+    fn wake(&mut self, run: RunNo) -> Result<OrderResult, Trouble> {
         self.driver.wake(run)
     }
 

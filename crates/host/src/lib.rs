@@ -14,7 +14,7 @@ pub mod store;
 mod virtual_driver;
 mod zones;
 
-pub use driver::{Driver, Handed, Limits};
+pub use driver::{Driver, Limits, OrderResult};
 pub use embedded::Embedded;
 pub use recordings::{Came, Happened, Past, Vote, cassette};
 pub use script::{BadScript, Recorded, Reply, Script, Wrong, written_votes};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use branchpoint_core::EffectNo;
 
-use super::was_stopped;
+use super::is_cancelled;
 use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{CancellationToken, Runner, runtime};
 
-/// How much is done at a time. What is over it waits; it is kept in the store all the while.
+/// How many calls are performed at a time. Further calls wait; the store keeps them.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Calls of all runs together.
@@ -36,63 +36,64 @@ pub(super) struct Done {
     pub(super) answer: Answer,
 }
 
-/// A call that may begin: whose it is, and the delayed answer of its run's script.
+/// A call that may begin, with its run and workflow, and the delayed reply of its run's script.
 type Next = ((RunNo, WorkflowNo), Call, Option<Box<Reply>>);
 
-/// A call that waits for its turn, or for the answer of its run's script.
+/// A call that waits for its turn, or for the reply of its run's script.
 struct Waiting {
     run: RunNo,
     call: Call,
     reply: Option<Box<Reply>>,
 }
 
-/// Who is told that a call has ended.
-type Told = Arc<dyn Fn(Done) + Send + Sync>;
+/// Receives every call that has ended.
+type OnDone = Arc<dyn Fn(Done) + Send + Sync>;
 
 pub(super) struct Calls {
-    outside: Arc<dyn Runner>,
+    runner: Arc<dyn Runner>,
     limits: Limits,
-    told: Told,
+    on_done: OnDone,
     /// Calls that wait for their turn, by workflow. Some of them may have been withdrawn.
     waiting: BTreeMap<WorkflowNo, VecDeque<Waiting>>,
-    /// The attempts that somebody waits for and that have not begun.
-    wanted: HashMap<(RunNo, EffectNo), u32>,
-    /// How many tasks are at work: one whose call was withdrawn counts until it has ended.
+    /// Attempts that have not begun and were not withdrawn.
+    pending: HashMap<(RunNo, EffectNo), u32>,
+    /// Number of running tasks. The task of a withdrawn call counts until it has ended.
     tasks: usize,
-    /// The same, by workflow.
+    /// Number of running tasks by workflow.
     busy: HashMap<WorkflowNo, usize>,
-    flying: HashMap<(RunNo, EffectNo), (u32, CancellationToken)>,
-    /// The workflow whose turn was last: they take turns.
+    /// Calls in flight, with their attempt and what cancels them.
+    in_flight: HashMap<(RunNo, EffectNo), (u32, CancellationToken)>,
+    /// The workflow of the last call, because workflows take turns.
     last: Option<WorkflowNo>,
 }
 
 impl Calls {
-    pub(super) fn new(outside: Arc<dyn Runner>, limits: Limits, told: Box<dyn Fn(Done) + Send + Sync>) -> Self {
+    pub(super) fn new(runner: Arc<dyn Runner>, limits: Limits, on_done: Box<dyn Fn(Done) + Send + Sync>) -> Self {
         Self {
-            outside,
+            runner,
             limits,
-            told: told.into(),
+            on_done: on_done.into(),
             waiting: BTreeMap::new(),
-            wanted: HashMap::new(),
+            pending: HashMap::new(),
             tasks: 0,
             busy: HashMap::new(),
-            flying: HashMap::new(),
+            in_flight: HashMap::new(),
             last: None,
         }
     }
 
     pub(super) fn push(&mut self, run: RunNo, workflow: WorkflowNo, call: Call, reply: Option<Box<Reply>>) {
-        self.wanted.insert((run, call.effect), call.attempt);
+        self.pending.insert((run, call.effect), call.attempt);
         self.waiting.entry(workflow).or_default().push_back(Waiting { run, call, reply });
     }
 
-    /// The next call that may begin; workflows take turns, so that a busy one does not keep others waiting.
+    /// Removes the next call that may begin. Workflows take turns, so that a busy one does not delay the others.
     pub(super) fn next(&mut self) -> Option<Next> {
         while self.tasks < self.limits.calls {
             let (workflow, Waiting { run, call, reply }) = self.first_waiting()?;
             let key = (run, call.effect);
-            if self.wanted.get(&key) == Some(&call.attempt) {
-                self.wanted.remove(&key);
+            if self.pending.get(&key) == Some(&call.attempt) {
+                self.pending.remove(&key);
                 self.last = Some(workflow);
                 return Some(((run, workflow), call, reply));
             }
@@ -115,7 +116,7 @@ impl Calls {
         Some((workflow, first))
     }
 
-    /// Performs a call in a task of its own; one that needs no waiting is answered here. A script's answer is only waited for.
+    /// Performs a call in a task of its own. A call that needs no waiting is answered at once; a script's reply is only delayed.
     pub(super) fn begin(
         &mut self,
         (run, workflow): (RunNo, WorkflowNo),
@@ -123,72 +124,73 @@ impl Calls {
         reply: Option<Box<Reply>>,
     ) -> Option<(Call, Answer)> {
         if reply.is_none()
-            && let Some(answer) = self.outside.at_once(&call)
+            && let Some(answer) = self.runner.at_once(&call)
         {
             return Some((call, answer));
         }
         let cancel = CancellationToken::new();
-        self.flying.insert((run, call.effect), (call.attempt, cancel.clone()));
+        self.in_flight.insert((run, call.effect), (call.attempt, cancel.clone()));
         self.tasks += 1;
         *self.busy.entry(workflow).or_default() += 1;
-        let (outside, told) = (Arc::clone(&self.outside), Arc::clone(&self.told));
+        let (runner, on_done) = (Arc::clone(&self.runner), Arc::clone(&self.on_done));
         runtime().spawn(async move {
             let performed = call.clone();
             let work = runtime().spawn(async move {
                 let answer = match reply {
                     Some(reply) => reply.after_delay(&performed, &cancel).await,
-                    None => outside.perform(&performed, &cancel).await,
+                    None => runner.perform(&performed, &cancel).await,
                 };
-                judged(performed, answer).await
+                judge_answer(performed, answer).await
             });
-            // A defect of a runner is the failure of its call, not the end of everybody else's.
-            let answer = work.await.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"));
-            told(Done { run, workflow, call, answer });
+            // A panic of a runner fails its own call and no other.
+            let answer = work.await.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call panicked"));
+            on_done(Done { run, workflow, call, answer });
         });
         None
     }
 
-    /// Notes that a call has ended. False: nobody waits for it.
-    pub(super) fn ended(&mut self, done: &Done) -> bool {
+    /// Records that a call has ended. Returns false if the call was withdrawn.
+    pub(super) fn finish(&mut self, done: &Done) -> bool {
         self.tasks = self.tasks.saturating_sub(1);
         if let Some(busy) = self.busy.get_mut(&done.workflow) {
             *busy = busy.saturating_sub(1);
         }
         let key = (done.run, done.call.effect);
-        let waited = self.flying.get(&key).is_some_and(|(attempt, ..)| *attempt == done.call.attempt);
-        if waited {
-            self.flying.remove(&key);
+        let is_awaited = self.in_flight.get(&key).is_some_and(|(attempt, ..)| *attempt == done.call.attempt);
+        if is_awaited {
+            self.in_flight.remove(&key);
         }
-        waited
+        is_awaited
     }
 
-    /// Nobody waits for a call any more. One that has not begun is passed over when its turn comes.
+    /// Cancels a call. A call that has not begun is skipped when its turn comes.
     pub(super) fn withdraw(&mut self, run: RunNo, effect: EffectNo) {
-        self.wanted.remove(&(run, effect));
-        if let Some((_, cancel)) = self.flying.remove(&(run, effect)) {
+        self.pending.remove(&(run, effect));
+        if let Some((_, cancel)) = self.in_flight.remove(&(run, effect)) {
             cancel.cancel();
         }
     }
 
-    /// Whether nobody waits for any call.
+    /// Whether no call is in flight, except withdrawn ones.
     pub(super) fn is_empty(&self) -> bool {
-        self.flying.is_empty()
+        self.in_flight.is_empty()
     }
 
-    /// Whether a task is still at work, be it on a call that was withdrawn.
-    pub(super) fn is_any_at_work(&self) -> bool {
+    /// Whether a task is still running, also for a call that was withdrawn.
+    pub(super) fn has_tasks(&self) -> bool {
         self.tasks > 0
     }
 
-    pub(super) fn stop_all(&mut self) {
-        self.flying.values().for_each(|(_, cancel)| cancel.cancel());
+    pub(super) fn cancel_all(&mut self) {
+        self.in_flight.values().for_each(|(_, cancel)| cancel.cancel());
     }
 }
 
-/// Judges an answer off the host's thread, which belongs to all runs, and off the runtime's: a large answer takes a while. An
-/// answer of a call that was cancelled stays as it is, because the driver must recognise it.
-async fn judged(call: Call, answer: Answer) -> Answer {
-    if was_stopped(&answer) {
+/// Judges an answer on a blocking thread, because a large one takes time that belongs to all runs.
+///
+/// The answer of a cancelled call is not judged, because the driver must recognise it.
+async fn judge_answer(call: Call, answer: Answer) -> Answer {
+    if is_cancelled(&answer) {
         return answer;
     }
     let judging = runtime().spawn_blocking(move || {
@@ -211,9 +213,9 @@ mod tests {
 
     use super::*;
 
-    struct Says(Answer);
+    struct FixedAnswer(Answer);
 
-    impl Runner for Says {
+    impl Runner for FixedAnswer {
         fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
             Box::pin(std::future::ready(self.0.clone()))
         }
@@ -228,11 +230,11 @@ mod tests {
         Call::first(Effect { response, ..effect(Kind::Tool) }, Value::Null)
     }
 
-    /// What reaches the driver when a call is answered so.
-    fn arrives(spec: &serde_json::Value, answer: Answer) -> Answer {
+    /// The answer that reaches the driver when the runner gives `answer`.
+    fn received(spec: &serde_json::Value, answer: Answer) -> Answer {
         let (sender, done) = channel();
-        let told = Box::new(move |done: Done| sender.send(done.answer).expect("the test waits"));
-        let mut calls = Calls::new(Arc::new(Says(answer)), Limits::default(), told);
+        let on_done = Box::new(move |done: Done| sender.send(done.answer).expect("the test waits"));
+        let mut calls = Calls::new(Arc::new(FixedAnswer(answer)), Limits::default(), on_done);
         assert!(calls.begin((RunNo(1), WorkflowNo(1)), call(spec), None).is_none());
         done.recv().expect("the call ends")
     }
@@ -240,7 +242,7 @@ mod tests {
     #[test]
     fn answers_are_judged_on_the_thread_of_their_call() {
         let spec = json!({"type": "array", "items": {"type": "integer"}});
-        let kind = |answer: Answer| match arrives(&spec, answer) {
+        let kind = |answer: Answer| match received(&spec, answer) {
             Answer::Judged { result, .. } => result.map_err(|failed| failed.kind.to_string()),
             other => panic!("{other:?}"),
         };
@@ -248,6 +250,6 @@ mod tests {
         assert_eq!(kind(list(Value::Int(1), 2)), Ok(Value::from(&json!([1, 1]))));
         assert_eq!(kind(list(Value::from("x"), 2)), Err("output_schema".into()));
         assert_eq!(kind(list(Value::Int(1), 2_500_000)), Err("schema_limit".into()));
-        assert_eq!(arrives(&spec, Answer::Never), Answer::Never);
+        assert_eq!(received(&spec, Answer::Never), Answer::Never);
     }
 }

@@ -1,7 +1,7 @@
-//! Drives a host under the real clock: one thread takes events and writes, others perform calls.
+//! Drives a host under the real clock: one thread accepts events and writes, others perform calls.
 //!
-//! One thread both advances runs and commits, because a commit is short and whatever comes in meanwhile shares the next one: the
-//! busier the host, the more events a commit holds.
+//! One thread both advances runs and commits. A commit is short, and events that arrive meanwhile share the next one, so a busy
+//! host writes more events per commit.
 
 mod calls;
 
@@ -22,31 +22,31 @@ use branchpoint_runners::Runner;
 pub use calls::Limits;
 use calls::{Calls, Done};
 
-/// How often the driver looks whether another process has written.
-const NAP: Duration = Duration::from_millis(50);
+/// How often the driver checks whether another process has written to the store.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How often it looks for processes that are gone.
-const ROUND: Duration = Duration::from_secs(1);
+/// How often the driver looks for runs whose process has died.
+const DEAD_OWNER_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long calls that were told to stop have to end what they have begun.
-const STOPPING: Duration = Duration::from_secs(2);
+/// How long cancelled calls may take to end their processes and connections.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// How many turns a driver takes at most to empty its queue before it closes.
+/// The most turns that a driver uses to empty its queue before it closes.
 const LAST_TURNS: usize = 64;
 
-/// How many of them may fail to get the write lock of the store, each after waiting for it.
+/// The most of these turns that may fail to get the write lock of the store, each after waiting for it.
 const LAST_BUSY_TURNS: usize = 2;
 
-/// How many messages wait for the driver before whoever sends another has to wait too.
+/// Capacity of the queue of messages to the driver. Senders block while it is full.
 const MAILBOX: usize = 10_000;
 
-/// How many messages are taken before the next turn: about as many as a turn takes, so that what does not fit waits outside.
-const AT_ONCE: usize = 4_096;
+/// The most messages received before the next turn: about as many as a turn applies, so that further senders block.
+const MESSAGES_PER_TURN: usize = 4_096;
 
-/// What came of something that was handed in.
-pub type Handed = Result<Taken, Refused>;
+/// Outcome of an order to the host.
+pub type OrderResult = Result<Taken, Refused>;
 
-/// A host that runs on a thread of its own.
+/// A host that runs on its own thread.
 #[derive(Debug)]
 pub struct Driver {
     mailbox: SyncSender<Message>,
@@ -57,8 +57,8 @@ pub struct Driver {
 type HostOrder = Box<dyn FnOnce(&mut Host, Ticket) + Send>;
 
 enum Message {
-    /// An order whose outcome comes with a later turn.
-    Order(HostOrder, Sender<Handed>),
+    /// An order whose outcome is known after a later turn.
+    Order(HostOrder, Sender<OrderResult>),
     /// Work between two turns.
     Work(Box<dyn FnOnce(&mut Host) + Send>),
     Listen(EventListener),
@@ -67,13 +67,13 @@ enum Message {
 }
 
 impl Driver {
-    /// Starts driving.
-    pub fn new(host: Host, outside: Arc<dyn Runner>, limits: Limits) -> Self {
+    /// Starts the thread of a driver, which performs calls through `runner`.
+    pub fn new(host: Host, runner: Arc<dyn Runner>, limits: Limits) -> Self {
         let (mailbox, messages) = sync_channel(MAILBOX);
         let back = mailbox.clone();
         let body = move || {
             let done = Box::new(move |done| drop(back.send(Message::Done(Box::new(done)))));
-            let calls = Calls::new(outside, limits, done);
+            let calls = Calls::new(runner, limits, done);
             let listeners = Vec::new();
             Loop { host, calls, listeners, callers: HashMap::new(), last_ticket: 0, leaving: None }.run(&messages)
         };
@@ -81,36 +81,36 @@ impl Driver {
     }
 
     /// Starts a run. It is stored when this returns.
-    pub fn start(&self, start: Start) -> Result<Handed, Trouble> {
+    pub fn start(&self, start: Start) -> Result<OrderResult, Trouble> {
         self.order(move |host, ticket| host.start(start, ticket))
     }
 
-    /// Queues the start of a run. It is stored when the answer comes.
-    pub fn begin(&self, start: Start) -> Result<Receiver<Handed>, Trouble> {
+    /// Queues the start of a run. It is stored when the result arrives.
+    pub fn begin(&self, start: Start) -> Result<Receiver<OrderResult>, Trouble> {
         self.queue(move |host, ticket| host.start(start, ticket))
     }
 
-    /// Hands in an event. It is stored when this returns.
-    pub fn hand(&self, run: RunNo, event: Event) -> Result<Handed, Trouble> {
+    /// Sends an event to a run. It is stored when this returns.
+    pub fn hand(&self, run: RunNo, event: Event) -> Result<OrderResult, Trouble> {
         self.order(move |host, ticket| host.hand(run, event, ticket))
     }
 
     /// Continues a run that no process drives, and watches it.
-    pub fn wake(&self, run: RunNo) -> Result<Handed, Trouble> {
+    pub fn wake(&self, run: RunNo) -> Result<OrderResult, Trouble> {
         self.wake_with(run, ContinueWith::Script)
     }
 
-    /// The same, for a run that may be scripted.
-    pub fn wake_with(&self, run: RunNo, with: ContinueWith) -> Result<Handed, Trouble> {
+    /// Continues a run that no process drives, with or without its script.
+    pub fn wake_with(&self, run: RunNo, with: ContinueWith) -> Result<OrderResult, Trouble> {
         self.order(move |host, ticket| host.wake_with(run, true, with, ticket))
     }
 
     /// Starts a run with the first events of another.
-    pub fn fork(&self, from: RunNo, events: u64, id: String, with: ContinueWith) -> Result<Handed, Trouble> {
+    pub fn fork(&self, from: RunNo, events: u64, id: String, with: ContinueWith) -> Result<OrderResult, Trouble> {
         self.order(move |host, ticket| host.fork((from, events), id, true, with, ticket))
     }
 
-    /// A run after the last turn.
+    /// Returns a run as it is after the last turn.
     pub fn look(&self, run: RunNo) -> Result<Look, Trouble> {
         self.work(move |host| host.look_at(run))?
     }
@@ -120,7 +120,7 @@ impl Driver {
         self.send(Message::Listen(listener))
     }
 
-    /// Waits until listeners have got the events of everything that is stored by now.
+    /// Waits until listeners have received the events of everything that is stored now.
     pub fn sync(&self) -> Result<(), Trouble> {
         self.work(|_| ())
     }
@@ -135,18 +135,18 @@ impl Driver {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Begins nothing more, gives what is in flight so much time to end, and lets go of every run.
+    /// Begins no further calls, gives those in flight the time `grace` to end, and releases every run.
     pub fn leave(mut self, grace: Duration) -> Result<(), Trouble> {
-        // A driver that has stopped by itself does not hear this, and tells why.
+        // A driver that has stopped by itself does not receive this; joining it returns its error.
         let _ = self.mailbox.send(Message::Leave(grace));
-        self.joined()
+        self.join()
     }
 
-    fn order(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<Handed, Trouble> {
+    fn order(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<OrderResult, Trouble> {
         self.queue(order)?.recv().map_err(|_| gone())
     }
 
-    fn queue(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<Receiver<Handed>, Trouble> {
+    fn queue(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<Receiver<OrderResult>, Trouble> {
         let (reply, answer) = channel();
         self.send(Message::Order(Box::new(order), reply))?;
         Ok(answer)
@@ -162,7 +162,7 @@ impl Driver {
         self.mailbox.send(message).map_err(|_| gone())
     }
 
-    fn joined(&mut self) -> Result<(), Trouble> {
+    fn join(&mut self) -> Result<(), Trouble> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(ended)) => ended,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
@@ -175,7 +175,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         if self.thread.is_some() {
             let _ = self.mailbox.send(Message::Leave(Duration::ZERO));
-            // Whoever drops a driver does not ask how it ended.
+            // The caller does not read the result of a driver that it drops.
             let _ = self.thread.take().map(JoinHandle::join);
         }
     }
@@ -186,25 +186,25 @@ struct Loop {
     calls: Calls,
     listeners: Vec<EventListener>,
     /// The callers that wait for the outcomes of their orders, by ticket.
-    callers: HashMap<u64, Sender<Handed>>,
+    callers: HashMap<u64, Sender<OrderResult>>,
     last_ticket: u64,
-    /// When it is over, once it was told to leave.
+    /// When the driver stops at the latest, once it was asked to leave.
     leaving: Option<Instant>,
 }
 
 impl Loop {
-    /// However it ends, nothing that it has begun goes on after it.
+    /// Runs until the driver leaves or fails. No call continues after it.
     fn run(mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
-        let drove = self.drive(messages);
-        self.calls.stop_all();
-        self.await_stopped(messages);
-        drove?;
+        let result = self.drive(messages);
+        self.calls.cancel_all();
+        self.await_cancelled(messages);
+        result?;
         self.drain()?;
         self.host.close()
     }
 
-    /// Applies the responses that have come meanwhile. Runs may be too busy to take all of them soon; closing the host records the
-    /// others.
+    /// Applies the responses that have arrived meanwhile. Runs may be too busy to accept all of them soon; closing the host
+    /// records the others.
     fn drain(&mut self) -> Result<(), Trouble> {
         let mut busy_turns = 0;
         for _ in 0..LAST_TURNS {
@@ -220,18 +220,18 @@ impl Loop {
     }
 
     fn drive(&mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
-        let (mut noticed, mut round) = (Instant::now(), Instant::now());
+        let (mut last_poll, mut last_search) = (Instant::now(), Instant::now());
         loop {
             if !self.receive(messages) {
                 self.host.rest()?;
             }
-            if noticed.elapsed() >= NAP {
-                noticed = Instant::now();
+            if last_poll.elapsed() >= POLL_INTERVAL {
+                last_poll = Instant::now();
                 self.host.notice()?;
             }
-            if round.elapsed() >= ROUND {
-                round = Instant::now();
-                self.host.notice_the_dead()?;
+            if last_search.elapsed() >= DEAD_OWNER_INTERVAL {
+                last_search = Instant::now();
+                self.host.release_dead_owners()?;
             }
             for act in self.host.turn(now_ms())? {
                 self.carry_out(act);
@@ -244,11 +244,11 @@ impl Loop {
         }
     }
 
-    /// Whoever performs a call has processes and connections to end, and the process may be gone as soon as this returns.
-    fn await_stopped(&mut self, messages: &Receiver<Message>) {
-        let until = Instant::now() + STOPPING;
-        // Those that nobody waits for any more were told to stop as well.
-        while self.calls.is_any_at_work() {
+    /// Waits for cancelled calls to end their processes and connections, because this process may exit next.
+    fn await_cancelled(&mut self, messages: &Receiver<Message>) {
+        let until = Instant::now() + CANCEL_GRACE;
+        // Withdrawn calls were cancelled, too.
+        while self.calls.has_tasks() {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Message::Done(done)) => self.done(done),
                 Ok(_) => {}
@@ -257,20 +257,21 @@ impl Loop {
         }
     }
 
-    /// A call has ended. One that was stopped because everything stops has no answer; its effect is performed again by whoever goes on.
+    /// Settles a call that has ended. A call that was cancelled because the driver stops has no answer; the process that resumes the
+    /// run performs its effect again.
     fn done(&mut self, done: Box<Done>) {
-        if self.calls.ended(&done) && !(self.leaving.is_some() && was_stopped(&done.answer)) {
+        if self.calls.finish(&done) && !(self.leaving.is_some() && is_cancelled(&done.answer)) {
             self.host.settle(done.run, &done.call, done.answer);
         }
     }
 
-    /// Waits until there is something to do, and takes everything that has come. False: nothing has come for a while.
+    /// Waits for messages or the next timer, and handles the messages that have arrived. Returns false after an idle pause.
     fn receive(&mut self, messages: &Receiver<Message>) -> bool {
         let now_ms = now_ms();
         let pause = match self.host.next_ms() {
             Some(at_ms) if at_ms <= now_ms => Duration::ZERO,
-            Some(at_ms) => NAP.min(Duration::from_millis(at_ms.abs_diff(now_ms))),
-            None => NAP,
+            Some(at_ms) => POLL_INTERVAL.min(Duration::from_millis(at_ms.abs_diff(now_ms))),
+            None => POLL_INTERVAL,
         };
         let mut next = if pause.is_zero() {
             messages.try_recv().ok()
@@ -278,16 +279,16 @@ impl Loop {
             // Calls hold a sender, so the mailbox is never closed.
             messages.recv_timeout(pause).ok()
         };
-        let mut taken = 0;
+        let mut received = 0;
         while let Some(message) = next {
-            self.hear(message);
-            taken += 1;
-            next = if taken < AT_ONCE { messages.try_recv().ok() } else { None };
+            self.handle(message);
+            received += 1;
+            next = if received < MESSAGES_PER_TURN { messages.try_recv().ok() } else { None };
         }
-        taken > 0 || pause < NAP
+        received > 0 || pause < POLL_INTERVAL
     }
 
-    fn hear(&mut self, message: Message) {
+    fn handle(&mut self, message: Message) {
         match message {
             Message::Order(order, reply) => {
                 self.last_ticket += 1;
@@ -299,7 +300,7 @@ impl Loop {
             Message::Done(done) => self.done(done),
             Message::Leave(grace) => {
                 let until = Instant::now() + grace;
-                self.leaving = Some(self.leaving.map_or(until, |known| known.min(until)));
+                self.leaving = Some(self.leaving.map_or(until, |earlier| earlier.min(until)));
                 self.host.wind_down();
             }
         }
@@ -316,7 +317,7 @@ impl Loop {
                 self.calls.withdraw(run, effect);
             }
             Act::Answered { ticket, outcome } => {
-                // The caller may not wait any more.
+                // The caller may have stopped waiting.
                 let _ = self.callers.remove(&ticket.0).map(|caller| caller.send(outcome));
             }
             Act::Event(event) => self.report(&event),
@@ -327,37 +328,38 @@ impl Loop {
         self.listeners.iter_mut().for_each(|listener| listener(event));
     }
 
-    /// Begins calls as far as the limits allow. What is answered at once comes with the next turn.
+    /// Begins calls as far as the limits allow. Calls that are answered at once settle in the next turn.
     fn launch(&mut self) {
-        while let Some((of, call, reply)) = self.calls.next() {
-            if let Some((call, answer)) = self.calls.begin(of, call, reply) {
-                self.host.settle(of.0, &call, answer);
+        while let Some((owner, call, reply)) = self.calls.next() {
+            if let Some((call, answer)) = self.calls.begin(owner, call, reply) {
+                self.host.settle(owner.0, &call, answer);
             }
         }
     }
 
-    /// Whether the calls in flight have ended and the queue is empty, or the time for that is over.
+    /// Whether the calls in flight have ended and the queue is empty, or the deadline has passed.
     fn is_over(&self) -> bool {
         let is_idle = self.calls.is_empty() && !self.host.has_orders();
         is_idle || self.leaving.is_some_and(|until| Instant::now() >= until)
     }
 }
 
-/// Whether an answer that comes while everything stops is none: the call was stopped by us, or what performed it by whoever stops
-/// all processes at once, such as a service manager. Then a command has the code of a signal that asks to end, and anybody else did
-/// not answer.
-fn was_stopped(answer: &Answer) -> bool {
-    const SIGNALLED: [i32; 4] = [128 + 1, 128 + 2, 128 + 9, 128 + 15];
+/// Whether an answer during shutdown means that the call was cancelled and has no result.
+///
+/// The driver cancelled it, or a service manager stopped all processes at once: then a command has the exit code of a termination
+/// signal, and other runners got no response.
+fn is_cancelled(answer: &Answer) -> bool {
+    const TERMINATED: [i32; 4] = [128 + 1, 128 + 2, 128 + 9, 128 + 15];
     match answer {
         Answer::Never => true,
-        Answer::Process(ProcessResult { exit_code: Some(exit), .. }) => SIGNALLED.contains(exit),
+        Answer::Process(ProcessResult { exit_code: Some(exit), .. }) => TERMINATED.contains(exit),
         Answer::Failed(failed) => !failed.answered,
         _ => false,
     }
 }
 
 fn gone() -> Trouble {
-    Trouble::Missing("driver any more: it has stopped".into())
+    Trouble::Missing("driver: it has stopped".into())
 }
 
 pub(crate) fn now_ms() -> i64 {

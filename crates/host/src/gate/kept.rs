@@ -12,7 +12,7 @@ use branchpoint_core::{Event, Rejected};
 use branchpoint_expr::{Object, Value};
 
 use super::{Gate, answer, event, input};
-use crate::driver::Handed;
+use crate::driver::OrderResult;
 use crate::host::{Act, Host, Look, Refused, Start, Taken, Ticket, new_id};
 use crate::store::{RunNo, Sent, Store, Trouble, WorkflowNo};
 
@@ -31,13 +31,13 @@ pub(crate) trait SessionHost {
 
     fn now_ms(&self) -> i64;
 
-    fn start(&mut self, start: Start) -> Result<Handed, Trouble>;
+    fn start(&mut self, start: Start) -> Result<OrderResult, Trouble>;
 
     /// Sends an event to a run, whichever process drives it. False: the run has a signal of its key already.
     fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError>;
 
     /// Opens a run, so that its due timers fire.
-    fn wake(&mut self, run: RunNo) -> Result<Handed, Trouble>;
+    fn wake(&mut self, run: RunNo) -> Result<OrderResult, Trouble>;
 
     fn look(&mut self, run: RunNo) -> Result<Look, Trouble>;
 }
@@ -206,7 +206,7 @@ struct ClockedHost {
 
 impl ClockedHost {
     /// Takes turns until the order that was just given is answered and nothing more is due.
-    fn answered(&mut self) -> Result<Handed, Trouble> {
+    fn answered(&mut self) -> Result<OrderResult, Trouble> {
         let mut answered = None;
         // A run that was not finished with its last event takes this one some turns later.
         while answered.is_none() || self.host.next_ms().is_some_and(|at_ms| at_ms <= self.now_ms) {
@@ -234,7 +234,7 @@ impl SessionHost for ClockedHost {
         self.now_ms
     }
 
-    fn start(&mut self, start: Start) -> Result<Handed, Trouble> {
+    fn start(&mut self, start: Start) -> Result<OrderResult, Trouble> {
         self.host.start(start, Ticket(0));
         self.answered()
     }
@@ -261,7 +261,7 @@ impl SessionHost for ClockedHost {
         }
     }
 
-    fn wake(&mut self, run: RunNo) -> Result<Handed, Trouble> {
+    fn wake(&mut self, run: RunNo) -> Result<OrderResult, Trouble> {
         self.host.wake(run, false, Ticket(0));
         self.answered()
     }

@@ -145,7 +145,7 @@ impl Asker {
 impl Host {
     /// A host over a store. What a process drove that is gone belongs to nobody from now on.
     pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, Trouble> {
-        store.bury_the_dead(None)?;
+        store.release_dead_owners(None)?;
         let owner = store.enter(what, now_ms)?;
         let seed = Some(u64::from_le_bytes(crate::store::random()?));
         let mut host = Self {

@@ -18,9 +18,9 @@ impl Host {
     }
 
     /// Looks for processes that are gone: the store does not change when one is killed.
-    pub fn notice_the_dead(&mut self) -> Result<(), Trouble> {
+    pub fn release_dead_owners(&mut self) -> Result<(), Trouble> {
         // A turn that is not written is written first, in a transaction of its own.
-        if !self.current.unwritten && self.store.bury_the_dead(Some(self.owner.number))? {
+        if !self.current.unwritten && self.store.release_dead_owners(Some(self.owner.number))? {
             self.look_around()?;
         }
         Ok(())

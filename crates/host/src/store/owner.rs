@@ -43,7 +43,7 @@ impl Store {
     }
 
     /// Lets go of what processes drove that are gone. True: there was one.
-    pub(crate) fn bury_the_dead(&self, own: Option<i64>) -> Result<bool, Trouble> {
+    pub(crate) fn release_dead_owners(&self, own: Option<i64>) -> Result<bool, Trouble> {
         let owners: Vec<i64> = self.rows("SELECT owner FROM owners", [], |row| row.get(0))?;
         let dead: Vec<i64> = owners.into_iter().filter(|owner| Some(*owner) != own && !self.is_alive(*owner)).collect();
         for owner in &dead {

@@ -27,7 +27,7 @@ fn a_run_is_driven_by_one_process_at_a_time() {
     assert!(matches!(others.answers.pop(), Some(Err(Refused::Driven))));
 
     drop(first);
-    second.notice_the_dead().expect("the store is fine");
+    second.release_dead_owners().expect("the store is fine");
     others.listen(&mut second, 3);
     assert_eq!(others.calls.len(), 1, "what a dead process drove is taken over");
 }

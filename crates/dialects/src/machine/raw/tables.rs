@@ -149,7 +149,7 @@ pub(in crate::machine) const AGENT: Table = &[
     field("system_prompt", Text, "The system prompt."),
     field("role", Text, "A role of the host."),
     field("skills", List(&Either(&[Text, Object(&[SKILL])])), "Skills by name or path."),
-    field("options", Any, "Handed to the provider as they are."),
+    field("options", Any, "Passed to the provider as they are."),
     field("output_format", Words(&["text", "json"]), "Whether the reply is JSON, or holds a fenced block of it.")
         .or("text"),
     field("mode", Words(&["single", "conversation"]), "Whether it takes several turns.").or("single"),

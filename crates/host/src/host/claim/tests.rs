@@ -66,7 +66,7 @@ fn an_event_that_a_dead_process_had_claimed_is_taken_over() {
     let Scene { place, first, mut second, run, item } = Scene::new();
     turns(&mut second, 3, 0);
     drop(first);
-    second.notice_the_dead().expect("the store works");
+    second.release_dead_owners().expect("the store works");
     turns(&mut second, 3, 0);
     let outcome = open(&place.file()).outcome(item, run, Instant::now()).expect("it reads");
     assert_eq!(outcome, Some(Sent::Taken));
