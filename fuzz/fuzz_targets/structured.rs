@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
         let conditions = [
             Condition::group(&located, options),
             Condition::targets(&located, options),
-            Condition::under_if(&located, options),
+            Condition::if_key(&located, options),
             Condition::text_match(&located, options),
             Condition::history(&located, Some(&located), options),
         ];

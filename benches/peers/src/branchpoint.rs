@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use branchpoint_expr::{Bind, Bound, Condition, Options, Slots, Value};
+use branchpoint_expr::{Bind, Binding, Condition, Options, Slots, Value};
 
 use crate::conditions::{context, expr};
 use crate::{Case, Engine, Probe};
@@ -27,9 +27,9 @@ const PATHS: [&[&str]; 8] = [
 struct Paths;
 
 impl Bind for Paths {
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
+    fn bind(&self, path: &[&str]) -> Option<Binding> {
         let slot = PATHS.iter().position(|known| path.starts_with(known))?;
-        Some(Bound { slot: u32::try_from(slot).ok()?, parts: PATHS[slot].len() })
+        Some(Binding { slot: u32::try_from(slot).ok()?, parts: PATHS[slot].len() })
     }
 }
 

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_core::{StepRecord, StepStatus};
-use branchpoint_expr::{Value, shown};
+use branchpoint_expr::{Value, preview};
 use branchpoint_runners::Secrets;
 
 use crate::{masked, spent, terminal};
@@ -102,7 +102,7 @@ pub(crate) fn inner_depth(program: &Program, step: StepId) -> usize {
 /// The words of the decision, without its answer: the branch says that.
 fn reason(record: &StepRecord, secrets: &Secrets) -> Option<String> {
     let decided = record.decisions.last()?;
-    let sentence = decided.sentence().render(|value| shown(&secrets.mask_value(value)));
+    let sentence = decided.sentence().render(|value| preview(&secrets.mask_value(value)));
     let words = sentence.split_once(" because ").map_or(sentence.as_str(), |(_, words)| words);
     Some(shortened(&secrets.mask(words), LONGEST))
 }

@@ -33,7 +33,7 @@ pub(crate) fn check_command(
             continue;
         }
         // What does not compile is reported elsewhere.
-        let Ok(text) = Expression::formed(part, Form::Text, Options::dialect(dialect)) else { return findings };
+        let Ok(text) = Expression::with_form(part, Form::Text, Options::dialect(dialect)) else { return findings };
         for piece in text.pieces() {
             match piece {
                 Piece::Text(text) => shell.read(&text),
@@ -101,7 +101,7 @@ pub(crate) fn check_arguments(
     };
     let flag = words.iter().skip(1).position(|word| is_command_flag(&word))? + 1;
     let command = words.get(flag + 1).filter(|_| SHELLS.contains(&name))?;
-    let text = Expression::formed(command, Form::Text, Options::dialect(dialect)).ok()?;
+    let text = Expression::with_form(command, Form::Text, Options::dialect(dialect)).ok()?;
     let value = text.pieces().into_iter().find_map(|piece| match piece {
         Piece::Value(value) if is_data(&value, &is_safe) => Some(value),
         _ => None,

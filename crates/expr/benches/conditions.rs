@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use branchpoint_expr::{Bind, Bound, Condition, Options, Slots, Value};
+use branchpoint_expr::{Bind, Binding, Condition, Options, Slots, Value};
 use serde_json::json;
 
 const SAMPLES: usize = 200;
@@ -28,9 +28,9 @@ const PATHS: [&[&str]; 8] = [
 struct Paths;
 
 impl Bind for Paths {
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
+    fn bind(&self, path: &[&str]) -> Option<Binding> {
         let slot = PATHS.iter().position(|known| path.starts_with(known))?;
-        Some(Bound { slot: u32::try_from(slot).ok()?, parts: PATHS[slot].len() })
+        Some(Binding { slot: u32::try_from(slot).ok()?, parts: PATHS[slot].len() })
     }
 }
 

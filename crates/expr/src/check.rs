@@ -1,16 +1,16 @@
-//! What can be known to be wrong from the text alone: unknown functions, wrong arity, kinds that can never fit.
+//! Static checks of an expression: unknown functions, wrong number of arguments, operand types that never fit.
 
 use crate::Kind;
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
+use crate::dialect::Dialect;
 use crate::function::{Functions, OnNil};
 use crate::pattern::Pattern;
-use crate::rules::Dialect;
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::types::Types;
 use crate::unit::Options;
 
-/// Checks an expression and tells what it can give. Findings are appended in document order.
+/// Checks an expression and returns its possible result types. Findings are appended in document order.
 pub(crate) fn check(expr: &Expr<'_>, options: &Options<'_>, findings: &mut Vec<Diagnostic>) -> Types {
     let functions = options.environment.map(|environment| &environment.functions);
     let mut checker =
@@ -24,7 +24,7 @@ struct Checker<'f, 's> {
     functions: Option<&'f Functions>,
     findings: &'f mut Vec<Diagnostic>,
     variables: Vec<(&'s str, Types)>,
-    /// One entry for each open predicate: whether `#acc` exists in it.
+    /// One entry for each open predicate: whether it has `#acc`.
     elements: Vec<bool>,
 }
 
@@ -106,7 +106,8 @@ impl<'s> Checker<'_, 's> {
         self.findings.push(finding(kind, expr.span, message));
     }
 
-    /// An operand that must be able to be one of these kinds, or nil. What was complained of once is not judged again.
+    /// Reports an operand that can be neither of the wanted types nor nil. The result is `ANY` then, so that nothing around the
+    /// operand is reported for the same reason.
     fn expect(&mut self, operand: &Expr<'s>, wanted: Types, user: &str) -> Types {
         let found = self.types(operand);
         if found.meets(wanted.widened() | Types::NIL) {
@@ -152,7 +153,7 @@ impl<'s> Checker<'_, 's> {
         let object_types = self.types(object);
         let key_types = self.types(key);
         let container = match &key.kind {
-            // A field of text may be a field of the JSON that it holds.
+            // In `steps`, a field of text is a field of the JSON inside the text.
             ExprKind::Str(_) if self.dialect == Dialect::Steps => Types::OBJECT | Types::LIST | Types::STR,
             ExprKind::Str(_) => Types::OBJECT,
             _ => Types::OBJECT | Types::LIST | Types::STR,
@@ -251,7 +252,7 @@ impl<'s> Checker<'_, 's> {
         if text {
             gives = gives | Types::STR;
         }
-        // Two literals cannot give nil; knowing that lets `'a' + 'b'` be refused as a condition.
+        // The sum of two literals is never nil, so `'a' + 'b'` can be rejected as a condition.
         if known(left, right) { gives.without(Types::NIL) } else { gives }
     }
 
@@ -278,8 +279,8 @@ impl<'s> Checker<'_, 's> {
 
     fn variable(&mut self, name: &'s str, value: &Expr<'s>, body: &Expr<'s>, expr: &Expr<'s>) -> Types {
         let types = self.types(value);
-        let taken = self.variables.iter().any(|(known, _)| *known == name);
-        if taken || builtins::find(name, false).is_some() || builtins::takes_predicate(name) {
+        let is_declared = self.variables.iter().any(|(known, _)| *known == name);
+        if is_declared || builtins::find(name, false).is_some() || builtins::takes_predicate(name) {
             self.report(Kind::Redeclared, expr, format!("the name `{name}` is taken already"));
         }
         self.variables.push((name, types));
@@ -305,8 +306,8 @@ impl<'s> Checker<'_, 's> {
         let Some(builtin) = function.or_else(|| self.functions?.get(call.function)) else {
             let message = format!("there is no function `{}`", call.function);
             let finding = Diagnostic::error(Kind::UnknownFunction, call.name_span, message);
-            let hosted = self.functions.into_iter().flat_map(Functions::names);
-            self.findings.push(finding.suggest(call.function, builtins::names().chain(hosted)));
+            let host_functions = self.functions.into_iter().flat_map(Functions::names);
+            self.findings.push(finding.suggest(call.function, builtins::names().chain(host_functions)));
             self.all(&call.arguments);
             return Types::ANY;
         };
@@ -316,7 +317,7 @@ impl<'s> Checker<'_, 's> {
             let wanted = builtin.takes[index.min(builtin.takes.len() - 1)];
             found = found | self.expect(argument, wanted, &format!("{}()", builtin.name));
         }
-        // A function of literals gives no nil, unless it says so itself.
+        // The result for literal arguments is nil only if the function declares nil.
         let nil = builtin.on_nil == OnNil::Nil && found.meets(Types::NIL);
         if nil { builtin.gives | Types::NIL } else { builtin.gives }
     }
@@ -366,13 +367,13 @@ impl<'s> Checker<'_, 's> {
     }
 }
 
-/// Nil, if one of these can be nil: most operations hand it on.
+/// Nil if one of the operands can be nil: most operations propagate it.
 fn nil_of<const N: usize>(operands: [Types; N]) -> Types {
     let nil = operands.iter().any(|operand| operand.meets(Types::NIL));
     if nil { Types::NIL } else { Types::NONE }
 }
 
-/// Whether both operands are known well enough for a clash to be certain: nil is never excluded from comparing.
+/// Whether neither operand can be nil, which compares with everything, so that a type mismatch is certain.
 fn known(left: Types, right: Types) -> bool {
     !left.meets(Types::NIL) && !right.meets(Types::NIL)
 }

@@ -1,4 +1,4 @@
-//! From the tree to the flat table of nodes. Paths are resolved here, patterns compiled, literal lists made sets.
+//! Compiles the syntax tree to a flat table of nodes: resolves paths, compiles patterns, turns literal lists into sets.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use smallvec::SmallVec;
 
 use crate::builtins;
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::pattern::Pattern;
 use crate::program::{Access, Draft, Id, Key, Name, Node, Path};
-use crate::rules::Dialect;
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::value::Value;
 
-/// How a host binds names to the slots of its runs when a condition is compiled.
+/// Binds names to the numbered slots of a host when a condition is compiled.
 ///
-/// A path that begins with a bound prefix reads that slot directly; nothing is looked up by name at run time.
+/// A path that begins with a bound prefix reads the slot directly, without a lookup by name at run time.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -22,8 +22,8 @@ use crate::value::Value;
 /// struct Inputs;
 ///
 /// impl Bind for Inputs {
-///     fn bind(&self, path: &[&str]) -> Option<Bound> {
-///         path.starts_with(&["inputs", "count"]).then_some(Bound { slot: 0, parts: 2 })
+///     fn bind(&self, path: &[&str]) -> Option<Binding> {
+///         path.starts_with(&["inputs", "count"]).then_some(Binding { slot: 0, parts: 2 })
 ///     }
 /// }
 ///
@@ -32,37 +32,37 @@ use crate::value::Value;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Bind {
-    /// The slot of the longest known prefix of a path, and how many of its parts that prefix has.
+    /// The slot of the longest bound prefix of a path, and the number of parts of that prefix.
     ///
-    /// Where a dialect coerces the values of a namespace (`inputs` of `machine`), a slot for one of them holds the
-    /// coerced value: it is coerced once, when it is set.
-    fn bind(&self, path: &[&str]) -> Option<Bound>;
+    /// Where a dialect coerces the values of a namespace (`inputs` of `machine`), the slot of one input holds the coerced
+    /// value: the host coerces it once, when it sets the slot.
+    fn bind(&self, path: &[&str]) -> Option<Binding>;
 
-    /// Whether a slot for a whole namespace that a dialect coerces holds its values as they are to be read.
+    /// Whether the slot of a whole coerced namespace already holds coerced values.
     fn holds_coerced(&self, _slot: u32) -> bool {
         false
     }
 
-    /// The value of a name that is known already when compiling, and so needs no slot.
+    /// The value of a name that is constant at compile time and so needs no slot.
     fn constant(&self, _name: &str) -> Option<Value> {
         None
     }
 }
 
-/// Where a path begins.
+/// The slot that a path starts in.
 ///
 /// ```
 /// # use branchpoint_expr::*;
 ///
-/// // `inputs.count` is the whole of what slot 3 holds.
-/// let bound = Bound { slot: 3, parts: 2 };
+/// // Slot 3 holds the value of `inputs.count`.
+/// let bound = Binding { slot: 3, parts: 2 };
 /// # let _ = bound;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct Binding {
     /// The slot.
     pub slot: u32,
-    /// How many parts of the path the slot stands for. With none, the slot holds an object of all that is not bound otherwise.
+    /// How many parts of the path the slot replaces. With 0, the slot holds an object of all names without a slot of their own.
     pub parts: usize,
 }
 
@@ -70,23 +70,23 @@ pub(crate) struct Compiler<'p, 's> {
     pub(crate) dialect: Dialect,
     pub(crate) bind: Option<&'p dyn Bind>,
     pub(crate) program: &'p mut Draft,
-    /// How paths are looked up at this place.
+    /// How paths are looked up in the current subexpression.
     pub(crate) access: Access,
     pub(crate) variables: Vec<(&'s str, u16)>,
-    /// The local of the element of each open predicate.
+    /// The local variable of the element of each open predicate.
     pub(crate) elements: Vec<u16>,
-    /// How many variables of open scopes there are; nesting is limited, and so is this.
+    /// The number of variables in open scopes, which the nesting limit bounds.
     pub(crate) open_locals: u16,
-    /// Where this text stands in the source.
+    /// The position of this text in the source.
     pub(crate) place: Place,
 }
 
-/// Where a text stands in the source that spans refer to.
+/// The position of a text in the source that spans refer to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// The source holds the text letter for letter from this byte on.
+    /// The source contains the text verbatim, starting at this byte.
     From(u32),
-    /// The source writes the text otherwise (escapes), so every part of it stands where the whole stands.
+    /// The source contains the text with escapes, so every part of it gets the span of the whole.
     At(Span),
 }
 
@@ -98,7 +98,7 @@ impl Place {
         }
     }
 
-    /// The place of a text that begins so many bytes into this one.
+    /// The position of a text that begins this many bytes into the current one.
     pub(crate) fn after(self, bytes: u32) -> Self {
         match self {
             Self::From(start) => Self::From(start.saturating_add(bytes)),
@@ -177,7 +177,7 @@ impl<'s> Compiler<'_, 's> {
         exprs.iter().map(|expr| self.node(expr)).collect()
     }
 
-    /// Operands of everything but defaults: a missing path is what the dialect says it is.
+    /// Compiles an operand for which the dialect decides what a missing path is.
     fn strict(&mut self, expr: &Expr<'s>) -> Id {
         let access = std::mem::replace(&mut self.access, self.dialect.access());
         let id = self.node(expr);
@@ -189,7 +189,7 @@ impl<'s> Compiler<'_, 's> {
         exprs.iter().map(|expr| self.strict(expr)).collect()
     }
 
-    /// The left side of a default: where a missing path is an error elsewhere, here it is nil.
+    /// Compiles the left side of a default, where a missing path is nil even if the dialect makes it an error elsewhere.
     fn lenient(&mut self, expr: &Expr<'s>) -> Id {
         let access = self.access;
         if access == Access::Required {
@@ -200,7 +200,7 @@ impl<'s> Compiler<'_, 's> {
         id
     }
 
-    /// `a || b || c` and `a && b && c` on any values, from the left.
+    /// Compiles `a || b || c` and `a && b && c` on any values, left-associative.
     fn values(&mut self, expr: &Expr<'s>, parts: &[Expr<'s>], join: fn(Id, Id) -> Node) -> Id {
         let last = parts.len() - 1;
         let ids: Vec<_> = parts
@@ -218,7 +218,7 @@ impl<'s> Compiler<'_, 's> {
     }
 
     fn element(&self, element: Element) -> u16 {
-        let item = self.elements.last().copied().expect("the checker refuses elements outside predicates");
+        let item = self.elements.last().copied().expect("the checker rejects elements outside predicates");
         match element {
             Element::Item => item,
             Element::Index => item + 1,
@@ -226,7 +226,7 @@ impl<'s> Compiler<'_, 's> {
         }
     }
 
-    /// Room for variables of a scope that is about to open; scopes beside each other share it.
+    /// Reserves variables for a new scope. Sibling scopes share them.
     fn open(&mut self, count: u16) -> u16 {
         let first = self.open_locals;
         self.open_locals += count;
@@ -238,7 +238,7 @@ impl<'s> Compiler<'_, 's> {
         self.open_locals -= count;
     }
 
-    /// A field or index: part of a path where everything before it is known, else an operation of its own.
+    /// Compiles a field or an index: as part of a path if all keys are literal, else as an operation.
     fn member(&mut self, expr: &Expr<'s>, object: &Expr<'s>, key: &Expr<'s>) -> Id {
         let mut keys = SmallVec::<[Key; 4]>::new();
         if let Some(root) = self.static_path(expr, &mut keys) {
@@ -251,7 +251,7 @@ impl<'s> Compiler<'_, 's> {
         self.emit(expr, Node::Member { object, key, access })
     }
 
-    /// The root of a path of literal keys, which are collected from the last to the first.
+    /// The root of a path of literal keys. The keys are collected from the last to the first.
     fn static_path<'e>(&self, expr: &'e Expr<'s>, keys: &mut SmallVec<[Key; 4]>) -> Option<&'e str> {
         match &expr.kind {
             ExprKind::Name(name) if self.variable(name).is_none() => Some(name),
@@ -289,7 +289,7 @@ impl<'s> Compiler<'_, 's> {
                 None => std::iter::once(Key::Field(root.into())).chain(keys.iter().cloned()).collect(),
             },
             access: self.access,
-            // A slot of its own holds what the host put there, coerced once.
+            // A slot with its own value was coerced when the host set it.
             coerce: coerced && used == 1 && !keys.is_empty(),
             parent: 0,
         };
@@ -297,7 +297,7 @@ impl<'s> Compiler<'_, 's> {
         if coerced && keys.is_empty() { self.emit(expr, Node::Coerced(id)) } else { id }
     }
 
-    /// A part of a value that is known already.
+    /// Compiles the access to a part of a constant.
     fn inside(&mut self, expr: &Expr<'_>, value: Value, keys: &[Key]) -> Id {
         let span = self.place.of(expr.span);
         let mut object = self.program.constant(value, span);
@@ -316,7 +316,7 @@ impl<'s> Compiler<'_, 's> {
         let list = self.node(list);
         let local = self.open(3);
         self.elements.push(local);
-        // Elements that lack the rest are left out, so inside it a missing part is no error.
+        // An element without the rest of the path is skipped: the evaluator catches `missing_variable`.
         let access = std::mem::replace(&mut self.access, Access::Required);
         let rest = self.node(rest);
         self.access = access;
@@ -329,7 +329,7 @@ impl<'s> Compiler<'_, 's> {
         let left = self.strict(left);
         match (operator, &right.kind) {
             (Binary::Matches, ExprKind::Str(text)) => {
-                let pattern = Pattern::re2(text).expect("the checker refuses patterns that do not compile");
+                let pattern = Pattern::re2(text).expect("the checker rejects patterns that do not compile");
                 return Node::Matches { text: left, pattern: self.program.pattern(pattern) };
             }
             (Binary::In, ExprKind::List(items)) if let Some(set) = literal_texts(items) => {
@@ -340,20 +340,20 @@ impl<'s> Compiler<'_, 's> {
         Node::Binary(operator, left, self.strict(right))
     }
 
-    /// Neighbours are compared in pairs. What stands in two pairs is evaluated once and kept: chains inside chains would
-    /// otherwise be evaluated twice at every level.
+    /// Compiles `a < b < c` as pairs. An operand of two pairs is evaluated once and stored in a local, because nested chains
+    /// would otherwise double the work at every level.
     fn chain(&mut self, first: &Expr<'s>, rest: &[(Binary, Expr<'s>)]) -> Node {
         let mut left = self.strict(first);
         let mut left_span = first.span;
         let mut pairs = Vec::new();
-        let mut kept = 0;
+        let mut locals = 0;
         for (position, (operator, operand)) in rest.iter().enumerate() {
             let mut right = self.strict(operand);
             let mut again = right;
             let leaf = matches!(self.program.nodes[right as usize], Node::Constant(_) | Node::Path(_) | Node::Local(_));
             if !leaf && position + 1 < rest.len() {
                 let local = self.open(1);
-                kept += 1;
+                locals += 1;
                 again = self.emit(operand, Node::Local(local));
                 right = self.emit(operand, Node::Let { local, value: right, body: again });
             }
@@ -361,7 +361,7 @@ impl<'s> Compiler<'_, 's> {
             pairs.push(self.program.emit(Node::Binary(*operator, left, right), span));
             (left, left_span) = (again, operand.span);
         }
-        self.close(kept);
+        self.close(locals);
         Node::And(self.program.ids(&pairs))
     }
 
@@ -378,9 +378,9 @@ impl<'s> Compiler<'_, 's> {
     fn call(&mut self, call: &Call<'s>) -> Node {
         let arguments = self.strict_nodes(&call.arguments);
         let Some(signature) = builtins::fold(call.function) else {
-            // The checker refuses unknown functions, so what is not built in is one of the host.
+            // The checker rejects unknown functions, so every other function is registered by the host.
             let builtin = builtins::find(call.function, self.dialect == Dialect::Flow);
-            let builtin = builtin.unwrap_or_else(|| self.program.hosted(call.function));
+            let builtin = builtin.unwrap_or_else(|| self.program.host_function(call.function));
             return Node::Call { builtin, arguments: self.program.ids(&arguments) };
         };
         let local = self.open(3);
@@ -392,7 +392,7 @@ impl<'s> Compiler<'_, 's> {
     }
 }
 
-/// The name of the part of a path that a slot stands for.
+/// The name of the part of a path that a slot replaces.
 pub(crate) fn joined(parts: &[&str]) -> Arc<str> {
     match parts {
         [only] => Arc::from(*only),
@@ -400,7 +400,7 @@ pub(crate) fn joined(parts: &[&str]) -> Arc<str> {
     }
 }
 
-/// A list of nothing but literals is made once.
+/// The value of a list that has only literals.
 fn literal_list(items: &[Expr<'_>]) -> Option<Value> {
     let items: Option<Vec<_>> = items.iter().map(literal).collect();
     items.map(Value::from)
@@ -423,7 +423,7 @@ fn literal(expr: &Expr<'_>) -> Option<Value> {
     }
 }
 
-/// A list of nothing but text can be looked up instead of searched.
+/// The set for a list that has only literal texts, so that membership is a lookup.
 fn literal_texts(items: &[Expr<'_>]) -> Option<crate::program::LiteralSet> {
     items
         .iter()

@@ -1,17 +1,16 @@
-//! What conditions, expressions and switches have in common once they are compiled.
+//! The compiled form that conditions, expressions and switches share.
 
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Diagnostic;
+use crate::dialect::Dialect;
 use crate::environment::Environment;
 use crate::error::EvalError;
 use crate::fault::Fault;
 use crate::program::{Id, Program, Reference};
-use crate::rules::Dialect;
 use crate::unit::{Options, Problems, Unit};
 
-/// A compiled text: what a [`Condition`](crate::Condition), an [`Expression`](crate::Expression) and [`Cases`](crate::Cases) have in
-/// common.
+/// The compiled form of a [`Condition`](crate::Condition), an [`Expression`](crate::Expression) or [`Cases`](crate::Cases).
 ///
 /// ```
 /// use branchpoint_expr::{Compiled, Condition, Expression, Options};
@@ -40,13 +39,13 @@ impl Compiled {
         Ok(Self { program, dialect: options.dialect, warnings })
     }
 
-    /// A failure under the dialect's name for it, with its place.
+    /// Adds the dialect's error kind and the source span to a failure.
     #[cold]
     pub(crate) fn failed(&self, fault: Fault) -> EvalError {
         EvalError::new(fault, &self.program, self.dialect)
     }
 
-    /// Whether the same context always gives the same result: all functions of the host that it calls are registered as pure.
+    /// Whether equal contexts always give equal results: every host function that it calls is registered as pure.
     ///
     /// ```
     /// use branchpoint_expr::{Condition, Environment};
@@ -58,7 +57,7 @@ impl Compiled {
         self.program.is_pure(environment)
     }
 
-    /// The functions of the host that it calls, beside the built-in ones.
+    /// The names of the host functions that it calls.
     ///
     /// ```
     /// use branchpoint_expr::Condition;
@@ -67,10 +66,10 @@ impl Compiled {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn host_functions(&self) -> impl Iterator<Item = &str> {
-        self.program.hosted.iter().map(|name| &**name)
+        self.program.host_functions.iter().map(|name| &**name)
     }
 
-    /// About how many bytes it has when it is stored.
+    /// The approximate size in bytes when it is stored.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -81,7 +80,7 @@ impl Compiled {
         self.program.size_bytes()
     }
 
-    /// What is suspicious about it, though it compiles.
+    /// The warnings of the compilation.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -92,7 +91,7 @@ impl Compiled {
         &self.warnings
     }
 
-    /// The names it reads, with their places in the source.
+    /// The names that it reads, with their spans in the source.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -103,14 +102,14 @@ impl Compiled {
         self.program.references()
     }
 
-    /// The host's slots that it reads, each once, in ascending order.
+    /// The slots that it reads, without duplicates, in ascending order.
     ///
     /// ```
     /// # use branchpoint_expr::*;
     /// # struct Names;
     /// # impl Bind for Names {
-    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
-    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     fn bind(&self, _: &[&str]) -> Option<Binding> {
+    /// #         Some(Binding { slot: 5, parts: 1 })
     /// #     }
     /// # }
     /// assert_eq!(Condition::expression("name == other", Options::default().bound(&Names))?.slots(), [5]);
@@ -120,14 +119,14 @@ impl Compiled {
         self.program.slots()
     }
 
-    /// Calls `visit` with every slot of the host that it reads, as often as it reads it.
+    /// Calls `visit` for every read of a slot, duplicates included.
     ///
     /// ```
     /// # use branchpoint_expr::*;
     /// # struct Names;
     /// # impl Bind for Names {
-    /// #     fn bind(&self, _: &[&str]) -> Option<Bound> {
-    /// #         Some(Bound { slot: 5, parts: 1 })
+    /// #     fn bind(&self, _: &[&str]) -> Option<Binding> {
+    /// #         Some(Binding { slot: 5, parts: 1 })
     /// #     }
     /// # }
     /// let mut count = 0;

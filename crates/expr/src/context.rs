@@ -1,13 +1,13 @@
-//! Where an expression reads its names.
+//! The context of an evaluation: where an expression reads its names.
 
 use crate::environment::Environment;
 use crate::program::Name;
 use crate::value::{Source, Value};
 
-/// What a condition is evaluated over: its names, and nothing else from outside.
+/// The values that a condition is evaluated over.
 ///
-/// It is implemented for JSON (`serde_json::Value`, by name), for [`Value`] (by name), and for [`Slots`] (by number). A
-/// host with values of its own implements it over them, so that nothing is converted.
+/// It is implemented for JSON (`serde_json::Value`, by name), for [`Value`] (by name) and for [`Slots`] (by number). A
+/// host with its own value type implements it, so that values need no conversion.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -24,19 +24,19 @@ use crate::value::{Source, Value};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Context {
-    /// The value of a root; none when there is no such name.
+    /// The value of a name; `None` if the name does not exist.
     fn read(&self, name: &Name) -> Option<Source<'_>>;
 
-    /// The limits and functions of the host; the default limits and the built-in functions where it has none.
+    /// The limits and functions of the host. The default has the default limits and only built-in functions.
     #[inline]
     fn environment(&self) -> &Environment {
         Environment::standard()
     }
 
-    /// Takes the work of an evaluation when it ends, in steps. The number depends on the condition and its values alone, so a host
-    /// can share its time by it. Comparisons of single values take none; explanations report none.
+    /// Receives the number of steps that an evaluation took. The number depends only on the condition and its values, so a host
+    /// can schedule by it. Comparisons of single values take no steps, and explanations report none.
     #[inline]
-    fn spent(&self, _steps: u64) {}
+    fn report_steps(&self, _steps: u64) {}
 }
 
 impl Context for serde_json::Value {
@@ -53,7 +53,7 @@ impl Context for Value {
     }
 }
 
-/// The slots of a run, for conditions whose names were bound when compiling.
+/// The slots of a run, for conditions whose names were bound to slots.
 ///
 /// ```
 /// # use branchpoint_expr::*;

@@ -1,4 +1,4 @@
-//! What an evaluation may do beside reading names: the limits it keeps to and the functions it can call.
+//! The environment of an evaluation: limits and host functions.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::program::Name;
 use crate::value::Source;
 
-/// Limits and functions of a host, for compiling ([`Options::environment`](crate::Options::environment)) and for evaluating
+/// The limits and functions of a host, for compiling ([`Options::environment`](crate::Options::environment)) and for evaluating
 /// ([`Environment::over`]).
 ///
 /// ```
@@ -25,16 +25,16 @@ use crate::value::Source;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// Bounds on texts, work and results.
+    /// Limits on texts, work and results.
     pub limits: Limits,
-    /// Functions beside the built-in ones.
+    /// Functions in addition to the built-in ones.
     pub functions: Functions,
 }
 
 static STANDARD: LazyLock<Environment> = LazyLock::new(Environment::default);
 
 impl Environment {
-    /// The default limits and no functions but the built-in ones.
+    /// The default limits and only the built-in functions.
     ///
     /// ```
     /// # use branchpoint_expr::{Environment, Limits};
@@ -44,7 +44,7 @@ impl Environment {
         &STANDARD
     }
 
-    /// A context whose names are those of another, evaluated in this environment.
+    /// Wraps a context so that it is evaluated in this environment.
     ///
     /// ```
     /// # use branchpoint_expr::{Condition, Environment};
@@ -53,12 +53,12 @@ impl Environment {
     /// assert!(Condition::compile("a == 1")?.evaluate(&environment.over(&context))?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn over<'e, C: Context + ?Sized>(&'e self, context: &'e C) -> Over<'e, C> {
-        Over { environment: self, context }
+    pub fn over<'e, C: Context + ?Sized>(&'e self, context: &'e C) -> WithEnvironment<'e, C> {
+        WithEnvironment { environment: self, context }
     }
 }
 
-/// A context in an environment: see [`Environment::over`].
+/// A context with an environment; see [`Environment::over`].
 ///
 /// ```
 /// # use branchpoint_expr::{Condition, Environment};
@@ -68,12 +68,12 @@ impl Environment {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Over<'e, C: ?Sized> {
+pub struct WithEnvironment<'e, C: ?Sized> {
     environment: &'e Environment,
     context: &'e C,
 }
 
-impl<C: Context + ?Sized> Context for Over<'_, C> {
+impl<C: Context + ?Sized> Context for WithEnvironment<'_, C> {
     #[inline]
     fn read(&self, name: &Name) -> Option<Source<'_>> {
         self.context.read(name)
@@ -83,7 +83,7 @@ impl<C: Context + ?Sized> Context for Over<'_, C> {
         self.environment
     }
 
-    fn spent(&self, steps: u64) {
-        self.context.spent(steps);
+    fn report_steps(&self, steps: u64) {
+        self.context.report_steps(steps);
     }
 }

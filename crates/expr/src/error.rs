@@ -1,12 +1,12 @@
-//! A condition or template that could not be evaluated.
+//! The error of a failed evaluation.
 
 use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::dialect::Dialect;
 use crate::fault::Fault;
 use crate::program::Program;
-use crate::rules::Dialect;
 
-/// Why an evaluation failed: what happened and where.
+/// The error of a failed evaluation, with its location in the source.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -18,13 +18,13 @@ use crate::rules::Dialect;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct EvalError {
-    /// The stable name, as the dialect's spec gives it.
+    /// The stable name, as in the dialect's spec.
     pub kind: Kind,
-    /// The finer cause.
+    /// The exact cause.
     pub detail: Kind,
     /// One sentence for people.
     pub message: String,
-    /// The place in the source text.
+    /// The location in the source text.
     pub span: Span,
 }
 
@@ -35,7 +35,7 @@ impl EvalError {
         Self { kind: dialect.failure(fault.kind), detail: fault.kind, message: fault.message, span }
     }
 
-    /// The failure as a finding, for the renderers.
+    /// Converts the error to a diagnostic for the renderers.
     ///
     /// ```
     /// # use branchpoint_expr::*;

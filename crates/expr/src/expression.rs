@@ -1,4 +1,4 @@
-//! Expressions and templates that give a value of any type.
+//! Compiled expressions and templates, whose result is a value of any type.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use crate::compile::Place;
 use crate::compiled::Compiled;
 use crate::context::Context;
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::error::EvalError;
 use crate::eval;
 use crate::located::Located;
 use crate::program::{Access, Id, Name, Node, Path, Program};
-use crate::rules::Dialect;
 use crate::template::{Escape, Single};
 use crate::unit::{Options, Problems, Unit};
 use crate::value::Value;
 
-/// A compiled expression or template that gives a value.
+/// A compiled expression or template, whose result is a value of any type.
 ///
 /// ```
 /// use branchpoint_expr::{Dialect, Expression, Options, Value};
@@ -28,7 +28,7 @@ use crate::value::Value;
 /// let order = json!({"items": [{"price": 2.5, "qty": 2}, {"price": 1, "qty": 3}]});
 /// assert_eq!(total.value(&order)?, Value::Int(8));
 ///
-/// // A text that is one placeholder keeps the value's type; any other text is text.
+/// // A text that is exactly one placeholder keeps the value's type; any other text is text.
 /// let options = Options::dialect(Dialect::Flow);
 /// assert_eq!(Expression::template("{{ $n + 1 }}", options)?.value(&json!({"n": 1}))?, Value::Int(2));
 /// assert_eq!(Expression::template("n={{ $n }}", options)?.value(&json!({"n": 1}))?, Value::from("n=1"));
@@ -46,12 +46,12 @@ impl Deref for Expression {
     }
 }
 
-/// What becomes of the texts of a document's value.
+/// How the texts of a document's value are expanded.
 ///
 /// ```
 /// # use branchpoint_expr::*;
 /// let greeting = Located::from(&Value::from("{{ $n }}"));
-/// let compile = |form| Expression::formed(&greeting, form, Options::dialect(Dialect::Flow));
+/// let compile = |form| Expression::with_form(&greeting, form, Options::dialect(Dialect::Flow));
 /// let context = serde_json::json!({"n": 1});
 /// assert_eq!(compile(Form::Value)?.value(&context)?, Value::Int(1));
 /// assert_eq!(compile(Form::Text)?.value(&context)?, Value::from("1"));
@@ -59,12 +59,12 @@ impl Deref for Expression {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// A text that is one placeholder gives the value itself.
+    /// A text that is exactly one placeholder gives the value itself.
     Value,
-    /// A text stays text: a placeholder gives the text form of its value.
+    /// The result is always text: a placeholder gives the text form of its value.
     Text,
-    /// A text stays text, and the values of placeholders are escaped. A list is one text in parts: texts, and what the host
-    /// inserts between them later.
+    /// The result is text with escaped values. A list is one text in parts: texts, and values that the host inserts between them
+    /// later.
     Escaped(fn() -> Box<dyn Escape>),
 }
 
@@ -90,7 +90,7 @@ impl Expression {
         Self::unit(options, |unit| unit.expression(text, Place::From(0)).0)
     }
 
-    /// Compiles a text with placeholders. A text that is one placeholder gives the value itself.
+    /// Compiles a text with placeholders. A text that is exactly one placeholder gives the value itself.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -132,15 +132,15 @@ impl Expression {
     /// ```
     /// # use branchpoint_expr::*;
     /// let text = Located::from(&Value::from("n={{ $n }}"));
-    /// let template = Expression::formed(&text, Form::Text, Options::dialect(Dialect::Flow))?;
+    /// let template = Expression::with_form(&text, Form::Text, Options::dialect(Dialect::Flow))?;
     /// assert_eq!(template.value(&serde_json::json!({"n": 1}))?, Value::from("n=1"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn formed(value: &Located, form: Form, options: Options<'_>) -> Result<Self, Problems> {
+    pub fn with_form(value: &Located, form: Form, options: Options<'_>) -> Result<Self, Problems> {
         Self::unit(options, |unit| form.compile(unit, value))
     }
 
-    /// Compiles an object whose fields are each of a form of their own.
+    /// Compiles an object whose fields have individual forms.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -160,8 +160,8 @@ impl Expression {
         })
     }
 
-    /// Compiles ordered replacements in the text of `input`: a list of `{pattern, substitution}`, each working on the
-    /// result of the one before. Groups are written `\\1` or `\\g<name>`.
+    /// Compiles replacements in the text of `input`: a list of `{pattern, substitution}`, each applied to the result of the one
+    /// before. Groups are written `\\1` or `\\g<name>`.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -174,7 +174,7 @@ impl Expression {
         Self::unit(options, |unit| unit.replacements(rules))
     }
 
-    /// A value that is known: nothing in it is read as a template.
+    /// A constant. Texts in it are not expanded.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -182,10 +182,10 @@ impl Expression {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn constant(value: Value) -> Self {
-        Self::made(Program::of_constant(value))
+        Self::from_program(Program::of_constant(value))
     }
 
-    /// The value of a root of the context; nil when there is none.
+    /// Reads a name of the context, which is nil if it is missing.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -195,10 +195,10 @@ impl Expression {
     /// ```
     pub fn read(name: Name) -> Self {
         let path = Path { root: name, keys: Arc::default(), access: Access::Absent, coerce: false, parent: 0 };
-        Self::made(Program::of_path(path))
+        Self::from_program(Program::of_path(path))
     }
 
-    /// Whether this only reads what is there already: a path or a constant, nothing made of parts.
+    /// Whether the expression is only a path or a constant.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -210,7 +210,7 @@ impl Expression {
         matches!(self.program.nodes[self.program.root as usize], Node::Path(_) | Node::Constant(_))
     }
 
-    /// The value, if it is known already: a constant, a document's value without placeholders.
+    /// The value, if it is constant.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -228,12 +228,12 @@ impl Expression {
         Compiled::new(options, compile).map(Self)
     }
 
-    /// An expression that no text was compiled to.
-    fn made(program: Program) -> Self {
+    /// Wraps a program that was not compiled from text.
+    fn from_program(program: Program) -> Self {
         Self(Compiled { program, dialect: Dialect::default(), warnings: Vec::new() })
     }
 
-    /// The value.
+    /// Evaluates the expression.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -245,8 +245,8 @@ impl Expression {
         self.value_of(self.program.root, context)
     }
 
-    /// The names of the files whose content this reads, each an expression of its own. Where `file:<n>` is bound to a slot of
-    /// the host, the content of the n-th is read from there.
+    /// The names of the files that this reads, as expressions. The content of the n-th file is read from the name `file:<n>`, which
+    /// the host can bind to a slot.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -264,7 +264,7 @@ impl Expression {
         self.program.files.iter().map(name).collect()
     }
 
-    /// The files whose content this reads: the host reads them and gives the n-th under the name `file:<n>`.
+    /// The names of the files that this reads. The host provides the content of the n-th file as `file:<n>`.
     ///
     /// ```
     /// # use branchpoint_expr::*;

@@ -1,4 +1,4 @@
-//! Why an evaluation stopped, before its place is known.
+//! Failures of operations, before the evaluator adds their location.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use crate::pattern::PatternError;
 use crate::value::push_shown;
 use crate::{Kind, View};
 
-/// A failure of one operation. Boxed, because it is rare and results are passed around all the time.
+/// The failure of an operation. It is boxed in results to keep them small.
 ///
 /// ```
 /// use branchpoint_expr::Kind;
@@ -17,15 +17,15 @@ use crate::{Kind, View};
 /// ```
 #[derive(Debug)]
 pub struct Fault {
-    /// The stable name. A host's functions may use names of their own.
+    /// The stable name. Functions of a host can define their own kinds.
     pub kind: Kind,
     /// One sentence for people.
     pub message: String,
-    /// The part of the program that failed; filled in by the evaluator.
+    /// The node that failed, which the evaluator sets.
     pub(crate) node: Option<u32>,
 }
 
-/// What an operation gives, or why it failed.
+/// The result of an operation.
 ///
 /// ```
 /// use branchpoint_expr::function::Outcome;
@@ -35,7 +35,7 @@ pub struct Fault {
 /// ```
 pub type Outcome<T> = Result<T, Box<Fault>>;
 
-/// A failure.
+/// Returns a failure.
 ///
 /// ```
 /// use branchpoint_expr::{Kind, function};
@@ -48,7 +48,7 @@ pub fn fault<T>(kind: Kind, message: impl Into<String>) -> Outcome<T> {
     Err(Box::new(Fault { kind, message: message.into(), node: None }))
 }
 
-/// The failure of an operation that does not take this kind of value.
+/// Returns the failure of an operation that does not support this kind of value.
 ///
 /// ```
 /// use branchpoint_expr::{View, function};
@@ -58,7 +58,7 @@ pub fn fault<T>(kind: Kind, message: impl Into<String>) -> Outcome<T> {
 /// ```
 #[cold]
 pub fn wrong_kind<T>(operation: &str, expected: &str, found: View<'_>) -> Outcome<T> {
-    fault(Kind::WrongKind, format!("{operation} takes {expected}, not {}", described(found)))
+    fault(Kind::WrongKind, format!("{operation} takes {expected}, not {}", describe(found)))
 }
 
 impl From<PatternError> for Box<Fault> {
@@ -68,64 +68,64 @@ impl From<PatternError> for Box<Fault> {
     }
 }
 
-/// A value with its kind, as a person would say it: "the number 5".
+/// Describes a value with its kind: "the number 5".
 ///
 /// ```
-/// assert_eq!(branchpoint_expr::function::described(branchpoint_expr::View::Int(5)), "the number 5");
+/// assert_eq!(branchpoint_expr::function::describe(branchpoint_expr::View::Int(5)), "the number 5");
 /// ```
-pub fn described(view: View<'_>) -> String {
+pub fn describe(view: View<'_>) -> String {
     let kind = match view {
-        View::Null => return shown(view),
+        View::Null => return preview(view),
         View::Bool(_) => "boolean",
         View::Int(_) | View::Float(_) => "number",
         View::Str(_) | View::Text(_) => "text",
         View::List(_) => "list",
         View::Object(_) => "object",
     };
-    format!("the {kind} {}", shown(view))
+    format!("the {kind} {}", preview(view))
 }
 
-/// How much of a value is shown to people.
+/// The maximum length of a preview, in characters.
 const SHOWN_CHARS: usize = 60;
-/// How far the rest is counted. A value can be small in memory and endless when it is written out.
+/// The maximum counted length. A value with shared parts can be small in memory and endless when it is written out.
 const COUNTED_CHARS: usize = 100_000;
 
-/// A value as people are shown it: JSON, shortened when long, with its full length. Redact it first.
+/// Formats a value for people: JSON, truncated with its full length if it is long. Redact the value first.
 ///
 /// ```
 /// # use branchpoint_expr::*;
-/// assert_eq!(shown(&Value::Null), "nil");
+/// assert_eq!(preview(&Value::Null), "nil");
 /// ```
-pub fn shown_value(value: &crate::Value) -> String {
-    shown(value.view())
+pub fn preview_value(value: &crate::Value) -> String {
+    preview(value.view())
 }
 
-/// A value as people are shown it: JSON, cut when long, with its full length told. Nothing is nil, as documents write it.
+/// Formats a value for people: JSON, truncated with its full length if it is long. Null is `nil`.
 ///
 /// ```
-/// assert_eq!(branchpoint_expr::function::shown(branchpoint_expr::View::Null), "nil");
+/// assert_eq!(branchpoint_expr::function::preview(branchpoint_expr::View::Null), "nil");
 /// ```
-pub fn shown(view: View<'_>) -> String {
+pub fn preview(view: View<'_>) -> String {
     if view.is_null() {
         return "nil".into();
     }
-    // A long text is told with its own length, not with that of its quotes and escapes.
+    // The length of a text is that of the text itself, without quotes and escapes.
     if let Some(text) = view.as_str() {
         return match text.char_indices().nth(SHOWN_CHARS) {
             Some((at, _)) => {
-                told(&format!("{:?}", View::Str(&text[..at])), text.chars().take(COUNTED_CHARS + 1).count())
+                truncated(&format!("{:?}", View::Str(&text[..at])), text.chars().take(COUNTED_CHARS + 1).count())
             }
             None => format!("{view:?}"),
         };
     }
-    let mut cut = Cut { text: String::new(), chars: 0 };
-    // An error only says that enough was counted.
+    let mut cut = Truncated { text: String::new(), chars: 0 };
+    // The error only means that the counted length is exceeded.
     let _ = push_shown(&mut cut, view);
-    if cut.chars > SHOWN_CHARS { told(&cut.text, cut.chars) } else { cut.text }
+    if cut.chars > SHOWN_CHARS { truncated(&cut.text, cut.chars) } else { cut.text }
 }
 
-/// The beginning of something long, with its length.
-fn told(beginning: &str, chars: usize) -> String {
+/// The beginning of a long text with its length.
+fn truncated(beginning: &str, chars: usize) -> String {
     if chars > COUNTED_CHARS {
         format!("{beginning}… (more than {COUNTED_CHARS} characters)")
     } else {
@@ -133,13 +133,13 @@ fn told(beginning: &str, chars: usize) -> String {
     }
 }
 
-/// Keeps the beginning of a text and counts the rest, up to a point.
-struct Cut {
+/// Stores the beginning of a text and counts the rest up to a limit.
+struct Truncated {
     text: String,
     chars: usize,
 }
 
-impl Write for Cut {
+impl Write for Truncated {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let room = SHOWN_CHARS.saturating_sub(self.chars);
         self.text.extend(part.chars().take(room));

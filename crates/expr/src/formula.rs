@@ -1,15 +1,15 @@
-//! Expressions of a front-end, compiled once for many uses that differ in a few values and in the slots they read.
+//! Expressions that a front-end compiles once and fills with different values and slots.
 
 use std::sync::Arc;
 
-use crate::compile::{Bind, Bound};
+use crate::compile::{Bind, Binding};
 use crate::condition::Condition;
 use crate::expression::Expression;
 use crate::program::{Node, Program};
 use crate::unit::{Options, Problems};
 use crate::value::Value;
 
-/// A compiled text with holes: names whose values are put in afterwards. Filling it costs a copy, and no parsing.
+/// A compiled text with holes, which are names that are filled with values later. Filling copies, but parses nothing.
 ///
 /// ```
 /// use branchpoint_expr::{Expression, Formula, Options, Value};
@@ -23,11 +23,11 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub struct Formula<T> {
     compiled: T,
-    /// By hole: the constants that stand for it.
+    /// For every hole, the constants to replace.
     holes: Vec<Vec<usize>>,
 }
 
-/// What can have holes.
+/// A compiled text that can have holes.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -44,7 +44,7 @@ pub trait Fillable: Clone {
     fn tables(&mut self) -> Tables<'_>;
 }
 
-/// The part of a compiled text that filling changes.
+/// The program of a compiled text, which filling changes.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Tables<'t>(&'t mut Program);
@@ -62,7 +62,7 @@ impl Fillable for Condition {
 }
 
 impl<T: Fillable> Formula<T> {
-    /// Compiles a text in which these names are holes. Nothing that is compiled depends on the values of names.
+    /// Compiles a text in which these names are holes. The compiled code does not depend on their values.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -77,9 +77,9 @@ impl<T: Fillable> Formula<T> {
         holes: &[&str],
         compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
     ) -> Result<Self, Problems> {
-        // Each mark is a text of its own, so that it can be told from every other text by its address.
+        // Each mark is a separate allocation, so that its address distinguishes it from every other text.
         let marks: Vec<Arc<str>> = holes.iter().map(|hole| Arc::from(*hole)).collect();
-        let names = Marked { holes, marks: &marks, bind: options.bind };
+        let names = HoleNames { holes, marks: &marks, bind: options.bind };
         let mut compiled = compile(text, options.bound(&names))?;
         let constants = &compiled.tables().0.constants;
         let places = |mark: &Arc<str>| {
@@ -90,7 +90,7 @@ impl<T: Fillable> Formula<T> {
         Ok(Self { compiled, holes })
     }
 
-    /// The text with these values in its holes, in the order in which the holes were named.
+    /// Fills the holes with values, in the order of the names.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -102,14 +102,14 @@ impl<T: Fillable> Formula<T> {
         self.fill_over(values, |slot| slot)
     }
 
-    /// As [`Self::fill`], over other slots than those that the text was compiled for.
+    /// Like [`Self::fill`], with every slot number replaced.
     ///
     /// ```
     /// # use branchpoint_expr::*;
     /// struct First;
     /// impl Bind for First {
-    ///     fn bind(&self, _: &[&str]) -> Option<Bound> {
-    ///         Some(Bound { slot: 0, parts: 1 })
+    ///     fn bind(&self, _: &[&str]) -> Option<Binding> {
+    ///         Some(Binding { slot: 0, parts: 1 })
     ///     }
     /// }
     ///
@@ -139,15 +139,15 @@ impl<T: Fillable> Formula<T> {
     }
 }
 
-/// The names of a formula: holes first, then whatever the host knows.
-struct Marked<'m> {
+/// Resolves the names of holes first, then those of the host.
+struct HoleNames<'m> {
     holes: &'m [&'m str],
     marks: &'m [Arc<str>],
     bind: Option<&'m dyn Bind>,
 }
 
-impl Bind for Marked<'_> {
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
+impl Bind for HoleNames<'_> {
+    fn bind(&self, path: &[&str]) -> Option<Binding> {
         self.bind.and_then(|bind| bind.bind(path))
     }
 

@@ -1,4 +1,4 @@
-//! Functions that expressions can call: what each takes and gives, and a set of them that a host registers.
+//! The functions that expressions can call, and the registry of a host's functions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,11 +9,11 @@ use indexmap::IndexMap;
 use crate::builtins;
 use crate::value::View;
 
-pub use crate::fault::{Fault, Outcome, described, fault, shown, wrong_kind};
+pub use crate::fault::{Fault, Outcome, describe, fault, preview, wrong_kind};
 pub use crate::types::Types;
 pub use crate::work::Work;
 
-/// What a function gives when an argument is nil.
+/// The rule of a function for arguments that are nil.
 ///
 /// ```
 /// use branchpoint_expr::View;
@@ -27,9 +27,9 @@ pub use crate::work::Work;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnNil {
-    /// The function is not called and gives nil.
+    /// The result is nil, without a call.
     Nil,
-    /// The function is not called and gives false.
+    /// The result is false, without a call.
     False,
     /// The function is called and handles nil itself.
     Call,
@@ -59,12 +59,12 @@ pub struct Function {
     pub(crate) name: Cow<'static, str>,
     pub(crate) least: u8,
     pub(crate) most: u8,
-    /// What each argument may be; the last entry stands for all that follow.
+    /// The types of the arguments; the last entry applies to all further ones.
     pub(crate) takes: Cow<'static, [Types]>,
     pub(crate) gives: Types,
     pub(crate) on_nil: OnNil,
     pub(crate) pure: bool,
-    /// Steps that each call costs, beside those that the function counts itself.
+    /// The steps that each call costs, in addition to those that the function charges itself.
     pub(crate) cost: usize,
     run: Run,
 }
@@ -84,11 +84,11 @@ enum Run {
 pub(crate) const MANY: u8 = u8::MAX;
 
 impl Function {
-    /// A function of a host: its name, how many arguments it takes, what they may be (the last entry stands for all that follow),
-    /// what it gives, and what it does.
+    /// A function of a host: its name, number of arguments, argument types (the last entry applies to all further ones), result type
+    /// and implementation.
     ///
-    /// The function reads its arguments in place, makes results with [`Work`] and pays there for work that grows with its
-    /// arguments. It is not called with nil unless [`Function::on_nil`] says so.
+    /// The function reads its arguments in place, allocates results with [`Work`] and charges work that grows with its arguments
+    /// there. It is not called with nil unless [`Function::on_nil`] allows it.
     ///
     /// ```
     /// use branchpoint_expr::function::{Function, Types};
@@ -130,7 +130,7 @@ impl Function {
         Self { name, least, most, takes, gives, on_nil, pure: true, cost: 0, run: Run::Builtin(run) }
     }
 
-    /// The same function with another rule for nil.
+    /// Sets the rule for nil.
     ///
     /// ```
     /// # use branchpoint_expr::function::{Function, OnNil, Types};
@@ -149,7 +149,7 @@ impl Function {
         Self { on_nil, ..self }
     }
 
-    /// The same function, declared to give the same result for the same arguments: see [`Condition::is_pure`](crate::Condition::is_pure).
+    /// Declares that equal arguments always give equal results; see [`Condition::is_pure`](crate::Condition::is_pure).
     ///
     /// ```
     /// # use branchpoint_expr::{View, function::{Function, Types}};
@@ -164,7 +164,7 @@ impl Function {
         Self { pure: true, ..self }
     }
 
-    /// The same function with a price: the [steps](crate::Limits::steps) that each call takes from the budget of an evaluation.
+    /// Sets the [steps](crate::Limits::steps) that each call takes from the budget of an evaluation.
     ///
     /// ```
     /// # use branchpoint_expr::function::{Function, Types};
@@ -211,7 +211,7 @@ impl fmt::Debug for Function {
     }
 }
 
-/// Functions of a host, beside the built-in ones. Programs keep their names, so names are what must stay stable.
+/// The functions of a host. Stored programs refer to them by name, so names must stay stable.
 ///
 /// ```
 /// use branchpoint_expr::{View, function::{Function, Functions, Types}};
@@ -224,7 +224,7 @@ impl fmt::Debug for Function {
 #[derive(Clone, Debug, Default)]
 pub struct Functions(IndexMap<Cow<'static, str>, Function, foldhash::fast::RandomState>);
 
-/// A function has the name of another one, or of a built-in one.
+/// The error of registering a function whose name exists already.
 ///
 /// ```
 /// use branchpoint_expr::{View, function::{Function, Functions, Types}};
@@ -252,7 +252,7 @@ impl Functions {
     /// assert!(functions.register(zero).is_err());
     /// ```
     pub fn register(&mut self, function: Function) -> Result<(), NameTaken> {
-        if self.0.contains_key(&function.name) || builtins::is_taken(&function.name) {
+        if self.0.contains_key(&function.name) || builtins::is_reserved(&function.name) {
             return Err(NameTaken(function.name.into_owned()));
         }
         self.0.insert(function.name.clone(), function);

@@ -106,13 +106,13 @@
 //! nothing for ordinary comparisons. A host with values of another kind implements [`Context`].
 //!
 //! ```
-//! use branchpoint_expr::{Bind, Bound, Condition, Options, Slots, Value};
+//! use branchpoint_expr::{Bind, Binding, Condition, Options, Slots, Value};
 //!
 //! struct Inputs;
 //!
 //! impl Bind for Inputs {
-//!     fn bind(&self, path: &[&str]) -> Option<Bound> {
-//!         path.starts_with(&["inputs", "count"]).then_some(Bound { slot: 0, parts: 2 })
+//!     fn bind(&self, path: &[&str]) -> Option<Binding> {
+//!         path.starts_with(&["inputs", "count"]).then_some(Binding { slot: 0, parts: 2 })
 //!     }
 //! }
 //!
@@ -131,12 +131,14 @@
 
 mod builtins;
 mod check;
-mod children;
+mod child_nodes;
 mod compile;
 mod compiled;
 mod condition;
 mod context;
 mod diagnostic;
+mod dialect;
+mod display;
 mod environment;
 mod error;
 mod eval;
@@ -150,37 +152,35 @@ mod located;
 mod names;
 mod pattern;
 mod program;
-mod replace;
-mod rules;
-mod show;
-mod sound;
+mod replacements;
 mod syntax;
 mod template;
 mod time;
 mod types;
 mod unit;
 mod value;
+mod well_formed;
 mod work;
 
 pub use builtins::shell_word;
-pub use compile::{Bind, Bound};
+pub use compile::{Bind, Binding};
 pub use compiled::Compiled;
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};
 pub use diagnostic::{
-    Diagnostic, Examined, Kind, Severity, Span, Unread, cap_findings, nearest, render_json, render_sarif,
-    render_terminal,
+    Diagnostic, Kind, Severity, SourceFindings, Span, UnreadableSource, cap_findings, nearest, render_json,
+    render_sarif, render_terminal,
 };
-pub use environment::{Environment, Over};
+pub use dialect::Dialect;
+pub use environment::{Environment, WithEnvironment};
 pub use error::EvalError;
-pub use explain::{Explanation, Part, Phrase, Read, Recorded, change};
+pub use explain::{Explanation, Part, Phrase, Read, RecordedContext, change};
 pub use expression::{Expression, Form};
-pub use fault::shown_value as shown;
+pub use fault::preview_value as preview;
 pub use formula::{Fillable, Formula};
 pub use limits::Limits;
 pub use located::{Field, Located, Shape};
 pub use program::{Name, Reference};
-pub use rules::Dialect;
 pub use template::{Escape, Piece, Substitution};
 pub use time::{duration_ms, duration_text, instant_ms, iso_at, iso_date_at, iso_utc, seconds_ms};
 pub use unit::{Options, Problems};

@@ -1,10 +1,10 @@
-//! Bounds on everything: text, nesting, parts, work, and results. Exceeding one is an error of its own kind.
+//! Limits on text, nesting, parts, work and results. Each has its own kind of error.
 //!
-//! They are counts, never times, so that the same condition over the same values always ends the same way.
+//! They are counts, not times, so that equal conditions over equal values always have equal results.
 
-/// How much one condition or template may take, when it is compiled and each time it is evaluated.
+/// The limits of compiling and evaluating one condition or template.
 ///
-/// Hosts that run conditions of strangers lower them; see [`Environment`](crate::Environment) for how they are set.
+/// A host that runs untrusted conditions can lower them; see [`Environment`](crate::Environment).
 ///
 /// ```
 /// use branchpoint_expr::{Condition, Environment, Kind, Limits, Options};
@@ -15,28 +15,25 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How deeply an expression, and a value that it looks into, may be nested: `depth_limit`. More than the default, which any
-    /// stack can hold, counts as the default.
+    /// Maximum nesting of an expression and of the values it reads (`depth_limit`). It cannot exceed the default, for which every
+    /// stack has room.
     pub depth: u16,
-    /// How many parts one condition or template may have: `node_limit`.
+    /// Maximum number of parts of a condition or template (`node_limit`).
     pub nodes: usize,
-    /// How long the text of one condition may be, in bytes: `node_limit`.
+    /// Maximum length of the text of a condition, in bytes (`node_limit`).
     pub source_bytes: usize,
-    /// How many parts one evaluation may look at: elements of lists, and for each of them the parts of its predicate:
-    /// `step_limit`.
+    /// Maximum number of steps of an evaluation: elements of lists, times the parts of their predicates (`step_limit`).
     pub steps: u64,
-    /// How many bytes of values one evaluation may produce: `size_limit`.
+    /// Maximum number of bytes that an evaluation produces (`size_limit`).
     pub produced_bytes: usize,
-    /// How large a value may be that an evaluation gives back, in the bytes of [`Size`](crate::Size), which counts shared parts each
-    /// time: `value_limit`.
+    /// Maximum size of a result, in the bytes of [`Size`](crate::Size), which counts shared parts each time (`value_limit`).
     pub value_bytes: u64,
-    /// How much work one evaluation may give to regular expressions, in characters of a pattern times bytes of a text:
-    /// `regex_limit`.
+    /// Maximum work of regular expressions in an evaluation, in characters of patterns times bytes of texts (`regex_limit`).
     pub regex_steps: u64,
 }
 
 impl Limits {
-    /// The limits that hold where a host sets none.
+    /// The default limits.
     ///
     /// ```
     /// # use branchpoint_expr::Limits;
@@ -63,15 +60,15 @@ impl Default for Limits {
     }
 }
 
-/// Deep enough for any person and any JSON reader, shallow enough for any stack.
+/// The default of [`Limits::depth`]: as deep as common JSON parsers, and shallow enough for every stack.
 pub(crate) const DEPTH: u16 = 128;
 
 pub(crate) const NODES: usize = 20_000;
 
-/// How many errors, and how many warnings, are reported one by one. Nobody reads more, and each is shown with its line.
+/// The maximum number of errors, and of warnings, that are reported individually.
 pub(crate) const FINDINGS: usize = 50;
 
-/// How many bytes of text cost as much as one part.
+/// The number of bytes of text that cost one step.
 pub(crate) const BYTES_PER_STEP: usize = 64;
 
 /// The default of [`Limits::value_bytes`].
@@ -82,7 +79,7 @@ pub(crate) const BYTES_PER_STEP: usize = 64;
 /// ```
 pub const VALUE_BYTES: u64 = 64 << 20;
 
-/// The message for a value that exceeds such a limit.
+/// The message for a value that exceeds a limit in bytes.
 ///
 /// ```
 /// assert!(branchpoint_expr::limits::value_message(10).contains("more than 10 bytes"));
@@ -91,12 +88,12 @@ pub fn value_message(limit: u64) -> String {
     format!("the value has more than {limit} bytes, counting repeated parts each time; keep only the parts you need")
 }
 
-/// How many steps of a regular expression count as one step of an evaluation, where its work is reported.
+/// The number of regular expression steps that are reported as one step of an evaluation.
 pub(crate) const REGEX_STEPS_PER_STEP: u64 = 100;
 
-/// The cost of compiling a pattern during an evaluation: this, and as much for every so many bytes of it.
+/// The cost of compiling a pattern during an evaluation: once, and once more for every `REGEX_COMPILE_BYTES` of its text.
 pub(crate) const REGEX_COMPILE_STEPS: u64 = 100_000;
 pub(crate) const REGEX_COMPILE_BYTES: u64 = 100;
 
-/// How deeply a value may be nested in stored bytes: more than JSON and expressions can make, less than a stack can hold.
+/// The maximum nesting of a value in stored bytes: more than JSON and expressions produce, less than a stack can hold.
 pub(crate) const STORED_DEPTH: u16 = 300;

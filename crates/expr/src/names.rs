@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::rules::Dialect;
+use crate::dialect::Dialect;
 use crate::syntax::ast::{Expr, ExprKind};
 
 const MACHINE_ROOTS: &[&str] = &["inputs", "states", "workflow", "env", "loop", "error", "context"];

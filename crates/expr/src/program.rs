@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 use crate::builtins::{self, Fold};
-use crate::condition::test::Test;
+use crate::condition::clause::Clause;
 use crate::diagnostic::Span;
 use crate::environment::Environment;
 use crate::pattern::Pattern;
@@ -110,7 +110,7 @@ pub(crate) enum Node {
     /// The text forms of the parts, joined.
     Template(Ids),
     /// A comparison by the rules of a typed group or a target list.
-    Test(u32),
+    Clause(u32),
     /// Whether a value is not empty: not nil, false, zero, or an empty text, list or object.
     Filled(Id),
     /// Keeps a value in a local, and is empty text.
@@ -147,7 +147,7 @@ impl Node {
             | Self::InSet { .. }
             | Self::Matches { .. }
             | Self::Filled(_)
-            | Self::Test(_) => true,
+            | Self::Clause(_) => true,
             _ => false,
         }
     }
@@ -257,7 +257,7 @@ pub(crate) struct Compare {
 
 /// An expression as its author wrote it, so that an explanation needs no document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct WrittenText {
     /// The nodes that it was compiled to.
     pub(crate) nodes: Range<u32>,
     /// The byte of the document at which the text begins; none where the document spells it otherwise (escapes, folded
@@ -267,7 +267,7 @@ pub(crate) struct Written {
 }
 
 /// The first number of a call that stands for a function of the host and not for a built-in one.
-pub(crate) const HOSTED: u16 = 1 << 15;
+pub(crate) const FIRST_HOST_FUNCTION: u16 = 1 << 15;
 
 /// A list of literal texts, kept for looking one up.
 pub(crate) type LiteralSet = indexmap::IndexSet<Arc<str>, foldhash::fast::RandomState>;
@@ -293,14 +293,14 @@ pub(crate) struct Code {
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) replacements: Vec<(Pattern, Arc<str>)>,
     pub(crate) sets: Vec<LiteralSet>,
-    pub(crate) tests: Vec<Test>,
-    /// The functions of the host that it calls, by name: calls from [`HOSTED`] on are positions in this list.
-    pub(crate) hosted: Vec<Arc<str>>,
+    pub(crate) clauses: Vec<Clause>,
+    /// The functions of the host that it calls, by name: calls from [`FIRST_HOST_FUNCTION`] on are positions in this list.
+    pub(crate) host_functions: Vec<Arc<str>>,
     /// The names of files whose content the host reads before it evaluates; their content is read under `file:<n>`.
     pub(crate) files: Vec<Id>,
     /// The expressions that an author wrote. All other nodes were made from structure, and their place in the source does
     /// not read like what they do.
-    pub(crate) written: Vec<Written>,
+    pub(crate) written: Vec<WrittenText>,
     pub(crate) locals: u16,
 }
 
@@ -325,13 +325,13 @@ impl Code {
 }
 
 /// A program that is being compiled.
-pub(crate) type Draft = Program<Own>;
+pub(crate) type Draft = Program<OwnedCode>;
 
 /// Code that nothing shares yet.
 #[derive(Debug)]
-pub(crate) struct Own(Code);
+pub(crate) struct OwnedCode(Code);
 
-impl Default for Own {
+impl Default for OwnedCode {
     /// With room for what most conditions have.
     fn default() -> Self {
         let (nodes, spans) = (Vec::with_capacity(8), Vec::with_capacity(8));
@@ -339,7 +339,7 @@ impl Default for Own {
     }
 }
 
-impl Deref for Own {
+impl Deref for OwnedCode {
     type Target = Code;
 
     fn deref(&self) -> &Code {
@@ -401,9 +401,9 @@ impl Draft {
         self.path(Path { root, keys: Arc::default(), access: Access::Required, coerce: false, parent: 0 }, span)
     }
 
-    pub(crate) fn test(&mut self, test: Test, span: Span) -> Id {
-        self.tests.push(test);
-        self.emit(Node::Test(index(self.tests.len() - 1)), span)
+    pub(crate) fn clause(&mut self, clause: Clause, span: Span) -> Id {
+        self.clauses.push(clause);
+        self.emit(Node::Clause(index(self.clauses.len() - 1)), span)
     }
 
     pub(crate) fn pattern(&mut self, pattern: Pattern) -> u32 {
@@ -412,13 +412,13 @@ impl Draft {
     }
 
     /// The number by which calls name a function of the host.
-    pub(crate) fn hosted(&mut self, name: &str) -> u16 {
-        let known = self.hosted.iter().position(|known| &**known == name);
+    pub(crate) fn host_function(&mut self, name: &str) -> u16 {
+        let known = self.host_functions.iter().position(|known| &**known == name);
         let position = known.unwrap_or_else(|| {
-            self.hosted.push(name.into());
-            self.hosted.len() - 1
+            self.host_functions.push(name.into());
+            self.host_functions.len() - 1
         });
-        HOSTED + u16::try_from(position).expect("the limit on nodes keeps the list short")
+        FIRST_HOST_FUNCTION + u16::try_from(position).expect("the limit on nodes keeps the list short")
     }
 
     pub(crate) fn set(&mut self, set: LiteralSet) -> u32 {
@@ -435,12 +435,12 @@ impl Draft {
     /// Keeps the text of the expression that was compiled to the nodes from `first` on.
     pub(crate) fn keep_text(&mut self, first: usize, start: Option<u32>, text: &str) {
         let nodes = index(first)..index(self.nodes.len());
-        self.written.push(Written { nodes, start, text: text.into() });
+        self.written.push(WrittenText { nodes, start, text: text.into() });
     }
 
     /// Gives a node of a structured condition the words by which its author knows it.
     pub(crate) fn name_node(&mut self, id: Id, text: &str) {
-        self.written.push(Written { nodes: id..id + 1, start: None, text: text.into() });
+        self.written.push(WrittenText { nodes: id..id + 1, start: None, text: text.into() });
     }
 
     /// The finished program, which gives the value of a node.
@@ -495,7 +495,7 @@ impl Program {
     /// About how many bytes it has when it is stored: its parts, the texts and values of the document in it, its names.
     pub(crate) fn size_bytes(&self) -> u64 {
         const NODE_BYTES: u64 = 16;
-        let nodes = (self.nodes.len() + self.lists.len() + self.tests.len()) as u64 * NODE_BYTES;
+        let nodes = (self.nodes.len() + self.lists.len() + self.clauses.len()) as u64 * NODE_BYTES;
         let constants: u64 = self.constants.iter().map(|constant| constant.size().bytes).sum();
         let path = |path: &Path| NODE_BYTES + path.root.text.len() as u64 + path.keys.len() as u64 * NODE_BYTES;
         let patterns: u64 = self.patterns.iter().map(|pattern| pattern.as_str().len() as u64).sum();
@@ -549,15 +549,15 @@ impl Program {
 
     /// The name of a function that is called.
     pub(crate) fn function_name(&self, number: u16) -> &str {
-        match number.checked_sub(HOSTED) {
-            Some(hosted) => &self.hosted[usize::from(hosted)],
+        match number.checked_sub(FIRST_HOST_FUNCTION) {
+            Some(position) => &self.host_functions[usize::from(position)],
             None => &builtins::TABLE[usize::from(number)].name,
         }
     }
 
     /// Whether all functions of the host that it calls are registered as pure.
     pub(crate) fn is_pure(&self, environment: &Environment) -> bool {
-        self.hosted.iter().all(|name| environment.functions.get(name).is_some_and(|function| function.pure))
+        self.host_functions.iter().all(|name| environment.functions.get(name).is_some_and(|function| function.pure))
     }
 
     /// The words that a node of a structured condition was given.

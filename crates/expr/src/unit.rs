@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use crate::Kind;
 use crate::check;
-use crate::children::MAX_NODE_DEPTH;
+use crate::child_nodes::MAX_NODE_DEPTH;
 use crate::compile::{Bind, Compiler, Place, joined};
 use crate::diagnostic::{Diagnostic, Severity, Span, cap_findings};
+use crate::dialect::Dialect;
 use crate::environment::Environment;
 use crate::limits::{self, Limits};
 use crate::located::{Located, Shape};
 use crate::names;
 use crate::program::{Access, Draft, Id, Key, Name, Node, Path, Program};
-use crate::rules::Dialect;
 use crate::syntax::{self, ast::Expr};
 use crate::template::Scope;
 use crate::types::Types;
@@ -53,7 +53,7 @@ impl<'o> Options<'o> {
     /// # use branchpoint_expr::*;
     /// struct Nothing;
     /// impl Bind for Nothing {
-    ///     fn bind(&self, _: &[&str]) -> Option<Bound> {
+    ///     fn bind(&self, _: &[&str]) -> Option<Binding> {
     ///         None
     ///     }
     /// }
@@ -178,11 +178,11 @@ impl<'o> Unit<'o> {
     /// Compiles an expression and tells what it can give.
     pub(crate) fn expression(&mut self, text: &str, place: Place) -> (Id, Types) {
         let parsed = syntax::parse(text, self.dialect().grammar(), self.options.limits());
-        self.parsed(parsed.map_err(|finding| vec![*finding]), place, self.dialect().access())
+        self.compile_tree(parsed.map_err(|finding| vec![*finding]), place, self.dialect().access())
     }
 
     /// Checks and compiles a tree; problems get the dialect's own name for them.
-    pub(crate) fn parsed(
+    pub(crate) fn compile_tree(
         &mut self,
         parsed: Result<Expr<'_>, Vec<Diagnostic>>,
         place: Place,
@@ -212,7 +212,7 @@ impl<'o> Unit<'o> {
                 finding
             } else {
                 let name = dialect.refusal(finding.kind);
-                finding.named(name)
+                finding.renamed(name)
             }
         }));
         compiled
@@ -250,7 +250,7 @@ impl<'o> Unit<'o> {
             let span = place.of(Span::new(0, text.len()));
             let finding =
                 Diagnostic::error(Kind::NotBoolean, span, format!("a condition is true or false, and this is {types}"));
-            self.findings.push(finding.named(dialect.refusal(Kind::NotBoolean)));
+            self.findings.push(finding.renamed(dialect.refusal(Kind::NotBoolean)));
         }
         id
     }

@@ -12,7 +12,7 @@ use crate::fault::{Outcome, fault};
 use crate::limits::{self, Limits};
 use crate::pattern::Pattern;
 use crate::value::{
-    ListView, Object, ObjectView, Value, View, parse_json, push_canonical, push_json, push_text, relate,
+    ListView, Object, ObjectView, Value, View, compare, parse_json, push_canonical, push_json, push_text,
 };
 
 /// The memory of one evaluation and its budget: functions make results with it, and pay before they look at what can be large.
@@ -88,7 +88,7 @@ impl<'a> Work<'a> {
     }
 
     /// The work done so far, in steps: parts and bytes read, regular expression steps and bytes produced.
-    pub(crate) fn spent(&self) -> u64 {
+    pub(crate) fn steps_used(&self) -> u64 {
         let bytes = (self.limits.produced_bytes - self.bytes.get()) / limits::BYTES_PER_STEP;
         let regex = (self.limits.regex_steps - self.regex.get()) / limits::REGEX_STEPS_PER_STEP;
         (self.limits.steps - self.steps.get()) + bytes as u64 + regex
@@ -114,9 +114,9 @@ impl<'a> Work<'a> {
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
-    /// assert!(Work::with(&[], |work, _| work.room(usize::MAX)).is_err());
+    /// assert!(Work::with(&[], |work, _| work.check_room(usize::MAX)).is_err());
     /// ```
-    pub fn room(&self, elements: usize) -> Outcome<()> {
+    pub fn check_room(&self, elements: usize) -> Outcome<()> {
         self.left_after(elements.saturating_mul(size_of::<View<'_>>())).map(drop)
     }
 
@@ -185,7 +185,7 @@ impl<'a> Work<'a> {
     /// ```
     #[inline(always)]
     pub fn equal(&self, left: &View<'_>, right: &View<'_>) -> Outcome<bool> {
-        relate::equal(left, right, &|parts, depth| {
+        compare::equal(left, right, &|parts, depth| {
             self.check_depth(depth)?;
             self.spend(parts)
         })
@@ -200,7 +200,7 @@ impl<'a> Work<'a> {
     pub fn text_form(&self, view: View<'a>) -> Outcome<&'a str> {
         match view.as_str() {
             Some(text) => Ok(text),
-            None => self.written(|out| push_text(out, view)).map(|text| &*self.bump.alloc_str(&text)),
+            None => self.write_bounded(|out| push_text(out, view)).map(|text| &*self.bump.alloc_str(&text)),
         }
     }
 
@@ -211,16 +211,16 @@ impl<'a> Work<'a> {
     /// assert_eq!(Work::with(&[], |work, _| Ok(work.json_form(View::Str("a"))?.to_owned())).unwrap(), "\"a\"");
     /// ```
     pub fn json_form(&self, view: View<'a>) -> Outcome<&'a str> {
-        self.written(|out| push_json(out, view)).map(|text| &*self.bump.alloc_str(&text))
+        self.write_bounded(|out| push_json(out, view)).map(|text| &*self.bump.alloc_str(&text))
     }
 
     /// A text that equal values, and only they, have in common.
     pub(crate) fn canonical(&self, view: View<'_>) -> Outcome<String> {
-        self.written(|out| push_canonical(out, view))
+        self.write_bounded(|out| push_canonical(out, view))
     }
 
-    fn written(&self, write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Outcome<String> {
-        let mut out = Bounded { text: String::new(), most: self.bytes.get(), full: false };
+    fn write_bounded(&self, write: impl FnOnce(&mut BoundedText) -> fmt::Result) -> Outcome<String> {
+        let mut out = BoundedText { text: String::new(), most: self.bytes.get(), full: false };
         match write(&mut out) {
             Ok(()) => self.reserve(out.text.len()).map(|()| out.text),
             Err(_) if out.full => self.too_large(),
@@ -415,13 +415,13 @@ impl<'a> Work<'a> {
 }
 
 /// A text that stops growing when the budget is spent.
-struct Bounded {
+struct BoundedText {
     text: String,
     most: usize,
     full: bool,
 }
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         self.full = self.text.len() + part.len() > self.most;
         if self.full {

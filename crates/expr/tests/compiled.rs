@@ -1,16 +1,16 @@
 //! What a compiled expression tells about itself: the slots it reads, and a text for people who read lowered programs.
 
-use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Name, Options, Value};
+use branchpoint_expr::{Bind, Binding, Condition, Dialect, Expression, Located, Name, Options, Value};
 use serde_json::json;
 
 /// Every root has a slot: its length, so that tests can name it. `x.y` has one of its own, 10.
 struct ByLength;
 
 impl Bind for ByLength {
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
+    fn bind(&self, path: &[&str]) -> Option<Binding> {
         match path {
-            ["x", "y", ..] => Some(Bound { slot: 10, parts: 2 }),
-            [root, ..] => Some(Bound { slot: u32::try_from(root.len()).ok()?, parts: 1 }),
+            ["x", "y", ..] => Some(Binding { slot: 10, parts: 2 }),
+            [root, ..] => Some(Binding { slot: u32::try_from(root.len()).ok()?, parts: 1 }),
             [] => None,
         }
     }
@@ -27,7 +27,7 @@ fn check_slots(text: &str, expect: &[u32]) {
 }
 
 #[test]
-fn slots_are_told_once_in_ascending_order() {
+fn slots_are_listed_once_in_ascending_order() {
     check_slots("1 + 2", &[]);
     check_slots("abc", &[3]);
     check_slots("abc.d + ab + abc.e", &[2, 3]);
@@ -37,7 +37,7 @@ fn slots_are_told_once_in_ascending_order() {
 }
 
 #[test]
-fn conditions_tell_theirs_too() {
+fn conditions_list_their_slots() {
     let condition = Condition::expression("abc == 1 || ab in ['p', 'q']", options()).expect("it compiles");
     assert_eq!(condition.slots(), [2, 3]);
     let list = json!([{"target": "input", "operator": "$eq", "value": "{{ab}}"}]);
@@ -53,7 +53,7 @@ fn without_slots_there_are_none() {
 }
 
 #[test]
-fn a_constant_gives_itself_whatever_it_looks_like() {
+fn a_constant_is_never_read_as_a_template() {
     for json in [json!(null), json!("{{ inputs.x }}"), json!({"a": ["{{inputs.x}}", 1.5]})] {
         let value = Value::from(&json);
         let constant = Expression::constant(value.clone());

@@ -5,7 +5,7 @@ use branchpoint_expr::{Condition, Dialect, Located, Options, Value};
 #[track_caller]
 fn check(dialect: Dialect, group: &str, context: &str, expect: bool) {
     let read = |text: &str| serde_json::from_str::<Value>(text).expect("the test writes JSON");
-    let condition = Condition::under_if(&Located::from(&read(group)), Options::dialect(dialect)).expect("it compiles");
+    let condition = Condition::if_key(&Located::from(&read(group)), Options::dialect(dialect)).expect("it compiles");
     assert_eq!(condition.evaluate(&read(context)), Ok(expect), "{group}");
 }
 

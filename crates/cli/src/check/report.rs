@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_dialects::{LoadOptions, Loaded};
-use branchpoint_expr::{Diagnostic, Dialect, Examined, Kind, Severity, Unread, render_json, render_sarif};
+use branchpoint_expr::{
+    Diagnostic, Dialect, Kind, Severity, SourceFindings, UnreadableSource, render_json, render_sarif,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -111,14 +113,14 @@ impl Report {
     }
 
     fn sarif(&self) -> Value {
-        let texts = self.loaded().map(|(source, loaded)| Examined {
+        let texts = self.loaded().map(|(source, loaded)| SourceFindings {
             origin: &source.origin,
             source: &source.text,
             diagnostics: &loaded.diagnostics,
         });
         let texts: Vec<_> = texts.collect();
         let unread: Vec<(String, String)> = self.unread().collect();
-        let unread: Vec<_> = unread.iter().map(|(origin, reason)| Unread { origin, reason }).collect();
+        let unread: Vec<_> = unread.iter().map(|(origin, reason)| UnreadableSource { origin, reason }).collect();
         render_sarif(&texts, &unread, env!("CARGO_PKG_VERSION"), |kind| explain::summary(kind.as_str()))
     }
 

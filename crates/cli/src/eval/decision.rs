@@ -78,8 +78,8 @@ impl Decision {
 fn under_if(document: &Located, options: Options<'_>) -> Result<Condition, Problems> {
     match document.get("if") {
         Some(_) if document.get("conditions").is_some() => Condition::targets(document, options),
-        Some(condition) => Condition::under_if(condition, options),
-        None => Condition::under_if(document, options),
+        Some(condition) => Condition::if_key(condition, options),
+        None => Condition::if_key(document, options),
     }
 }
 

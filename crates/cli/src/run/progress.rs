@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Records, StepRecord, StepStatus};
-use branchpoint_expr::{Explanation, shown};
+use branchpoint_expr::{Explanation, preview};
 use branchpoint_host::NoteListener;
 use branchpoint_runners::Secrets;
 
@@ -75,7 +75,7 @@ fn reasons(program: &Program, record: &StepRecord, secrets: &Secrets) -> String 
     let decided = record.decisions.iter().rfind(|decided| decided.chosen().is_some_and(|chosen| chosen.name == *taken));
     let branches = decided.into_iter().flat_map(|decided| &decided.branches);
     let explained = branches.filter_map(|branch| branch.explanation.as_ref());
-    let sentence = |why: &Explanation| why.sentence.render(|value| shown(&secrets.mask_value(value)));
+    let sentence = |why: &Explanation| why.sentence.render(|value| preview(&secrets.mask_value(value)));
     explained.fold(String::new(), |text, explanation| format!("{text}  {indent}{}\n", sentence(explanation)))
 }
 

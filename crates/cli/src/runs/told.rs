@@ -7,7 +7,7 @@ use anyhow::Result;
 use branchpoint_backend::{Backend, Look, Replayed, RunNo};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
 use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
-use branchpoint_expr::{Value, shown};
+use branchpoint_expr::{Value, preview};
 use branchpoint_runners::{Secrets, Whole};
 
 use crate::{lines, masked, moment, spent};
@@ -202,7 +202,7 @@ impl Told {
             .decisions
             .iter()
             .rfind(|decided| decided.chosen().map(|chosen| &chosen.name) == record.branch.as_ref())?;
-        Some(self.secrets.text(&decided.sentence().render(|value| shown(&self.secrets.value(value)))))
+        Some(self.secrets.text(&decided.sentence().render(|value| preview(&self.secrets.value(value)))))
     }
 
     /// Attempts that failed, and what people have decided.

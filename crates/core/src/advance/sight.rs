@@ -44,7 +44,7 @@ impl Context for Sight<'_> {
         &ENVIRONMENT
     }
 
-    fn spent(&self, steps: u64) {
+    fn report_steps(&self, steps: u64) {
         if let Some(spent) = self.spent {
             spent.set(spent.get().saturating_add(steps));
         }

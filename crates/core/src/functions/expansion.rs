@@ -1,7 +1,7 @@
 //! What state machines make of text that is known only in a run: items of a loop, its bound, scripts, elapsed time.
 //! Documents cannot call these by name.
 
-use branchpoint_expr::function::{Outcome, Work, fault, shown};
+use branchpoint_expr::function::{Outcome, Work, fault, preview};
 use branchpoint_expr::{Dialect, Expression, Kind, Options, Value, View};
 
 /// `itemsOf(text)`: the elements of a JSON array, else the parts between commas, trimmed. Blank text has no items.
@@ -30,7 +30,7 @@ pub(super) fn integer_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
         return Ok(View::Int(int));
     }
     work.scan(written.len())?;
-    let refused = || fault(Kind::BadArgument, format!("this is no whole number: {}", shown(View::Str(written))));
+    let refused = || fault(Kind::BadArgument, format!("this is no whole number: {}", preview(View::Str(written))));
     let Ok(expression) = Expression::compile(written, Options::dialect(Dialect::Session)) else { return refused() };
     match expression.value(&Value::Null) {
         Ok(value) => match value.view().expect_integer("integerOf()") {

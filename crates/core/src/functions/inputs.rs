@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use branchpoint_expr::function::{Outcome, Work, shown};
+use branchpoint_expr::function::{Outcome, Work, preview};
 use branchpoint_expr::{Kind, ObjectView, Value, View, nearest};
 
 use super::variables::put;
@@ -208,7 +208,7 @@ impl<'a> Problems<'_, 'a> {
                 return Ok(());
             }
         }
-        let allowed: Vec<_> = one_of.iter().map(|allowed| shown(*allowed)).collect();
+        let allowed: Vec<_> = one_of.iter().map(|allowed| preview(*allowed)).collect();
         self.add(Kind::InvalidInput, &format!("input `{name}` must be one of {}", allowed.join(", ")))
     }
 

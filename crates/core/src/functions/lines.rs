@@ -1,6 +1,6 @@
 //! What the loops, merges and waits of workflows are made of. Documents cannot call these by name.
 
-use branchpoint_expr::function::{Outcome, Work, shown};
+use branchpoint_expr::function::{Outcome, Work, preview};
 use branchpoint_expr::{ListView, View, duration_ms, instant_ms, seconds_ms};
 
 /// The text forms of a list's elements, a line each.
@@ -30,7 +30,7 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     }
     let items = if written.trim_start().starts_with('[') { work.json(written)?.ok() } else { None };
     let Some(View::List(list)) = items else {
-        let shown = shown(View::Str(written));
+        let shown = preview(View::Str(written));
         return fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"));
     };
     let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use branchpoint_expr::function::{Fault, Outcome, Work, described, fault, shown};
+use branchpoint_expr::function::{Fault, Outcome, Work, describe, fault, preview};
 use branchpoint_expr::{Kind, ObjectView, Value, View};
 
 use crate::RunKinds as _;
@@ -30,7 +30,7 @@ pub(super) fn put<'a>(
         View::Object(object) => entries(work, object)?,
         View::Null if over_null => Vec::new(),
         other => {
-            let message = format!("`{key}` cannot be set below {}, which is no object", described(other));
+            let message = format!("`{key}` cannot be set below {}, which is no object", describe(other));
             return fault(Kind::PathConflict, message);
         }
     };
@@ -218,11 +218,11 @@ pub(super) fn field<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
         _ => "a number",
     };
     let bounds = match (arguments.get(3), arguments.get(4)) {
-        (Some(low), None | Some(View::Int(i64::MAX))) => format!(" of at least {}", shown(*low)),
-        (Some(low), Some(high)) => format!(" from {} to {}", shown(*low), shown(*high)),
+        (Some(low), None | Some(View::Int(i64::MAX))) => format!(" of at least {}", preview(*low)),
+        (Some(low), Some(high)) => format!(" from {} to {}", preview(*low), preview(*high)),
         _ => String::new(),
     };
-    wrong_field(arguments[2], &format!("must be {wanted}{bounds}, but is {}", described(value)))
+    wrong_field(arguments[2], &format!("must be {wanted}{bounds}, but is {}", describe(value)))
 }
 
 fn wrong_field<T>(name: View<'_>, problem: &str) -> Outcome<T> {
@@ -234,7 +234,7 @@ pub(super) fn web_address<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     if arguments[0].as_str().is_some_and(is_web_address) {
         return Ok(arguments[0]);
     }
-    wrong_field(arguments[1], &format!("must begin with http:// or https://, but is {}", described(arguments[0])))
+    wrong_field(arguments[1], &format!("must begin with http:// or https://, but is {}", describe(arguments[0])))
 }
 
 /// Whether a text is an address of the web, as far as its beginning tells.
@@ -254,7 +254,7 @@ pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
         other => {
             return wrong_field(
                 arguments[2],
-                &format!("must be a list of keys and values, but is {}", described(other)),
+                &format!("must be a list of keys and values, but is {}", describe(other)),
             );
         }
     };
@@ -265,7 +265,7 @@ pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
         let part = |key: &str| fields.map_or(Ok(None), |fields| work.field(fields, key));
         let (Some(key), Some(value)) = (part("key")?.filter(|key| !key.is_null()), part("value")?) else {
             let problem =
-                format!("has {}, but each item must be an object with a `key` and a `value`", described(entry));
+                format!("has {}, but each item must be an object with a `key` and a `value`", describe(entry));
             return wrong_field(arguments[2], &problem);
         };
         let value = if matches!(arguments[1], View::Bool(true)) { View::Str(work.text_form(value)?) } else { value };
@@ -281,7 +281,7 @@ pub(super) fn same_as<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vi
 
 fn entries<'a>(work: &Work<'a>, object: ObjectView<'a>) -> Outcome<Vec<(&'a str, View<'a>)>> {
     work.spend(object.len())?;
-    work.room(object.len())?;
+    work.check_room(object.len())?;
     Ok(object.iter().collect())
 }
 
@@ -292,7 +292,7 @@ fn path<'a>(work: &Work<'a>, path: View<'a>) -> Outcome<Vec<&'a str>> {
 }
 
 fn mismatch<T>(wanted: &str, found: View<'_>) -> Outcome<T> {
-    fault(Kind::TypeMismatch, format!("{} is not {wanted}", described(found)))
+    fault(Kind::TypeMismatch, format!("{} is not {wanted}", describe(found)))
 }
 
 /// How a document asks for a type.

@@ -1,6 +1,6 @@
 //! Decisions as JSON: the one shape of the command line, the API and the page. `docs/reference/explanations.md` describes it.
 
-use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, shown};
+use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, preview};
 
 use super::{Basis, BranchRecord, Counted, Decided, Iteration};
 use crate::ir::{Index, Program};
@@ -184,7 +184,7 @@ fn error_of(explanation: &Explanation, redact: &dyn Redact) -> Value {
 /// A part of a condition; its value as people are shown it.
 fn tree(part: &Part, redact: &dyn Redact) -> Value {
     let value = match (&part.value, &part.shown) {
-        (Some(value), _) => Value::from(shown(&redact.value(value))),
+        (Some(value), _) => Value::from(preview(&redact.value(value))),
         (None, Some(shown)) => Value::from(redact.text(shown)),
         (None, None) => Value::Null,
     };
@@ -211,7 +211,7 @@ fn is_read(part: &Part, path: &str) -> bool {
 
 /// A sentence without secrets: values are redacted whole, and shortened then.
 pub(super) fn redacted(sentence: &branchpoint_expr::Phrase, redact: &dyn Redact) -> String {
-    redact.text(&sentence.render(|value| shown(&redact.value(value))))
+    redact.text(&sentence.render(|value| preview(&redact.value(value))))
 }
 
 fn moment(at_ms: i64) -> Value {

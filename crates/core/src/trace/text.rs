@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use branchpoint_expr::{Value, iso_utc, shown};
+use branchpoint_expr::{Value, iso_utc, preview};
 
 use super::decided::{CONTINUE, Counted, counted};
 use super::shape::redacted;
@@ -103,7 +103,7 @@ impl BranchRecord {
         let _ = writeln!(out, "  {mark} {}{text}{target}{skipped}{place}", self.name);
         let Some(explanation) = &self.explanation else { return };
         let _ = writeln!(out, "      {}", redacted(&explanation.sentence, redact));
-        let show = |value: &Value| shown(&redact.value(value));
+        let show = |value: &Value| preview(&redact.value(value));
         let tree = redact.text(&explanation.tree.render_with(show));
         // A condition of one part says nothing more than its sentence.
         if explanation.tree.children.iter().any(|child| !child.children.is_empty()) {

@@ -1,6 +1,6 @@
 //! Takes a recorded decision once more with some values changed. Nothing of the run is touched.
 
-use branchpoint_expr::{Recorded, Value, change, nearest};
+use branchpoint_expr::{RecordedContext, Value, change, nearest};
 
 use super::{Basis, BranchOutcome, BranchRecord, Counted, Decided};
 use crate::ir::{Branch, Decision, DecisionKind, Index, Program};
@@ -38,7 +38,7 @@ pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]
             return Err(NotChangeable::NotRead { path: path.clone(), nearest: near, reads: known });
         }
     }
-    let context = Recorded::of(&reads);
+    let context = RecordedContext::of(&reads);
     let reset = |branch: &BranchRecord| BranchRecord {
         outcome: BranchOutcome::NotEvaluated,
         explanation: None,

@@ -1,14 +1,14 @@
 //! Functions that programs of front-ends are made of: variables in one object, and types that are asked for.
 
 use branchpoint_core::functions::{ENVIRONMENT, Typing, is_same};
-use branchpoint_expr::{Bind, Bound, Dialect, Expression, Options, Slots, Value};
+use branchpoint_expr::{Bind, Binding, Dialect, Expression, Options, Slots, Value};
 
 /// Everything is a field of one slot, which stands for no part of a path.
 struct OneObject;
 
 impl Bind for OneObject {
-    fn bind(&self, _: &[&str]) -> Option<Bound> {
-        Some(Bound { slot: 0, parts: 0 })
+    fn bind(&self, _: &[&str]) -> Option<Binding> {
+        Some(Binding { slot: 0, parts: 0 })
     }
 }
 

@@ -284,7 +284,7 @@ impl Lower {
         }
         let compiled = self.b.condition_with(scope, Dialect::Flow, |options| match test {
             Test::Group(group) => Condition::group(group, options),
-            Test::If(condition) | Test::Both(_, condition) => Condition::under_if(condition, options),
+            Test::If(condition) | Test::Both(_, condition) => Condition::if_key(condition, options),
         });
         compiled.unwrap_or_else(|problems| {
             self.refused(problems);

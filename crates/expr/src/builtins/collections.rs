@@ -9,11 +9,11 @@ use crate::fault::{Outcome, fault, wrong_kind};
 use crate::value::{ListView, View};
 use crate::work::Work;
 
-/// The elements of a list, paid for.
+/// The elements of a list, after their count was charged to the budget.
 fn items<'a>(work: &Work<'a>, function: &str, view: View<'a>) -> Outcome<Vec<View<'a>>> {
     let list = view.expect_list(function)?;
     work.spend(list.len())?;
-    work.room(list.len())?;
+    work.check_room(list.len())?;
     Ok(list.iter().collect())
 }
 
@@ -38,11 +38,11 @@ pub(super) fn take<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
         return fault(Kind::BadArgument, "take() takes a number of elements that is not negative");
     };
     work.spend(most.min(list.len()))?;
-    work.room(most.min(list.len()))?;
+    work.check_room(most.min(list.len()))?;
     work.list(&list.iter().take(most).collect::<Vec<_>>())
 }
 
-/// Like an index, but nothing is an error: what is not there is nil.
+/// Like an index, but a missing field or element is nil and never an error.
 pub(super) fn get<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let (container, key) = (arguments[0], arguments[1]);
     Ok(match (container, key.as_str()) {
@@ -55,7 +55,7 @@ pub(super) fn get<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
     .unwrap_or(View::Null))
 }
 
-/// A part of every entry of an object, as a list.
+/// A list with the key or the value of every entry of an object.
 pub(super) fn entries<'a>(
     work: &Work<'a>,
     function: &str,
@@ -63,7 +63,7 @@ pub(super) fn entries<'a>(
     part: fn((&'a str, View<'a>)) -> View<'a>,
 ) -> Outcome<View<'a>> {
     let object = object.expect_object(function)?;
-    work.room(object.len())?;
+    work.check_room(object.len())?;
     work.list(&object.iter().map(part).collect::<Vec<_>>())
 }
 
@@ -108,7 +108,7 @@ pub(super) fn concat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
     let mut all = Vec::new();
     for argument in arguments {
         all.extend(items(work, "concat()", *argument)?);
-        work.room(all.len())?;
+        work.check_room(all.len())?;
     }
     work.list(&all)
 }
@@ -126,7 +126,7 @@ fn flatten_into<'a>(work: &Work<'a>, list: ListView<'a>, depth: u16, flat: &mut 
         match item {
             View::List(inner) => flatten_into(work, inner, depth + 1, flat)?,
             other => {
-                work.room(flat.len() + 1)?;
+                work.check_room(flat.len() + 1)?;
                 flat.push(other);
             }
         }
@@ -137,12 +137,12 @@ fn flatten_into<'a>(work: &Work<'a>, list: ListView<'a>, depth: u16, flat: &mut 
 pub(super) fn sort<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let items = items(work, "sort()", arguments[0])?;
     let keyed = items.iter().map(|item| (*item, *item)).collect();
-    let sorted = sorted("sort()", keyed, arguments.get(1).copied())?;
+    let sorted = sort_by_keys("sort()", keyed, arguments.get(1).copied())?;
     work.list(&sorted)
 }
 
-/// Items in the order of their keys, which are all numbers or all text. Equal keys keep their order.
-pub(crate) fn sorted<'a>(
+/// Sorts items by their keys, which must be all numbers or all text. The sort is stable.
+pub(crate) fn sort_by_keys<'a>(
     function: &str,
     mut keyed: Vec<(View<'a>, View<'a>)>,
     direction: Option<View<'a>>,

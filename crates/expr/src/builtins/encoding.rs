@@ -1,4 +1,4 @@
-//! Text form, JSON, base64, and the name of a value's kind.
+//! Functions that decode JSON and base64.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

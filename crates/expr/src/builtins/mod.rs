@@ -1,4 +1,4 @@
-//! The functions of the language: one table, with what each takes and gives.
+//! The table of built-in functions: name, number and types of arguments, result type, implementation.
 
 mod collections;
 mod encoding;
@@ -6,7 +6,7 @@ mod numbers;
 mod print;
 mod strings;
 
-pub(crate) use collections::sorted;
+pub(crate) use collections::sort_by_keys;
 pub(crate) use numbers::{as_float, finite};
 pub use strings::shell_word;
 
@@ -14,7 +14,7 @@ use std::cmp::Ordering::{Greater, Less};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use numbers::{bits, extreme, rounded, shift};
+use numbers::{bits, extreme, round_with, shift};
 use serde::{Deserialize, Serialize};
 use strings::{pair, split_at, with_blank};
 
@@ -50,14 +50,14 @@ const fn any(name: &'static str, gives: Types, run: RunBuiltin) -> Function {
 }
 
 /// A function of any number of values of any kind, nil included.
-const fn called(name: &'static str, least: u8, gives: Types, run: RunBuiltin) -> Function {
+const fn variadic(name: &'static str, least: u8, gives: Types, run: RunBuiltin) -> Function {
     Function::builtin(name, (least, MANY), &[ANY], gives, OnNil::Call, run)
 }
 
 /// A number, or a list of them.
 const NUMBERS: &[Types] = &[union(NUMBER, LIST)];
 
-/// The built-in functions. Stored programs name them by position, so the table only grows at its end.
+/// The built-in functions. Stored programs refer to them by position, so new ones are added at the end.
 pub(crate) static TABLE: &[Function] = &[
     test("contains", |_, a| pair("contains()", a).map(|(text, part)| View::Bool(text.contains(part)))),
     test("has_prefix", |_, a| pair("has_prefix()", a).map(|(text, part)| View::Bool(text.starts_with(part)))),
@@ -70,9 +70,9 @@ pub(crate) static TABLE: &[Function] = &[
     function("float", (1, 1), &[union(NUMBER, STR)], Types::FLOAT, numbers::float),
     function("string", (1, 1), &[ANY], STR, |work, a| work.text_form(a[0]).map(View::Str)),
     function("abs", (1, 1), &[NUMBER], NUMBER, numbers::abs),
-    function("ceil", (1, 1), &[NUMBER], NUMBER, |_, a| rounded("ceil()", a[0], f64::ceil)),
-    function("floor", (1, 1), &[NUMBER], NUMBER, |_, a| rounded("floor()", a[0], f64::floor)),
-    function("round", (1, 1), &[NUMBER], NUMBER, |_, a| rounded("round()", a[0], f64::round)),
+    function("ceil", (1, 1), &[NUMBER], NUMBER, |_, a| round_with("ceil()", a[0], f64::ceil)),
+    function("floor", (1, 1), &[NUMBER], NUMBER, |_, a| round_with("floor()", a[0], f64::floor)),
+    function("round", (1, 1), &[NUMBER], NUMBER, |_, a| round_with("round()", a[0], f64::round)),
     function("trim", (1, 2), &[STR], STR, strings::trim),
     function("trimPrefix", (1, 2), &[STR], STR, |_, a| {
         with_blank("trimPrefix()", a).map(|(whole, part)| View::Str(whole.strip_prefix(part).unwrap_or(whole)))
@@ -123,7 +123,7 @@ pub(crate) static TABLE: &[Function] = &[
     function("bitand", (2, 2), &[INT], INT, |_, a| bits("bitand()", a, |left, right| left & right)),
     function("bitor", (2, 2), &[INT], INT, |_, a| bits("bitor()", a, |left, right| left | right)),
     function("bitxor", (2, 2), &[INT], INT, |_, a| bits("bitxor()", a, |left, right| left ^ right)),
-    // "And not": the bits of the left that are not in the right, as the original language means it.
+    // "And not", as in the original language: the bits of the left operand that the right one does not have.
     function("bitnand", (2, 2), &[INT], INT, |_, a| bits("bitnand()", a, |left, right| left & !right)),
     function("bitnot", (1, 1), &[INT], INT, |_, a| Ok(View::Int(!a[0].expect_integer("bitnot()")?))),
     function("bitshl", (2, 2), &[INT], INT, |_, a| shift("bitshl()", a, |int, by| int.checked_shl(by).unwrap_or(0))),
@@ -134,17 +134,17 @@ pub(crate) static TABLE: &[Function] = &[
     any("shellQuote", STR, strings::shell_quote),
     function("splitTrimmed", (2, 2), &[STR, STR], LIST, strings::split_trimmed),
     function("trimSpace", (1, 1), &[STR], STR, |_, a| Ok(View::Str(a[0].expect_text("trimSpace()")?.trim()))),
-    called("templateEqual", 2, BOOL, print::template_equal),
-    called("print", 0, STR, print::print),
-    called("println", 0, STR, print::println),
-    called("printf", 1, STR, print::printf),
+    variadic("templateEqual", 2, BOOL, print::template_equal),
+    variadic("print", 0, STR, print::print),
+    variadic("println", 0, STR, print::println),
+    variadic("printf", 1, STR, print::printf),
     any("html", STR, print::html),
     any("js", STR, print::js),
     any("urlquery", STR, print::urlquery),
     any("shellEscape", STR, strings::shell_escape),
 ];
 
-/// Functions that documents cannot call by name: templates are made of them.
+/// Functions that documents cannot call by name, because only compiled templates use them.
 const INNER: [&str; 11] = [
     "shellQuote",
     "splitTrimmed",
@@ -168,11 +168,11 @@ const FLOW_NAMES: [(&str, &str); 3] = [("strip", "trim"), ("toJson", "toJSON"), 
 
 /// The position of a built-in function that documents can call.
 pub(crate) fn find(name: &str, flow_names: bool) -> Option<u16> {
-    let meant = FLOW_NAMES.iter().find(|(alias, _)| flow_names && *alias == name).map_or(name, |(_, meant)| meant);
-    position(meant).filter(|_| !INNER.contains(&name))
+    let canonical = FLOW_NAMES.iter().find(|(alias, _)| flow_names && *alias == name).map_or(name, |(_, name)| name);
+    position(canonical).filter(|_| !INNER.contains(&name))
 }
 
-/// The position of a function that the compiler itself names.
+/// The position of a function that the compiler calls by name.
 pub(crate) fn inner(name: &str) -> u16 {
     position(name).expect("the compiler names only functions that exist")
 }
@@ -181,12 +181,12 @@ fn position(name: &str) -> Option<u16> {
     TABLE.iter().position(|builtin| builtin.name == name).and_then(|at| u16::try_from(at).ok())
 }
 
-/// Whether a host cannot give a function this name.
-pub(crate) fn is_taken(name: &str) -> bool {
+/// Whether a host's function cannot have this name.
+pub(crate) fn is_reserved(name: &str) -> bool {
     position(name).is_some() || takes_predicate(name) || FLOW_NAMES.iter().any(|(alias, _)| *alias == name)
 }
 
-/// A function whose second argument is an expression about an element.
+/// A function whose second argument is evaluated for every element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Fold {
     All,
@@ -206,12 +206,12 @@ pub(crate) enum Fold {
     Reduce,
 }
 
-/// What a predicate function takes: arguments beside the predicate, and whether the predicate may be left out.
+/// The signature of a predicate function: arguments beside the predicate, and whether the predicate is optional.
 pub(crate) struct Signature {
     pub(crate) fold: Fold,
     pub(crate) extra: u8,
     pub(crate) optional: bool,
-    /// Whether the predicate must give a boolean.
+    /// Whether the predicate must return a boolean.
     pub(crate) boolean: bool,
     pub(crate) gives: Types,
 }
@@ -234,7 +234,7 @@ pub(crate) const FOLDS: [(&str, Fold); 15] = [
     ("reduce", Fold::Reduce),
 ];
 
-/// The predicate function of a name.
+/// Finds a predicate function by name.
 pub(crate) fn fold(name: &str) -> Option<Signature> {
     let (_, fold) = *FOLDS.iter().find(|(known, _)| *known == name)?;
     let gives = match fold {
@@ -255,12 +255,12 @@ pub(crate) fn fold(name: &str) -> Option<Signature> {
     })
 }
 
-/// Whether the second argument of this function is an expression about an element.
+/// Whether the second argument of this function is evaluated for every element.
 pub(crate) fn takes_predicate(name: &str) -> bool {
     FOLDS.iter().any(|(known, _)| *known == name)
 }
 
-/// All names that can be called, for "did you mean".
+/// All names that documents can call, for suggestions.
 pub(crate) fn names<'n>() -> impl Iterator<Item = &'n str> {
     let callable = TABLE.iter().map(|builtin| &*builtin.name).filter(|name| !INNER.contains(name));
     callable.chain(FOLDS.iter().map(|(name, _)| *name))

@@ -1,11 +1,11 @@
-//! Functions on numbers. Integers stay exact; leaving the 64-bit range is an error.
+//! Functions on numbers. Integers stay exact; a result outside the 64-bit range is an error.
 
 use std::cmp::Ordering;
 
 use crate::Kind;
-use crate::fault::{Outcome, fault, shown, wrong_kind};
+use crate::fault::{Outcome, fault, preview, wrong_kind};
 use crate::value::number::{self, Parsed};
-use crate::value::{View, relate};
+use crate::value::{View, compare};
 use crate::work::Work;
 
 pub(super) fn int<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
@@ -15,9 +15,9 @@ pub(super) fn int<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
         (View::Float(float), _) => whole(float.trunc()),
         (_, Some(text)) if number::is_integer_text(text) => match text.parse() {
             Ok(int) => Ok(View::Int(int)),
-            Err(_) => fault(Kind::OutOfRange, format!("{} does not fit in 64 bits", shown(argument))),
+            Err(_) => fault(Kind::OutOfRange, format!("{} does not fit in 64 bits", preview(argument))),
         },
-        (_, Some(_)) => fault(Kind::BadArgument, format!("int() cannot read {} as an integer", shown(argument))),
+        (_, Some(_)) => fault(Kind::BadArgument, format!("int() cannot read {} as an integer", preview(argument))),
         _ => wrong_kind("int()", "a number or text", argument),
     }
 }
@@ -37,8 +37,8 @@ pub(super) fn float<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a
         (_, Some(text)) => match number::parse_decimal(text) {
             Some(Parsed::Int(int)) => Ok(View::Float(int as f64)),
             Some(Parsed::Float(float)) => Ok(View::Float(float)),
-            Some(Parsed::Overflow) => fault(Kind::OutOfRange, format!("{} is out of range", shown(argument))),
-            None => fault(Kind::BadArgument, format!("float() cannot read {} as a number", shown(argument))),
+            Some(Parsed::Overflow) => fault(Kind::OutOfRange, format!("{} is out of range", preview(argument))),
+            None => fault(Kind::BadArgument, format!("float() cannot read {} as a number", preview(argument))),
         },
         _ => wrong_kind("float()", "a number or text", argument),
     }
@@ -55,7 +55,7 @@ pub(super) fn abs<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
     }
 }
 
-pub(super) fn rounded<'a>(function: &str, argument: View<'a>, round: fn(f64) -> f64) -> Outcome<View<'a>> {
+pub(super) fn round_with<'a>(function: &str, argument: View<'a>, round: fn(f64) -> f64) -> Outcome<View<'a>> {
     match argument {
         View::Int(int) => Ok(View::Int(int)),
         View::Float(float) => Ok(View::Float(round(float))),
@@ -71,7 +71,7 @@ pub(super) fn extreme<'a>(
 ) -> Outcome<View<'a>> {
     let numbers = numbers(work, function, arguments)?;
     let better = |best: View<'a>, next: View<'a>| {
-        if relate::compare_numbers(&next, &best) == Some(wanted) { next } else { best }
+        if compare::compare_numbers(&next, &best) == Some(wanted) { next } else { best }
     };
     Ok(numbers.into_iter().reduce(better).unwrap_or(View::Null))
 }
@@ -86,7 +86,7 @@ pub(super) fn mean<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
 
 pub(super) fn median<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut numbers = numbers(work, "median()", arguments)?;
-    numbers.sort_by(|left, right| relate::compare_numbers(left, right).unwrap_or(Ordering::Equal));
+    numbers.sort_by(|left, right| compare::compare_numbers(left, right).unwrap_or(Ordering::Equal));
     let middle = numbers.len() / 2;
     match (numbers.len(), numbers.len() % 2) {
         (0, _) => Ok(View::Int(0)),
@@ -95,12 +95,12 @@ pub(super) fn median<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
     }
 }
 
-/// A float that left the range is an error: values are JSON, there is no infinity.
+/// Rejects infinity and NaN, which JSON cannot represent.
 pub(crate) fn finite<'a>(float: f64) -> Outcome<View<'a>> {
     if float.is_finite() { Ok(View::Float(float)) } else { fault(Kind::OutOfRange, "the result is out of range") }
 }
 
-/// The numbers among the arguments, lists of numbers spread out.
+/// The numbers among the arguments, with lists of numbers flattened.
 fn numbers<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>]) -> Outcome<Vec<View<'a>>> {
     let mut numbers = Vec::new();
     for argument in arguments {
@@ -112,7 +112,7 @@ fn numbers<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>]) -> Outco
 fn spread<'a>(work: &Work<'a>, function: &str, view: View<'a>, depth: u16, numbers: &mut Vec<View<'a>>) -> Outcome<()> {
     match view {
         View::Int(_) | View::Float(_) => {
-            work.room(numbers.len() + 1)?;
+            work.check_room(numbers.len() + 1)?;
             numbers.push(view);
             Ok(())
         }

@@ -1,17 +1,17 @@
-//! Functions of templates that write values: `print`, `println`, `printf`, and escaping for HTML, JavaScript and URLs.
+//! Template functions that format values: `print`, `println`, `printf`, and escaping for HTML, JavaScript and URLs.
 
 use std::fmt::Write;
 
 use super::numbers::as_float;
 use crate::Kind;
-use crate::fault::{Outcome, fault, shown};
+use crate::fault::{Outcome, fault, preview};
 use crate::value::View;
 use crate::work::Work;
 
 /// The widest field and the most decimals of `printf`.
 const MAX_WIDTH: usize = 1000;
 
-/// `print a b`: the text forms, with a space between two that are not text.
+/// `print a b`: the text forms, with a space between two arguments when neither is text.
 pub(super) fn print<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let mut out = String::new();
     for (at, argument) in arguments.iter().enumerate() {
@@ -23,7 +23,7 @@ pub(super) fn print<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
     work.text(&out)
 }
 
-/// `println a b`: the text forms with spaces between them, and a line break.
+/// `println a b`: the text forms, separated by spaces and followed by a line break.
 pub(super) fn println<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let forms: Vec<&str> = arguments.iter().map(|argument| work.text_form(*argument)).collect::<Outcome<_>>()?;
     work.text(&(forms.join(" ") + "\n"))
@@ -46,13 +46,13 @@ pub(super) fn printf<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
             return fault(Kind::BadArgument, format!("printf has more verbs in {format:?} than arguments"));
         };
         verb.write(work, value, &mut out)?;
-        work.room(out.len() / size_of::<View<'_>>())?;
+        work.check_room(out.len() / size_of::<View<'_>>())?;
     }
     out.push_str(rest);
     match values.next() {
         None => work.text(&out),
         Some(extra) => {
-            let message = format!("printf has no verb in {format:?} for {}", shown(extra));
+            let message = format!("printf has no verb in {format:?} for {}", preview(extra));
             fault(Kind::BadArgument, message)
         }
     }
@@ -65,7 +65,7 @@ struct Verb {
     width: usize,
     decimals: Option<usize>,
     letter: Option<char>,
-    /// How many bytes it has after the `%`.
+    /// The number of bytes after the `%`.
     length: usize,
 }
 
@@ -116,7 +116,7 @@ impl Verb {
                 self.signed(&scientific(float.abs(), self.decimals.unwrap_or(6)), float < 0.0)
             }
             (Some(letter), value) => {
-                let message = format!("printf cannot write {} as `%{letter}`", shown(value));
+                let message = format!("printf cannot write {} as `%{letter}`", preview(value));
                 return fault(Kind::BadArgument, message);
             }
             (None, _) => return fault(Kind::BadArgument, "printf has a `%` without a verb; write `%%` for the sign"),
@@ -125,7 +125,7 @@ impl Verb {
         Ok(())
     }
 
-    /// `%.3s`: so many characters of the text.
+    /// Truncates text to the precision: `%.3s` keeps three characters.
     fn cut(&self, text: &str) -> String {
         text.chars().take(self.decimals.unwrap_or(usize::MAX)).collect()
     }
@@ -146,7 +146,7 @@ impl Verb {
 
     fn pad(&self, text: &str, out: &mut String) {
         let width = self.width;
-        // Writing into a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = if self.has('-') { write!(out, "{text:<width$}") } else { write!(out, "{text:>width$}") };
     }
 }
@@ -154,11 +154,11 @@ impl Verb {
 fn number(text: &str) -> (Option<usize>, &str) {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = &text[..text.len() - rest.len()];
-    // Too many digits for a number are far more than is allowed.
+    // A number that overflows exceeds `MAX_WIDTH` anyway.
     ((!digits.is_empty()).then(|| digits.parse().unwrap_or(usize::MAX)), rest)
 }
 
-/// `1.500000e+03`: at least two digits of the exponent, with its sign.
+/// Scientific notation with a signed exponent of at least two digits: `1.500000e+03`.
 fn scientific(float: f64, decimals: usize) -> String {
     let written = format!("{float:.decimals$e}");
     let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
@@ -182,7 +182,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// `html a`: text for HTML.
+/// `html a`: escapes text for HTML.
 pub(super) fn html<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     escaped(work, arguments[0], |c, out| match c {
         '<' => out.push_str("&lt;"),
@@ -194,7 +194,7 @@ pub(super) fn html<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
     })
 }
 
-/// `js a`: text for a JavaScript string in quotes.
+/// `js a`: escapes text for a quoted JavaScript string.
 pub(super) fn js<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     escaped(work, arguments[0], |c, out| match c {
         '\\' | '\'' | '"' => out.extend(['\\', c]),
@@ -204,7 +204,7 @@ pub(super) fn js<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a
     })
 }
 
-/// `urlquery a`: text for the query of a URL.
+/// `urlquery a`: escapes text for the query of a URL.
 pub(super) fn urlquery<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     escaped(work, arguments[0], |c, out| match c {
         ' ' => out.push('+'),
@@ -217,20 +217,20 @@ pub(super) fn urlquery<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
 
 fn escaped<'a>(work: &Work<'a>, value: View<'a>, write: fn(char, &mut String)) -> Outcome<View<'a>> {
     let text = work.text_form(value)?;
-    // Each character becomes a few, and the text grows before it is counted.
-    work.room(text.len())?;
+    // Escaping grows the text before `work.text` counts it.
+    work.check_room(text.len())?;
     let mut out = String::with_capacity(text.len());
     text.chars().for_each(|c| write(c, &mut out));
     work.text(&out)
 }
 
-/// `eq a b c`: whether the first equals one of the others. Values of different kinds cannot be compared.
+/// `eq a b c`: whether the first argument equals one of the others. Values of different kinds cannot be compared.
 pub(super) fn template_equal<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let first = arguments[0];
     for other in &arguments[1..] {
         let comparable = first.is_null() || other.is_null() || first.compare(other).is_some();
         if !comparable && !matches!((first, other), (View::Bool(_), View::Bool(_))) {
-            let message = format!("`eq` cannot compare {} with {}", shown(first), shown(*other));
+            let message = format!("`eq` cannot compare {} with {}", preview(first), preview(*other));
             return fault(Kind::WrongKind, message);
         }
         if work.equal(&first, other)? {

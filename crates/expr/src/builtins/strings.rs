@@ -5,7 +5,7 @@ use crate::fault::{Outcome, fault};
 use crate::value::View;
 use crate::work::Work;
 
-/// Two texts.
+/// The first two arguments, which must be text.
 pub(super) fn pair<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
     Ok((arguments[0].expect_text(function)?, arguments[1].expect_text(function)?))
 }
@@ -21,13 +21,13 @@ pub(super) fn trim<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>
     }))
 }
 
-/// The second argument defaults to a blank, as in the original language.
+/// Two text arguments, of which the second defaults to a space, as in the original language.
 pub(super) fn with_blank<'a>(function: &str, arguments: &[View<'a>]) -> Outcome<(&'a str, &'a str)> {
     let part = arguments.get(1).map_or(Ok(" "), |part| part.expect_text(function))?;
     Ok((arguments[0].expect_text(function)?, part))
 }
 
-/// At most `n` parts when a third argument is given; an empty separator splits between characters.
+/// Splits text into at most as many parts as the third argument says. An empty separator splits between characters.
 pub(super) fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a>], keep: bool) -> Outcome<View<'a>> {
     let (mut rest, separator) = pair(function, arguments)?;
     let most = match arguments.get(2) {
@@ -44,7 +44,7 @@ pub(super) fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a
             if separator.is_empty() { rest.char_indices().nth(1).map(|(at, _)| at) } else { rest.find(separator) };
         let Some(at) = found else { break };
         let end = if keep { at + separator.len() } else { at };
-        work.room(parts.len() + 1)?;
+        work.check_room(parts.len() + 1)?;
         parts.push(View::Str(&rest[..end]));
         rest = &rest[at + separator.len()..];
     }
@@ -59,7 +59,7 @@ pub(super) fn replace<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vi
         None => usize::MAX,
         Some(most) => usize::try_from(most.expect_integer("replace()")?).unwrap_or(usize::MAX),
     };
-    // What would be too much must not be made first.
+    // The size is checked before the result is built, because it may be huge.
     let hits = whole.matches(from).take(most).count();
     let bytes = (whole.len() - hits * from.len()).saturating_add(hits.saturating_mul(to.len()));
     work.reserve(bytes)?;
@@ -80,7 +80,7 @@ pub(super) fn join<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
     work.join(arguments[0].expect_list("join()")?.iter().map(|item| item.expect_text("join()")), separator)
 }
 
-/// A byte position as a count of characters; -1 when there is none.
+/// Converts a byte position to a character position; `None` becomes -1.
 pub(super) fn position(whole: &str, at: Option<usize>) -> View<'static> {
     View::Int(at.map_or(-1, |at| i64::try_from(whole[..at].chars().count()).unwrap_or(i64::MAX)))
 }
@@ -90,7 +90,7 @@ pub(super) fn shell_quote<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcom
     work.text(&shell_word(text))
 }
 
-/// A text as one word of a shell command, in quotes.
+/// Quotes text as one word of a shell command.
 ///
 /// ```
 /// assert_eq!(branchpoint_expr::shell_word("it's"), r"'it'\''s'");
@@ -99,7 +99,7 @@ pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// `escape a`: a text as one word of a shell command, in quotes only where it needs them.
+/// `escape a`: quotes text as one word of a shell command, unless it needs no quotes.
 pub(super) fn shell_escape<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let text = work.text_form(arguments[0])?;
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,".contains(c);
@@ -111,6 +111,6 @@ pub(super) fn split_trimmed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
     let parts = whole.split(separator);
     let count = parts.clone().count();
     work.spend(count)?;
-    work.room(count)?;
+    work.check_room(count)?;
     work.list(&parts.map(|part| View::Str(part.trim())).collect::<Vec<_>>())
 }

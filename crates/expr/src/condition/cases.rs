@@ -1,12 +1,12 @@
-//! The decisions of a step tree: a gate that passes or blocks, a switch that picks a case.
+//! The `gate` and `switch` steps of a step tree.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::Condition;
-use super::target::{Operator, TargetTest, ValueType, has_format};
-use super::test::{Rule, Test};
+use super::clause::{Clause, Rule};
+use super::target_comparison::{Operator, TargetComparison, ValueType, has_format};
 use crate::compiled::Compiled;
 use crate::context::Context;
 use crate::expression::Expression;
@@ -17,7 +17,7 @@ use crate::unit::{Options, Problems, UNKNOWN, Unit};
 use crate::value::Value;
 use crate::{EvalError, Kind, Span};
 
-/// A gate: a condition, and whether it passes or blocks when the condition holds.
+/// A compiled `gate` step, which lets a run pass or blocks it.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -63,7 +63,7 @@ impl Gate {
         Ok(Self { condition: Condition(condition?), blocks })
     }
 
-    /// Whether the gate lets the run pass.
+    /// Evaluates the gate: true lets the run pass.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -78,7 +78,7 @@ impl Gate {
         Ok(self.condition.evaluate(context)? != self.blocks)
     }
 
-    /// The condition itself.
+    /// The condition of the gate.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -94,7 +94,7 @@ impl Gate {
     }
 }
 
-/// The cases of a switch: top to bottom, the first match wins.
+/// The compiled cases of a `switch` step. The first case that matches wins.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -110,7 +110,7 @@ impl Gate {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cases {
-    /// A list of tests, one for each case: the position of the first that holds is the answer.
+    /// A list of booleans, one for each case. The position of the first true one is the chosen case.
     tests: Expression,
     names: Vec<Arc<str>>,
 }
@@ -123,7 +123,7 @@ impl Deref for Cases {
     }
 }
 
-/// The value types of a switch; a relative time never stands still long enough to be matched.
+/// The value types of a switch. Relative times are excluded, because a moving time never equals a value.
 const TYPES: [ValueType; 4] = [ValueType::Text, ValueType::Number, ValueType::Date, ValueType::Datetime];
 
 impl Cases {
@@ -148,24 +148,24 @@ impl Cases {
                 unit.error(Kind::NoCases, span, "a switch needs at least one case").help =
                     Some("write `cases: [{name: …, match: …, steps: […]}]`".into());
             }
-            let (mut known, mut seen) = (BTreeSet::new(), BTreeSet::new());
-            let mut arms = Vec::new();
+            let (mut names_seen, mut values_seen) = (BTreeSet::new(), BTreeSet::new());
+            let mut case_tests = Vec::new();
             for case in cases {
                 let name = unit.case_name(case);
-                if !known.insert(name.clone()) && !name.is_empty() {
+                if !names_seen.insert(name.clone()) && !name.is_empty() {
                     let message = format!("there are two cases named `{name}`");
                     unit.error(Kind::CaseNameDuplicate, name_span(case), message).help =
                         Some("give one of them another name, or both values to one case".into());
                 }
                 names.push(name);
-                arms.push(unit.case_test(case, value_type, discriminator, &mut seen));
+                case_tests.push(unit.case_test(case, value_type, discriminator, &mut values_seen));
             }
-            unit.emit_all(Node::List, &arms, step.span)
+            unit.emit_all(Node::List, &case_tests, step.span)
         });
         Ok(Self { tests: Expression(tests?), names })
     }
 
-    /// The position and the name of the case that matches.
+    /// The position and the name of the case that matches, or `None`.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -189,10 +189,10 @@ impl Cases {
 impl Unit<'_> {
     pub(super) fn same(&mut self, subject: &Located, value: &Located) -> Id {
         let [left, right] = [subject, value].map(|located| self.template_value(located, Single::Value).id);
-        self.program.test(Test { rule: Rule::Same, left, right: Some(right), now: None }, value.span)
+        self.program.clause(Clause { rule: Rule::Same, left, right: Some(right), now: None }, value.span)
     }
 
-    pub(super) fn one_case(&mut self, switch: &Located, case: &Located) -> Id {
+    pub(super) fn single_case(&mut self, switch: &Located, case: &Located) -> Id {
         let value_type = self.value_type(switch, &TYPES).unwrap_or(ValueType::Text);
         let discriminator = switch.get("discriminator").unwrap_or(case);
         let input = self.input_text(discriminator.span);
@@ -200,7 +200,8 @@ impl Unit<'_> {
         self.case_test(case, value_type, input, &mut BTreeSet::new())
     }
 
-    /// The host keeps the value of the discriminator in the slot of `input`; people know it by what the switch says.
+    /// Renames the path of `input` to the discriminator as the document writes it, because the host stores the discriminator's value
+    /// in the slot of `input`.
     fn name_discriminator(&mut self, switch: &Located) {
         let Some(written) = switch.get("discriminator").and_then(Located::text).map(|text| text.trim()) else { return };
         let inside = written.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
@@ -210,7 +211,7 @@ impl Unit<'_> {
         }
     }
 
-    /// The discriminator's text; blank means the input.
+    /// Compiles the discriminator. A blank one means the input.
     fn discriminator(&mut self, step: &Located) -> Id {
         let written = step
             .get("discriminator")
@@ -267,7 +268,7 @@ impl Unit<'_> {
         for literal in matches.items().unwrap_or(single) {
             let value = literal.to_value();
             if !has_format(value_type, value.view()) {
-                let message = format!("{} is no {}", crate::fault::shown(value.view()), value_type.as_str());
+                let message = format!("{} is no {}", crate::fault::preview(value.view()), value_type.as_str());
                 self.error(Kind::CaseMatchFormat, literal.span, message).help = Some(value_type.help().into());
             }
             if !seen.insert(value.to_string()) {
@@ -275,10 +276,10 @@ impl Unit<'_> {
                     Some("take it out here: the first case that matches wins".into());
             }
         }
-        // Dates have to look like dates, but they are compared as the texts they are.
+        // Dates must have a date format, but they are compared as text.
         let compared = if value_type == ValueType::Number { ValueType::Number } else { ValueType::Text };
-        let rule = Rule::Target(TargetTest { operator: Operator::In, value_type: compared, pattern: None });
-        // Without numbers, it is text forms that are compared, and a null in the list is the word.
+        let rule = Rule::Target(TargetComparison { operator: Operator::In, value_type: compared, pattern: None });
+        // Anything but numbers is compared by its text form, so a null in the list is the text `null`.
         let literals = matches.items().unwrap_or(single).iter().map(Located::to_value);
         let list: Vec<Value> = match compared {
             ValueType::Number => literals.collect(),
@@ -286,11 +287,11 @@ impl Unit<'_> {
         };
         let list = Value::from(list);
         let right = self.program.constant(list, matches.span);
-        self.program.test(Test { rule, left: discriminator, right: Some(right), now: None }, matches.span)
+        self.program.clause(Clause { rule, left: discriminator, right: Some(right), now: None }, matches.span)
     }
 }
 
-/// Where a name is wrong: at the name, if there is one.
+/// The span for findings about a case name: the name, or the case if it has no name.
 fn name_span(case: &Located) -> Span {
     case.get("name").filter(|name| !name.is_null()).map_or(case.span, |name| name.span)
 }

@@ -1,4 +1,4 @@
-//! History conditions: which tools were used, and what the current message says (`docs/spec/session.md`, section 1).
+//! Compiles history conditions, which test the tools used and the current message (`docs/spec/session.md`, section 1).
 
 use crate::builtins;
 use crate::located::{Located, Shape};
@@ -10,20 +10,20 @@ use crate::value::Value;
 use crate::{Kind, Span};
 
 const KEYS: [&str; 3] = ["type", "value", "description"];
-/// `not_recently_used` alone looks back a number of entries.
+/// Only `not_recently_used` has a window.
 const WINDOW_KEYS: [&str; 4] = ["type", "value", "description", "window"];
 const IF_KEYS: [&str; 2] = ["if", "description"];
 const TYPES: [&str; 6] =
     ["tool_used", SEQUENCE, "message_contains", "message_starts_with", "message_regex", "not_recently_used"];
 
-/// How far back `not_recently_used` looks unless it says so itself.
+/// The default window of `not_recently_used`, in entries of the history.
 const WINDOW: i64 = 5;
 
-/// The condition that compares the end of the history with a step's sequence, as documents and explanations name it.
+/// The type of the condition that compares the end of the history with a step's sequence, used in documents and explanations.
 pub(crate) const SEQUENCE: &str = "sequence_match";
 
 impl Unit<'_> {
-    /// All conditions of a step, which must all hold.
+    /// Compiles the conditions of a step, which must all hold.
     pub(crate) fn history(&mut self, conditions: &Located, sequence: Option<&Located>) -> Id {
         let Some(items) = self.entries(conditions, Kind::InvalidCondition) else {
             return UNKNOWN;
@@ -34,7 +34,7 @@ impl Unit<'_> {
 
     fn history_entry(&mut self, entry: &Located, sequence: Option<&Located>) -> Id {
         if !entry.is_object() {
-            self.odd_shape(Kind::InvalidCondition, entry, "a condition is an object");
+            self.wrong_shape(Kind::InvalidCondition, entry, "a condition is an object");
             return UNKNOWN;
         }
         let looks_back = entry.get("type").and_then(Located::text).is_some_and(|kind| &**kind == "not_recently_used");
@@ -93,7 +93,7 @@ impl Unit<'_> {
                 None
             }
             Some((value, _)) => {
-                self.odd_shape(Kind::InvalidCondition, value, "`value` is text");
+                self.wrong_shape(Kind::InvalidCondition, value, "`value` is text");
                 None
             }
         }
@@ -104,7 +104,7 @@ impl Unit<'_> {
         self.program.emit(Node::Binary(Binary::In, tool, tools), span)
     }
 
-    /// The end of the history, as long as the sequence, fits it position by position.
+    /// Compiles a comparison of the end of the history with the sequence, position by position.
     fn sequence_match(&mut self, span: Span, sequence: Option<&Located>) -> Id {
         let positions = sequence.and_then(Located::items).unwrap_or_default();
         if positions.is_empty() {
@@ -160,7 +160,7 @@ impl Unit<'_> {
         self.program.emit(Node::Matches { text, pattern }, span)
     }
 
-    /// Message tests ignore case: both sides are compared in lower case.
+    /// Compiles a test of the message that ignores case.
     fn message_test(&mut self, operator: Binary, value: &str, span: Span) -> Id {
         let message = self.known_path(&["message"], Access::Nil, span);
         let arguments = self.program.ids(&[message]);

@@ -1,14 +1,14 @@
-//! Conditions: five spellings, one compiled form, three outcomes.
+//! Conditions in five spellings, which share one compiled form.
 
 mod cases;
-mod document;
-mod group;
+pub(crate) mod clause;
 mod history;
-pub(crate) mod target;
-mod targets;
-pub(crate) mod test;
+mod shape_checks;
+pub(crate) mod target_comparison;
+mod target_list;
 mod text_match;
-pub(crate) mod typed;
+pub(crate) mod typed_comparison;
+mod typed_group;
 
 use std::ops::Deref;
 
@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::diagnostic::Span;
 use crate::error::EvalError;
 use crate::eval;
-use crate::eval::record::{Off, Results};
+use crate::eval::record::{NoRecording, Results};
 use crate::explain::{Explanation, Read};
 use crate::located::Located;
 use crate::program::Id;
@@ -42,10 +42,10 @@ pub(crate) use history::SEQUENCE;
 /// let condition = Condition::compile("inputs.count > 10 && inputs.mode == 'prod'")?;
 /// assert!(condition.evaluate(&json!({"inputs": {"count": 11, "mode": "prod"}}))?);
 ///
-/// // What is missing is nil, and nil is not greater than anything.
+/// // A missing value is nil, and nil is not greater than anything.
 /// assert!(!condition.evaluate(&json!({}))?);
 ///
-/// // What cannot be compared is an error, not a branch.
+/// // Values that cannot be compared are an error, which picks no branch.
 /// assert!(condition.evaluate(&json!({"inputs": {"count": "many"}})).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -83,7 +83,7 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn expression(text: &str, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.condition(text, Place::From(0)))
+        Self::compile_with(options, |unit| unit.condition(text, Place::From(0)))
     }
 
     /// Compiles a typed group: `{combinator, conditions: [{variable, operator, value, type}]}`.
@@ -101,7 +101,7 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn group(group: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.group(group))
+        Self::compile_with(options, |unit| unit.group(group))
     }
 
     /// Compiles the condition of a step: `conditions` with `match`, or `if` with an expression or a group.
@@ -116,25 +116,24 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn targets(step: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.step_condition(step))
+        Self::compile_with(options, |unit| unit.step_condition(step))
     }
 
-    /// Compiles what the key `if` takes in every dialect: an expression or a typed group.
+    /// Compiles the value of the key `if`, which is an expression or a typed group in every dialect.
     ///
     /// ```
     /// # use branchpoint_expr::*;
     /// # use serde_json::json;
     /// let located = |json: serde_json::Value| Located::from(&Value::from(&json));
-    /// let condition = Condition::under_if(&located(json!("n > 1")), Options::default())?;
+    /// let condition = Condition::if_key(&located(json!("n > 1")), Options::default())?;
     /// assert!(condition.evaluate(&json!({"n": 2}))?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn under_if(condition: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.if_condition(condition))
+    pub fn if_key(condition: &Located, options: Options<'_>) -> Result<Self, Problems> {
+        Self::compile_with(options, |unit| unit.if_condition(condition))
     }
 
-    /// Compiles one case of a switch: whether the value of `input` is among those that it matches. The switch as a whole is
-    /// checked by [`Cases`].
+    /// Compiles one case of a switch, which holds if `input` is one of its match values. [`Cases`] checks the switch as a whole.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -147,11 +146,10 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn case(switch: &Located, case: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.one_case(switch, case))
+        Self::compile_with(options, |unit| unit.single_case(switch, case))
     }
 
-    /// Compiles whether two values of a document are equal, or have the same text form without regard to case: one case of a
-    /// switch that compares so.
+    /// Compiles a switch case of the `flow` dialect, which holds if both values are equal or have the same text form ignoring case.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -163,10 +161,10 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn same(subject: &Located, value: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.same(subject, value))
+        Self::compile_with(options, |unit| unit.same(subject, value))
     }
 
-    /// Compiles the history conditions of a session's step; all must hold.
+    /// Compiles the history conditions of a session's step, which must all hold.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -178,7 +176,7 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn history(conditions: &Located, sequence: Option<&Located>, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.history(conditions, sequence))
+        Self::compile_with(options, |unit| unit.history(conditions, sequence))
     }
 
     /// Compiles one entry of the conditions of a graph's `if` node.
@@ -193,14 +191,14 @@ impl Condition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn text_match(entry: &Located, options: Options<'_>) -> Result<Self, Problems> {
-        Self::spelled(options, |unit| unit.text_match(entry))
+        Self::compile_with(options, |unit| unit.text_match(entry))
     }
 
-    fn spelled(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
+    fn compile_with(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
         Compiled::new(options, compile).map(Self)
     }
 
-    /// Whether its place in the source reads like what it does, because it was written as an expression.
+    /// Whether the condition was written as an expression, so that its span in the source shows its text.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -212,7 +210,7 @@ impl Condition {
         self.program.written.iter().any(|written| written.start.is_some() && written.nodes.contains(&root))
     }
 
-    /// The condition on one line: an expression in its author's words, any other spelling as the clauses it is made of.
+    /// The condition on one line: an expression as its author wrote it, any other spelling as a list of clauses.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -223,7 +221,7 @@ impl Condition {
         self.program.condition_text()
     }
 
-    /// The paths that it reads with what they lead to now, each once, whether or not an evaluation would look at them.
+    /// The paths in the condition with their current values, without duplicates, even those that an evaluation would skip.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -235,7 +233,7 @@ impl Condition {
         crate::explain::reads(&self.program, context)
     }
 
-    /// Its place in the document, if it was compiled from one.
+    /// The span in the document that it was compiled from.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -246,7 +244,7 @@ impl Condition {
         self.program.spans[self.program.root as usize]
     }
 
-    /// Whether the condition holds. Nil counts as false; any other result that is no boolean is an error.
+    /// Evaluates the condition. Nil counts as false; any other result that is not a boolean is an error.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -258,14 +256,14 @@ impl Condition {
     /// ```
     #[inline]
     pub fn evaluate<C: Context + ?Sized>(&self, context: &C) -> Result<bool, EvalError> {
-        if let Some(holds) = eval::quick::holds(&self.program, context) {
+        if let Some(holds) = eval::fast_path::holds(&self.program, context) {
             return Ok(holds);
         }
         let bump = Bump::new();
-        eval::holds(&self.program, context, &bump, &mut Off).map_err(|fault| self.failed(*fault))
+        eval::holds(&self.program, context, &bump, &mut NoRecording).map_err(|fault| self.failed(*fault))
     }
 
-    /// Whether the condition holds, and why: the same evaluation with recording on.
+    /// Evaluates the condition like [`Self::evaluate`] and explains the outcome.
     ///
     /// ```
     /// use branchpoint_expr::Condition;

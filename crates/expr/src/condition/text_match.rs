@@ -1,4 +1,4 @@
-//! The text match of graphs: conditions tried in order over lower-cased text (`docs/spec/graph.md`, section 3).
+//! Compiles the text match of graphs, which compares lower-cased text (`docs/spec/graph.md`, section 3).
 
 use crate::Kind;
 use crate::builtins;
@@ -9,10 +9,10 @@ use crate::unit::{UNKNOWN, Unit};
 use crate::value::{Value, View};
 
 impl Unit<'_> {
-    /// One entry of an `if` node's `conditions`.
+    /// Compiles one entry of an `if` node's `conditions`.
     pub(crate) fn text_match(&mut self, entry: &Located) -> Id {
         if !entry.is_object() {
-            self.odd_shape(Kind::InvalidField, entry, "a condition is an object");
+            self.wrong_shape(Kind::InvalidField, entry, "a condition is an object");
             return UNKNOWN;
         }
         self.unknown_keys(entry, &["operator", "value", "if"]);
@@ -42,7 +42,7 @@ impl Unit<'_> {
             return self.blank_match(entry, word);
         }
         let text = self.lowered_input(entry);
-        // The specification calls it so.
+        // `text` is the name in the specification.
         self.program.name_node(text, "text");
         let words = format!("text {word} {:?}", View::Str(&wanted));
         let wanted = self.program.constant(Value::from(wanted), entry.span);
@@ -51,7 +51,7 @@ impl Unit<'_> {
         test
     }
 
-    /// A condition with a blank value, which never matches: false, with its words and the reason.
+    /// Compiles a condition with a blank value, which never matches, to false with a reason for explanations.
     fn blank_match(&mut self, entry: &Located, word: &str) -> Id {
         let reason = self.program.constant(Value::Bool(false), entry.span);
         self.program.name_node(reason, "a blank value never matches");
@@ -61,13 +61,13 @@ impl Unit<'_> {
         test
     }
 
-    /// The value's text form, trimmed and lower-cased; null is empty.
+    /// The value's text form, trimmed and in lower case. Null is empty.
     fn wanted_text(&mut self, entry: &Located) -> Option<String> {
         let Some(value) = entry.get("value") else {
             return Some(String::new());
         };
         if matches!(value.shape, Shape::List(_) | Shape::Object(_)) {
-            self.odd_shape(Kind::InvalidField, value, "the value of a condition is text");
+            self.wrong_shape(Kind::InvalidField, value, "the value of a condition is text");
             return None;
         }
         let text = match value.to_value().view() {
@@ -77,7 +77,7 @@ impl Unit<'_> {
         Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_lowercase())
     }
 
-    /// The previous output's text in lower case; null is empty text.
+    /// Compiles the previous output's text form in lower case. Null is empty text.
     fn lowered_input(&mut self, entry: &Located) -> Id {
         let span = entry.span;
         let input = self.known_path(&["input"], Access::Nil, span);

@@ -1,11 +1,11 @@
-//! The stable names of everything that can be wrong. Each has a page in `docs/diagnostics/`.
+//! The stable names of diagnostics and errors. Each has a page in `docs/diagnostics/`.
 
 use std::fmt;
 
-/// The stable name of a finding or a failure, as the specs give it.
+/// The stable name of a diagnostic or an error, as in the specs.
 ///
-/// The set is open: this crate names what can be wrong with conditions and templates, and a crate that reports findings of its
-/// own adds names with [`kinds!`](crate::kinds).
+/// The set is open: this crate has the kinds of conditions and templates, and other crates add their own with
+/// [`kinds!`](crate::kinds).
 ///
 /// ```
 /// use branchpoint_expr::{Condition, Kind};
@@ -18,7 +18,7 @@ use std::fmt;
 pub struct Kind(&'static str);
 
 impl Kind {
-    /// A kind of the caller's own.
+    /// A new kind, for a function of a host.
     ///
     /// ```
     /// # use branchpoint_expr::Kind;
@@ -38,19 +38,19 @@ impl Kind {
         self.0
     }
 
-    /// Whether the kind belongs to this crate, and not to a function that a host provides.
+    /// Whether this crate defines the kind, not a function of a host.
     pub(crate) fn is_own(self) -> bool {
         Self::ALL.contains(&self)
     }
 }
 
-/// Adds kinds as constants of [`Kind`], by a trait, and lists them in a constant.
+/// Defines kinds as constants of [`Kind`], through a trait, and a constant that lists them.
 ///
 /// ```
 /// use branchpoint_expr::{Kind, kinds};
 ///
 /// kinds! {
-///     /// What is wrong with orders.
+///     /// Kinds of errors in orders.
 ///     pub trait OrderKinds, listed in ORDER_KINDS {
 ///         /// The shop has closed.
 ///         TooLate = "too_late",
@@ -98,7 +98,7 @@ macro_rules! own_kinds {
 }
 
 own_kinds! {
-    // What a dialect calls a condition that does not compile.
+    // The dialects' kinds for conditions that do not compile.
     /// `machine`: a condition that does not compile, or whose result can never be boolean.
     BadCondition = "bad_condition",
     /// `steps`, `flow`: an expression that does not compile.
@@ -113,32 +113,32 @@ own_kinds! {
     UnknownFunction = "unknown_function",
     /// A function with too many or too few arguments.
     WrongArity = "wrong_arity",
-    /// Operands whose kinds are known from the text and can never fit.
+    /// Operands whose types can never fit.
     TypeClash = "type_clash",
     /// Division or remainder by a literal zero.
     ZeroDivisor = "zero_divisor",
     /// An integer literal beyond 64 bits.
     IntegerRange = "integer_range",
-    /// `let` with a name that is taken already.
+    /// `let` with a name that already exists.
     Redeclared = "redeclared",
-    /// `#`, `#index` or `#acc` where there is no element.
+    /// `#`, `#index` or `#acc` outside a predicate.
     NoElement = "no_element",
     /// The result is neither boolean nor nil.
     NotBoolean = "not_boolean",
     /// A regular expression that does not compile.
     BadRegex = "bad_regex",
-    /// A secret where none may be read.
+    /// A secret where secrets cannot be read.
     SecretNotAllowed = "secret_not_allowed",
 
-    // Names that a document cannot have.
-    /// A root or state that the document cannot have.
+    // Names that do not exist.
+    /// An unknown root or state.
     UnknownName = "unknown_name",
-    /// A property that no value of this name has.
+    /// An unknown property.
     UnknownProperty = "unknown_property",
-    /// A reference to an id that does not exist in the document.
+    /// A reference to an id that is missing in the document.
     UnknownReference = "unknown_reference",
 
-    // What a dialect calls a condition that cannot be evaluated.
+    // The dialects' kinds for failed evaluations.
     /// `machine`, `graph`: an evaluation error.
     ConditionError = "condition_error",
     /// `steps`: an evaluation error of an expression.
@@ -146,14 +146,14 @@ own_kinds! {
     /// `flow`: an evaluation error of an expression.
     Expression = "expression",
 
-    // Why an expression cannot be evaluated.
-    /// Values of kinds that the operation does not take.
+    // Why an evaluation fails.
+    /// An operation does not support values of these types.
     WrongKind = "wrong_kind",
     /// Division or remainder by zero.
     DivisionByZero = "division_by_zero",
-    /// A result that leaves the range of numbers.
+    /// A result outside the range of numbers.
     OutOfRange = "out_of_range",
-    /// An argument of the right kind that the function cannot use.
+    /// An argument of the right type with an invalid value.
     BadArgument = "bad_argument",
     /// Text that is not JSON.
     BadJson = "bad_json",
@@ -171,29 +171,29 @@ own_kinds! {
     SizeLimit = "size_limit",
     /// A template with blocks is too long, too deep or repeats too often.
     TemplateLimit = "template_limit",
-    /// A value is too large when nothing in it is shared.
+    /// A value is too large, counting shared parts each time.
     ValueLimit = "value_limit",
     /// Too much work for a regular expression.
     RegexLimit = "regex_limit",
 
     // Typed groups.
-    /// The shape of a condition.
+    /// A condition has the wrong shape.
     InvalidCondition = "invalid_condition",
     /// A combinator other than and, or, not.
     InvalidCombinator = "invalid_combinator",
-    /// A combinator was left out.
+    /// `combinator` is missing.
     CombinatorAbsent = "combinator_absent",
     /// A group without conditions.
     EmptyConditions = "empty_conditions",
-    /// `not` with other than one condition.
+    /// `not` does not have exactly one condition.
     NotArity = "not_arity",
     /// No such operator.
     UnknownOperator = "unknown_operator",
     /// No such type.
     UnknownType = "unknown_type",
-    /// A value that is required is absent or null.
+    /// A required value is missing or null.
     MissingValue = "missing_value",
-    /// The operator does not work on that type.
+    /// The operator does not support the type.
     InvalidOperatorForType = "invalid_operator_for_type",
     /// A value of another type than declared.
     TypeMismatch = "type_mismatch",
@@ -203,7 +203,7 @@ own_kinds! {
     Overflow = "overflow",
     /// Values that have no order.
     Incomparable = "incomparable",
-    /// A key that no table lists.
+    /// An unknown key.
     UnknownKey = "unknown_key",
 
     // Target lists and switches.
@@ -217,21 +217,21 @@ own_kinds! {
     UnknownOnMatch = "unknown_on_match",
     /// No such target.
     UnknownTarget = "unknown_target",
-    /// `target` was left out.
+    /// `target` is missing.
     TargetOmitted = "target_omitted",
-    /// An older spelling.
+    /// A deprecated name.
     AliasUsed = "alias_used",
     /// No such value type.
     UnknownValueType = "unknown_value_type",
-    /// The operator does not work on that value type.
+    /// The operator does not support the value type.
     OperatorValueType = "operator_value_type",
-    /// A literal that is no number.
+    /// A literal that is not a number.
     BadNumberValue = "bad_number_value",
-    /// A literal that is no date.
+    /// A literal that is not a date.
     BadDateValue = "bad_date_value",
-    /// A literal that is no boolean.
+    /// A literal that is not a boolean.
     BadBooleanValue = "bad_boolean_value",
-    /// A phrase that names no time.
+    /// A phrase that is not a relative time.
     BadRelativeTime = "bad_relative_time",
     /// A field of the wrong type.
     BadField = "bad_field",
@@ -239,15 +239,15 @@ own_kinds! {
     NoCases = "no_cases",
     /// A case without a name.
     CaseName = "case_name",
-    /// Two cases of one name.
+    /// Two cases with the same name.
     CaseNameDuplicate = "case_name_duplicate",
     /// A case named `else`.
     CaseNameReserved = "case_name_reserved",
     /// A case without a match value.
     CaseMatchMissing = "case_match_missing",
-    /// A match value that has not the format of its type.
+    /// A match value without the format of its value type.
     CaseMatchFormat = "case_match_format",
-    /// One match value in two cases.
+    /// The same match value in two cases.
     DuplicateMatch = "duplicate_match",
 
     // History conditions.
@@ -257,13 +257,13 @@ own_kinds! {
     MissingSequence = "missing_sequence",
 
     // Text match.
-    /// A field neither text nor null, or a value of the wrong kind.
+    /// A field of the wrong type.
     InvalidField = "invalid_field",
 
     // State machines.
-    /// Something of the original system that is not offered.
+    /// A feature of the original system that is not supported.
     Unsupported = "unsupported",
-    /// A state failed and nothing handles it.
+    /// A state failed, and no transition handles the failure.
     StepFailed = "step_failed",
 }
 

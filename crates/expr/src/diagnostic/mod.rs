@@ -1,4 +1,4 @@
-//! What can be wrong with a condition or a template, as data. Renderers are apart.
+//! Diagnostics as data, and their renderers.
 
 mod kind;
 mod position;
@@ -12,11 +12,11 @@ use std::fmt;
 
 pub use kind::Kind;
 pub use render::{render_json, render_terminal};
-pub use sarif::{Examined, Unread, render_sarif};
+pub use sarif::{SourceFindings, UnreadableSource, render_sarif};
 pub use span::Span;
 pub use suggest::nearest;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -26,13 +26,13 @@ pub use suggest::nearest;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// Refused: nothing runs.
+    /// The document is rejected.
     Error,
-    /// Suspicious, but it loads.
+    /// The document loads, but is probably wrong.
     Warning,
 }
 
-/// One finding in a source text: what happened, where, what to do.
+/// A finding in a source text: what is wrong, where, and what to do.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -43,17 +43,17 @@ pub enum Severity {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The stable name, as the dialect's spec gives it.
+    /// The stable name, as in the dialect's spec.
     pub kind: Kind,
-    /// The finer cause, where the dialect has one name for many.
+    /// The exact cause, where the dialect has one kind for several causes.
     pub detail: Option<Kind>,
     /// Error or warning.
     pub severity: Severity,
     /// One sentence for people.
     pub message: String,
-    /// The place in the source text.
+    /// The location in the source text.
     pub span: Span,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
 }
 
@@ -73,14 +73,14 @@ impl Diagnostic {
     ///
     /// ```
     /// # use branchpoint_expr::*;
-    /// let finding = Diagnostic::warning(Kind::UnknownName, Span::default(), "there is no `a` here");
+    /// let finding = Diagnostic::warning(Kind::UnknownName, Span::default(), "unknown name `a`");
     /// assert_eq!(finding.severity, Severity::Warning);
     /// ```
     pub fn warning(kind: Kind, span: Span, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(kind, span, message) }
     }
 
-    /// The same with a way out.
+    /// Adds a remedy.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -93,7 +93,7 @@ impl Diagnostic {
         self
     }
 
-    /// The same with a "did you mean", when some candidate is near enough to the name that was written.
+    /// Adds a "did you mean" if a candidate is similar to the name as written.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -108,7 +108,7 @@ impl Diagnostic {
         }
     }
 
-    /// The most exact name of what is wrong.
+    /// The exact cause: `detail` if there is one, else `kind`.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -118,9 +118,9 @@ impl Diagnostic {
         self.detail.unwrap_or(self.kind)
     }
 
-    /// The same under a dialect's own name; the finer cause stays readable.
+    /// Replaces the kind by the dialect's kind and keeps the old one as detail.
     #[must_use]
-    pub(crate) fn named(mut self, kind: Kind) -> Self {
+    pub(crate) fn renamed(mut self, kind: Kind) -> Self {
         if self.kind != kind {
             self.detail = Some(self.cause());
             self.kind = kind;
@@ -129,33 +129,33 @@ impl Diagnostic {
     }
 }
 
-/// Keeps the first findings, errors and warnings each for themselves; one more of each says how many were left out.
+/// Limits the number of errors and of warnings. If some are omitted, one more finding says how many.
 ///
 /// ```
 /// use branchpoint_expr::{Diagnostic, Kind, Span, cap_findings};
 ///
 /// let findings = (0..100).map(|at| Diagnostic::error(Kind::Syntax, Span::new(at, at + 1), "odd")).collect();
-/// let kept = cap_findings(findings, 10);
-/// assert_eq!((kept.len(), &*kept[10].message), (11, "and 90 more, the first of them here"));
+/// let capped = cap_findings(findings, 10);
+/// assert_eq!((capped.len(), &*capped[10].message), (11, "and 90 more, the first of them here"));
 /// ```
 pub fn cap_findings(findings: Vec<Diagnostic>, most: usize) -> Vec<Diagnostic> {
     let mut seen = [0, 0];
     let mut rest: [Option<(Diagnostic, usize)>; 2] = [None, None];
-    let mut kept = Vec::new();
+    let mut listed = Vec::new();
     for finding in findings {
-        let of = usize::from(finding.severity == Severity::Warning);
-        seen[of] += 1;
-        if seen[of] <= most {
-            kept.push(finding);
+        let severity = usize::from(finding.severity == Severity::Warning);
+        seen[severity] += 1;
+        if seen[severity] <= most {
+            listed.push(finding);
         } else {
-            rest[of].get_or_insert((finding, 0)).1 += 1;
+            rest[severity].get_or_insert((finding, 0)).1 += 1;
         }
     }
-    kept.extend(rest.into_iter().flatten().map(|(first, count)| {
+    listed.extend(rest.into_iter().flatten().map(|(first, count)| {
         let message = format!("and {count} more, the first of them here");
         Diagnostic { message, help: None, ..first }
     }));
-    kept
+    listed
 }
 
 impl fmt::Display for Diagnostic {

@@ -1,16 +1,15 @@
-//! Lines and columns of many places in one text.
+//! Line and column numbers of many positions in one text.
 
 /// The start of a text: line and column count from 1.
 const FIRST: (usize, usize) = (1, 1);
 
-/// How many bytes lie between two marks.
+/// The number of bytes between two marks.
 const STRIDE: usize = 1024;
 
-/// Finds lines and columns in a text that is read once; a place costs at most [`STRIDE`] bytes, wherever it is and however long
-/// its line.
+/// Finds lines and columns in a text that is read once. A lookup reads at most [`STRIDE`] bytes, however long the line is.
 pub(super) struct Positions<'s> {
     source: &'s str,
-    /// The line and column of every byte whose number is a multiple of the stride.
+    /// The line and column of every byte whose position is a multiple of the stride.
     marks: Vec<(usize, usize)>,
 }
 
@@ -28,25 +27,25 @@ impl<'s> Positions<'s> {
         Self { source, marks }
     }
 
-    /// Line and column of a byte, counted from 1, columns in characters.
+    /// The line and column of a byte, counted from 1, columns in characters.
     pub(super) fn line_column(&self, at: usize) -> (usize, usize) {
         let (mark, rest) = self.nearest(self.source.floor_char_boundary(at));
         after(mark, rest)
     }
 
-    /// The last mark before a byte, and the bytes between.
+    /// The last mark before a byte, and the bytes between them.
     fn nearest(&self, at: usize) -> ((usize, usize), &'s [u8]) {
         let mark = at / STRIDE;
         (self.marks[mark], &self.source.as_bytes()[mark * STRIDE..at])
     }
 }
 
-/// Line and column of a byte of a text that is asked for one place only.
+/// The line and column of one byte, without building marks.
 pub(super) fn line_column(source: &str, at: usize) -> (usize, usize) {
     after(FIRST, &source.as_bytes()[..source.floor_char_boundary(at)])
 }
 
-/// The position behind bytes that begin at a position. Bytes inside a character count for nothing.
+/// The position after some bytes. Continuation bytes of UTF-8 are not counted.
 fn after((line, column): (usize, usize), bytes: &[u8]) -> (usize, usize) {
     let characters = |bytes: &[u8]| bytes.iter().filter(|byte| !matches!(byte, 0x80..0xC0)).count();
     match bytes.iter().rposition(|byte| *byte == b'\n') {

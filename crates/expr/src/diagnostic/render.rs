@@ -1,4 +1,4 @@
-//! Diagnostics for a terminal and for machines.
+//! Renders diagnostics for terminals and as JSON.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde_json::json;
@@ -7,10 +7,10 @@ use super::position::Positions;
 use super::window::Window;
 use super::{Diagnostic, Severity, Span};
 
-/// How much of the text at a place is repeated in JSON.
+/// The maximum length of the source excerpt in JSON.
 const EXCERPT_BYTES: usize = 4096;
 
-/// Renders findings for people: the line of the source, a caret under the place, and the way out.
+/// Renders findings for people: the source line, a caret under the location, and the remedy.
 ///
 /// ```
 /// use branchpoint_expr::{Condition, render_terminal};
@@ -48,8 +48,7 @@ pub fn render_terminal(diagnostics: &[Diagnostic], source: &str, origin: &str, c
     out
 }
 
-/// The renderer counts columns from the beginning of the text that it is given; this corrects them for a line whose beginning was
-/// cut.
+/// Corrects the column of a line whose beginning was cut, because the renderer counts from the beginning of its input.
 fn with_column(shown: &str, window: &Window<'_>, positions: &Positions<'_>, origin: &str) -> String {
     let (line, column) = positions.line_column(window.start + window.span.start);
     let counted = window.text[..window.span.start].chars().count() + 1;
@@ -57,14 +56,14 @@ fn with_column(shown: &str, window: &Window<'_>, positions: &Positions<'_>, orig
     title.to_owned() + &place.replacen(&format!("{origin}:{line}:{counted}"), &format!("{origin}:{line}:{column}"), 1)
 }
 
-/// The place as a range that lies in the source and covers at least one character, so that a caret is always shown.
+/// The span clamped to the source and to character boundaries.
 fn caret(diagnostic: &Diagnostic, source: &str) -> std::ops::Range<usize> {
     let range = diagnostic.span.range();
     let start = source.floor_char_boundary(range.start);
     start..source.floor_char_boundary(range.end).max(start)
 }
 
-/// Renders findings as JSON, one object each, with line and column counted from 1.
+/// Renders findings as JSON objects, with line and column counted from 1.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -94,7 +93,7 @@ pub fn render_json(diagnostics: &[Diagnostic], source: &str, origin: &str) -> se
     findings.collect()
 }
 
-/// The text at a place, cut when it is long: many findings may be about the whole of one text.
+/// The source text of a span, cut because many findings may cover the whole text.
 fn excerpt(span: Span, source: &str) -> &str {
     let text = span.text(source);
     &text[..text.floor_char_boundary(EXCERPT_BYTES)]

@@ -1,4 +1,4 @@
-//! Diagnostics as SARIF 2.1.0: what code hosts and editors read.
+//! Renders diagnostics as SARIF 2.1.0, which code hosts and editors read.
 
 use std::fmt::Write;
 
@@ -7,56 +7,56 @@ use serde_json::{Value, json};
 use super::position::Positions;
 use super::{Diagnostic, Kind, Severity, Span};
 
-/// What was found in one text.
+/// The findings in one source text.
 ///
 /// ```
 /// # use branchpoint_expr::*;
 /// let source = "a ==";
 /// let problems = Condition::compile(source).unwrap_err();
-/// let text = Examined { origin: "order.yaml", source, diagnostics: &problems.0 };
+/// let text = SourceFindings { origin: "order.yaml", source, diagnostics: &problems.0 };
 /// let log = render_sarif(&[text], &[], "1.0.0", |kind| format!("about {kind}"));
 /// assert_eq!(log["runs"][0]["results"][0]["ruleId"], "bad_condition");
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Examined<'a> {
+pub struct SourceFindings<'a> {
     /// The name of the text, a path if it has one.
     pub origin: &'a str,
     /// The text.
     pub source: &'a str,
-    /// What was found in it.
+    /// The findings.
     pub diagnostics: &'a [Diagnostic],
 }
 
-/// A text that could not be had. To leave it out of a log would say that nothing is wrong with it.
+/// A source that could not be read. It is reported, because a log without it would claim that it is correct.
 ///
 /// ```
 /// # use branchpoint_expr::*;
-/// let unread = Unread { origin: "secret.yaml", reason: "permission denied" };
+/// let unread = UnreadableSource { origin: "secret.yaml", reason: "permission denied" };
 /// let log = render_sarif(&[], &[unread], "1.0.0", |_| String::new());
 /// assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Unread<'a> {
+pub struct UnreadableSource<'a> {
     /// The name of the text, a path if it has one.
     pub origin: &'a str,
-    /// Why.
+    /// Why it could not be read.
     pub reason: &'a str,
 }
 
-/// Renders the findings of several texts as one SARIF log with one run. `about` gives the sentence that describes a kind:
-/// only the kinds that were found become rules.
+/// Renders the findings of several texts as one SARIF log with one run. `about` returns the description of a kind. Only kinds with
+/// findings become rules.
 ///
 /// ```
 /// # use branchpoint_expr::*;
 /// let source = "a ==";
 /// let problems = Condition::compile(source).unwrap_err();
-/// let text = Examined { origin: "order.yaml", source, diagnostics: &problems.0 };
+/// let text = SourceFindings { origin: "order.yaml", source, diagnostics: &problems.0 };
 /// let log = render_sarif(&[text], &[], "1.0.0", |kind| format!("about {kind}"));
 /// assert_eq!(log["runs"][0]["results"][0]["ruleId"], "bad_condition");
 /// ```
 pub fn render_sarif(
-    texts: &[Examined<'_>],
-    unread: &[Unread<'_>],
+    texts: &[SourceFindings<'_>],
+    unread: &[UnreadableSource<'_>],
     version: &str,
     about: impl Fn(Kind) -> String,
 ) -> Value {
@@ -82,7 +82,7 @@ pub fn render_sarif(
     })
 }
 
-fn notification(unread: &Unread<'_>) -> Value {
+fn notification(unread: &UnreadableSource<'_>) -> Value {
     let place = json!({"physicalLocation": {"artifactLocation": {"uri": uri(unread.origin)}}});
     json!({"level": "error", "message": {"text": unread.reason}, "locations": [place]})
 }
@@ -113,14 +113,14 @@ fn result(finding: &Diagnostic, origin: &str, positions: &Positions<'_>, kinds: 
     result
 }
 
-/// Lines and columns from 1; the end column is the one after the last character.
+/// The region of a span: lines and columns from 1, the end column after the last character.
 fn region(span: Span, positions: &Positions<'_>) -> Value {
     let (start_line, start_column) = positions.line_column(span.start as usize);
     let (end_line, end_column) = positions.line_column(span.end.max(span.start) as usize);
     json!({"startLine": start_line, "startColumn": start_column, "endLine": end_line, "endColumn": end_column})
 }
 
-/// A path as a URI reference: a relative one stays relative, which code hosts resolve against the repository.
+/// Converts a path to a URI reference. A relative path stays relative, because code hosts resolve it against the repository.
 fn uri(path: &str) -> String {
     let path = path.replace('\\', "/");
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
@@ -138,14 +138,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_has_its_rule_and_its_region() {
+    fn a_finding_has_a_rule_and_a_region() {
         let source = "steps:\n  - id: ü b\n";
         let at = source.find("ü b").map_or(Span::default(), |at| Span::new(at, at + "ü b".len()));
         let findings = [
             Diagnostic::warning(Kind::UnknownKey, Span::new(0, 5), "odd"),
-            Diagnostic::error(Kind::BadField, at, "this is no id").with_help("use letters"),
+            Diagnostic::error(Kind::BadField, at, "invalid id").with_help("use letters"),
         ];
-        let texts = [Examined { origin: "./my flows/a.yaml", source, diagnostics: &findings }];
+        let texts = [SourceFindings { origin: "./my flows/a.yaml", source, diagnostics: &findings }];
         let log = render_sarif(&texts, &[], "1.2.3", |kind| format!("About {kind}."));
         let run = &log["runs"][0];
         let result = &run["results"][1];
@@ -153,21 +153,21 @@ mod tests {
         assert_eq!(rule["id"], result["ruleId"]);
         assert_eq!(rule["shortDescription"]["text"], "About bad_field.");
         assert_eq!(result["level"], "error");
-        assert_eq!(result["message"]["text"], "this is no id\nhelp: use letters");
+        assert_eq!(result["message"]["text"], "invalid id\nhelp: use letters");
         let place = &result["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "my%20flows/a.yaml");
         assert_eq!(place["region"], json!({"startLine": 2, "startColumn": 9, "endLine": 2, "endColumn": 12}));
     }
 
     #[test]
-    fn what_could_not_be_read_is_told() {
-        let unread = [Unread { origin: "a b.yaml", reason: "cannot read a b.yaml" }];
+    fn an_unreadable_source_is_reported() {
+        let unread = [UnreadableSource { origin: "a b.yaml", reason: "cannot read a b.yaml" }];
         let run = &render_sarif(&[], &unread, "1.2.3", |_| String::new())["runs"][0];
         let invocation = &run["invocations"][0];
         assert_eq!(invocation["executionSuccessful"], false);
-        let told = &invocation["toolExecutionNotifications"][0];
-        assert_eq!(told["message"]["text"], "cannot read a b.yaml");
-        assert_eq!(told["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "a%20b.yaml");
+        let notification = &invocation["toolExecutionNotifications"][0];
+        assert_eq!(notification["message"]["text"], "cannot read a b.yaml");
+        assert_eq!(notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "a%20b.yaml");
         assert_eq!(run["results"], json!([]));
     }
 

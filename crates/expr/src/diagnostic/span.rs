@@ -1,4 +1,4 @@
-//! A place in a source text.
+//! Spans: locations in a source text.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes from `start` up to `end`. Positions beyond 4 GiB are cut: no source text is that long.
+    /// The span from `start` up to `end`. Positions beyond 4 GiB are clamped, because source texts are shorter.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -28,7 +28,7 @@ impl Span {
         Self { start: cut(start), end: cut(end) }
     }
 
-    /// The smallest span that covers both.
+    /// The smallest span that covers both spans.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -39,7 +39,7 @@ impl Span {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The same place after the text was put `offset` bytes into a longer one.
+    /// The span moved by `offset` bytes, for a text inside a longer one.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -60,7 +60,7 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
-    /// The text at this place; empty when the place does not lie in the source.
+    /// The source text of this span; empty if the span is outside the source.
     ///
     /// ```
     /// # use branchpoint_expr::*;

@@ -1,14 +1,14 @@
-//! "Did you mean": the candidate nearest to what was written.
+//! "Did you mean" suggestions.
 
 use strsim::osa_distance;
 
-/// Names longer than this are not compared: nobody misspells a name of that length by a letter or two.
+/// The longest name that is compared. Longer names are rarely misspelt by only a letter or two.
 const LONGEST: usize = 64;
 
-/// How many candidates are compared: a document may have a hundred thousand names, and many findings.
+/// The maximum number of compared candidates, because a document may have 100,000 names and many findings.
 const CANDIDATES: usize = 2_000;
 
-/// The candidate nearest to a misspelt name, if it is near enough that a person would have meant it.
+/// The candidate most similar to a misspelt name, if it is similar enough.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -26,7 +26,7 @@ pub fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>)
         .take(CANDIDATES)
         .filter(|candidate| candidate.len() <= LONGEST && *candidate != written)
         .map(|candidate| (fold(candidate), candidate))
-        // Each letter that one has more than the other must be inserted.
+        // The distance is at least the difference of the lengths.
         .filter(|(to, _)| to.chars().count().abs_diff(from.chars().count()) <= allowed)
         .map(|(to, candidate)| (osa_distance(&from, &to), candidate))
         .filter(|(distance, _)| *distance <= allowed)
@@ -34,7 +34,7 @@ pub fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>)
         .map(|(_, candidate)| candidate)
 }
 
-/// Case, `-` and `_` are what people mix up most, so they count for nothing.
+/// Removes differences in case, `-` and `_`, which people confuse most.
 fn fold(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

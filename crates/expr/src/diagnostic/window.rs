@@ -1,17 +1,17 @@
-//! The part of a long source text that a finding is shown in.
+//! The excerpt of a long source text around a finding.
 
 use std::ops::Range;
 
-/// The longest text that is handed to the renderer as a whole: it builds a table of all lines for every finding.
+/// The longest text that is rendered as a whole. The renderer builds a table of all lines for every finding.
 const WHOLE: usize = 16 * 1024;
 
-/// The longest span that is marked as a whole; of a longer one, the first line.
+/// The longest span that is marked as a whole. Of a longer one, only the first line is marked.
 const MARKED: usize = 4 * 1024;
 
-/// How much of a line is shown before and behind the span: more than fits on a terminal.
+/// How many bytes of a line are shown before and after the span: more than fits on a terminal.
 const AROUND: usize = 1024;
 
-/// A part of a source text, with the span to mark in it.
+/// An excerpt of a source text with a span to mark.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Window<'s> {
     pub(super) text: &'s str,
@@ -19,12 +19,12 @@ pub(super) struct Window<'s> {
     pub(super) span: Range<usize>,
     /// Where `text` begins in the source.
     pub(super) start: usize,
-    /// Whether `text` begins inside of a line.
+    /// Whether `text` begins inside a line.
     pub(super) is_cut: bool,
 }
 
 impl<'s> Window<'s> {
-    /// The lines around a span that lies on character boundaries. Its size is bounded, whatever the source.
+    /// The lines around a span on character boundaries. The size is bounded for every source.
     pub(super) fn around(source: &'s str, span: Range<usize>) -> Self {
         if source.len() <= WHOLE {
             return Self { text: source, span, start: 0, is_cut: false };
@@ -36,7 +36,7 @@ impl<'s> Window<'s> {
             source[span.start..longest].find('\n').map_or(longest, |newline| span.start + newline)
         };
         let earliest = source.floor_char_boundary(span.start.saturating_sub(AROUND));
-        // What is wrong at the end of the text is shown in its last line, which the last line break belongs to.
+        // A finding at the end of the text is shown in the last line, which includes the final line break.
         let at_end = span.start == source.len() && source.ends_with('\n');
         let newline = source[earliest..span.start - usize::from(at_end)].rfind('\n').map(|at| earliest + at + 1);
         let start = newline.unwrap_or(earliest);

@@ -1,25 +1,25 @@
-//! Fields, indexes and slices, and what a dialect makes of those that are not there.
+//! Fields, indexes and slices, and the dialects' rules for missing ones.
 
 use crate::Kind;
-use crate::fault::{Outcome, described, fault, shown, wrong_kind};
+use crate::fault::{Outcome, describe, fault, preview, wrong_kind};
 use crate::program::{Access, Key};
 use crate::value::number::{self, Parsed};
 use crate::value::{ListView, Source, View};
 use crate::work::Work;
 
-/// One step of a path. None: there is no such field or index.
+/// Evaluates one step of a path; `None` if the field or index is missing.
 #[inline]
 pub(crate) fn step<'a>(work: &Work<'a>, object: View<'a>, key: &Key, access: Access) -> Outcome<Option<View<'a>>> {
     match (object, key) {
         (View::Object(object), Key::Field(field)) => work.field(object, field),
         (View::List(list), Key::Index(index)) => Ok(position(list.len(), *index).and_then(|at| list.get(at))),
         (View::Null, _) => Ok(None),
-        (_, Key::Field(field)) => odd_field(work, object, field, access),
-        (_, Key::Index(index)) => odd_index(work, object, *index, access),
+        (_, Key::Field(field)) => field_of_other_value(work, object, field, access),
+        (_, Key::Index(index)) => index_of_other_value(work, object, *index, access),
     }
 }
 
-/// A step whose key is known only now.
+/// Evaluates a step whose key is computed.
 pub(crate) fn dynamic_step<'a>(
     work: &Work<'a>,
     object: View<'a>,
@@ -30,13 +30,13 @@ pub(crate) fn dynamic_step<'a>(
         (View::Null, _) => Ok(None),
         (_, None) if key.is_null() => Ok(None),
         (View::Object(object), Some(field)) => work.field(object, field),
-        (_, Some(field)) => odd_field(work, object, field, access),
+        (_, Some(field)) => field_of_other_value(work, object, field, access),
         (_, None) => match key {
             View::Int(_) | View::Float(_) => {
                 let index = key.expect_integer("an index")?;
                 match object {
                     View::List(list) => Ok(position(list.len(), index).and_then(|at| list.get(at))),
-                    _ => odd_index(work, object, index, access),
+                    _ => index_of_other_value(work, object, index, access),
                 }
             }
             _ => wrong_kind("an index", "text or a number", key),
@@ -44,11 +44,16 @@ pub(crate) fn dynamic_step<'a>(
     }
 }
 
-/// A field of something that is no object.
+/// Evaluates a field of a value that is not an object.
 #[cold]
-fn odd_field<'a>(work: &Work<'a>, object: View<'a>, field: &str, access: Access) -> Outcome<Option<View<'a>>> {
+fn field_of_other_value<'a>(
+    work: &Work<'a>,
+    object: View<'a>,
+    field: &str,
+    access: Access,
+) -> Outcome<Option<View<'a>>> {
     match access {
-        Access::Nil => fault(Kind::WrongKind, format!("{} has no field `{field}`", shown(object))),
+        Access::Nil => fault(Kind::WrongKind, format!("{} has no field `{field}`", preview(object))),
         Access::Required | Access::Absent => Ok(None),
         Access::JsonText | Access::Blank => match (object, object.as_str()) {
             (View::List(list), _) => {
@@ -57,7 +62,7 @@ fn odd_field<'a>(work: &Work<'a>, object: View<'a>, field: &str, access: Access)
             }
             (_, Some(text)) => match work.json_inside(text)? {
                 Some(View::Object(object)) => work.field(object, field),
-                Some(list @ View::List(_)) => odd_field(work, list, field, access),
+                Some(list @ View::List(_)) => field_of_other_value(work, list, field, access),
                 _ => Ok(None),
             },
             _ => Ok(None),
@@ -65,9 +70,14 @@ fn odd_field<'a>(work: &Work<'a>, object: View<'a>, field: &str, access: Access)
     }
 }
 
-/// An index of something that is no list: the character of a text, the field of an object under a number.
+/// Evaluates an index of a value that is not a list: text has characters.
 #[cold]
-fn odd_index<'a>(work: &Work<'a>, object: View<'a>, index: i64, access: Access) -> Outcome<Option<View<'a>>> {
+fn index_of_other_value<'a>(
+    work: &Work<'a>,
+    object: View<'a>,
+    index: i64,
+    access: Access,
+) -> Outcome<Option<View<'a>>> {
     match (object, object.as_str()) {
         (_, Some(text)) if matches!(access, Access::JsonText | Access::Blank) => match work.json_inside(text)? {
             Some(View::List(list)) => Ok(position(list.len(), index).and_then(|at| list.get(at))),
@@ -79,17 +89,17 @@ fn odd_index<'a>(work: &Work<'a>, object: View<'a>, index: i64, access: Access) 
             let found = position(text.chars().count(), index);
             Ok(found.map(|at| View::Str(&text[byte(text, at)..byte(text, at + 1)])))
         }
-        _ => fault(Kind::WrongKind, format!("{} has no positions", described(object))),
+        _ => fault(Kind::WrongKind, format!("{} has no positions", describe(object))),
     }
 }
 
-/// A position in something of that length; negative ones count from the end.
+/// Converts an index to a position; negative indexes count from the end.
 pub(crate) fn position(length: usize, index: i64) -> Option<usize> {
     let at = if index < 0 { index.checked_add_unsigned(length as u64)? } else { index };
     usize::try_from(at).ok().filter(|at| *at < length)
 }
 
-/// Where a character begins; the end of the text for one beyond it.
+/// The byte position of a character; the end of the text for positions beyond it.
 fn byte(text: &str, at: usize) -> usize {
     if text.is_ascii() {
         return at.min(text.len());
@@ -97,7 +107,7 @@ fn byte(text: &str, at: usize) -> usize {
     text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
 }
 
-/// What a path gives that leads nowhere.
+/// The result of a missing path.
 #[cold]
 pub(crate) fn missing<'a>(access: Access, name: impl FnOnce() -> String) -> Outcome<View<'a>> {
     match access {
@@ -107,7 +117,7 @@ pub(crate) fn missing<'a>(access: Access, name: impl FnOnce() -> String) -> Outc
     }
 }
 
-/// `[from:to]`: bounds count from the end when negative and are cut to what there is.
+/// Evaluates `[from:to]`. Negative bounds count from the end, and bounds are clamped to the length.
 pub(crate) fn slice<'a>(work: &Work<'a>, object: View<'a>, from: Option<i64>, to: Option<i64>) -> Outcome<View<'a>> {
     let range = |length: usize| {
         let cut = |bound: i64| {
@@ -130,19 +140,19 @@ pub(crate) fn slice<'a>(work: &Work<'a>, object: View<'a>, from: Option<i64>, to
                 return Ok(View::List(ListView::Made(&items[range])));
             }
             work.spend(range.len())?;
-            work.room(range.len())?;
+            work.check_room(range.len())?;
             work.list(&range.filter_map(|at| list.get(at)).collect::<Vec<_>>())
         }
         _ => wrong_kind("a slice", "text or a list", object),
     }
 }
 
-/// Text that spells a boolean or a plain decimal number becomes it; everything else stays.
-pub(crate) fn coerced(view: View<'_>) -> View<'_> {
+/// Converts text that spells a boolean or a decimal number; every other value stays the same.
+pub(crate) fn coerce(view: View<'_>) -> View<'_> {
     let Some(text) = view.as_str() else {
         return view;
     };
-    if !spells_more(text) {
+    if !may_spell_scalar(text) {
         return view;
     }
     if text.eq_ignore_ascii_case("true") {
@@ -152,7 +162,7 @@ pub(crate) fn coerced(view: View<'_>) -> View<'_> {
         return View::Bool(false);
     }
     match number::parse_decimal(text) {
-        // What is written with a point or an exponent is a float, whatever its value.
+        // A number with a point or an exponent is a float, even if its value is integral.
         Some(Parsed::Int(int)) if !number::is_integer_text(text) => View::Float(int as f64),
         Some(Parsed::Int(int)) => View::Int(int),
         Some(Parsed::Float(float)) => View::Float(float),
@@ -160,24 +170,24 @@ pub(crate) fn coerced(view: View<'_>) -> View<'_> {
     }
 }
 
-/// Most texts that stay text are told by their first letter.
+/// Whether the first letter of a text allows a boolean or a number.
 #[inline(always)]
-fn spells_more(text: &str) -> bool {
+fn may_spell_scalar(text: &str) -> bool {
     matches!(text.as_bytes().first(), Some(b't' | b'T' | b'f' | b'F' | b'+' | b'-' | b'.' | b'0'..=b'9'))
 }
 
 /// Whether coercing could change this value.
 #[inline(always)]
 pub(crate) fn may_coerce(source: Source<'_>) -> bool {
-    super::quick::text(source).is_some_and(spells_more)
+    super::fast_path::text(source).is_some_and(may_spell_scalar)
 }
 
-/// An object with its top-level texts coerced.
-pub(crate) fn coerced_object<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<View<'a>> {
+/// Coerces the top-level texts of an object.
+pub(crate) fn coerce_object<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<View<'a>> {
     match view {
         View::Object(object) => {
             work.spend(object.len())?;
-            work.object(&object.iter().map(|(key, value)| (key, coerced(value))).collect::<Vec<_>>())
+            work.object(&object.iter().map(|(key, value)| (key, coerce(value))).collect::<Vec<_>>())
         }
         other => Ok(other),
     }

@@ -1,19 +1,19 @@
-//! Blocks of templates: repeated texts, and how they are left.
+//! Evaluates `range` blocks of templates, with `break` and `continue`.
 
 use super::Evaluator;
-use super::record::Record;
+use super::record::Recorder;
 use crate::Kind;
 use crate::context::Context;
 use crate::fault::{Outcome, fault, wrong_kind};
 use crate::program::Id;
 use crate::value::{ListView, View};
 
-/// The most rounds of one range.
+/// The maximum number of rounds of one range.
 const MAX_ROUNDS: usize = 10_000;
 /// The longest text of a template with blocks, in bytes.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
-/// What `{{break}}` and `{{continue}}` leave.
+/// What a `{{break}}` or `{{continue}}` leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {
     /// The round of a range.
@@ -22,7 +22,7 @@ pub(super) enum Leaving {
     Range,
 }
 
-impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
+impl<'a, C: Context + ?Sized, R: Recorder<'a>> Evaluator<'a, '_, C, R> {
     pub(super) fn range(&mut self, id: Id, over_id: Id, body: Id, otherwise: Id, local: u16) -> Outcome<View<'a>> {
         let over = self.eval(over_id)?;
         self.at = id;
@@ -49,7 +49,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         Ok(View::Str(self.work.bump.alloc_str(&text)))
     }
 
-    /// The keys and elements of what is ranged over, in order.
+    /// The keys and elements of the value that a range repeats over, in order.
     fn rounds(&self, over: View<'a>) -> Outcome<Vec<(View<'a>, View<'a>)>> {
         let index = |at: usize| View::Int(i64::try_from(at).unwrap_or(i64::MAX));
         let list = match over {
@@ -74,7 +74,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         fault(Kind::TemplateLimit, format!("a `range` has at most {MAX_ROUNDS} rounds, but this one has {rounds}"))
     }
 
-    /// The text of a template with blocks.
+    /// Evaluates a template with blocks and checks the length of its text.
     pub(super) fn bounded(&mut self, id: Id, text: Id) -> Outcome<View<'a>> {
         let view = self.eval(text)?;
         self.at = id;

@@ -1,18 +1,18 @@
-//! What is made of parts: groups, objects, calls, templates, tests, slices, projections.
+//! Evaluates nodes with several parts: groups, objects, calls, templates, clauses, slices, projections.
 
 use smallvec::SmallVec;
 
-use super::record::Record;
+use super::record::Recorder;
 use super::{Evaluator, access};
 use crate::Kind;
 use crate::builtins;
 use crate::context::Context;
-use crate::fault::{Fault, Outcome, fault, shown, wrong_kind};
+use crate::fault::{Fault, Outcome, fault, preview, wrong_kind};
 use crate::function::{Function, OnNil};
-use crate::program::{Access, HOSTED, Id, Ids};
+use crate::program::{Access, FIRST_HOST_FUNCTION, Id, Ids};
 use crate::value::View;
 
-impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
+impl<'a, C: Context + ?Sized, R: Recorder<'a>> Evaluator<'a, '_, C, R> {
     pub(super) fn and(&mut self, parts: Ids) -> Outcome<bool> {
         for part in self.program.list(parts) {
             if !self.truth(*part)? {
@@ -31,7 +31,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         Ok(false)
     }
 
-    /// A group evaluates all of its parts, so that an error always shows; the first in document order counts.
+    /// Evaluates all parts of a group, so that an error is never hidden. The first error in document order is the result.
     pub(super) fn group(&mut self, parts: Ids, join: fn(bool, bool) -> bool, start: bool) -> Outcome<bool> {
         let mut joined = start;
         let mut first: Option<(Box<Fault>, Id)> = None;
@@ -75,9 +75,9 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
     pub(super) fn call(&mut self, id: Id, builtin: u16, arguments: Ids) -> Outcome<View<'a>> {
         let arguments = self.all(arguments)?;
         self.at = id;
-        let function = match builtin.checked_sub(HOSTED) {
+        let function = match builtin.checked_sub(FIRST_HOST_FUNCTION) {
             None => &builtins::TABLE[usize::from(builtin)],
-            Some(hosted) => self.hosted(hosted, arguments.len())?,
+            Some(position) => self.host_function(position, arguments.len())?,
         };
         if function.on_nil != OnNil::Call && arguments.iter().any(|argument| argument.is_null()) {
             return Ok(if function.on_nil == OnNil::False { View::Bool(false) } else { View::Null });
@@ -87,9 +87,9 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         function.run(&self.work, &arguments)
     }
 
-    /// A function of the host. The program may come from elsewhere, so what the compiler checked is checked again.
-    fn hosted(&self, hosted: u16, given: usize) -> Outcome<&'a Function> {
-        let name = &self.program.hosted[usize::from(hosted)];
+    /// Looks up a host function and checks the number of arguments again, because the program may have been compiled elsewhere.
+    fn host_function(&self, position: u16, given: usize) -> Outcome<&'a Function> {
+        let name = &self.program.host_functions[usize::from(position)];
         match self.context.environment().functions.get(name) {
             Some(function) if (usize::from(function.least)..=usize::from(function.most)).contains(&given) => {
                 Ok(function)
@@ -123,7 +123,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
     }
 
     pub(super) fn test(&mut self, id: Id, test: u32) -> Outcome<bool> {
-        let test = &self.program.tests[test as usize];
+        let test = &self.program.clauses[test as usize];
         let left = self.eval(test.left)?;
         let right = match test.right {
             Some(right) => self.eval(right)?,
@@ -143,7 +143,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         self.at = id;
         match access::dynamic_step(&self.work, object, key, access)? {
             Some(view) => Ok(view),
-            None => access::missing(access, || shown(key)),
+            None => access::missing(access, || preview(key)),
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         let mut items = Vec::new();
         for item in list.iter() {
             self.work.spend(weight)?;
-            self.work.room(items.len() + 1)?;
+            self.work.check_room(items.len() + 1)?;
             self.locals[usize::from(local)] = item;
             match self.eval(rest) {
                 Ok(view) => items.push(view),

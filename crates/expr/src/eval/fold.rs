@@ -1,17 +1,17 @@
-//! Functions that evaluate an expression for every element of a list.
+//! Evaluates functions with a predicate, such as `all`, `map` and `reduce`.
 
 use indexmap::IndexMap;
 
-use super::record::Record;
+use super::record::Recorder;
 use super::{Evaluator, operators};
-use crate::builtins::{Fold, sorted};
+use crate::builtins::{Fold, sort_by_keys};
 use crate::context::Context;
 use crate::fault::{Outcome, wrong_kind};
 use crate::program::Id;
 use crate::syntax::ast::Binary;
 use crate::value::{ListView, View};
 
-impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
+impl<'a, C: Context + ?Sized, R: Recorder<'a>> Evaluator<'a, '_, C, R> {
     pub(super) fn fold(
         &mut self,
         id: Id,
@@ -29,10 +29,10 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
             View::Null => return Ok(View::Null),
             other => return wrong_kind("a predicate function", "a list", other),
         };
-        // What a predicate is made of stands between the list it is about and itself.
+        // The nodes of the predicate lie between the list and the predicate itself.
         let before = extra_id.unwrap_or(list_id).max(list_id);
         let weight = body.map_or(1, |body| body.saturating_sub(before) as usize);
-        let over = Over { list, body, local, weight };
+        let over = Iteration { list, body, local, weight };
         match fold {
             Fold::All => Ok(View::Bool(self.hit(&over, false)?.is_none())),
             Fold::Any => Ok(View::Bool(self.hit(&over, true)?.is_some())),
@@ -52,8 +52,8 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         }
     }
 
-    /// The body's value for one element; without a body, the element itself.
-    fn value_at(&mut self, over: &Over<'a>, at: usize) -> Outcome<View<'a>> {
+    /// The body's value for one element, or the element itself if there is no body.
+    fn value_at(&mut self, over: &Iteration<'a>, at: usize) -> Outcome<View<'a>> {
         let item = self.enter(over, at)?;
         match over.body {
             Some(body) => self.eval(body),
@@ -61,8 +61,8 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         }
     }
 
-    /// Makes an element what `#` and `#index` stand for.
-    fn enter(&mut self, over: &Over<'a>, at: usize) -> Outcome<View<'a>> {
+    /// Sets `#` and `#index` to an element.
+    fn enter(&mut self, over: &Iteration<'a>, at: usize) -> Outcome<View<'a>> {
         self.work.spend(over.weight)?;
         let item = over.list.get(at).unwrap_or(View::Null);
         self.locals[usize::from(over.local)] = item;
@@ -70,7 +70,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         Ok(item)
     }
 
-    fn holds_at(&mut self, over: &Over<'a>, at: usize) -> Outcome<bool> {
+    fn holds_at(&mut self, over: &Iteration<'a>, at: usize) -> Outcome<bool> {
         let Some(body) = over.body else {
             self.work.spend(1)?;
             return match over.list.get(at) {
@@ -83,8 +83,8 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         self.truth(body)
     }
 
-    /// The first element for which the predicate gives `wanted`.
-    fn hit(&mut self, over: &Over<'a>, wanted: bool) -> Outcome<Option<usize>> {
+    /// The position of the first element for which the predicate returns `wanted`.
+    fn hit(&mut self, over: &Iteration<'a>, wanted: bool) -> Outcome<Option<usize>> {
         for at in 0..over.list.len() {
             if self.holds_at(over, at)? == wanted {
                 return Ok(Some(at));
@@ -93,7 +93,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         Ok(None)
     }
 
-    fn last_hit(&mut self, over: &Over<'a>) -> Outcome<Option<usize>> {
+    fn last_hit(&mut self, over: &Iteration<'a>) -> Outcome<Option<usize>> {
         for at in (0..over.list.len()).rev() {
             if self.holds_at(over, at)? {
                 return Ok(Some(at));
@@ -102,7 +102,7 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         Ok(None)
     }
 
-    fn count(&mut self, over: &Over<'a>) -> Outcome<i64> {
+    fn count(&mut self, over: &Iteration<'a>) -> Outcome<i64> {
         let mut count = 0;
         for at in 0..over.list.len() {
             count += i64::from(self.holds_at(over, at)?);
@@ -110,27 +110,27 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         Ok(count)
     }
 
-    fn filter(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
+    fn filter(&mut self, over: &Iteration<'a>) -> Outcome<View<'a>> {
         let mut kept = Vec::new();
         for at in 0..over.list.len() {
             if self.holds_at(over, at)? {
-                self.work.room(kept.len() + 1)?;
+                self.work.check_room(kept.len() + 1)?;
                 kept.extend(over.list.get(at));
             }
         }
         self.work.list(&kept)
     }
 
-    fn map(&mut self, over: &Over<'a>) -> Outcome<Vec<View<'a>>> {
+    fn map(&mut self, over: &Iteration<'a>) -> Outcome<Vec<View<'a>>> {
         let mut mapped = Vec::new();
         for at in 0..over.list.len() {
-            self.work.room(mapped.len() + 1)?;
+            self.work.check_room(mapped.len() + 1)?;
             mapped.push(self.value_at(over, at)?);
         }
         Ok(mapped)
     }
 
-    fn sum(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
+    fn sum(&mut self, over: &Iteration<'a>) -> Outcome<View<'a>> {
         let mut sum = View::Int(0);
         for at in 0..over.list.len() {
             let value = self.value_at(over, at)?;
@@ -142,17 +142,17 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         Ok(sum)
     }
 
-    fn sort_by(&mut self, over: &Over<'a>, direction: Option<View<'a>>) -> Outcome<View<'a>> {
+    fn sort_by(&mut self, over: &Iteration<'a>, direction: Option<View<'a>>) -> Outcome<View<'a>> {
         let keys = self.map(over)?;
         let keyed = keys.into_iter().zip(over.list.iter()).collect();
-        let sorted = sorted("sortBy()", keyed, direction)?;
+        let sorted = sort_by_keys("sortBy()", keyed, direction)?;
         self.work.list(&sorted)
     }
 
-    fn group_by(&mut self, over: &Over<'a>) -> Outcome<View<'a>> {
+    fn group_by(&mut self, over: &Iteration<'a>) -> Outcome<View<'a>> {
         let mut groups = IndexMap::<&'a str, Vec<View<'a>>, foldhash::fast::RandomState>::default();
         for at in 0..over.list.len() {
-            self.work.room(at + 1)?;
+            self.work.check_room(at + 1)?;
             let key = self.value_at(over, at)?;
             groups.entry(self.work.text_form(key)?).or_default().extend(over.list.get(at));
         }
@@ -161,8 +161,8 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
         self.work.object(&entries?)
     }
 
-    /// Without a start, the first element is it.
-    fn reduce(&mut self, over: &Over<'a>, start: Option<View<'a>>) -> Outcome<View<'a>> {
+    /// Folds the list. Without a start value, the first element is the start.
+    fn reduce(&mut self, over: &Iteration<'a>, start: Option<View<'a>>) -> Outcome<View<'a>> {
         let (mut accumulated, first) = match start {
             Some(start) => (start, 0),
             None => (over.list.get(0).unwrap_or(View::Null), 1),
@@ -175,12 +175,12 @@ impl<'a, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, '_, C, R> {
     }
 }
 
-/// A list, and what is asked about its elements.
-struct Over<'a> {
+/// A list and the expression that is evaluated for its elements.
+struct Iteration<'a> {
     list: ListView<'a>,
     body: Option<Id>,
     local: u16,
-    /// What asking about one element costs: the number of parts of the question.
+    /// The cost of one element: the number of nodes of the body.
     weight: usize,
 }
 

@@ -1,30 +1,30 @@
-//! The one evaluator. It reads borrowed values, allocates only what it must produce, and stops at its bounds.
+//! The evaluator. It reads borrowed values, allocates only what it produces, and stops at its limits.
 
 pub(crate) mod access;
 mod blocks;
 mod compound;
+pub(crate) mod fast_path;
 mod fold;
 pub(crate) mod operators;
-pub(crate) mod quick;
 pub(crate) mod record;
 
 use bumpalo::Bump;
 
 use crate::Kind;
 use crate::context::Context;
-use crate::fault::{Outcome, fault, shown};
+use crate::fault::{Outcome, fault, preview};
 use crate::program::{Id, Key, Node, Path, Program};
 use crate::syntax::ast::Binary;
 use crate::value::{Value, View};
 use crate::work::Work;
 use blocks::Leaving;
-use record::{Off, Record};
+use record::{NoRecording, Recorder};
 
-/// Evaluates a program as a condition: nil counts as false, anything else that is no boolean is an error.
+/// Evaluates a program as a condition: nil counts as false, any other value that is not a boolean is an error.
 ///
-/// What is produced on the way lives in `bump`.
+/// Produced values live in `bump`.
 #[inline]
-pub(crate) fn holds<'a, C: Context + ?Sized, R: Record<'a>>(
+pub(crate) fn holds<'a, C: Context + ?Sized, R: Recorder<'a>>(
     program: &'a Program,
     context: &'a C,
     bump: &'a Bump,
@@ -33,55 +33,55 @@ pub(crate) fn holds<'a, C: Context + ?Sized, R: Record<'a>>(
     let mut evaluator = Evaluator::new(program, context, bump, record);
     let result = evaluator.truth(program.root);
     if !R::ON {
-        context.spent(evaluator.work.spent());
+        context.report_steps(evaluator.work.steps_used());
     }
-    evaluator.placed(result)
+    evaluator.with_location(result)
 }
 
-/// Up to which length an error shows the text of a condition.
+/// The longest condition that an error message quotes.
 const NAMED_BYTES: usize = 200;
 
 /// Evaluates one node of a program to a value of any kind.
 pub(crate) fn value<C: Context + ?Sized>(program: &Program, root: Id, context: &C) -> Outcome<Value> {
     let bump = Bump::new();
-    let mut record = Off;
+    let mut record = NoRecording;
     let mut evaluator = Evaluator::new(program, context, &bump, &mut record);
     let result = evaluator.eval(root).and_then(|view| {
         evaluator.at = root;
         evaluator.work.value(view)
     });
-    context.spent(evaluator.work.spent());
-    evaluator.placed(result)
+    context.report_steps(evaluator.work.steps_used());
+    evaluator.with_location(result)
 }
 
-/// What a path of a program leads to.
+/// The value at a path of a program.
 pub(crate) fn read_path<'a, C: Context + ?Sized>(
     program: &'a Program,
     path: &'a Path,
     context: &'a C,
     bump: &'a Bump,
 ) -> Outcome<Value> {
-    let mut record = Off;
+    let mut record = NoRecording;
     let evaluator = Evaluator::new(program, context, bump, &mut record);
     let view = evaluator.path(path)?;
     evaluator.work.value(view)
 }
 
-/// Two ways to evaluate a node, so that the common case moves nothing through memory: [`Evaluator::truth`] for what is
-/// true or false, [`Evaluator::eval`] for everything.
+/// Evaluates nodes by two functions: [`Evaluator::truth`] for nodes that are true or false, which moves no value through memory,
+/// and [`Evaluator::eval`] for all nodes.
 pub(crate) struct Evaluator<'a, 'r, C: ?Sized, R> {
     program: &'a Program,
     context: &'a C,
     work: Work<'a>,
     locals: Vec<View<'a>>,
     record: &'r mut R,
-    /// The node whose own operation runs: where a failure happened.
+    /// The node whose operation runs, which locates a failure.
     at: Id,
-    /// What a template leaves: nothing until `{{break}}` or `{{continue}}`.
+    /// Set by `{{break}}` and `{{continue}}`.
     leaving: Option<Leaving>,
 }
 
-impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
+impl<'a, 'r, C: Context + ?Sized, R: Recorder<'a>> Evaluator<'a, 'r, C, R> {
     #[inline]
     fn new(program: &'a Program, context: &'a C, bump: &'a Bump, record: &'r mut R) -> Self {
         let locals = vec![View::Null; usize::from(program.locals)];
@@ -97,12 +97,12 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
     }
 
     #[inline]
-    fn placed<T>(&self, result: Outcome<T>) -> Outcome<T> {
+    fn with_location<T>(&self, result: Outcome<T>) -> Outcome<T> {
         match result {
             Ok(value) => Ok(value),
             Err(mut fault) => {
                 fault.node = Some(self.at);
-                // Only the whole condition has a result; a part that is no boolean is an operand of the wrong kind.
+                // `not_boolean` is about the whole condition; a part that is not a boolean is an operand of the wrong kind.
                 if fault.kind == Kind::NotBoolean && self.at != self.program.root {
                     fault.kind = Kind::WrongKind;
                 }
@@ -133,7 +133,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
         }
     }
 
-    /// A condition: nil counts as false, anything else that is no boolean is an error.
+    /// Evaluates a node as a condition: nil counts as false, any other value that is not a boolean is an error.
     #[inline]
     fn truth(&mut self, id: Id) -> Outcome<bool> {
         if R::ON { self.recorded_truth(id) } else { self.unrecorded_truth(id) }
@@ -145,7 +145,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             self.record.note_truth(id, &result);
             return result;
         }
-        // What only counts as false is told as what it is: nil.
+        // An explanation shows nil as nil, although it counts as false.
         let value = self.unrecorded(id);
         let note = value.as_ref().copied().map_err(|_| ());
         let result = self.as_truth(id, value);
@@ -179,7 +179,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             }
             Node::Every(parts) => self.group(parts, |all, one| all && one, true),
             Node::Some(parts) => self.group(parts, |any, one| any || one, false),
-            Node::Test(test) => self.test(id, test),
+            Node::Clause(test) => self.test(id, test),
             Node::Filled(value) => Ok(operators::is_filled(self.eval(value)?)),
             _ => {
                 let value = self.unrecorded(id);
@@ -197,7 +197,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
                 self.at = id;
                 let text = self.program.written_text(id).filter(|text| text.len() <= NAMED_BYTES);
                 let name = text.map_or_else(|| "the condition".to_owned(), |text| format!("`{text}`"));
-                fault(Kind::NotBoolean, format!("{name} is {}, but a condition must be true or false", shown(other)))
+                fault(Kind::NotBoolean, format!("{name} is {}, but a condition must be true or false", preview(other)))
             }
         }
     }
@@ -221,7 +221,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             | Node::Every(_)
             | Node::Some(_)
             | Node::Filled(_)
-            | Node::Test(_) => self.unrecorded_truth(id).map(View::Bool),
+            | Node::Clause(_) => self.unrecorded_truth(id).map(View::Bool),
             Node::Binary(operator, ..) if operator.is_test() => self.unrecorded_truth(id).map(View::Bool),
             Node::Local(local) => Ok(self.locals[usize::from(local)]),
             Node::Member { object, key, access } => self.member(id, object, key, access),
@@ -230,7 +230,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
             Node::Coerced(object) => {
                 let object = self.eval(object)?;
                 self.at = id;
-                access::coerced_object(&self.work, object)
+                access::coerce_object(&self.work, object)
             }
             Node::Negate(operand) => {
                 let operand = self.eval(operand)?;
@@ -314,7 +314,7 @@ impl<'a, 'r, C: Context + ?Sized, R: Record<'a>> Evaluator<'a, 'r, C, R> {
                 _ => access::step(&self.work, view, key, path.access)?,
             };
             view = match found {
-                Some(found) if coerce => access::coerced(found),
+                Some(found) if coerce => access::coerce(found),
                 Some(found) => found,
                 None => return Self::missing(path),
             };

@@ -1,18 +1,18 @@
-//! Operators on values: what each does with numbers, text and nil.
+//! The operators: their rules for numbers, text and nil.
 
 use std::cmp::Ordering;
 
 use crate::Kind;
 use crate::builtins::{as_float, finite};
-use crate::fault::{Outcome, described, fault, wrong_kind};
+use crate::fault::{Outcome, describe, fault, wrong_kind};
 use crate::pattern::Pattern;
 use crate::syntax::ast::Binary;
 use crate::value::{ListView, View};
 use crate::work::Work;
 
-/// Operators that are true or false.
+/// Evaluates an operator whose result is true or false.
 ///
-/// Inlined with what it calls, and taking references: copying a view costs more than comparing two.
+/// It is inlined and takes references, because copying a view costs more than comparing two.
 #[inline(always)]
 pub(crate) fn test<'a>(work: &Work<'a>, operator: Binary, left: &View<'a>, right: &View<'a>) -> Outcome<bool> {
     match operator {
@@ -30,7 +30,7 @@ pub(crate) fn test<'a>(work: &Work<'a>, operator: Binary, left: &View<'a>, right
     }
 }
 
-/// Operators that give a value; with nil they give nil.
+/// Evaluates an operator whose result is a value. With a nil operand, the result is nil.
 pub(crate) fn compute<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
     match operator {
         _ if left.is_null() || right.is_null() => Ok(View::Null),
@@ -45,7 +45,7 @@ pub(crate) fn compute<'a>(work: &Work<'a>, operator: Binary, left: View<'a>, rig
     }
 }
 
-/// Two numbers or two texts have an order; with nil it is false.
+/// Orders two numbers or two texts. With a nil operand, the result is false.
 #[inline(always)]
 fn ordered(
     work: &Work<'_>,
@@ -66,7 +66,7 @@ fn ordered(
 
 #[cold]
 fn clash(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<bool> {
-    let message = format!("{} cannot compare {} with {}", operator.quoted(), described(left), described(right));
+    let message = format!("{} cannot compare {} with {}", operator.quoted(), describe(left), describe(right));
     fault(Kind::WrongKind, message)
 }
 
@@ -109,7 +109,7 @@ fn in_list<'a>(work: &Work<'a>, needle: View<'a>, list: ListView<'a>) -> Outcome
     has_element(work, list, needle)
 }
 
-/// Whether a list has an element that equals the one wanted.
+/// Whether a list has an element that equals `wanted`.
 pub(crate) fn has_element<'a>(work: &Work<'a>, list: ListView<'a>, wanted: View<'a>) -> Outcome<bool> {
     work.spend(list.len())?;
     for item in list.iter() {
@@ -120,7 +120,7 @@ pub(crate) fn has_element<'a>(work: &Work<'a>, list: ListView<'a>, wanted: View<
     Ok(false)
 }
 
-/// A search with a pattern that is known only now.
+/// Searches with a computed pattern.
 fn matches_text<'a>(work: &Work<'a>, text: View<'a>, pattern: View<'a>) -> Outcome<bool> {
     match (text.as_str(), pattern.as_str()) {
         (Some(_), Some(pattern)) => matches(work, text, &work.re2(pattern)?),
@@ -148,7 +148,7 @@ fn add<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<View<'a>
     arithmetic(Binary::Add, left, right, i64::checked_add, |left, right| left + right)
 }
 
-/// Integers stay integers and never wrap; a float on either side makes floats of both.
+/// Computes with integers if both operands are integers, and never wraps. Otherwise both are converted to floats.
 fn arithmetic<'a>(
     operator: Binary,
     left: View<'a>,
@@ -188,7 +188,7 @@ fn remainder<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
     numbers(Binary::Remainder, left, right)?;
     match (left.expect_integer("`%`")?, right.expect_integer("`%`")?) {
         (_, 0) => fault(Kind::DivisionByZero, "this divides by zero"),
-        // The smallest integer divided by -1 leaves the range, but its remainder does not.
+        // `i64::MIN / -1` overflows, but its remainder is 0.
         (left, right) => Ok(View::Int(left.checked_rem(right).unwrap_or(0))),
     }
 }
@@ -217,7 +217,7 @@ pub(crate) fn plus(operand: View<'_>) -> Outcome<View<'_>> {
     }
 }
 
-/// Whether a value is not empty in the sense of template blocks.
+/// Whether a value is not empty by the rules of template blocks.
 pub(crate) fn is_filled(value: View<'_>) -> bool {
     match value {
         View::Null => false,
@@ -231,7 +231,7 @@ pub(crate) fn is_filled(value: View<'_>) -> bool {
     }
 }
 
-/// What a default replaces: null, false, empty text, an empty list or object. Zero is a value.
+/// Whether a default replaces the value: null, false, and empty text, lists and objects. Zero is not replaced.
 pub(crate) fn is_falsy(view: View<'_>) -> bool {
     match view {
         View::Null => true,

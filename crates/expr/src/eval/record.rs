@@ -1,12 +1,12 @@
-//! What an evaluation tells while it runs: nothing on the hot path, everything for an explanation.
+//! Records the results of nodes for explanations. Without an explanation, recording compiles to nothing.
 
 use crate::fault::{Fault, Outcome};
 use crate::program::{Id, Program};
 use crate::value::View;
 
-/// Something that is told the result of every node.
-pub(crate) trait Record<'a> {
-    /// Whether anybody listens; what is not listened to costs nothing.
+/// Receives the result of every node.
+pub(crate) trait Recorder<'a> {
+    /// Whether results are recorded.
     const ON: bool;
 
     fn note(&mut self, id: Id, result: &Outcome<View<'a>>);
@@ -14,10 +14,10 @@ pub(crate) trait Record<'a> {
     fn note_truth(&mut self, id: Id, result: &Outcome<bool>);
 }
 
-/// Tells nobody. Compiles to nothing.
-pub(crate) struct Off;
+/// Records nothing.
+pub(crate) struct NoRecording;
 
-impl Record<'_> for Off {
+impl Recorder<'_> for NoRecording {
     const ON: bool = false;
 
     fn note(&mut self, _: Id, _: &Outcome<View<'_>>) {}
@@ -25,15 +25,15 @@ impl Record<'_> for Off {
     fn note_truth(&mut self, _: Id, _: &Outcome<bool>) {}
 }
 
-/// Keeps the newest result of every node. A look at a value is kept, not a copy: an element of a long list is noted as
-/// often as it is looked at.
-pub(crate) struct Results<'a>(pub(crate) Vec<Option<Noted<'a>>>);
+/// The latest result of every node. Results are views, not copies, because an element of a long list is recorded at every
+/// evaluation.
+pub(crate) struct Results<'a>(pub(crate) Vec<Option<NodeResult<'a>>>);
 
 /// The result of one node.
 #[derive(Clone)]
-pub(crate) struct Noted<'a> {
+pub(crate) struct NodeResult<'a> {
     pub(crate) result: Result<View<'a>, String>,
-    /// How often the node was evaluated: more than once in a predicate.
+    /// How often the node was evaluated, which is once per element in a predicate.
     pub(crate) times: u32,
 }
 
@@ -48,11 +48,11 @@ impl<'a> Results<'a> {
         let entry = &mut self.0[id as usize];
         let times = entry.as_ref().map_or(0, |noted| noted.times).saturating_add(1);
         let result = result.map_err(|fault| fault.message.clone());
-        *entry = Some(Noted { result, times });
+        *entry = Some(NodeResult { result, times });
     }
 }
 
-impl<'a> Record<'a> for Results<'a> {
+impl<'a> Recorder<'a> for Results<'a> {
     const ON: bool = true;
 
     fn note(&mut self, id: Id, result: &Outcome<View<'a>>) {

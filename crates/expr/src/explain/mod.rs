@@ -1,9 +1,9 @@
-//! Why a condition gave what it gave: every sub-result with its place, and one plain sentence.
+//! Explains the outcome of a condition: a tree of all sub-results, and one sentence.
 
+mod part_text;
 mod phrase;
 mod reads;
 mod sentence;
-mod text;
 
 use std::fmt::Write;
 
@@ -13,17 +13,17 @@ use serde::ser::{SerializeStruct, Serializer};
 
 use crate::diagnostic::Span;
 use crate::error::EvalError;
-use crate::eval::record::{Noted, Results};
-use crate::fault::shown;
+use crate::eval::record::{NodeResult, Results};
+use crate::fault::preview;
 use crate::program::{Id, Node, Program};
 use crate::value::{Value, View};
 use crate::work::Work;
 
 pub use phrase::Phrase;
 pub(crate) use reads::reads;
-pub use reads::{Read, Recorded, change};
+pub use reads::{Read, RecordedContext, change};
 
-/// A condition's outcome and the reasons for it.
+/// The outcome of a condition and the reasons for it.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -34,15 +34,15 @@ pub use reads::{Read, Recorded, change};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// What the condition gave.
+    /// The result of the condition.
     pub outcome: Result<bool, EvalError>,
-    /// One plain sentence.
+    /// The explanation in one sentence.
     pub sentence: Phrase,
     /// The condition with all its parts.
     pub tree: Part,
 }
 
-/// One part of a condition with what it gave.
+/// One part of a condition with its result.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -52,27 +52,27 @@ pub struct Explanation {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// The place in the source text.
+    /// The location in the source text.
     #[serde(flatten)]
     pub span: Span,
-    /// The part as people write it.
+    /// The text of the part.
     pub text: String,
-    /// What it gave; none when it was not evaluated, or is too large to be kept.
+    /// The result; `None` if the part was not evaluated or the result is too large.
     #[serde(skip)]
     pub value: Option<Value>,
-    /// The kind of what it gave, as the builtin `type` names it.
+    /// The type of the result, as the built-in function `type` names it.
     #[serde(rename = "type")]
     pub kind: Option<&'static str>,
-    /// What it gave as people are shown it: JSON, cut when long, with its length told.
+    /// The result for display: JSON, truncated with its length if it is long.
     #[serde(rename = "value")]
     pub shown: Option<String>,
-    /// Why it gave nothing.
+    /// The error message, if the part failed.
     pub error: Option<String>,
-    /// How often it was looked at; in a predicate, once for each element, and the value is that of the last.
+    /// How often the part was evaluated. In a predicate, that is once per element, and `value` is the last result.
     pub times: u32,
-    /// Whether the outcome would have been another without this part.
+    /// Whether this part decided the outcome.
     pub decided: bool,
-    /// What it is made of.
+    /// The parts of this part.
     pub children: Vec<Part>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn explain<'a>(
 }
 
 impl Explanation {
-    /// The explanation as JSON text; long values are cut, with their length told.
+    /// The explanation as JSON text. Long values are truncated and show their length.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -111,16 +111,16 @@ impl Serialize for Explanation {
             error: &'static str,
             message: &'f str,
         }
-        let mut told = serializer.serialize_struct("Explanation", 3)?;
+        let mut explanation = serializer.serialize_struct("Explanation", 3)?;
         match &self.outcome {
-            Ok(holds) => told.serialize_field("outcome", holds)?,
+            Ok(holds) => explanation.serialize_field("outcome", holds)?,
             Err(EvalError { kind, message, .. }) => {
-                told.serialize_field("outcome", &Failed { error: kind.as_str(), message })?;
+                explanation.serialize_field("outcome", &Failed { error: kind.as_str(), message })?;
             }
         }
-        told.serialize_field("sentence", &self.sentence.to_string())?;
-        told.serialize_field("tree", &self.tree)?;
-        told.end()
+        explanation.serialize_field("sentence", &self.sentence.to_string())?;
+        explanation.serialize_field("tree", &self.tree)?;
+        explanation.end()
     }
 }
 
@@ -134,10 +134,10 @@ impl Part {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn render(&self) -> String {
-        self.render_with(|value| shown(value.view()))
+        self.render_with(|value| preview(value.view()))
     }
 
-    /// As [`Self::render`], with values as `show` writes them.
+    /// Like [`Self::render`], with values formatted by `show`.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -152,8 +152,8 @@ impl Part {
     }
 
     fn render_into(&self, out: &mut String, depth: usize, show: &impl Fn(&Value) -> String) {
-        let (mark, told) = match (&self.value, &self.shown, &self.error) {
-            // A failure stops everything around it; it is told where it happened.
+        let (mark, detail) = match (&self.value, &self.shown, &self.error) {
+            // A failure fails all parts around it, and only the innermost shows the message.
             (_, _, Some(_)) if self.children.iter().any(|child| child.error.is_some()) => ("!", String::new()),
             (_, _, Some(error)) => ("!", format!("  {error}")),
             (Some(Value::Bool(true)), ..) => ("✓", String::new()),
@@ -163,7 +163,7 @@ impl Part {
             (None, None, None) => ("·", "  not evaluated".into()),
         };
         let arrow = if self.decided && depth > 0 && mark != "=" { "  ← decided" } else { "" };
-        let _ = writeln!(out, "{}{mark} {}{told}{arrow}", "  ".repeat(depth), self.text);
+        let _ = writeln!(out, "{}{mark} {}{detail}{arrow}", "  ".repeat(depth), self.text);
         for child in &self.children {
             child.render_into(out, depth + 1, show);
         }
@@ -173,7 +173,7 @@ impl Part {
 pub(crate) struct Explainer<'e, 'a> {
     program: &'a Program,
     results: &'e Results<'a>,
-    /// What comparing and copying values may cost, all in all.
+    /// The budget for comparing and copying values.
     work: Work<'a>,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Explainer<'_, 'a> {
         self.program.node(id)
     }
 
-    fn noted(&self, id: Id) -> Option<&Noted<'a>> {
+    fn noted(&self, id: Id) -> Option<&NodeResult<'a>> {
         self.results.0[id as usize].as_ref()
     }
 
@@ -194,8 +194,8 @@ impl<'a> Explainer<'_, 'a> {
         matches!(self.value(id), Some(View::Bool(true)))
     }
 
-    /// A part; `reached` is whether the parts around it were evaluated. Equal parts are compiled once, so one that another part
-    /// has evaluated can stand in a part that was not.
+    /// Builds a part. `reached` is whether the parts around it were evaluated: equal parts are compiled once, so a node may have a
+    /// result although this occurrence of it was not evaluated.
     fn part(&self, id: Id, decided: bool, reached: bool) -> Part {
         let noted = self.noted(id).filter(|_| reached);
         let value = self.value(id).filter(|_| reached);
@@ -203,7 +203,7 @@ impl<'a> Explainer<'_, 'a> {
             span: self.program.spans[id as usize],
             text: self.program.part_text(id),
             value: value.and_then(|value| self.work.value(value).ok()),
-            shown: value.map(shown),
+            shown: value.map(preview),
             kind: value.map(View::type_name),
             error: noted.and_then(|noted| noted.result.as_ref().err()).cloned(),
             times: noted.map_or(0, |noted| noted.times),
@@ -212,7 +212,7 @@ impl<'a> Explainer<'_, 'a> {
         }
     }
 
-    /// What a part is made of. What reads like the part and gave the same is not told twice.
+    /// The children of a part. A child with the same text and the same result is replaced by its children.
     fn parts(&self, id: Id, decided: bool, reached: bool) -> Vec<Part> {
         let deciding = if decided { self.deciding(id) } else { Vec::new() };
         let text = self.program.part_text(id);
@@ -235,7 +235,7 @@ impl<'a> Explainer<'_, 'a> {
         }
     }
 
-    /// The parts without which the outcome would have been another.
+    /// The children that decided the outcome.
     fn deciding(&self, id: Id) -> Vec<Id> {
         let holds = self.holds(id);
         let with = |ids: &[Id], wanted: bool| -> Vec<Id> {
@@ -245,7 +245,7 @@ impl<'a> Explainer<'_, 'a> {
             Node::And(parts) | Node::Every(parts) | Node::Or(parts) | Node::Some(parts) => {
                 with(self.program.list(parts), holds)
             }
-            // An operand that is no truth value decides by its place.
+            // Operands that are not booleans all count as deciding.
             Node::Both(left, right) | Node::Either(left, right) => match with(&[left, right], holds) {
                 found if found.is_empty() => self.children(id),
                 found => found,
@@ -260,7 +260,7 @@ impl<'a> Explainer<'_, 'a> {
         }
     }
 
-    /// Constants and plain texts of templates are shown with what uses them; everything else is a part of its own.
+    /// The child nodes without constants, which are shown as part of their parent.
     fn children(&self, id: Id) -> Vec<Id> {
         let all = self.program.children(self.node(id));
         all.into_iter().filter(|id| !matches!(self.node(*id), Node::Constant(_))).collect()

@@ -1,12 +1,12 @@
-//! A sentence whose values are still values, so that whoever shows it can redact them before any of them is shortened.
+//! A sentence that holds unformatted values, so that they can be redacted before they are truncated.
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::fault::shown;
+use crate::fault::preview;
 use crate::value::{Value, View};
 use crate::work::Work;
 
-/// A sentence for people.
+/// A sentence with values.
 ///
 /// ```
 /// use branchpoint_expr::{Condition, Value};
@@ -73,15 +73,15 @@ impl Phrase {
         self
     }
 
-    /// Appends a borrowed value; one that is too large to be kept is shown at once.
+    /// Appends a borrowed value. One that is too large to copy is formatted immediately.
     pub(super) fn view(self, view: View<'_>, work: &Work<'_>) -> Self {
         match work.value(view) {
             Ok(value) => self.value(value),
-            Err(_) => self.text(shown(view)),
+            Err(_) => self.text(preview(view)),
         }
     }
 
-    /// The sentence with its values as `show` writes them.
+    /// The sentence with its values formatted by `show`.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -108,16 +108,16 @@ impl From<String> for Phrase {
     }
 }
 
-/// With every value as JSON, shortened when long.
+/// Formats every value as JSON, truncated if it is long.
 impl Display for Phrase {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(|value| shown(value.view())))
+        f.write_str(&self.render(|value| preview(value.view())))
     }
 }
 
 impl PartialEq<str> for Phrase {
     fn eq(&self, other: &str) -> bool {
-        self.render(|value| shown(value.view())) == other
+        self.render(|value| preview(value.view())) == other
     }
 }
 

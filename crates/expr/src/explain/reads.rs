@@ -1,4 +1,4 @@
-//! The values that a condition reads, kept so that it can be decided once more with some of them changed.
+//! The values that a condition reads, recorded so that it can be evaluated again with changed values.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::eval;
 use crate::program::{Key, Name, Program};
 use crate::value::{Object, Source, Value};
 
-/// One path that a condition reads, with what it led to.
+/// A path that a condition reads, with its value.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -20,27 +20,27 @@ use crate::value::{Object, Source, Value};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
-    /// The path as people write it.
+    /// The path as written.
     pub path: Arc<str>,
-    /// What it led to; none when there was no such value, or when it was too large to be kept.
+    /// The value; `None` if it was missing or too large.
     pub value: Option<Value>,
     root: Name,
     keys: Arc<[Key]>,
 }
 
-/// A context made of recorded reads.
+/// A context that is built from recorded reads.
 ///
 /// ```
 /// # use branchpoint_expr::*;
 /// let condition = Condition::compile("a > 1")?;
 /// let reads = condition.reads(&serde_json::json!({"a": 5}));
-/// assert!(condition.evaluate(&Recorded::of(&reads))?);
+/// assert!(condition.evaluate(&RecordedContext::of(&reads))?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Recorded(Vec<(Name, Value)>);
+pub struct RecordedContext(Vec<(Name, Value)>);
 
-/// Every path of a program, each once.
+/// Reads every path of a program once.
 pub(crate) fn reads<C: Context + ?Sized>(program: &Program, context: &C) -> Vec<Read> {
     let bump = Bump::new();
     let mut reads: Vec<Read> = Vec::new();
@@ -54,16 +54,16 @@ pub(crate) fn reads<C: Context + ?Sized>(program: &Program, context: &C) -> Vec<
     reads
 }
 
-/// Changes what is read at a path and below it. It returns whether any of the reads depends on that path.
+/// Changes the values of the reads that depend on a path. Returns whether there are any.
 ///
 /// ```
-/// use branchpoint_expr::{Condition, Recorded, Value, change};
+/// use branchpoint_expr::{Condition, RecordedContext, Value, change};
 /// use serde_json::json;
 ///
 /// let condition = Condition::compile("inputs.count > 10")?;
 /// let mut reads = condition.reads(&json!({"inputs": {"count": 3}}));
 /// assert!(change(&mut reads, "inputs.count", &Value::Int(11)));
-/// assert!(condition.evaluate(&Recorded::of(&reads))?);
+/// assert!(condition.evaluate(&RecordedContext::of(&reads))?);
 /// assert!(!change(&mut reads, "inputs.other", &Value::Int(1)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -83,7 +83,7 @@ pub fn change(reads: &mut [Read], path: &str, value: &Value) -> bool {
     changed
 }
 
-/// The keys that a path has more than a path it begins with; none when it does not begin with it.
+/// The keys of a path after a prefix; `None` if it does not have that prefix.
 fn keys_below(path: &str, beginning: &str) -> Option<Vec<Key>> {
     let mut rest = path.strip_prefix(beginning)?;
     let mut keys = Vec::new();
@@ -95,7 +95,7 @@ fn keys_below(path: &str, beginning: &str) -> Option<Vec<Key>> {
     Some(keys)
 }
 
-/// `.name`, `[0]` or `["any text"]`, and what follows.
+/// Parses `.name`, `[0]` or `["any text"]` and returns the rest.
 fn next_key(text: &str) -> Option<(Key, &str)> {
     if let Some(text) = text.strip_prefix('.') {
         let end = text.find(['.', '[']).unwrap_or(text.len());
@@ -131,10 +131,10 @@ fn position(length: usize, index: i64) -> Option<usize> {
     }
 }
 
-/// The value with another one at the keys. None: there is no such place in it.
+/// Replaces the value at the keys; `None` if there is no such position.
 fn put(into: Value, keys: &[Key], value: &Value) -> Option<Value> {
     let Some((key, rest)) = keys.split_first() else { return Some(value.clone()) };
-    // Some dialects read fields of the JSON that a text holds.
+    // Some dialects read fields of JSON inside a text.
     let into = match &into {
         Value::Str(text) => serde_json::from_str(text).ok()?,
         _ => into,
@@ -160,18 +160,18 @@ fn put(into: Value, keys: &[Key], value: &Value) -> Option<Value> {
     }
 }
 
-impl Recorded {
-    /// The context in which the reads lead to their values, and all others nowhere.
+impl RecordedContext {
+    /// Builds a context with the values of the reads.
     ///
     /// ```
     /// # use branchpoint_expr::*;
     /// let condition = Condition::compile("a > 1")?;
     /// let reads = condition.reads(&serde_json::json!({"a": 5}));
-    /// assert_eq!(condition.evaluate(&Recorded::of(&reads)), Ok(true));
+    /// assert_eq!(condition.evaluate(&RecordedContext::of(&reads)), Ok(true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of(reads: &[Read]) -> Self {
-        // What a shorter path led to holds what longer ones lead to.
+        // The value of a shorter path contains those of longer ones.
         let mut ordered: Vec<&Read> = reads.iter().collect();
         ordered.sort_by_key(|read| read.keys.len());
         let mut roots: Vec<(Name, Value)> = Vec::new();
@@ -188,10 +188,10 @@ impl Recorded {
     }
 }
 
-/// The longest list that is built for the sake of one position in it. What is read beyond it is missing.
+/// The longest list that is built for one element. Elements beyond it are missing.
 const LONGEST_LIST: u64 = 100_000;
 
-/// Builds just enough of a value that the keys lead to another one.
+/// Builds the objects and lists that are needed for a value at the keys.
 fn grow(into: &mut Value, keys: &[Key], value: &Value) {
     let Some((key, rest)) = keys.split_first() else {
         *into = value.clone();
@@ -202,7 +202,7 @@ fn grow(into: &mut Value, keys: &[Key], value: &Value) {
             if *into == Value::Null {
                 *into = Value::from(Object::default());
             }
-            // A text was read as a whole as well: what it holds is found in it.
+            // Any other value was read as a whole and already contains this one.
             if let Value::Object(object) = into {
                 object.edit(|object| grow(object.entry(Arc::clone(field)).or_default(), rest, value));
             }
@@ -213,7 +213,7 @@ fn grow(into: &mut Value, keys: &[Key], value: &Value) {
             }
             let Value::List(items) = into else { return };
             let needed = if *index < 0 { index.unsigned_abs() } else { index.unsigned_abs().saturating_add(1) };
-            // A list that was read at a position was at least that long, unless the value there is nothing.
+            // A list with a value at a position is at least that long.
             items.edit(|items| {
                 if *value != Value::Null && (items.len() as u64) < needed && needed <= LONGEST_LIST {
                     items.resize(usize::try_from(needed).unwrap_or(0), Value::Null);
@@ -226,7 +226,7 @@ fn grow(into: &mut Value, keys: &[Key], value: &Value) {
     }
 }
 
-impl Context for Recorded {
+impl Context for RecordedContext {
     fn read(&self, name: &Name) -> Option<Source<'_>> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| Source::Value(value))
     }

@@ -1,4 +1,4 @@
-//! The one plain sentence: "false because states.check.ExitCode is 2, expected 0".
+//! Builds the sentence of an explanation: "false because states.check.ExitCode is 2, expected 0".
 
 use super::{Explainer, Phrase};
 use crate::condition::SEQUENCE;
@@ -6,11 +6,11 @@ use crate::program::{Id, Node};
 use crate::syntax::ast::Binary;
 use crate::value::{Value, View};
 
-/// More reasons than this are counted, not listed.
+/// How many reasons are listed; the others are counted.
 const LISTED: usize = 3;
 
 impl Explainer<'_, '_> {
-    /// The reason for what a part gave, as a clause that can follow "because".
+    /// The reason for the result of a part, as a clause after "because".
     pub(super) fn because(&self, id: Id) -> Phrase {
         let holds = self.holds(id);
         match self.node(id) {
@@ -33,9 +33,9 @@ impl Explainer<'_, '_> {
                 self.fact(needle).text(if holds { ", which is in the list" } else { ", which is not in the list" })
             }
             Node::Matches { text, pattern } => {
-                compared(Binary::Matches, holds, self.fact(text), self.program.pattern_text(pattern).into())
+                comparison_phrase(Binary::Matches, holds, self.fact(text), self.program.pattern_text(pattern).into())
             }
-            Node::Test(test) => self.test(test, holds),
+            Node::Clause(test) => self.test(test, holds),
             Node::Constant(_) if let Some(name) = self.program.node_name(id) => name.into(),
             Node::Constant(_) if id == self.program.root => {
                 format!("the condition is the constant `{}`", self.text(id)).into()
@@ -74,7 +74,7 @@ impl Explainer<'_, '_> {
         }
     }
 
-    /// What the left side was compared with: a literal as it is, anything else with its value.
+    /// The right side of a comparison: a literal, or a value with its text.
     fn expected(&self, id: Id) -> Phrase {
         let text = self.text(id);
         match (self.node(id), self.value(id)) {
@@ -84,17 +84,17 @@ impl Explainer<'_, '_> {
     }
 
     fn comparison(&self, operator: Binary, left: Id, right: Id, holds: bool) -> Phrase {
-        // People write the value on either side; what varies is what the sentence is about.
+        // If the left side is a constant, the sides are exchanged, so that the sentence is about the variable.
         let (subject, object, operator) = match (self.node(left), self.node(right), operator) {
             (Node::Constant(_), Node::Constant(_), _) => return "both sides are constants".into(),
-            (Node::Constant(_), _, operator) if let Some(mirrored) = mirrored(operator) => (right, left, mirrored),
+            (Node::Constant(_), _, operator) if let Some(mirrored) = mirror(operator) => (right, left, mirrored),
             _ => (left, right, operator),
         };
-        compared(operator, holds, self.fact(subject), self.expected(object))
+        comparison_phrase(operator, holds, self.fact(subject), self.expected(object))
     }
 
     fn test(&self, test: u32, holds: bool) -> Phrase {
-        let test = &self.program.tests[test as usize];
+        let test = &self.program.clauses[test as usize];
         let fact = self.fact(test.left);
         let Some((operator, negated)) = relation(test.operator()) else {
             let is_empty = holds != test.operator().contains("not");
@@ -104,7 +104,7 @@ impl Explainer<'_, '_> {
         if let (Binary::Equal, true, Some(right)) = (operator, holds != negated, test.right)
             && !self.same_value(test.left, right)
         {
-            // Equal by the rules of the dialect only.
+            // The values differ, but are equal by the rules of the dialect.
             let are_texts = self.is_text(test.left) && self.is_text(right);
             let how = if are_texts { " ignoring case" } else { "" };
             return fact.text(", which equals ").phrase(expected).text(how);
@@ -112,10 +112,10 @@ impl Explainer<'_, '_> {
         if operator == Binary::In && holds != negated && test.compares_numbers() && self.is_text(test.left) {
             return fact.text(", which as a number is in ").phrase(expected);
         }
-        compared(operator, holds != negated, fact, expected)
+        comparison_phrase(operator, holds != negated, fact, expected)
     }
 
-    /// How the history ends, where it does not match a sequence: its positions alone do not show the order.
+    /// The end of the history that does not match a sequence, because single positions do not show the order.
     fn history_end(&self, id: Id, positions: &[Id]) -> Option<Phrase> {
         let expected = self.program.node_name(id)?.strip_prefix(SEQUENCE)?;
         let Node::Binary(Binary::In, used, _) = self.node(*positions.first()?) else { return None };
@@ -132,8 +132,8 @@ impl Explainer<'_, '_> {
     }
 }
 
-/// The outcome of a comparison as people say it.
-fn compared(operator: Binary, holds: bool, fact: Phrase, expected: Phrase) -> Phrase {
+/// The outcome of a comparison in words.
+fn comparison_phrase(operator: Binary, holds: bool, fact: Phrase, expected: Phrase) -> Phrase {
     let relation = match (operator, holds) {
         (Binary::Equal, true) => return fact,
         (Binary::NotEqual, false) => ", expected a value other than ",
@@ -161,8 +161,8 @@ fn compared(operator: Binary, holds: bool, fact: Phrase, expected: Phrase) -> Ph
     fact.text(relation).phrase(expected)
 }
 
-/// The operator of the language that says the same as one of a typed group or a target list, and whether it is negated.
-/// None for those that only ask whether there is a value.
+/// The expression operator for an operator of a typed group or a target list, and whether it is negated. `None` for tests of
+/// emptiness.
 fn relation(operator: &str) -> Option<(Binary, bool)> {
     Some(match operator {
         "equals" | "$eq" => (Binary::Equal, false),
@@ -183,8 +183,8 @@ fn relation(operator: &str) -> Option<(Binary, bool)> {
     })
 }
 
-/// The operator that says the same with its sides exchanged.
-fn mirrored(operator: Binary) -> Option<Binary> {
+/// The equivalent operator with exchanged sides.
+fn mirror(operator: Binary) -> Option<Binary> {
     match operator {
         Binary::Equal | Binary::NotEqual => Some(operator),
         Binary::Less => Some(Binary::Greater),

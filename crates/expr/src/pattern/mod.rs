@@ -10,9 +10,9 @@
 
 mod python;
 mod re2;
-mod scan;
+mod scanner;
+mod serialize;
 mod shape;
-mod stored;
 #[cfg(test)]
 mod tests;
 

@@ -1,11 +1,11 @@
 //! From text to a tree: lexer, parser, and the tree with the place of every part.
 
 pub(crate) mod ast;
+mod calls;
 mod lexer;
 mod literal;
 mod operators;
 mod parser;
-mod predicate;
 pub(crate) mod reference;
 
 pub(crate) use parser::parse;

@@ -122,7 +122,7 @@ impl<'s> Parser<'s> {
         self.advance()?;
         let otherwise =
             if self.token == Token::Word("if") { self.nested(Self::conditional_block)? } else { self.block()? };
-        let span = start.to(self.finished());
+        let span = start.to(self.end_of_last_token());
         self.build(span, ExprKind::Conditional(Box::new([condition, then, otherwise])))
     }
 
@@ -208,7 +208,7 @@ impl<'s> Parser<'s> {
         let inner = self.sequence()?;
         self.expect(")")?;
         // The parentheses belong to what they hold, so that its place reads as it was written.
-        let span = open.to(self.finished());
+        let span = open.to(self.end_of_last_token());
         Ok(Expr { span, ..inner })
     }
 
@@ -222,7 +222,7 @@ impl<'s> Parser<'s> {
             }
         }
         self.expect("]")?;
-        let span = start.to(self.finished());
+        let span = start.to(self.end_of_last_token());
         self.build(span, ExprKind::List(items))
     }
 
@@ -238,7 +238,7 @@ impl<'s> Parser<'s> {
             }
         }
         self.expect("}")?;
-        let span = start.to(self.finished());
+        let span = start.to(self.end_of_last_token());
         self.build(span, ExprKind::Object(entries))
     }
 
@@ -276,12 +276,12 @@ impl<'s> Parser<'s> {
         if self.eat(symbol)? { Ok(()) } else { Err(self.unexpected(&format!("where `{symbol}` must stand"))) }
     }
 
-    pub(super) fn dollar(&self) -> bool {
+    pub(super) fn uses_dollar(&self) -> bool {
         self.grammar == Grammar::Dollar
     }
 
     /// The end of what was read last, as an empty place.
-    pub(super) fn finished(&self) -> Span {
+    pub(super) fn end_of_last_token(&self) -> Span {
         Span { start: self.end, end: self.end }
     }
 

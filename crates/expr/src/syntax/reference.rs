@@ -18,10 +18,10 @@ pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
     let mut cursor = Cursor { content: content.trim_end(), at: start, offset };
     cursor.eat('.');
     let root = cursor.name()?;
-    let mut expr = cursor.built(start, ExprKind::Name(Cow::Borrowed(root)), 0)?;
+    let mut expr = cursor.build(start, ExprKind::Name(Cow::Borrowed(root)), 0)?;
     while cursor.at < cursor.content.len() {
         let (key, depth) = (cursor.segment()?, expr.depth);
-        expr = cursor.built(start, ExprKind::Member(Box::new(expr), Box::new(key)), depth)?;
+        expr = cursor.build(start, ExprKind::Member(Box::new(expr), Box::new(key)), depth)?;
     }
     Ok(expr)
 }
@@ -57,7 +57,7 @@ impl<'s> Cursor<'s> {
         here
     }
 
-    fn built(&self, from: usize, kind: ExprKind<'s>, depth: u16) -> Parsed<Expr<'s>> {
+    fn build(&self, from: usize, kind: ExprKind<'s>, depth: u16) -> Parsed<Expr<'s>> {
         let span = Span::new(from, self.at).shifted(self.offset);
         if depth >= limits::DEPTH {
             return Err(syntax_error(span, "this path is too long"));
@@ -65,7 +65,7 @@ impl<'s> Cursor<'s> {
         Ok(Expr { kind, span, depth: depth + 1 })
     }
 
-    fn refused(&self) -> Box<crate::Diagnostic> {
+    fn not_a_reference(&self) -> Box<crate::Diagnostic> {
         let span = Span::new(self.at, self.content.len().max(self.at)).shifted(self.offset);
         let error = syntax_error(span, "only a reference may stand between braces");
         Box::new(error.with_help("write `{{namespace.name}}`; operators and functions go outside the braces"))
@@ -75,7 +75,7 @@ impl<'s> Cursor<'s> {
         let rest = self.rest();
         let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
         if length == 0 {
-            return Err(self.refused());
+            return Err(self.not_a_reference());
         }
         self.at += length;
         Ok(&rest[..length])
@@ -84,12 +84,12 @@ impl<'s> Cursor<'s> {
     fn segment(&mut self) -> Parsed<Expr<'s>> {
         let in_brackets = !self.eat('.');
         if in_brackets && !self.eat('[') {
-            return Err(self.refused());
+            return Err(self.not_a_reference());
         }
         let from = self.at;
         if !in_brackets {
             let name = self.name()?;
-            return self.built(from, ExprKind::Str(Cow::Borrowed(name)), 0);
+            return self.build(from, ExprKind::Str(Cow::Borrowed(name)), 0);
         }
         let key = if self.rest().starts_with(['"', '\'']) {
             let (text, length) =
@@ -101,10 +101,10 @@ impl<'s> Cursor<'s> {
             let digits = self.name()?;
             // One sign at most, so that the number below can be negated.
             let int = digits.parse::<i64>().ok().filter(|int| *int >= 0 && !digits.starts_with('-'));
-            let int = int.ok_or_else(|| self.refused())?;
+            let int = int.ok_or_else(|| self.not_a_reference())?;
             ExprKind::Int(if negative { -int } else { int })
         };
-        let key = self.built(from, key, 0)?;
-        if self.eat(']') { Ok(key) } else { Err(self.refused()) }
+        let key = self.build(from, key, 0)?;
+        if self.eat(']') { Ok(key) } else { Err(self.not_a_reference()) }
     }
 }

@@ -1,6 +1,6 @@
 //! Blocks of templates: `{{if …}}`, `{{range …}}`, `{{with …}}`, variables, comments and trim markers, read into statements.
 
-use super::scan::Part;
+use super::placeholders::Part;
 use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
 

@@ -286,7 +286,7 @@ impl Unit<'_> {
                 (least, most) => format!("{least} to {most}"),
             };
             let message = format!("{} takes {wanted} arguments, not {}", function.name, arguments.len());
-            let finding = Diagnostic::error(Kind::WrongArity, span, message).named(Kind::BadTemplate);
+            let finding = Diagnostic::error(Kind::WrongArity, span, message).renamed(Kind::BadTemplate);
             self.findings.push(finding);
             return UNKNOWN;
         }
@@ -341,7 +341,7 @@ impl Unit<'_> {
         if self.scope.is_in_block || self.reads_local(name) {
             let message =
                 "readFile cannot be used inside a block or with a variable: files are read before blocks are expanded";
-            let finding = Diagnostic::error(Kind::BadArgument, span, message).named(Kind::BadTemplate);
+            let finding = Diagnostic::error(Kind::BadArgument, span, message).renamed(Kind::BadTemplate);
             self.findings
                 .push(finding.with_help("read the file before the block: `{{$text := readFile inputs.file}}`"));
             return UNKNOWN;

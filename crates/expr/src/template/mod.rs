@@ -4,26 +4,26 @@
 //! nothing else can keep the value's type.
 
 mod blocks;
-mod escaped;
+mod escape;
 mod functions;
 mod pieces;
-mod scan;
+mod placeholders;
 mod statements;
 
 use crate::compile::Place;
 use crate::diagnostic::Diagnostic;
+use crate::dialect::Dialect;
 use crate::located::{Located, Shape};
 use crate::names;
 use crate::program::{Access, Id, Node};
-use crate::rules::Dialect;
 use crate::syntax::reference;
 use crate::types::Types;
 use crate::unit::{UNKNOWN, Unit, place_of};
 use crate::value::Value;
 use crate::{Kind, Span};
-pub use escaped::Escape;
+pub use escape::Escape;
 pub use pieces::{Piece, Substitution};
-use scan::Part;
+use placeholders::Part;
 pub(crate) use statements::Scope;
 
 /// What a text that is one placeholder and nothing else gives.
@@ -74,7 +74,7 @@ impl Unit<'_> {
 
     /// Compiles a text with placeholders.
     pub(crate) fn template_text(&mut self, text: &str, place: Place, single: Single) -> Compiled {
-        let parts = match scan::parts(text, self.dialect(), single == Single::Operand) {
+        let parts = match placeholders::parts(text, self.dialect(), single == Single::Operand) {
             Ok(parts) => parts,
             Err(finding) => {
                 self.refuse(*finding, place);
@@ -89,7 +89,7 @@ impl Unit<'_> {
             return Compiled { id: self.blocks(text, &parts, place), literal: false };
         }
         if single != Single::Text
-            && let Some((content, start)) = scan::only(&parts, text)
+            && let Some((content, start)) = placeholders::only(&parts, text)
         {
             return Compiled { id: self.placeholder(content, start, place, true), literal: false };
         }
@@ -109,7 +109,7 @@ impl Unit<'_> {
             _ => Kind::BadTemplate,
         };
         let span = place.of(finding.span);
-        self.findings.push(Diagnostic { span, ..finding }.named(name));
+        self.findings.push(Diagnostic { span, ..finding }.renamed(name));
     }
 
     /// What stands between the braces. `alone`: it is the whole text, and its value is wanted.
@@ -121,7 +121,7 @@ impl Unit<'_> {
             Dialect::Machine => self.machine_placeholder(content, inner, alone),
             Dialect::Steps => self.steps_placeholder(content, inner, alone),
             Dialect::Session => self.named_reference(content, inner, Access::Nil),
-            Dialect::Graph if content != scan::PREVIOUS => self.named_reference(content, inner, Access::Nil),
+            Dialect::Graph if content != placeholders::PREVIOUS => self.named_reference(content, inner, Access::Nil),
             Dialect::Graph => {
                 let previous = self.known_path(&[content], Access::Nil, span);
                 let nothing = self.program.constant(Value::from(""), span);
@@ -158,7 +158,7 @@ impl Unit<'_> {
                     self.refuse(*property, place);
                     return UNKNOWN;
                 }
-                self.uncoerced(|unit| unit.parsed(Ok(reference), place, access)).0
+                self.uncoerced(|unit| unit.compile_tree(Ok(reference), place, access)).0
             }
             Err(finding) => {
                 self.refuse(*finding, place);
@@ -192,7 +192,7 @@ impl Unit<'_> {
             return self.known_path(&[&name], access, span);
         }
         if let Ok(reference) = reference::parse(content, 0) {
-            return self.parsed(Ok(reference), place, access).0;
+            return self.compile_tree(Ok(reference), place, access).0;
         }
         let message = format!("`{name}` is no reference, so this is always empty");
         self.warn(Kind::UnknownReference, span, message);

@@ -1,7 +1,7 @@
 //! Statements of templates, compiled: blocks, variables, and what `.` and `$x` mean inside of them.
 
 use super::blocks::{self, Action, Block, Statement};
-use super::scan::Part;
+use super::placeholders::Part;
 use crate::Kind;
 use crate::compile::Place;
 use crate::diagnostic::{Diagnostic, Span};
@@ -123,7 +123,7 @@ impl Unit<'_> {
         if found.is_none() && self.findings.len() < limits::FINDINGS {
             let names: Vec<String> = self.scope.variables.iter().map(|(name, _)| format!("${name}")).collect();
             let message = format!("there is no variable `${name}` here");
-            let finding = Diagnostic::error(Kind::UnknownName, span, message).named(Kind::BadTemplate);
+            let finding = Diagnostic::error(Kind::UnknownName, span, message).renamed(Kind::BadTemplate);
             let finding = if names.is_empty() {
                 finding.with_help(format!("declare it first: `{{{{${name} := value}}}}`"))
             } else {
@@ -138,7 +138,7 @@ impl Unit<'_> {
     pub(super) fn local(&mut self, span: Span) -> Option<u16> {
         if self.program.locals >= MAX_VARIABLES {
             let message = format!("the template has more than {MAX_VARIABLES} variables and blocks");
-            self.findings.push(Diagnostic::error(Kind::TemplateLimit, span, message).named(Kind::BadTemplate));
+            self.findings.push(Diagnostic::error(Kind::TemplateLimit, span, message).renamed(Kind::BadTemplate));
             return None;
         }
         self.program.locals += 1;
@@ -182,7 +182,7 @@ impl Unit<'_> {
                 id
             }
             Err(finding) => {
-                self.findings.push(Diagnostic { span, ..*finding }.named(Kind::BadTemplate));
+                self.findings.push(Diagnostic { span, ..*finding }.renamed(Kind::BadTemplate));
                 UNKNOWN
             }
         }

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_no_duration() {
+    fn other_text_is_not_a_duration() {
         for text in ["", "5", "s", "-1s", "1y", "1s 2", "1..5s", "99999999999999999999s", "1e3s"] {
             check(text, None);
         }

@@ -4,11 +4,11 @@
 //! copyable look at a [`Value`], at a `serde_json::Value`, or at something produced while evaluating. Nothing is
 //! converted on the way in, so the size of a context costs nothing.
 
+pub(crate) mod compare;
 mod json;
 pub(crate) mod number;
-pub(crate) mod relate;
 mod shared;
-mod text;
+mod text_form;
 mod view;
 
 use std::fmt;
@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 
 pub(crate) use json::{keep, parse_json};
 pub use shared::{Fields, List, Shared, Size};
-pub(crate) use text::{push_canonical, push_json, push_shown, push_text};
+pub(crate) use text_form::{push_canonical, push_json, push_shown, push_text};
 pub use view::{ListView, ObjectView, Source, View};
 
 /// An object: keys in the order in which they were set.
@@ -171,7 +171,7 @@ impl Value {
 /// Structural equality: numbers by value (`1` equals `1.0`), objects without regard to key order.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        let Ok(equal) = relate::equal(&self.view(), &other.view(), &|_, _| Ok::<_, std::convert::Infallible>(()));
+        let Ok(equal) = compare::equal(&self.view(), &other.view(), &|_, _| Ok::<_, std::convert::Infallible>(()));
         equal
     }
 }

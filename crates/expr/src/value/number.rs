@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_number() {
+    fn other_text_is_not_a_number() {
         for text in ["", ".", "e5", "1e", "1e+", "1_000", "0x1F", "inf", "nan", " 5", "5 ", "1.2.3", "+-5", "\u{663}"] {
             check(text, None);
         }

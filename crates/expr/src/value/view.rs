@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::number::Parsed;
-use super::{Fields, List, Object, Value, number, relate};
-use crate::condition::typed;
+use super::{Fields, List, Object, Value, compare, number};
+use crate::condition::typed_comparison;
 use crate::fault::{Outcome, wrong_kind};
 
 /// A copyable look at a value: what an expression reads and what it yields.
@@ -234,7 +234,7 @@ impl<'a> View<'a> {
     pub fn compare(&self, other: &View<'_>) -> Option<Ordering> {
         match (self.as_str(), other.as_str()) {
             (Some(left), Some(right)) => Some(left.cmp(right)),
-            _ => relate::compare_numbers(self, other),
+            _ => compare::compare_numbers(self, other),
         }
     }
 
@@ -261,7 +261,7 @@ impl<'a> View<'a> {
     /// assert!(!View::Str("tomorrow").is_instant());
     /// ```
     pub fn is_instant(self) -> bool {
-        typed::instant(self).is_ok()
+        typed_comparison::instant(self).is_ok()
     }
 
     /// The name of this value's kind, as the builtin `type` gives it.

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use branchpoint_expr::Kind;
-use page::{Page, Seen};
+use page::{Page, PageResult};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -25,7 +25,7 @@ fn read(name: &str) -> String {
 }
 
 /// Runs the examples of one document. With `UPDATE_DOCS` set, what it shows as printed is written anew.
-fn run(name: &str) -> (Page, Seen) {
+fn run(name: &str) -> (Page, PageResult) {
     let text = read(name);
     let page = Page::parse(&text);
     let mut seen = page.run();
@@ -116,7 +116,7 @@ fn every_diagnostic_page_shows_its_kind_and_a_way_out() {
 }
 
 #[test]
-fn the_list_of_pages_tells_every_kind_in_the_words_of_its_page() {
+fn the_list_of_pages_repeats_the_summary_of_every_page() {
     let list = read("diagnostics/README.md");
     for kind in kinds_with_pages() {
         let page = read(&format!("diagnostics/{kind}.md"));
@@ -127,7 +127,7 @@ fn the_list_of_pages_tells_every_kind_in_the_words_of_its_page() {
 }
 
 #[test]
-fn a_page_that_lies_is_told() {
+fn a_page_with_wrong_output_is_reported() {
     let complaints = |text: &str| Page::parse(text).run().complaints;
     assert_eq!(complaints("```expr machine value\n1 + 1 => 2\n```\n"), [""; 0]);
     assert_eq!(complaints("```expr machine value\n1 + 1 => 3\n```\n"), ["2: `1 + 1` gives 2, not 3"]);

@@ -28,7 +28,7 @@ struct Row {
 
 /// What the examples of a page showed.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct PageResult {
     pub(crate) examples: usize,
     /// Examples that say what they give, and give it without a finding.
     pub(crate) mended: usize,
@@ -78,13 +78,13 @@ impl Page {
     }
 
     /// Runs every example. A `text` block after an example shows what is printed for it.
-    pub(crate) fn run(&self) -> Seen {
-        let mut seen = Seen::default();
+    pub(crate) fn run(&self) -> PageResult {
+        let mut seen = PageResult::default();
         let mut context = Value::Null;
         let mut rows = self.rows.iter().peekable();
         for (at, block) in self.blocks.iter().enumerate() {
             while let Some(row) = rows.next_if(|row| row.line <= block.start) {
-                seen.judge(row.line, &Example::value(), &row.source, &row.gives, &context);
+                seen.compare(row.line, &Example::value(), &row.source, &row.gives, &context);
             }
             if block.words == "json context" {
                 context = serde_json::from_str(&block.text).unwrap_or_else(|error| {
@@ -106,7 +106,7 @@ impl Page {
             };
             let shows = self.blocks.get(at + 1).filter(|next| next.words == "text");
             match (&example.gives, shows) {
-                (Some(gives), _) => seen.judge(block.start + 1, &example, &block.text, gives, &context),
+                (Some(gives), _) => seen.compare(block.start + 1, &example, &block.text, gives, &context),
                 (None, Some(shows)) => {
                     let found = example.run(&block.text, &context);
                     seen.note(&found);
@@ -120,7 +120,7 @@ impl Page {
                     for (line, text) in block.text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
                         let line = block.start + 1 + line;
                         match text.rsplit_once(" => ") {
-                            Some((source, gives)) => seen.judge(line, &example, source.trim_end(), gives, &context),
+                            Some((source, gives)) => seen.compare(line, &example, source.trim_end(), gives, &context),
                             None => seen.complaints.push(format!("{line}: `{text}` does not say what it gives")),
                         }
                     }
@@ -128,7 +128,7 @@ impl Page {
             }
         }
         for row in rows {
-            seen.judge(row.line, &Example::value(), &row.source, &row.gives, &context);
+            seen.compare(row.line, &Example::value(), &row.source, &row.gives, &context);
         }
         seen
     }
@@ -164,9 +164,9 @@ fn code(cell: &str) -> String {
     cell.get(ticks..cell.len() - ticks).unwrap_or(cell).trim().to_owned()
 }
 
-impl Seen {
+impl PageResult {
     /// Compares what an example gives with what the document says: a JSON value, `refused <kind>` or `error <kind>`.
-    fn judge(&mut self, line: usize, example: &Example, source: &str, says: &str, context: &Value) {
+    fn compare(&mut self, line: usize, example: &Example, source: &str, says: &str, context: &Value) {
         let found = example.run(source, context);
         self.note(&found);
         let gives = match &found.result {

@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(cases(12))]
 
     #[test]
-    fn hostile_lists_end(text in list()) {
+    fn evaluations_of_hostile_lists_end(text in list()) {
         let context = json!({"inputs": {"list": [1, 2, [3, [4]], "x", {"a": 1}]}});
         let options = Options::dialect(Dialect::Session);
         if let Ok(expression) = Expression::compile(&text, options) {

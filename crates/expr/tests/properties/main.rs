@@ -5,11 +5,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "how many cases to try may stand in the environment")]
 
-mod agree;
 mod bounds;
+mod equivalence;
 mod generate;
 mod never_panics;
-mod once;
+mod single_expansion;
 
 use proptest::test_runner::Config;
 

@@ -14,7 +14,7 @@ fn exercise(compiled: Result<Condition, Problems>, source: &str, context: &Json)
     match compiled {
         Err(problems) => rendered(&problems, source),
         Ok(condition) => {
-            assert!(condition.is_sound(), "{source}");
+            assert!(condition.is_well_formed(), "{source}");
             let outcome = condition.evaluate(context);
             if let Err(error) = &outcome {
                 let _ = render_terminal(&[error.to_diagnostic()], source, "source", true);
@@ -40,7 +40,7 @@ fn exercise_value(compiled: Result<Expression, Problems>, source: &str, context:
     match compiled {
         Err(problems) => rendered(&problems, source),
         Ok(expression) => {
-            assert!(expression.is_sound(), "{source}");
+            assert!(expression.is_well_formed(), "{source}");
             drop((expression.value(context), expression.files(context), expression.pieces()));
         }
     }
@@ -60,7 +60,7 @@ fn exercise_document(document: &Json, dialect: Dialect, context: &Json) {
     let located = Located::from(&Value::from(document));
     exercise(Condition::group(&located, options), "", context);
     exercise(Condition::targets(&located, options), "", context);
-    exercise(Condition::under_if(&located, options), "", context);
+    exercise(Condition::if_key(&located, options), "", context);
     exercise(Condition::history(&located, None, options), "", context);
     exercise(Condition::text_match(&located, options), "", context);
     if let Some(conditions) = located.get("conditions") {

@@ -22,7 +22,7 @@ fn check(source: &str, sentence: &str) {
 }
 
 #[test]
-fn a_comparison_tells_what_there_was_and_what_was_expected() {
+fn a_comparison_names_the_actual_and_the_expected_value() {
     check("states.check.ExitCode == 0", "false because states.check.ExitCode is 2, expected 0");
     check("states.check.ExitCode != 0", "true because states.check.ExitCode is 2, not 0");
     check("inputs.mode != 'test'", r#"false because inputs.mode is "test", expected a value other than "test""#);
@@ -38,7 +38,7 @@ fn a_comparison_tells_what_there_was_and_what_was_expected() {
 }
 
 #[test]
-fn tests_of_text_and_membership_are_told_in_words() {
+fn tests_of_text_and_membership_are_explained_in_words() {
     check(
         "states.check.Output contains 'success'",
         r#"false because states.check.Output is "build failed", which does not contain "success""#,
@@ -50,14 +50,14 @@ fn tests_of_text_and_membership_are_told_in_words() {
 }
 
 #[test]
-fn what_is_not_there_is_nil() {
+fn a_missing_value_is_nil() {
     check("inputs.missing == 'x'", r#"false because inputs.missing is nil, expected "x""#);
     check("inputs.none", "false because inputs.none is nil");
     check("inputs.missing.deep > 1", "false because inputs.missing.deep is nil, expected more than 1");
 }
 
 #[test]
-fn joined_conditions_tell_what_decided() {
+fn joined_conditions_name_the_deciding_part() {
     check(
         "states.check.ExitCode == 0 && inputs.mode == 'prod'",
         "false because states.check.ExitCode is 2, expected 0",
@@ -76,13 +76,13 @@ fn joined_conditions_tell_what_decided() {
 }
 
 #[test]
-fn predicates_and_functions_tell_their_value() {
+fn predicates_and_functions_show_their_value() {
     check("any(items, .price > 100)", "false because any(items, .price > 100) is false");
     check("len(inputs.tags) == 3", "false because len(inputs.tags) is 2, expected 3");
 }
 
 #[test]
-fn long_values_are_cut_and_their_length_told() {
+fn long_values_are_cut_and_show_their_length() {
     check(
         "inputs.long == 'y'",
         &format!("false because inputs.long is \"{}\"… (200 characters), expected \"y\"", "x".repeat(60)),
@@ -96,7 +96,7 @@ fn long_values_are_cut_and_their_length_told() {
 }
 
 #[test]
-fn a_failure_tells_why_there_is_no_answer() {
+fn a_failed_condition_gives_its_error() {
     check("inputs.mode > 5", r#"cannot be evaluated: `>` cannot compare the text "test" with the number 5"#);
     check("inputs.count", "cannot be evaluated: `inputs.count` is 12, but a condition must be true or false");
     check("inputs.count.deep == 1", "cannot be evaluated: 12 has no field `deep`");
@@ -119,7 +119,7 @@ fn the_tree_has_every_part_with_its_place_value_and_kind() {
 }
 
 #[test]
-fn what_was_not_looked_at_says_so_and_what_was_looked_at_often_counts() {
+fn parts_count_their_evaluations() {
     let source = "any(items, .price > 1) || inputs.mode == 'x'";
     let tree = explained(source).tree;
     assert_eq!((tree.children[1].times, tree.children[1].shown.as_deref()), (0, None));
@@ -129,7 +129,7 @@ fn what_was_not_looked_at_says_so_and_what_was_looked_at_often_counts() {
 }
 
 #[test]
-fn structured_conditions_are_told_in_the_same_words() {
+fn structured_conditions_are_explained_in_the_same_words() {
     let group = json!({"combinator": "or", "conditions": [
         {"variable": "{{ $n }}", "operator": "greater_than", "value": 10, "type": "number"},
         {"variable": "{{ $name }}", "operator": "not_contains", "value": "x"},
@@ -186,7 +186,7 @@ fn a_condition_carries_its_own_text() {
 }
 
 #[test]
-fn parts_have_words_without_any_document() {
+fn parts_have_text_without_the_document() {
     for source in
         ["len(inputs.tags) > 20", "inputs.count > 20 ? true : false", "any(items, .price > 1)", "(1..3) == []"]
     {
@@ -214,15 +214,15 @@ fn a_sentence_keeps_whole_values_until_it_is_shown() {
 fn check_changed(source: &str, path: &str, value: Json, expect: bool) {
     let condition = Condition::expression(source, Options::dialect(Dialect::Session)).expect("it compiles");
     let mut reads = condition.reads(&context());
-    let recorded = branchpoint_expr::Recorded::of(&reads);
+    let recorded = branchpoint_expr::RecordedContext::of(&reads);
     assert_eq!(condition.evaluate(&recorded), condition.evaluate(&context()), "what was read says the same");
     let value = serde_json::from_value(value).expect("it is a value");
     assert!(branchpoint_expr::change(&mut reads, path, &value), "{path}");
-    assert_eq!(condition.evaluate(&branchpoint_expr::Recorded::of(&reads)), Ok(expect), "{source} with {path}");
+    assert_eq!(condition.evaluate(&branchpoint_expr::RecordedContext::of(&reads)), Ok(expect), "{source} with {path}");
 }
 
 #[test]
-fn a_decision_can_be_taken_again_with_other_values() {
+fn a_condition_can_be_evaluated_again_with_other_values() {
     check_changed("inputs.count > 20", "inputs.count", json!(21), true);
     check_changed("inputs.count > 20", "inputs", json!({"count": 21}), true);
     check_changed("'c' in inputs.tags", "inputs.tags[1]", json!("c"), true);

@@ -54,7 +54,7 @@ fn nesting_is_bounded_in_every_form_it_takes() {
 }
 
 #[test]
-fn the_deepest_expression_that_is_taken_fits_on_the_stack_of_a_thread() {
+fn the_deepest_accepted_expression_fits_on_the_stack_of_a_thread() {
     let nested = |open: &str, inner: &str, close: &str, depth: usize| {
         format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
     };
@@ -200,7 +200,7 @@ fn values_are_bounded_in_depth() {
 }
 
 #[test]
-fn what_is_produced_is_bounded() {
+fn produced_bytes_are_bounded() {
     check("repeat('x', 100000000)", "failed size_limit");
     check("repeat('x', 9000000000000000000)", "failed size_limit");
     check("repeat(inputs.text, 60) == ''", "failed size_limit");

@@ -5,7 +5,7 @@ mod explanations;
 mod functions;
 mod history;
 mod limits;
-mod places;
+mod spans;
 mod templates;
 mod text_match;
 

@@ -111,7 +111,7 @@ fn machine_calls_stand_in_calls_in_parentheses() {
 }
 
 #[test]
-fn machine_mistakes_in_templates_are_told() {
+fn machine_mistakes_in_templates_are_reported() {
     check_machine("{{inputs.missing}} x", "failed missing_variable");
     check_machine("{{inputs.n.deep}} x", "failed missing_variable");
     check_machine("{{len inputs.n}}", "failed wrong_kind");
@@ -170,7 +170,7 @@ fn flow_placeholders_hold_expressions() {
 }
 
 #[test]
-fn flow_mistakes_in_templates_are_told() {
+fn flow_mistakes_in_templates_are_reported() {
     check_flow("{{ $missing }}", "failed missing_variable");
     check_flow("{{ $list[7] }}", "failed missing_variable");
     check_flow("{{ $name.first }}", "failed missing_variable");
@@ -211,14 +211,14 @@ fn steps_references_read_json_in_text_and_missing_is_empty() {
 }
 
 #[test]
-fn steps_what_is_no_reference_is_warned_of() {
+fn steps_warns_of_a_placeholder_that_is_not_a_reference() {
     let template = Expression::template("<{{ a b c }}>", Options::dialect(Dialect::Steps)).expect("it compiles");
     let warnings: Vec<_> = template.warnings().iter().map(|warning| warning.kind.as_str()).collect();
     assert_eq!(warnings, ["unknown_reference"]);
 }
 
 #[test]
-fn graph_knows_one_placeholder_written_exactly_so() {
+fn graph_has_one_exact_placeholder() {
     let check = |template: &str, previous: Json, expect: &str| {
         let context = json!({"PREVIOUS_OUTPUT": previous});
         assert_eq!(render(Dialect::Graph, template, &context), expect, "{template}");
@@ -273,7 +273,7 @@ fn a_key_that_is_written_out_belongs_to_the_reference() {
 }
 
 #[test]
-fn a_name_that_a_text_can_never_have_is_told_as_what_it_is() {
+fn an_unknown_root_is_always_nil_in_an_expression_and_an_error_in_text() {
     let told = |compiled: Result<Expression, branchpoint_expr::Problems>| -> Vec<String> {
         let warnings = compiled.expect("it compiles").warnings().to_vec();
         warnings.into_iter().map(|warning| warning.message).collect()

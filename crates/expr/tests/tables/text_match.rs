@@ -28,7 +28,7 @@ fn contains_finds_a_part() {
 }
 
 #[test]
-fn values_and_inputs_that_are_no_text_have_their_text_form() {
+fn values_and_inputs_other_than_text_have_a_text_form() {
     check(json!({"value": 5}), json!(5.0), "true");
     check(json!({"value": true}), json!("TRUE"), "true");
     check(json!({"value": "{\"a\":[1]}"}), json!({"A": [1.0]}), "true");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::panic::Location;
 use std::sync::Arc;
 
-use branchpoint_expr::{Bind, Bound, Condition, Dialect, Expression, Located, Name, Options, Problems, Value};
+use branchpoint_expr::{Bind, Binding, Condition, Dialect, Expression, Located, Name, Options, Problems, Value};
 
 use super::super::{ConditionId, ExprId, Index, Scope, ScopeId, SlotId};
 use super::formulas::Written;
@@ -178,12 +178,12 @@ struct Sight<'b> {
 
 impl Bind for Sight<'_> {
     /// The innermost scope that knows a beginning of the path decides; within it, the longest beginning.
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
+    fn bind(&self, path: &[&str]) -> Option<Binding> {
         let path = Beginnings::of(path);
         let mut scope = Some(self.scope);
         while let Some(here) = scope {
             if let Some((slot, parts)) = self.names[here.index()].longest(&path) {
-                return Some(Bound { slot: slot.0, parts });
+                return Some(Binding { slot: slot.0, parts });
             }
             scope = self.scopes[here.index()].parent;
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use branchpoint_expr::{Bind, Bound, Dialect, Fillable, Formula, Options, Problems, Value};
+use branchpoint_expr::{Bind, Binding, Dialect, Fillable, Formula, Options, Problems, Value};
 
 use super::super::SlotId;
 use crate::functions::ENVIRONMENT;
@@ -150,9 +150,9 @@ struct Positions<'b> {
 }
 
 impl Bind for Positions<'_> {
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
+    fn bind(&self, path: &[&str]) -> Option<Binding> {
         let root = path.first()?;
         let position = self.names.iter().position(|name| **name == **root)?;
-        Some(Bound { slot: super::count(position), parts: 1 })
+        Some(Binding { slot: super::count(position), parts: 1 })
     }
 }

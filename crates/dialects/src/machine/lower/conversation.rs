@@ -209,7 +209,7 @@ impl<'d> Lower<'d> {
 fn reads_all_inputs(agent: &Agent) -> bool {
     let stops = agent.conversation.iter().flat_map(|conversation| &conversation.stops);
     stops.into_iter().any(|stop| {
-        let compiled = Condition::under_if(&stop.0, Options::dialect(Dialect::Machine));
+        let compiled = Condition::if_key(&stop.0, Options::dialect(Dialect::Machine));
         let references = compiled.map(|condition| condition.references()).unwrap_or_default();
         references.iter().any(|reference| matches!(&reference.parts[..], [root] if &**root == "inputs"))
     })

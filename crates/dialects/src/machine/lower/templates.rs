@@ -13,7 +13,7 @@ use crate::secrets;
 
 impl Lower<'_> {
     pub(super) fn guard(&mut self, scope: ScopeId, guard: &Guard) -> ConditionId {
-        let compiled = self.b.condition_with(scope, Dialect::Machine, |options| Condition::under_if(&guard.0, options));
+        let compiled = self.b.condition_with(scope, Dialect::Machine, |options| Condition::if_key(&guard.0, options));
         match compiled {
             Ok(condition) => condition,
             Err(problems) => {
@@ -35,7 +35,7 @@ impl Lower<'_> {
         let files = self.file_slots(scope, template);
         let mut names = Vec::new();
         let compiled = self.b.expr_with(scope, Dialect::Machine, |options| {
-            let expression = Expression::formed(template, Form::Text, options)?;
+            let expression = Expression::with_form(template, Form::Text, options)?;
             names = expression.file_names();
             Ok(expression)
         });

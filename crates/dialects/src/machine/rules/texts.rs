@@ -200,7 +200,7 @@ impl Check<'_> {
     fn template(&mut self, located: &Located, role: Role, sees: Sees) {
         let parts = if role == Role::Call { secrets::split(located) } else { None };
         let located = parts.unwrap_or_else(|| located.clone());
-        let compiled = Expression::formed(&located, Form::Text, Options::dialect(Dialect::Machine));
+        let compiled = Expression::with_form(&located, Form::Text, Options::dialect(Dialect::Machine));
         match compiled {
             Ok(template) => {
                 self.found.0.extend_from_slice(template.warnings());
@@ -212,7 +212,7 @@ impl Check<'_> {
 
     fn condition(&mut self, guard: Option<&Guard>, sees: Sees) {
         let Some(Guard(located)) = guard else { return };
-        match Condition::under_if(located, Options::dialect(Dialect::Machine)) {
+        match Condition::if_key(located, Options::dialect(Dialect::Machine)) {
             Ok(condition) => {
                 self.found.0.extend_from_slice(condition.warnings());
                 self.references(&condition.references(), Role::Condition, sees);

@@ -48,7 +48,7 @@ impl Lower<'_, '_> {
         if texts(to).any(|text| text.contains("secret.")) {
             return ask;
         }
-        let value = self.written(at.scope, |options| Expression::formed(to, Form::Value, options));
+        let value = self.written(at.scope, |options| Expression::with_form(to, Form::Value, options));
         let nobody = self.test(
             r#"probe == nil || type(probe) == "string" && trim(probe) == "" || type(probe) == "array" && len(probe) == 0"#,
         );

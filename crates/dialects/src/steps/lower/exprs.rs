@@ -8,7 +8,7 @@ use super::Lower;
 impl Lower<'_, '_> {
     /// A template of the document.
     pub(super) fn template(&mut self, scope: ScopeId, value: &Located) -> ExprId {
-        self.written(scope, |options| Expression::formed(value, Form::Text, options))
+        self.written(scope, |options| Expression::with_form(value, Form::Text, options))
     }
 
     /// An expression of the document, which the rules have compiled once already.

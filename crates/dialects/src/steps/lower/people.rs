@@ -45,7 +45,7 @@ impl Lower<'_, '_> {
     fn question(&mut self, no: No, at: Where) -> (Vec<Write>, ExprId) {
         let step = &self.own.document.steps[no];
         let fixed = fixed(step);
-        let spec = self.written(at.scope, |options| Expression::formed(&fixed, Form::Text, options));
+        let spec = self.written(at.scope, |options| Expression::with_form(&fixed, Form::Text, options));
         let recipients = match step.text("recipient_distribution").map(|text| &**text) {
             Some("owner") => "[account.owner]",
             Some("selected_members") => "probe.recipients",

@@ -27,7 +27,7 @@ impl Check<'_, '_> {
     }
 
     pub(super) fn template(&mut self, value: &Located) {
-        let compiled = Expression::formed(value, Form::Text, options());
+        let compiled = Expression::with_form(value, Form::Text, options());
         self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
     }
 

@@ -2,7 +2,7 @@
 
 use super::Translator;
 use crate::pattern::PatternError;
-use crate::pattern::scan::{char_of, control, is_octal, literal};
+use crate::pattern::scanner::{char_of, control, is_octal, literal};
 use crate::pattern::shape::Shape;
 
 impl Translator<'_> {

@@ -2,7 +2,7 @@
 
 use super::{Flags, Group, Kind, Level, Translator};
 use crate::pattern::PatternError;
-use crate::pattern::scan::quote;
+use crate::pattern::scanner::quote;
 
 /// Groups inside one another; the engine allows 63 levels, of which we use some ourselves.
 const MAX_DEPTH: usize = 60;

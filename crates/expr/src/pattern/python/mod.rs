@@ -5,23 +5,23 @@
 
 mod escape;
 mod group;
-mod run;
-mod template;
+mod search;
+mod substitution;
 #[cfg(test)]
 mod tests;
-mod write;
+mod writer;
 
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, literal};
+use crate::pattern::scanner::{Scanner, literal};
 use crate::pattern::shape::{Body, CannotRepeat, Count, Shape};
-use write::{Writer, Written};
+use writer::{EnginePatterns, Writer};
 
-pub(super) use run::Compiled;
+pub(super) use search::Compiled;
 
 /// The pattern for the engine, and what is known of it.
 #[derive(Debug)]
 pub(super) struct Translation {
-    written: Written,
+    written: EnginePatterns,
     /// The names of groups by number; the whole match is number 0.
     names: Vec<Option<String>>,
     /// Whether the engine has to try ways one after the other instead of all at once.

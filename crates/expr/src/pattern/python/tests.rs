@@ -24,7 +24,7 @@ fn check_text(pattern: &str, text: &str, want: bool) {
 }
 
 #[track_caller]
-fn refused(pattern: &str, why: &str) {
+fn rejected(pattern: &str, why: &str) {
     match Pattern::python(pattern) {
         Err(PatternError::Invalid(message)) => assert!(message.contains(why), "{pattern}: {message}"),
         other => panic!("{pattern} gave {other:?}"),
@@ -107,15 +107,15 @@ fn flags_hold_where_python_lets_them() {
     check("(?x: a )b", "ab", "");
     check("(?i-s:a)", "A", "");
     check("(?i-ss:a)", "A", "");
-    refused("a(?i)b", "must stand at its start");
-    refused("(a)|(?i)b", "must stand at its start");
-    refused("(?a)b", "not supported");
-    refused("(?L)b", "not supported");
-    refused("(?i-i:b)", "on and off");
-    refused("(?-i)b", "unknown flag");
-    refused("(?i-:b)", "unknown flag");
-    refused("(?iz)b", "unknown flag");
-    refused("(?i", "not closed");
+    rejected("a(?i)b", "must stand at its start");
+    rejected("(a)|(?i)b", "must stand at its start");
+    rejected("(?a)b", "not supported");
+    rejected("(?L)b", "not supported");
+    rejected("(?i-i:b)", "on and off");
+    rejected("(?-i)b", "unknown flag");
+    rejected("(?i-:b)", "unknown flag");
+    rejected("(?iz)b", "unknown flag");
+    rejected("(?i", "not closed");
 }
 
 #[test]
@@ -126,34 +126,34 @@ fn groups_are_those_of_python() {
     check(r"(a)\1(?#digit)0", "aa0", "");
     check("(?#comment)a", "a", "");
     for pattern in ["(?<n>a)", "(?'n'a)", "(?~a)", "(?|a)", "(?P>n)", "(?&n)", "(?R)", "(?1)", "(?)"] {
-        refused(pattern, "does not begin any kind of group");
+        rejected(pattern, "does not begin any kind of group");
     }
-    refused("(*FAIL)", "nothing to repeat");
-    refused("(?P<1>a)", "cannot name");
-    refused("(?P<>a)", "cannot name");
-    refused("(?P<a>x)(?P<a>y)", "two groups");
-    refused("(?P=a)", "no group `a`");
-    refused(r"\1", "no group 1");
-    refused(r"(a\1)", "inside itself");
-    refused(r"(a)\2(b)", "no group 2");
-    refused("(?(1)a|b)", "does not name a group");
-    refused("(?(x)a|b)", "no group `x`");
-    refused("(a)(?(1)a|b|c)", "two branches");
-    refused("(a)(?(1))", "nothing to choose");
-    refused("(?#a", "comment");
-    refused("(", "not closed");
-    refused(")", "without `(`");
+    rejected("(*FAIL)", "nothing to repeat");
+    rejected("(?P<1>a)", "cannot name");
+    rejected("(?P<>a)", "cannot name");
+    rejected("(?P<a>x)(?P<a>y)", "two groups");
+    rejected("(?P=a)", "no group `a`");
+    rejected(r"\1", "no group 1");
+    rejected(r"(a\1)", "inside itself");
+    rejected(r"(a)\2(b)", "no group 2");
+    rejected("(?(1)a|b)", "does not name a group");
+    rejected("(?(x)a|b)", "no group `x`");
+    rejected("(a)(?(1)a|b|c)", "two branches");
+    rejected("(a)(?(1))", "nothing to choose");
+    rejected("(?#a", "comment");
+    rejected("(", "not closed");
+    rejected(")", "without `(`");
 }
 
 #[test]
-fn what_looks_behind_has_one_width() {
+fn a_look_behind_has_one_width() {
     check("(?<=a|b)c", "ac bc", "cc");
     check("(?<=a{2}[bc])d", "aabd", "abd");
     check(r"(x)(?<=\1)y", "xy", "");
     for pattern in ["(?<=a*)b", "(?<=a|bc)d", "(?<!a?)b", "(?<=a{1,2})b", r"(a+)(?<=\1)b"] {
-        refused(pattern, "same width");
+        rejected(pattern, "same width");
     }
-    refused(r"(?<=(a)\1)b", "same look-behind");
+    rejected(r"(?<=(a)\1)b", "same look-behind");
 }
 
 #[test]
@@ -183,11 +183,11 @@ fn escapes_are_those_of_python() {
         r"[\8]",
         r"[\Z]",
     ] {
-        refused(pattern, "not an escape");
+        rejected(pattern, "not an escape");
     }
-    refused(r"\777", "above");
-    refused(r"[\777]", "above");
-    refused(r"\", "single backslash");
+    rejected(r"\777", "above");
+    rejected(r"[\777]", "above");
+    rejected(r"\", "single backslash");
 }
 
 #[test]
@@ -200,11 +200,11 @@ fn classes_are_plain_sets() {
     check(r"^[\d-]$", "1 -", "a");
     check("^[--a]$", "- / a", "b");
     check(r"^[\w.]$", "é .", "-");
-    refused(r"[\d-z]", "range");
-    refused(r"[a-\d]", "range");
-    refused("[b-a]", "backwards");
-    refused("[a", "not closed");
-    refused("[]", "not closed");
+    rejected(r"[\d-z]", "range");
+    rejected(r"[a-\d]", "range");
+    rejected("[b-a]", "backwards");
+    rejected("[a", "not closed");
+    rejected("[]", "not closed");
 }
 
 #[test]
@@ -217,14 +217,14 @@ fn repetitions_are_counted_as_in_python() {
     check("^a{2}?$", "aa", "a");
     check("^a{0}b$", "b", "ab");
     check("^(?:a{2}){2}$", "aaaa", "aa");
-    refused("a{2}{3}", "repetition of a repetition");
-    refused("a**", "repetition of a repetition");
-    refused("a{3,2}", "smaller than the first");
+    rejected("a{2}{3}", "repetition of a repetition");
+    rejected("a**", "repetition of a repetition");
+    rejected("a{3,2}", "smaller than the first");
     for pattern in ["*", "a|*", "^*", "$?", r"\b+", "(?=a)*", "(?i)+"] {
-        refused(pattern, "nothing to repeat");
+        rejected(pattern, "nothing to repeat");
     }
     for pattern in ["(?:)*", "(^)?", "()+", "(?:$|^){2}"] {
-        refused(pattern, "without width");
+        rejected(pattern, "without width");
     }
 }
 

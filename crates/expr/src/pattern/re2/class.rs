@@ -2,7 +2,7 @@
 
 use super::Translator;
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, literal, quote};
+use crate::pattern::scanner::{Scanner, literal, quote};
 
 /// The short names of general categories. Surrogates (`Cs`) are left out: no text holds any.
 const CATEGORIES: [&str; 37] = [

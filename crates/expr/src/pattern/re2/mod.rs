@@ -10,7 +10,7 @@ mod tests;
 
 use self::class::{push_perl, push_unicode};
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, char_of, control, is_octal, literal, quote};
+use crate::pattern::scanner::{Scanner, char_of, control, is_octal, literal, quote};
 use crate::pattern::shape::{Body, CannotRepeat, Count, Shape};
 
 /// The pattern for the engine, and its size.

@@ -335,7 +335,7 @@ fn workflow_of(line: WorkflowLine) -> Result<(String, ImportWorkflow), String> {
 /// A program from its bytes. It must be as valid as one that a front-end has made.
 fn program_of(bytes: &[u8]) -> Result<Program, String> {
     let program: Program = codec::decode_program(bytes).map_err(|error| error.to_string())?;
-    let is_sound = |compiled: &Compiled| compiled.is_sound();
+    let is_sound = |compiled: &Compiled| compiled.is_well_formed();
     if !program.exprs.iter().all(|expr| is_sound(expr))
         || !program.conditions.iter().all(|condition| is_sound(condition))
     {

@@ -1,15 +1,15 @@
-//! Target lists: `conditions: [{target, operator, value, value_type}]` with `match: all | any`, beside `if`.
+//! Compiles target lists: `conditions: [{target, operator, value, value_type}]` with `match: all | any`, or `if`.
 
 use bumpalo::Bump;
 
-use super::target::{Operator, TargetTest, ValueType, refusal};
-use super::test::{Rule, Test};
+use super::clause::{Clause, Rule};
+use super::target_comparison::{Operator, TargetComparison, ValueType, refusal};
 use crate::builtins;
 use crate::compile::Place;
+use crate::dialect::Dialect;
 use crate::located::{Located, Shape};
 use crate::pattern::Pattern;
 use crate::program::{Access, Id, Node};
-use crate::rules::Dialect;
 use crate::template::Single;
 use crate::unit::{UNKNOWN, Unit, place_of};
 use crate::value::keep;
@@ -19,7 +19,7 @@ use crate::{Kind, Span};
 const ENTRY_KEYS: [&str; 5] = ["target", "operator", "value", "value_type", "comment"];
 
 impl Unit<'_> {
-    /// The condition of a step: exactly one of `conditions` and `if`.
+    /// Compiles the condition of a step, which has either `conditions` or `if`.
     pub(crate) fn step_condition(&mut self, step: &Located) -> Id {
         match (step.get("conditions"), step.get("if")) {
             (Some(_), Some(condition)) => {
@@ -37,16 +37,16 @@ impl Unit<'_> {
         }
     }
 
-    /// The key `if`: an expression or a typed group.
+    /// Compiles the value of the key `if`: an expression or a typed group.
     pub(crate) fn if_condition(&mut self, located: &Located) -> Id {
         match &located.shape {
             Shape::Str { text, .. } => self.condition(text, place_of(located)),
-            // YAML reads `if: true` as a boolean; its text is meant.
+            // YAML reads `if: true` as a boolean, which is a valid expression.
             Shape::Bool(bool) => self.condition(if *bool { "true" } else { "false" }, Place::At(located.span)),
             Shape::Object(_) => self.group(located),
             _ => {
                 let kind = if self.dialect() == Dialect::Steps { Kind::BadField } else { Kind::InvalidCondition };
-                self.odd_shape(kind, located, "`if` takes an expression or a group").help =
+                self.wrong_shape(kind, located, "`if` takes an expression or a group").help =
                     Some("write an expression such as `input == 'yes'`".into());
                 UNKNOWN
             }
@@ -76,14 +76,14 @@ impl Unit<'_> {
         self.emit_all(if all { Node::Every } else { Node::Some }, &ids, conditions.span)
     }
 
-    /// An entry is a comparison, an expression, or a group.
+    /// Compiles an entry: a comparison, an expression or a group.
     fn target_entry(&mut self, entry: &Located) -> Id {
         match &entry.shape {
             Shape::Str { text, .. } => self.condition(text, place_of(entry)),
-            Shape::Object(_) if super::group::is_group(entry) => self.group(entry),
+            Shape::Object(_) if super::typed_group::is_group(entry) => self.group(entry),
             Shape::Object(_) => self.comparison(entry),
             _ => {
-                self.odd_shape(Kind::BadField, entry, "a condition is an object or an expression").help =
+                self.wrong_shape(Kind::BadField, entry, "a condition is an object or an expression").help =
                     Some("write `{target: input, operator: $eq, value: …}`".into());
                 UNKNOWN
             }
@@ -103,7 +103,7 @@ impl Unit<'_> {
                 Some("booleans are compared with $eq, $ne, $in and $nin".into());
             return UNKNOWN;
         }
-        let mut test = TargetTest { operator, value_type, pattern: None };
+        let mut test = TargetComparison { operator, value_type, pattern: None };
         let null = Located { shape: Shape::Null, span: entry.span };
         let value = entry.get("value").unwrap_or(&null);
         let right = operator.takes_value().then(|| {
@@ -117,7 +117,7 @@ impl Unit<'_> {
         });
         let now = (value_type == ValueType::RelativeTime && operator.takes_value() && !operator.takes_pattern())
             .then(|| self.known_path(&["datetime", "now"], Access::JsonText, entry.span));
-        self.program.test(Test { rule: Rule::Target(test), left: target, right, now }, entry.span)
+        self.program.clause(Clause { rule: Rule::Target(test), left: target, right, now }, entry.span)
     }
 
     fn target(&mut self, entry: &Located) -> Id {
@@ -147,7 +147,7 @@ impl Unit<'_> {
         }
     }
 
-    /// The number of characters of the input's text form.
+    /// Compiles `input_length`, the number of characters of the input's text form.
     fn input_length(&mut self, span: Span) -> Id {
         let input = self.known_path(&["input"], Access::Blank, span);
         let text = self.emit_all(Node::Template, &[input], span);
@@ -204,8 +204,8 @@ impl Unit<'_> {
         None
     }
 
-    /// Literals that can never be read by their type are refused; texts with placeholders are read when evaluating.
-    fn literal_values(&mut self, value: &Located, test: &TargetTest) {
+    /// Reports literals that cannot be read as their type. Texts with placeholders are checked when they are evaluated.
+    fn literal_values(&mut self, value: &Located, test: &TargetComparison) {
         let bump = Bump::new();
         if let (true, Some(items)) = (test.operator.takes_list(), value.items()) {
             for item in items {
@@ -216,7 +216,7 @@ impl Unit<'_> {
         }
     }
 
-    fn literal_value(&mut self, value: &Located, test: &TargetTest, bump: &Bump) {
+    fn literal_value(&mut self, value: &Located, test: &TargetComparison, bump: &Bump) {
         if value.text().is_some_and(|text| text.contains("{{")) {
             return;
         }
@@ -229,7 +229,7 @@ impl Unit<'_> {
             literals = list.iter().collect();
         }
         if let Some(code) = literals.into_iter().find_map(|literal| refusal(test.value_type, literal)) {
-            let message = format!("{} cannot be read as {}", crate::fault::shown(view), test.value_type.as_str());
+            let message = format!("{} cannot be read as {}", crate::fault::preview(view), test.value_type.as_str());
             self.error(code, value.span, message).help = Some(test.value_type.help().into());
         }
     }

@@ -1,4 +1,4 @@
-//! The comparisons of typed groups: `docs/spec/flow.md`, section 5.
+//! Evaluates the comparisons of typed groups (`docs/spec/flow.md`, section 5).
 
 use std::cmp::Ordering;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 use crate::eval::operators::has_element;
-use crate::fault::{Outcome, described, fault, shown};
+use crate::fault::{Outcome, describe, fault, preview};
 use crate::time::{self, Instant};
 use crate::value::number::{self, Parsed};
-use crate::value::{ListView, ObjectView, View, relate};
+use crate::value::{ListView, ObjectView, View, compare};
 use crate::work::Work;
 
-/// An operator with the type it works on.
+/// An operator of a typed group and the type by which it compares.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct TypedTest {
+pub(crate) struct TypedComparison {
     pub(crate) operator: Operator,
     pub(crate) ty: Type,
 }
@@ -100,7 +100,7 @@ impl Operator {
         !matches!(self, Self::IsEmpty | Self::IsNotEmpty)
     }
 
-    /// The table of which operator works on which type.
+    /// Whether the operator supports a type.
     pub(crate) fn works_on(self, ty: Type) -> bool {
         match self {
             Self::Equals | Self::NotEquals | Self::IsEmpty | Self::IsNotEmpty => true,
@@ -127,7 +127,7 @@ impl Operator {
     }
 }
 
-impl TypedTest {
+impl TypedComparison {
     pub(crate) fn holds<'a>(self, work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {
         if !self.operator.takes_value() {
             return Ok(self.is_empty(work, left)? != self.operator.negated());
@@ -158,7 +158,7 @@ impl TypedTest {
         Ok(plain != self.operator.negated())
     }
 
-    /// Checks one operand alone, as far as that can fail: what a literal is checked for before anything runs.
+    /// Checks one operand alone, so that literals are rejected before the run starts.
     pub(crate) fn check_operand<'a>(self, work: &Work<'a>, view: View<'a>, is_value: bool) -> Outcome<()> {
         if !self.operator.takes_value() {
             return self.is_empty(work, view).map(drop);
@@ -204,7 +204,7 @@ impl TypedTest {
         }
     }
 
-    /// Null and empty text are empty under every type; blank text where text is a value of the type.
+    /// Whether a value is empty: null and empty text under every type, blank text under types that have text values.
     fn is_empty<'a>(self, work: &Work<'a>, view: View<'a>) -> Outcome<bool> {
         let blank = view.as_str().map(|text| (text.is_empty(), text.trim().is_empty()));
         if view.is_null() || matches!(blank, Some((true, _))) {
@@ -230,12 +230,12 @@ impl TypedTest {
 }
 
 fn mismatch<T>(expected: &str, view: View<'_>) -> Outcome<T> {
-    fault(Kind::TypeMismatch, format!("{} is not {expected}", described(view)))
+    fault(Kind::TypeMismatch, format!("{} is not {expected}", describe(view)))
 }
 
 fn incomparable<T>(left: View<'_>, right: View<'_>) -> Outcome<T> {
     let odd = if matches!(left, View::List(_) | View::Object(_) | View::Null | View::Bool(_)) { left } else { right };
-    fault(Kind::Incomparable, format!("{} has no order", described(odd)))
+    fault(Kind::Incomparable, format!("{} has no order", describe(odd)))
 }
 
 fn not_on_collections<T>(operator: Operator) -> Outcome<T> {
@@ -262,7 +262,7 @@ fn checked_number(view: View<'_>) -> Outcome<View<'_>> {
 }
 
 fn numbers(left: View<'_>, right: View<'_>) -> Ordering {
-    relate::compare_numbers(&left, &right).unwrap_or(Ordering::Equal)
+    compare::compare_numbers(&left, &right).unwrap_or(Ordering::Equal)
 }
 
 pub(crate) fn instant(view: View<'_>) -> Outcome<Instant> {
@@ -274,7 +274,7 @@ pub(crate) fn instant(view: View<'_>) -> Outcome<Instant> {
     };
     match found {
         Some(instant) => Ok(instant),
-        None => fault(Kind::Parse, format!("{} is no date or time in ISO 8601 or Unix seconds", shown(view))),
+        None => fault(Kind::Parse, format!("{} is no date or time in ISO 8601 or Unix seconds", preview(view))),
     }
 }
 
@@ -292,7 +292,7 @@ fn object<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<ObjectView<'a>> {
     }
 }
 
-/// A collection as it is, or the one that a text holds as JSON.
+/// A collection, parsed from JSON if it is text.
 fn collection<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<View<'a>> {
     match view.as_str() {
         Some(text) => Ok(work.json(text)?.unwrap_or(View::Null)),
@@ -309,7 +309,7 @@ fn auto_contains<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcom
     }
 }
 
-/// What counts as a number under `auto`: numbers, and numeric text with blanks around.
+/// The number that a value counts as under `auto`: a number, or numeric text with blanks around it.
 fn numeric(view: View<'_>) -> Option<Parsed> {
     match view {
         View::Int(int) => Some(Parsed::Int(int)),
@@ -318,7 +318,7 @@ fn numeric(view: View<'_>) -> Option<Parsed> {
     }
 }
 
-/// The order of two values that are both numeric.
+/// The order of two numeric values; `None` if one is not numeric.
 fn numeric_order(left: View<'_>, right: View<'_>) -> Outcome<Option<Ordering>> {
     let (Some(left), Some(right)) = (numeric(left), numeric(right)) else {
         return Ok(None);
@@ -328,7 +328,7 @@ fn numeric_order(left: View<'_>, right: View<'_>) -> Outcome<Option<Ordering>> {
         Parsed::Float(float) => Ok(View::Float(float)),
         Parsed::Overflow => fault(Kind::Overflow, "this numeric text is beyond the range of numbers"),
     };
-    Ok(relate::compare_numbers(&view(left)?, &view(right)?))
+    Ok(compare::compare_numbers(&view(left)?, &view(right)?))
 }
 
 fn auto_equals<'a>(work: &Work<'a>, left: View<'a>, right: View<'a>) -> Outcome<bool> {

@@ -1,9 +1,9 @@
 //! Whether stored code names only what it has. Bytes may come from anywhere, and evaluation trusts what a compiler has made.
 
 use crate::builtins;
-use crate::children::MAX_NODE_DEPTH;
+use crate::child_nodes::MAX_NODE_DEPTH;
 use crate::compiled::Compiled;
-use crate::program::{HOSTED, Id, Ids, Node, Program, Shortcut};
+use crate::program::{FIRST_HOST_FUNCTION, Id, Ids, Node, Program, Shortcut};
 
 impl Compiled {
     /// Whether every number in the stored form names something that is there, so that an evaluation cannot panic or go in circles.
@@ -12,16 +12,16 @@ impl Compiled {
     /// ```
     /// use branchpoint_expr::Condition;
     ///
-    /// assert!(Condition::compile("any(orders, .total > 10) || len(name) > 3")?.is_sound());
+    /// assert!(Condition::compile("any(orders, .total > 10) || len(name) > 3")?.is_well_formed());
     /// # Ok::<(), branchpoint_expr::Problems>(())
     /// ```
-    pub fn is_sound(&self) -> bool {
-        self.program.is_sound()
+    pub fn is_well_formed(&self) -> bool {
+        self.program.is_well_formed()
     }
 }
 
 impl Program {
-    fn is_sound(&self) -> bool {
+    fn is_well_formed(&self) -> bool {
         let count = self.nodes.len();
         let is_node = |id: &Id| (*id as usize) < count;
         let comparisons = match self.shortcut {
@@ -34,12 +34,12 @@ impl Program {
             && comparisons <= self.compares.len()
             && self.files.iter().all(is_node)
             && self.lists.iter().all(is_node)
-            && self.nodes.iter().enumerate().all(|(at, node)| self.is_sound_node(at, *node))
+            && self.nodes.iter().enumerate().all(|(at, node)| self.is_well_formed_node(at, *node))
             && self.stored_depth() <= MAX_NODE_DEPTH
     }
 
     /// Whether a node names only nodes before it and entries of tables.
-    fn is_sound_node(&self, at: usize, node: Node) -> bool {
+    fn is_well_formed_node(&self, at: usize, node: Node) -> bool {
         let list = |ids: Ids| ids.start.checked_add(ids.len).is_some_and(|end| end as usize <= self.lists.len());
         let in_tables = match node {
             Node::Constant(constant) => (constant as usize) < self.constants.len(),
@@ -48,7 +48,7 @@ impl Program {
             Node::InSet { set, .. } => (set as usize) < self.sets.len(),
             Node::Matches { pattern, .. } => (pattern as usize) < self.patterns.len(),
             Node::Replace { replacement, .. } => (replacement as usize) < self.replacements.len(),
-            Node::Test(test) => (test as usize) < self.tests.len(),
+            Node::Clause(test) => (test as usize) < self.clauses.len(),
             Node::And(ids)
             | Node::Or(ids)
             | Node::Every(ids)
@@ -56,18 +56,18 @@ impl Program {
             | Node::List(ids)
             | Node::Object(ids)
             | Node::Template(ids) => list(ids),
-            Node::Call { builtin, arguments } => list(arguments) && self.is_sound_call(builtin, arguments.len),
+            Node::Call { builtin, arguments } => list(arguments) && self.is_well_formed_call(builtin, arguments.len),
             _ => true,
         };
         in_tables
             && highest_local(node).is_none_or(|local| local < usize::from(self.locals))
-            && self.children(self.unfused(node)).into_iter().all(|child| (child as usize) < at)
+            && self.children(self.unfuse(node)).into_iter().all(|child| (child as usize) < at)
     }
 
-    fn is_sound_call(&self, function: u16, given: u32) -> bool {
-        match function.checked_sub(HOSTED) {
+    fn is_well_formed_call(&self, function: u16, given: u32) -> bool {
+        match function.checked_sub(FIRST_HOST_FUNCTION) {
             // The number of arguments is compared when the function is called.
-            Some(hosted) => usize::from(hosted) < self.hosted.len(),
+            Some(position) => usize::from(position) < self.host_functions.len(),
             None => builtins::TABLE
                 .get(usize::from(function))
                 .is_some_and(|function| (u32::from(function.least)..=u32::from(function.most)).contains(&given)),
@@ -75,7 +75,7 @@ impl Program {
     }
 
     /// A comparison as it was compiled.
-    fn unfused(&self, node: Node) -> Node {
+    fn unfuse(&self, node: Node) -> Node {
         match node {
             Node::Compare(compare) => {
                 let compare = &self.compares[compare as usize];
@@ -86,7 +86,7 @@ impl Program {
     }
 
     fn stored_depth(&self) -> u16 {
-        self.depth_of(|node| self.unfused(node))
+        self.depth_of(|node| self.unfuse(node))
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_number_is_found_or_harmless() {
+    fn a_changed_number_is_rejected_or_harmless() {
         let contexts = [json!({}), json!({"a": [1, 2], "list": [1, 2], "inputs": {"x": 1, "l": [1, 2]}})];
         let mut found = 0;
         for stored in stored() {
@@ -150,7 +150,7 @@ mod tests {
                     let mut changed = stored.clone();
                     *changed.pointer_mut(&way).unwrap() = json!(number);
                     let Ok(expression) = serde_json::from_value::<Expression>(changed) else { continue };
-                    if !expression.is_sound() {
+                    if !expression.is_well_formed() {
                         found += 1;
                         continue;
                     }
@@ -165,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compiled_is_sound() {
+    fn compiled_code_is_well_formed() {
         for stored in stored() {
-            assert!(serde_json::from_value::<Expression>(stored).unwrap().is_sound());
+            assert!(serde_json::from_value::<Expression>(stored).unwrap().is_well_formed());
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Typed groups: `{combinator, conditions: [{variable, operator, value, type}]}`.
+//! Compiles typed groups: `{combinator, conditions: [{variable, operator, value, type}]}`.
 
 use bumpalo::Bump;
 
-use super::test::{Rule, Test};
-use super::typed::{Operator, Type, TypedTest};
+use super::clause::{Clause, Rule};
+use super::typed_comparison::{Operator, Type, TypedComparison};
 use crate::located::Located;
 use crate::program::{Id, Node};
 use crate::template::{Compiled, Single};
@@ -17,7 +17,7 @@ const GROUP_HELP: &str = "write {\"combinator\": \"and\", \"conditions\": [...]}
 const CLAUSE_KEYS: [&str; 4] = ["variable", "operator", "value", "type"];
 
 impl Unit<'_> {
-    /// Compiles a group; the top level of a typed condition is always one.
+    /// Compiles a group. The top level of a typed condition is always a group.
     pub(crate) fn group(&mut self, located: &Located) -> Id {
         self.group_at(located, 0)
     }
@@ -65,7 +65,7 @@ impl Unit<'_> {
             other => {
                 let written = other.map_or_else(|| combinator.describe().to_owned(), |text| format!("`{text}`"));
                 let message = format!("a combinator is `and`, `or` or `not`, not {written}");
-                // What is wrong with a group comes before what is wrong in it, wherever the combinator stands.
+                // Findings are sorted by position, and those of a group come before those of its conditions.
                 let after = located.get("conditions").is_some_and(|list| list.span.start < combinator.span.start);
                 let span = if after { located.span } else { combinator.span };
                 self.error(Kind::InvalidCombinator, span, message).help =
@@ -95,7 +95,7 @@ impl Unit<'_> {
         Some(items)
     }
 
-    /// Problems of a clause come in this order: shape, operator, type, value, operator for type, templates, literals.
+    /// Compiles a clause. Findings come in this order: shape, operator, type, value, operator for type, templates, literals.
     fn clause(&mut self, located: &Located) -> Id {
         let Some((operator, ty)) = self.clause_head(located) else {
             return UNKNOWN;
@@ -115,7 +115,7 @@ impl Unit<'_> {
                 Some(format!("on `{}` work {working}", ty.as_str()));
             return UNKNOWN;
         }
-        let test = TypedTest { operator, ty };
+        let test = TypedComparison { operator, ty };
         let variable = located.get("variable").expect("the head was checked");
         let before = self.findings.len();
         let left = self.template_value(variable, Single::Operand);
@@ -124,13 +124,14 @@ impl Unit<'_> {
         if self.findings[before..].iter().all(|finding| finding.severity == crate::Severity::Warning) {
             self.literals(test, (variable, left), right);
         }
-        let test = Test { rule: Rule::Typed(test), left: left.id, right: right.map(|(_, right)| right.id), now: None };
-        self.program.test(test, located.span)
+        let clause =
+            Clause { rule: Rule::Typed(test), left: left.id, right: right.map(|(_, right)| right.id), now: None };
+        self.program.clause(clause, located.span)
     }
 
     fn clause_head(&mut self, located: &Located) -> Option<(Operator, Type)> {
         if !located.is_object() {
-            self.odd_shape(Kind::InvalidCondition, located, "a condition is an object").help =
+            self.wrong_shape(Kind::InvalidCondition, located, "a condition is an object").help =
                 Some("write {\"variable\": …, \"operator\": …, \"value\": …}".into());
             return None;
         }
@@ -171,8 +172,8 @@ impl Unit<'_> {
         Some((known, ty))
     }
 
-    /// A literal that cannot have its type is refused with the kind it would give at run time.
-    fn literals(&mut self, test: TypedTest, left: (&Located, Compiled), right: Option<(&Located, Compiled)>) {
+    /// Reports literals that cannot be read as their type, with the error kind that they would have at run time.
+    fn literals(&mut self, test: TypedComparison, left: (&Located, Compiled), right: Option<(&Located, Compiled)>) {
         let bump = Bump::new();
         let work = Work::new(&bump, &crate::Limits::DEFAULT);
         let operands = [Some((left.0, left.1, false)), right.map(|(located, compiled)| (located, compiled, true))];
@@ -192,14 +193,14 @@ impl Unit<'_> {
     }
 }
 
-fn other_value(test: TypedTest) -> String {
+fn other_value(test: TypedComparison) -> String {
     match test.ty {
         Type::Auto => "compare values of one kind, or say with `type` how they are meant".to_owned(),
         ty => format!("write a value of the type `{}`, or change `type`", ty.as_str()),
     }
 }
 
-/// What has a combinator or a list of conditions is meant as a group.
+/// Whether a document is a group: it has a combinator or a list of conditions.
 pub(crate) fn is_group(located: &Located) -> bool {
     located.get("conditions").is_some() || located.get("combinator").is_some()
 }

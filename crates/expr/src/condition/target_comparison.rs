@@ -1,23 +1,23 @@
-//! The comparisons of target lists: `docs/spec/steps.md`, section 5.1.
+//! Evaluates the comparisons of target lists (`docs/spec/steps.md`, section 5.1).
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Kind;
-use crate::fault::{Outcome, fault, shown};
+use crate::fault::{Outcome, fault, preview};
 use crate::pattern::Pattern;
 use crate::time::{self, Instant, RelativeTime};
 use crate::value::number::{self, Parsed};
-use crate::value::{View, relate};
+use crate::value::{View, compare};
 use crate::work::Work;
 
-/// An operator with the value type it compares by.
+/// An operator of a target list and the type by which it compares.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct TargetTest {
+pub(crate) struct TargetComparison {
     pub(crate) operator: Operator,
     pub(crate) value_type: ValueType,
-    /// The pattern of `$regex`, when it is known from the document.
+    /// The compiled pattern of `$regex`, if it is a literal.
     pub(crate) pattern: Option<Pattern>,
 }
 
@@ -126,7 +126,7 @@ impl ValueType {
         }
     }
 
-    /// What to write for a value of this type.
+    /// The remedy for a value that does not have this type.
     pub(crate) fn help(self) -> &'static str {
         match self {
             Self::Text => "write a text",
@@ -139,9 +139,9 @@ impl ValueType {
     }
 }
 
-/// A value read by its type: only values read by one type are ever compared.
+/// A value converted to the type of the comparison.
 #[derive(Clone, Copy, Debug)]
-enum Read {
+enum TypedValue {
     Int(i64),
     Float(f64),
     Bool(bool),
@@ -149,7 +149,7 @@ enum Read {
     Instant(Instant),
 }
 
-impl TargetTest {
+impl TargetComparison {
     pub(crate) fn holds<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>, now: View<'a>) -> Outcome<bool> {
         let plain = match self.operator {
             Operator::Empty | Operator::NotEmpty => is_empty(target),
@@ -162,7 +162,7 @@ impl TargetTest {
 
     fn compares<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>, now: View<'a>) -> Outcome<bool> {
         if self.value_type != ValueType::Text {
-            // The value is read first, so that a bad phrase shows whatever the target is.
+            // The value is read first, so that an invalid phrase is reported for every target.
             let (value, target) = (self.read_value(value, now)?, read(self.target_type(), target));
             let order = target.zip(value).and_then(|(target, value)| order(target, value));
             return Ok(order.is_some_and(|order| self.operator.admits(order)));
@@ -212,70 +212,70 @@ impl TargetTest {
         work.search(&pattern, work.text_form(target)?)
     }
 
-    /// A relative time is compared with the instant that the target names.
+    /// The type by which the target is read: a relative time is compared with a datetime.
     fn target_type(&self) -> ValueType {
         if self.value_type == ValueType::RelativeTime { ValueType::Datetime } else { self.value_type }
     }
 
-    fn read_value(&self, value: View<'_>, now: View<'_>) -> Outcome<Option<Read>> {
+    fn read_value(&self, value: View<'_>, now: View<'_>) -> Outcome<Option<TypedValue>> {
         if self.value_type != ValueType::RelativeTime {
             return Ok(read(self.value_type, value));
         }
         let Some(phrase) = value.as_str().and_then(RelativeTime::parse) else {
-            return fault(Kind::BadRelativeTime, format!("{} names no time", shown(value)));
+            return fault(Kind::BadRelativeTime, format!("{} names no time", preview(value)));
         };
         let now = now.as_str().and_then(time::parse_iso);
         match now.and_then(|now| phrase.resolve(now)) {
-            Some(instant) => Ok(Some(Read::Instant(instant))),
-            None => fault(Kind::BadRelativeTime, format!("{} cannot be resolved without a clock", shown(value))),
+            Some(instant) => Ok(Some(TypedValue::Instant(instant))),
+            None => fault(Kind::BadRelativeTime, format!("{} cannot be resolved without a clock", preview(value))),
         }
     }
 }
 
-/// Reads a value by a type; none when it does not parse.
-fn read(value_type: ValueType, view: View<'_>) -> Option<Read> {
+/// Converts a value to a type, or `None` if it does not parse.
+fn read(value_type: ValueType, view: View<'_>) -> Option<TypedValue> {
     match value_type {
         ValueType::Number => match view {
-            View::Int(int) => Some(Read::Int(int)),
-            View::Float(float) => Some(Read::Float(float)),
+            View::Int(int) => Some(TypedValue::Int(int)),
+            View::Float(float) => Some(TypedValue::Float(float)),
             _ => match number::parse_decimal(view.as_str()?.trim())? {
-                Parsed::Int(int) => Some(Read::Int(int)),
-                Parsed::Float(float) => Some(Read::Float(float)),
+                Parsed::Int(int) => Some(TypedValue::Int(int)),
+                Parsed::Float(float) => Some(TypedValue::Float(float)),
                 Parsed::Overflow => None,
             },
         },
         ValueType::Boolean => match (view, view.as_str()) {
-            (View::Bool(bool), _) => Some(Read::Bool(bool)),
-            (_, Some(text)) if text.eq_ignore_ascii_case("true") => Some(Read::Bool(true)),
-            (_, Some(text)) if text.eq_ignore_ascii_case("false") => Some(Read::Bool(false)),
+            (View::Bool(bool), _) => Some(TypedValue::Bool(bool)),
+            (_, Some(text)) if text.eq_ignore_ascii_case("true") => Some(TypedValue::Bool(true)),
+            (_, Some(text)) if text.eq_ignore_ascii_case("false") => Some(TypedValue::Bool(false)),
             _ => None,
         },
-        ValueType::Date => time::parse_iso(view.as_str()?).map(|instant| Read::Day(instant.date())),
-        ValueType::Datetime | ValueType::RelativeTime => time::parse_iso(view.as_str()?).map(Read::Instant),
+        ValueType::Date => time::parse_iso(view.as_str()?).map(|instant| TypedValue::Day(instant.date())),
+        ValueType::Datetime | ValueType::RelativeTime => time::parse_iso(view.as_str()?).map(TypedValue::Instant),
         ValueType::Text => None,
     }
 }
 
-fn order(left: Read, right: Read) -> Option<Ordering> {
+fn order(left: TypedValue, right: TypedValue) -> Option<Ordering> {
     let number = |read| match read {
-        Read::Int(int) => View::Int(int),
-        Read::Float(float) => View::Float(float),
+        TypedValue::Int(int) => View::Int(int),
+        TypedValue::Float(float) => View::Float(float),
         _ => View::Null,
     };
     match (left, right) {
-        (Read::Bool(left), Read::Bool(right)) => Some(left.cmp(&right)),
-        (Read::Day(left), Read::Day(right)) => Some(left.cmp(&right)),
-        (Read::Instant(left), Read::Instant(right)) => Some(left.cmp(&right)),
-        _ => relate::compare_numbers(&number(left), &number(right)),
+        (TypedValue::Bool(left), TypedValue::Bool(right)) => Some(left.cmp(&right)),
+        (TypedValue::Day(left), TypedValue::Day(right)) => Some(left.cmp(&right)),
+        (TypedValue::Instant(left), TypedValue::Instant(right)) => Some(left.cmp(&right)),
+        _ => compare::compare_numbers(&number(left), &number(right)),
     }
 }
 
-/// Null or blank text; zero and false are not empty.
+/// Whether a value is null or blank text. Zero and false are not empty.
 fn is_empty(view: View<'_>) -> bool {
     view.is_null() || view.as_str().is_some_and(|text| text.trim().is_empty())
 }
 
-/// The code under which a literal is refused that cannot be read by its type.
+/// The error kind of a literal that cannot be read as its type.
 pub(crate) fn refusal(value_type: ValueType, literal: View<'_>) -> Option<Kind> {
     let code = match value_type {
         ValueType::Text => return None,
@@ -290,7 +290,7 @@ pub(crate) fn refusal(value_type: ValueType, literal: View<'_>) -> Option<Kind> 
     read(value_type, literal).is_none().then_some(code)
 }
 
-/// Whether a switch's match value has the format of the switch's type.
+/// Whether a match value of a switch has the format of the switch's value type.
 pub(crate) fn has_format(value_type: ValueType, literal: View<'_>) -> bool {
     match (value_type, literal.as_str()) {
         (ValueType::Date, text) => text.is_some_and(time::is_date_format),

@@ -3,7 +3,7 @@
 use fancy_regex::Captures;
 
 use crate::pattern::PatternError;
-use crate::pattern::scan::{Scanner, char_of, is_octal, quote};
+use crate::pattern::scanner::{Scanner, char_of, is_octal, quote};
 
 /// A substitution that was read: `\1`, `\g<1>`, `\g<name>`, escapes such as `\n`, and plain text.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ impl Unit<'_> {
     pub(crate) fn replacements(&mut self, rules: &Located) -> Id {
         let mut text = self.known_path(&["input"], Access::Blank, rules.span);
         let Some(items) = rules.items() else {
-            self.odd_shape(Kind::BadField, rules, "the rules are a list");
+            self.wrong_shape(Kind::BadField, rules, "the rules are a list");
             return text;
         };
         for rule in items {

@@ -1,7 +1,7 @@
 //! Finding the placeholders in a text, in time proportional to its length.
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::rules::Dialect;
+use crate::dialect::Dialect;
 use crate::{Kind, limits};
 
 /// The one placeholder of the `graph` dialect, written exactly so.

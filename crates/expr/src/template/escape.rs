@@ -2,7 +2,7 @@
 
 use super::{
     Compiled,
-    scan::{self, Part},
+    placeholders::{self, Part},
 };
 use crate::builtins;
 use crate::compile::Place;
@@ -39,7 +39,7 @@ use crate::{Kind, Span};
 ///
 /// let form = Form::Escaped(|| Box::new(Plain(false)));
 /// let compile = |text: &str| {
-///     Expression::formed(&Located::from(&Value::from(text)), form, Options::dialect(Dialect::Steps))
+///     Expression::with_form(&Located::from(&Value::from(text)), form, Options::dialect(Dialect::Steps))
 /// };
 /// let echo = compile("echo {{input}}")?;
 /// assert_eq!(echo.value(&serde_json::json!({"input": "a b"}))?.to_string(), "echo 'a b'");
@@ -79,7 +79,7 @@ impl Unit<'_> {
     }
 
     fn escaped_text(&mut self, text: &str, place: Place, escape: &mut dyn Escape) -> Compiled {
-        let parts = match scan::parts(text, self.dialect(), false) {
+        let parts = match placeholders::parts(text, self.dialect(), false) {
             Ok(parts) => parts,
             Err(finding) => {
                 self.refuse(*finding, place);

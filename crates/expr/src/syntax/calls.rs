@@ -39,7 +39,7 @@ impl<'s> Parser<'s> {
             }
         }
         self.expect(")")?;
-        let span = start.to(self.finished());
+        let span = start.to(self.end_of_last_token());
         self.build(span, ExprKind::Call(Call { function, name_span, arguments, predicate }))
     }
 
@@ -68,7 +68,7 @@ impl<'s> Parser<'s> {
         if element.is_some() {
             self.advance()?;
         }
-        let span = start.to(self.finished());
+        let span = start.to(self.end_of_last_token());
         self.build(span, ExprKind::Element(element.unwrap_or(Element::Item)))
     }
 
@@ -105,7 +105,7 @@ impl<'s> Parser<'s> {
         let key_span = self.span;
         let key = match std::mem::replace(&mut self.token, Token::End) {
             Token::Word(word) => Cow::Borrowed(word),
-            Token::Str(text) if self.dollar() => text,
+            Token::Str(text) if self.uses_dollar() => text,
             other => {
                 self.token = other;
                 return Err(self.unexpected("where the name of a field must stand"));
@@ -121,21 +121,21 @@ impl<'s> Parser<'s> {
     fn index(&mut self, object: Expr<'s>) -> Parsed<Expr<'s>> {
         let open = self.span;
         self.advance()?;
-        if self.dollar() && self.token == Token::Symbol("*") {
+        if self.uses_dollar() && self.token == Token::Symbol("*") {
             return self.projection(object, open);
         }
         let from = if self.token == Token::Symbol(":") { None } else { Some(Box::new(self.expression()?)) };
         if self.eat(":")? {
             let to = if self.token == Token::Symbol("]") { None } else { Some(Box::new(self.expression()?)) };
             self.expect("]")?;
-            let span = object.span.to(self.finished());
+            let span = object.span.to(self.end_of_last_token());
             return self.build(span, ExprKind::Slice(Box::new(object), from, to));
         }
         let Some(key) = from else {
             return Err(self.unexpected("where an index must stand"));
         };
         self.expect("]")?;
-        let span = object.span.to(self.finished());
+        let span = object.span.to(self.end_of_last_token());
         self.build(span, ExprKind::Member(Box::new(object), key))
     }
 
@@ -146,9 +146,9 @@ impl<'s> Parser<'s> {
             return Err(syntax_error(open, "`*` must stand alone between the brackets"));
         }
         self.advance()?;
-        let item = self.build(self.finished(), ExprKind::Element(Element::Item))?;
+        let item = self.build(self.end_of_last_token(), ExprKind::Element(Element::Item))?;
         let rest = self.postfix(item)?;
-        let span = object.span.to(self.finished());
+        let span = object.span.to(self.end_of_last_token());
         self.build(span, ExprKind::Project(Box::new(object), Box::new(rest)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use fancy_regex::{Regex, RegexBuilder, RegexInput};
 
 use super::Translation;
-use super::template::Template;
+use super::substitution::Template;
 use crate::pattern::{MAX_CACHE_BYTES, MAX_COMPILED_BYTES, PatternError};
 
 /// How often one search may give a way up and try another.

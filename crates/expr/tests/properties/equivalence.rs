@@ -1,6 +1,6 @@
 //! One condition has one answer, whatever road it takes: over JSON, over values, over slots; short or long; explained.
 
-use branchpoint_expr::{Bind, Bound, Condition, Dialect, EvalError, Expression, Located, Options, Slots, Value};
+use branchpoint_expr::{Bind, Binding, Condition, Dialect, EvalError, Expression, Located, Options, Slots, Value};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value as Json;
@@ -12,9 +12,9 @@ use crate::generate::{ROOTS, any_json, condition, context, expression};
 struct Roots;
 
 impl Bind for Roots {
-    fn bind(&self, path: &[&str]) -> Option<Bound> {
+    fn bind(&self, path: &[&str]) -> Option<Binding> {
         let slot = ROOTS.iter().position(|root| *root == path[0])?;
-        Some(Bound { slot: u32::try_from(slot).ok()?, parts: 1 })
+        Some(Binding { slot: u32::try_from(slot).ok()?, parts: 1 })
     }
 }
 
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
-    fn the_short_way_gives_what_the_long_way_gives(
+    fn the_fast_path_gives_what_full_evaluation_gives(
         parts in prop::collection::vec((any::<bool>(), comparison()), 1..4),
         operator in select(&[" && ", " || "][..]),
         inputs in any_json(),

@@ -1,13 +1,13 @@
-//! The nodes that a node names, and how deeply nodes are nested.
+//! The child nodes of a node, and how deeply nodes are nested.
 
 use crate::program::{Code, Id, Node};
 
-/// How deeply nodes may be nested. The limit of depth of expressions stays far below it; chains of template functions and blocks
-/// reach it. Evaluation recurses, and any stack can hold this.
+/// The maximum nesting of nodes. Expressions stay far below it; chains of template functions and blocks can reach it. Evaluation is
+/// recursive, and every stack has room for this depth.
 pub(crate) const MAX_NODE_DEPTH: u16 = 512;
 
 impl Code {
-    /// The nodes that a node names.
+    /// The child nodes of a node.
     pub(crate) fn children(&self, node: Node) -> Vec<Id> {
         match node {
             Node::Constant(_) | Node::Path(_) | Node::Local(_) | Node::Leave { .. } => Vec::new(),
@@ -25,7 +25,7 @@ impl Code {
             Node::Member { object, key, .. } => vec![object, key],
             Node::Project { list, rest, .. } => vec![list, rest],
             Node::Slice { object, from, to } => [Some(object), from, to].into_iter().flatten().collect(),
-            Node::Compare(_) => unreachable!("callers see comparisons as they were compiled"),
+            Node::Compare(_) => unreachable!("callers pass comparisons before fusion"),
             Node::Binary(_, left, right)
             | Node::Both(left, right)
             | Node::Either(left, right)
@@ -43,19 +43,19 @@ impl Code {
             | Node::Template(parts)
             | Node::Call { arguments: parts, .. } => self.list(parts).to_vec(),
             Node::Fold { list, body, extra, .. } => [Some(list), body, extra].into_iter().flatten().collect(),
-            Node::Test(test) => {
-                let test = &self.tests[test as usize];
+            Node::Clause(test) => {
+                let test = &self.clauses[test as usize];
                 [Some(test.left), test.right, test.now].into_iter().flatten().collect()
             }
         }
     }
 
-    /// How deeply the deepest node is nested. Nodes name only nodes before them, so one pass answers.
+    /// The depth of the deepest node. A node refers only to earlier nodes, so one pass is enough.
     pub(crate) fn node_depth(&self) -> u16 {
         self.depth_of(|node| node)
     }
 
-    /// The same of nodes that are read in another form.
+    /// The depth after `read` is applied to every node.
     pub(crate) fn depth_of(&self, read: impl Fn(Node) -> Node) -> u16 {
         let mut depths: Vec<u16> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {

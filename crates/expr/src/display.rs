@@ -25,34 +25,34 @@ impl Display for Condition {
 impl Program {
     /// One part in its compiled form.
     pub(crate) fn compiled_text(&self, id: Id) -> String {
-        Shown { program: self, id, inner: false }.to_string()
+        NodeDisplay { program: self, id, inner: false }.to_string()
     }
 
     fn show(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Shown { program: self, id: self.root, inner: false }.fmt(f)
+        NodeDisplay { program: self, id: self.root, inner: false }.fmt(f)
     }
 }
 
 /// A node as text; `inner` ones stand in brackets where that makes a difference.
-struct Shown<'p> {
+struct NodeDisplay<'p> {
     program: &'p Program,
     id: Id,
     inner: bool,
 }
 
-impl Shown<'_> {
-    fn part(&self, id: Id) -> Shown<'_> {
-        Shown { program: self.program, id, inner: true }
+impl NodeDisplay<'_> {
+    fn part(&self, id: Id) -> NodeDisplay<'_> {
+        NodeDisplay { program: self.program, id, inner: true }
     }
 
-    fn whole(&self, id: Id) -> Shown<'_> {
-        Shown { program: self.program, id, inner: false }
+    fn whole(&self, id: Id) -> NodeDisplay<'_> {
+        NodeDisplay { program: self.program, id, inner: false }
     }
 
     fn list(&self, f: &mut Formatter<'_>, ids: Ids, between: &str, inner: bool) -> fmt::Result {
         for (index, id) in self.program.list(ids).iter().enumerate() {
             f.write_str(if index == 0 { "" } else { between })?;
-            Shown { program: self.program, id: *id, inner }.fmt(f)?;
+            NodeDisplay { program: self.program, id: *id, inner }.fmt(f)?;
         }
         Ok(())
     }
@@ -90,8 +90,8 @@ impl Shown<'_> {
                 let pattern = self.program.patterns[pattern as usize].as_str();
                 write!(f, "{} matches {:?}", self.part(text), View::Str(pattern))
             }
-            Node::Test(test) => {
-                let test = &self.program.tests[test as usize];
+            Node::Clause(test) => {
+                let test = &self.program.clauses[test as usize];
                 write!(f, "{} {}", self.part(test.left), test.operator())?;
                 test.right.map_or(Ok(()), |right| write!(f, " {}", self.part(right)))
             }
@@ -100,7 +100,7 @@ impl Shown<'_> {
     }
 }
 
-impl Display for Shown<'_> {
+impl Display for NodeDisplay<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.program.node(self.id) {
             Node::Constant(constant) => write!(f, "{:?}", self.program.constants[constant as usize]),

@@ -1,7 +1,7 @@
-//! One comparison by the rules of a typed group or of a target list.
+//! A clause of a structured condition: one comparison by the rules of a typed group or a target list.
 
-use super::target::{TargetTest, ValueType};
-use super::typed::TypedTest;
+use super::target_comparison::{TargetComparison, ValueType};
+use super::typed_comparison::TypedComparison;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Outcome;
@@ -9,9 +9,9 @@ use crate::program::Id;
 use crate::value::View;
 use crate::work::Work;
 
-/// A comparison and the nodes of its operands.
+/// A comparison with the nodes of its operands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Test {
+pub(crate) struct Clause {
     pub(crate) rule: Rule,
     pub(crate) left: Id,
     /// None for operators that take no value.
@@ -20,16 +20,16 @@ pub(crate) struct Test {
     pub(crate) now: Option<Id>,
 }
 
-/// By whose rules.
+/// The rules by which a clause compares.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Rule {
-    Typed(TypedTest),
-    Target(TargetTest),
-    /// Equal, or of the same text form without regard to case.
+    Typed(TypedComparison),
+    Target(TargetComparison),
+    /// Equal, or the same text form ignoring case.
     Same,
 }
 
-impl Test {
+impl Clause {
     pub(crate) fn holds<'a>(&self, work: &Work<'a>, left: View<'a>, right: View<'a>, now: View<'a>) -> Outcome<bool> {
         work.scan([left, right].iter().filter_map(|view| view.as_str()).map(str::len).sum())?;
         match &self.rule {
@@ -41,7 +41,7 @@ impl Test {
 
     /// Whether a target list compares its operands as numbers.
     pub(crate) fn compares_numbers(&self) -> bool {
-        matches!(&self.rule, Rule::Target(TargetTest { value_type: ValueType::Number, .. }))
+        matches!(&self.rule, Rule::Target(TargetComparison { value_type: ValueType::Number, .. }))
     }
 
     /// The operator as the document writes it.

@@ -1,6 +1,6 @@
-//! The short way: conditions whose every part compares leaves of one kind, answered where the values lie, in registers.
+//! The fast path for conditions that only compare leaves of the same type, without a copy of any value.
 //!
-//! This file adds no meaning, only speed: what it does not answer goes the long way, which would have given the same.
+//! It returns `None` for everything else, and never a result that full evaluation would not give.
 
 use std::cmp::Ordering;
 
@@ -12,29 +12,29 @@ use crate::program::{Compare, Id, Ids, Key, Node, Path, Program, Shortcut};
 use crate::syntax::ast::Binary;
 use crate::value::{Source, Value, number};
 
-/// Whether the condition holds, if the short way can tell.
+/// Evaluates a condition on the fast path; `None` if it needs full evaluation.
 #[inline]
 pub(crate) fn holds<C: Context + ?Sized>(program: &Program, context: &C) -> Option<bool> {
-    let mut quick = Quick { program, context, parent: NONE, object: None };
+    let mut fast_path = FastPath { program, context, parent: NONE, object: None };
     match program.shortcut {
-        Shortcut::All(count) => quick.each(count, false),
-        Shortcut::Any(count) => quick.each(count, true),
-        Shortcut::None => quick.holds(program.root),
+        Shortcut::All(count) => fast_path.each(count, false),
+        Shortcut::Any(count) => fast_path.each(count, true),
+        Shortcut::None => fast_path.holds(program.root),
     }
 }
 
-/// No parent was read yet.
+/// The parent before the first read.
 const NONE: u32 = u32::MAX;
 
-struct Quick<'a, C: ?Sized> {
+struct FastPath<'a, C: ?Sized> {
     program: &'a Program,
     context: &'a C,
-    /// The object that was read last, by its number: conditions like to ask about one object several times.
+    /// The number of the object that was read last, because conditions often read one object several times.
     parent: u32,
     object: Option<Source<'a>>,
 }
 
-impl<'a, C: Context + ?Sized> Quick<'a, C> {
+impl<'a, C: Context + ?Sized> FastPath<'a, C> {
     fn holds(&mut self, id: Id) -> Option<bool> {
         match self.program.nodes[id as usize] {
             Node::Compare(compare) => self.compare(&self.program.compares[compare as usize]),
@@ -53,7 +53,7 @@ impl<'a, C: Context + ?Sized> Quick<'a, C> {
         }
     }
 
-    /// The whole condition is comparisons, which are looked at until one gives what decides.
+    /// Evaluates the comparisons of a condition until one has the deciding result.
     #[inline(always)]
     fn each(&mut self, count: u32, deciding: bool) -> Option<bool> {
         for compare in self.program.compares.get(..count as usize)? {
@@ -64,7 +64,7 @@ impl<'a, C: Context + ?Sized> Quick<'a, C> {
         Some(!deciding)
     }
 
-    /// Looks at the parts until one gives what decides.
+    /// Evaluates the parts until one has the deciding result.
     #[inline(always)]
     fn until(&mut self, parts: Ids, deciding: bool) -> Option<bool> {
         for part in self.program.list(parts) {
@@ -96,7 +96,7 @@ impl<'a, C: Context + ?Sized> Quick<'a, C> {
         }
     }
 
-    /// A constant, or a path that leads through objects to something.
+    /// The value of a constant or of a path through objects.
     #[inline(always)]
     fn leaf(&mut self, id: Id) -> Option<Source<'a>> {
         match self.program.nodes[id as usize] {
@@ -141,7 +141,7 @@ fn boolean(source: Source<'_>) -> Option<bool> {
     }
 }
 
-/// The answer for two texts, two numbers, or text in a list of text.
+/// Compares two texts, two numbers, or text with a list of text.
 #[inline(always)]
 pub(super) fn test(operator: Binary, left: Source<'_>, right: Source<'_>) -> Option<bool> {
     if let (Some(left), Some(right)) = (text(left), text(right)) {
@@ -172,7 +172,7 @@ fn texts(operator: Binary, left: &str, right: &str) -> Option<bool> {
     }
 }
 
-/// Whether two texts are equal. Most words of conditions are short: they are compared in registers, without a call.
+/// Whether two texts are equal. Most texts in conditions are short, and these are compared in registers without a call.
 #[inline(always)]
 fn are_equal(left: &[u8], right: &[u8]) -> bool {
     match (left.len(), right.len()) {
@@ -182,7 +182,7 @@ fn are_equal(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-/// The first and the last bytes of a text, which together are all of one of at most twice as many.
+/// The first and the last `N` bytes of a text, which cover all of a text of up to `2 * N` bytes.
 #[inline(always)]
 fn ends<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
     (text.first_chunk(), text.last_chunk())
@@ -227,7 +227,7 @@ fn int(source: Source<'_>) -> Option<i64> {
     }
 }
 
-/// A number that is no integer as it lies; an integral float compares by value all the same.
+/// A number that is stored as a float.
 #[inline(always)]
 fn float(source: Source<'_>) -> Option<f64> {
     match source {

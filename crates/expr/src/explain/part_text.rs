@@ -1,7 +1,7 @@
-//! Parts of a condition as people write them: in the author's own words where there are some, else composed from what the
-//! part is made of.
+//! The text of the parts of a condition: as the author wrote it, or composed from its parts if it was not written as an
+//! expression.
 
-use crate::fault::shown;
+use crate::fault::preview;
 use crate::program::{Id, Ids, Node, Program};
 use crate::value::{Value, View};
 
@@ -11,7 +11,7 @@ impl Program {
         self.clause_text(self.root, false)
     }
 
-    /// A part that may be a list of clauses; `inner` ones stand in brackets.
+    /// The text of a part that may be a list of clauses. `inner` ones get parentheses.
     fn clause_text(&self, id: Id, inner: bool) -> String {
         let (clauses, word) = match self.node(id) {
             Node::Every(clauses) => (clauses, " and "),
@@ -26,16 +26,16 @@ impl Program {
         if inner && clauses.len() > 1 { format!("({})", text.join(word)) } else { text.join(word) }
     }
 
-    /// One part as text.
+    /// The text of one part.
     pub(crate) fn part_text(&self, id: Id) -> String {
         match self.node(id) {
             Node::Constant(constant) => match self.node_name(id) {
                 Some(name) => name.to_owned(),
-                None => shown(self.constants[constant as usize].view()),
+                None => preview(self.constants[constant as usize].view()),
             },
             Node::Path(path) => self.paths[path as usize].to_string(),
-            Node::Test(test) => {
-                let test = &self.tests[test as usize];
+            Node::Clause(test) => {
+                let test = &self.clauses[test as usize];
                 let right = test.right.map(|right| format!(" {}", self.part_text(right))).unwrap_or_default();
                 format!("{} {}{right}", self.part_text(test.left), operator_text(test.operator()))
             }
@@ -86,11 +86,11 @@ impl Program {
     }
 
     pub(crate) fn pattern_text(&self, pattern: u32) -> String {
-        shown(View::Str(self.patterns[pattern as usize].as_str()))
+        preview(View::Str(self.patterns[pattern as usize].as_str()))
     }
 }
 
-/// An operator as an expression would write it; those that are words already stay as they are.
+/// The expression syntax for an operator; operators that are words stay the same.
 fn operator_text(operator: &'static str) -> &'static str {
     match operator {
         "$eq" => "==",

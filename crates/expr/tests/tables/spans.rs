@@ -126,7 +126,7 @@ fn errors_of_an_evaluation_point_at_the_part_that_failed() {
 }
 
 #[test]
-fn places_in_templates_are_places_in_the_whole_text() {
+fn spans_in_templates_are_spans_in_the_whole_text() {
     let check = |dialect: Dialect, source: &str, cause: &str, place: &str| {
         let finding = first(Expression::template(source, Options::dialect(dialect)), source);
         assert_eq!((finding.cause().as_str(), finding.span.text(source)), (cause, place), "{source}: {finding}");
@@ -152,17 +152,17 @@ fn verbatim(source: &str, start: usize, text: &str) -> Located {
 }
 
 #[test]
-fn places_in_expressions_of_documents_are_places_in_the_document() {
+fn spans_in_expressions_of_documents_are_spans_in_the_document() {
     let source = r#"{"if": "inputs.a == 1 &&& true"}"#;
     let located = verbatim(source, 8, "inputs.a == 1 &&& true");
-    let finding = first(Condition::under_if(&located, Options::default()), source);
+    let finding = first(Condition::if_key(&located, Options::default()), source);
     assert_eq!(finding.span.text(source), "&");
     assert_eq!(finding.span.line_column(source), (1, 25));
     // Text that the document writes with escapes has the place of the whole.
     let source = r#"{"if": "inputs.a == \"x"}"#;
     let located =
         Located { shape: Shape::Str { text: "inputs.a == \"x".into(), verbatim: None }, span: Span::new(7, 24) };
-    let finding = first(Condition::under_if(&located, Options::default()), source);
+    let finding = first(Condition::if_key(&located, Options::default()), source);
     assert_eq!(finding.span.text(source), r#""inputs.a == \"x""#);
     // A place beyond every text is cut, not reckoned around.
     let far = Located {
@@ -173,7 +173,7 @@ fn places_in_expressions_of_documents_are_places_in_the_document() {
 }
 
 #[test]
-fn all_mistakes_are_told_in_document_order() {
+fn all_mistakes_are_reported_in_document_order() {
     let source = "len() == 1 && nope(1) && !'x' && inputs.a / 0 > 1";
     let problems = Condition::compile(source).expect_err("it is wrong four times");
     let found: Vec<_> = problems.0.iter().map(|problem| problem.cause().as_str()).collect();

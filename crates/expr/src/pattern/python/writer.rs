@@ -14,7 +14,7 @@ pub(super) struct Writer {
 
 /// The finished forms.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct EnginePatterns {
     /// For yes or no. A `$` after which nothing can come takes the final newline in, which needs no looking ahead.
     pub(super) search: String,
     /// For replacing. Every `$` looks ahead, so that the match ends before the newline.
@@ -51,7 +51,7 @@ impl Writer {
     }
 
     /// Writes every `$`; after those in `tails` nothing can come.
-    pub(super) fn finish(self, tails: &[usize]) -> Written {
+    pub(super) fn finish(self, tails: &[usize]) -> EnginePatterns {
         let mut is_tail = vec![false; self.dollars.len()];
         for tail in tails {
             is_tail[*tail] = true;
@@ -65,6 +65,6 @@ impl Writer {
         }
         search.push_str(&self.exact[from..]);
         replace.push_str(&self.exact[from..]);
-        Written { search, replace, rough: self.rough }
+        EnginePatterns { search, replace, rough: self.rough }
     }
 }
