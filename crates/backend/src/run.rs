@@ -48,6 +48,8 @@ pub struct Run {
     pub started_ms: i64,
     /// The time of its newest event.
     pub touched_ms: i64,
+    /// How long it waited for people, up to its newest event.
+    pub waited_ms: i64,
 }
 
 /// Which runs are meant.

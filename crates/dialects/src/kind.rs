@@ -173,6 +173,8 @@ kinds! {
         StreamingDuplicate = "streaming_duplicate",
         /// A streamed result under a trigger without a viewer.
         StreamingTrigger = "streaming_trigger",
+        /// An invalid schedule of a trigger.
+        BadSchedule = "bad_schedule",
         /// A step about content under a trigger that brings none.
         ContentTrigger = "content_trigger",
 

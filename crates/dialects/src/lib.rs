@@ -6,6 +6,7 @@ mod agent;
 mod agent_loop;
 mod calls;
 mod environment;
+mod export;
 mod fields;
 mod flow;
 mod format;

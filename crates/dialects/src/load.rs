@@ -8,7 +8,7 @@ use branchpoint_expr::{Diagnostic, Dialect, Located, Severity, cap_findings};
 
 use crate::reader::read_what_is_there;
 use crate::recognise::recognise;
-use crate::{flow, graph, machine, read, session, steps};
+use crate::{export, flow, graph, machine, read, session, steps};
 
 /// A document as far as it could be understood. A document with an error has no program.
 #[derive(Debug)]
@@ -82,6 +82,9 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
             return Loaded { dialect: None, program: None, children: BTreeMap::new(), diagnostics };
         }
     };
+    let exported = export::definition(&document).filter(|_| dialect == Dialect::Steps);
+    let ignored = exported.as_ref().map(|_| export::ignored(&document)).unwrap_or_default();
+    let document = exported.unwrap_or(document);
     let (mut program, diagnostics) = match dialect {
         Dialect::Steps => steps::load(&document, options),
         Dialect::Flow => flow::load(&document),
@@ -96,6 +99,7 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
         Dialect::Steps | Dialect::Flow => diagnostics.into_iter().map(crate::help::with_help).collect(),
         _ => diagnostics,
     };
+    let diagnostics = ignored.into_iter().chain(diagnostics).collect();
     let mut loaded = Loaded { dialect: Some(dialect), program, children: BTreeMap::new(), diagnostics };
     if let Some(library) = library {
         let (children, findings) = match dialect {

@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Span};
 
-use crate::DocumentKinds as _;
+use crate::{DocumentKinds as _, export};
 
 /// What only the steps of a session have.
 const SESSION_STEP: [&str; 3] = ["availableTools", "isDefault", "resetSequenceOn"];
@@ -13,6 +13,9 @@ const SESSION_STEP: [&str; 3] = ["availableTools", "isDefault", "resetSequenceOn
 ///
 /// A finding that lists what was looked for.
 pub fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
+    if let Some(definition) = export::definition(document) {
+        return recognise(&definition);
+    }
     let steps = document.get("steps").or_else(|| document.get("child_steps"));
     let first = steps.and_then(Located::items).and_then(<[_]>::first);
     let of_first = |key: &str| first.is_some_and(|step| step.get(key).is_some());

@@ -3,8 +3,8 @@
 use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located};
 
-use crate::read;
 use crate::recognise::recognise;
+use crate::{export, read};
 
 /// The triggers that need nobody who listens: a run starts when someone starts it.
 const BY_HAND: [&str; 2] = ["dynamic_input", "template_input"];
@@ -12,6 +12,7 @@ const BY_HAND: [&str; 2] = ["dynamic_input", "template_input"];
 /// The finding that a workflow of steps has a trigger that nothing serves yet.
 pub fn unserved_trigger(source: &str) -> Option<Diagnostic> {
     let document = read(source).ok().filter(|document| recognise(document) == Ok(Dialect::Steps))?;
+    let document = export::definition(&document).unwrap_or(document);
     let kind = document.get("trigger").and_then(|trigger| trigger.get("type"))?;
     let name = kind.text().filter(|name| !BY_HAND.contains(&&***name))?;
     Some(finding(kind, name))

@@ -97,9 +97,7 @@ impl Listed<'_> {
 
     fn row(&mut self, run: &Run) -> Result<[String; 6]> {
         let (status, waits) = waits(self.store, run, &self.alive)?;
-        let (now_ms, started) = (moment::now_ms(), moment::at(run.started_ms));
-        let until_ms = if status.is_final() { run.touched_ms } else { now_ms };
-        let took = moment::took(until_ms - run.started_ms);
+        let (started, took) = (moment::at(run.started_ms), moment::took(moment::worked_ms(run, status)));
         Ok([run.id.clone(), self.name(run)?, status.as_str().to_owned(), started, took, masked::cut(&waits)])
     }
 
@@ -111,6 +109,8 @@ impl Listed<'_> {
             ("status", Value::from(status.as_str())),
             ("started", moment::iso(run.started_ms)),
             ("touched", moment::iso(run.touched_ms)),
+            ("took_ms", Value::Int(moment::worked_ms(run, status))),
+            ("waited_ms", Value::Int(run.waited_ms)),
             ("events", masked::count(run.seq)),
             ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ]))

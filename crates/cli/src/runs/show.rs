@@ -34,14 +34,8 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
         ("workflow", format!("{} ({}), from {}{part}", document.name, document.dialect, document.origin)),
         ("status", status.as_str().to_owned()),
         ("started", moment::at(row.started_ms)),
-        (
-            "last event",
-            format!(
-                "{}, {} after the start",
-                moment::at(row.touched_ms),
-                moment::took(row.touched_ms - row.started_ms)
-            ),
-        ),
+        ("took", moment::worked(&row, status)),
+        ("last event", moment::at(row.touched_ms)),
         ("journal", format!("{events} events, {bytes} bytes")),
     ];
     if let Some(parent) = row.parent {
@@ -153,6 +147,8 @@ fn told(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("status", Value::from(status.as_str())),
         ("started", moment::iso(row.started_ms)),
         ("touched", moment::iso(row.touched_ms)),
+        ("took_ms", Value::Int(moment::worked_ms(row, status))),
+        ("waited_ms", Value::Int(row.waited_ms)),
         ("called_by", parent.map_or(Value::Null, |parent| Value::from(parent.id))),
         ("driven_by", driver(store, row)?.map_or(Value::Null, Value::from)),
         ("folder", Value::from(row.folder.as_str())),

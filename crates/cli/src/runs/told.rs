@@ -7,7 +7,7 @@ use anyhow::Result;
 use branchpoint_backend::{Backend, Look, Replayed, RunNo};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
 use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
-use branchpoint_expr::{Value, preview};
+use branchpoint_expr::{Object, Value, preview};
 use branchpoint_runners::{Secrets, Whole};
 
 use crate::{lines, masked, moment, spent};
@@ -26,6 +26,8 @@ pub(super) struct Told {
     /// What was sent to the run from outside, in order: when, who, what.
     pub(super) sent: Vec<(i64, Option<String>, String)>,
     pub(super) secrets: Secrets,
+    /// The names that steps have beside their ids.
+    names: Object,
     /// Whether large values are written into JSON whole.
     pub(super) full: bool,
 }
@@ -109,6 +111,7 @@ impl Told {
             inner: Vec::new(),
             callers: callers.into_iter().filter_map(|(effect, at)| Some((effect, *index.get(&at)?))).collect(),
             sent: sent(store, run, &secrets)?,
+            names: look.view("names").and_then(|names| names.as_object().cloned()).unwrap_or_default(),
             look,
             records: records.into_values().collect(),
             left_out,
@@ -262,6 +265,7 @@ impl Told {
         masked::object([
             ("step", Value::Str(step.id.clone())),
             ("type", Value::Str(step.kind.clone())),
+            ("name", self.names.get(&step.id).cloned().unwrap_or_default()),
             ("iterations", Value::from(iterations.collect::<Vec<_>>())),
             ("run", Value::Int(i64::from(record.run))),
             ("status", Value::from(status)),
@@ -271,11 +275,14 @@ impl Told {
             ("decisions_omitted", masked::count(record.decisions_omitted)),
             ("began", moment::iso(record.began_ms)),
             ("ended", record.ended_ms.map_or(Value::Null, moment::iso)),
+            ("took_ms", record.ended_ms.map_or(Value::Null, |ms| Value::Int(ms - record.began_ms - record.waited_ms))),
             ("waited_ms", Value::Int(record.waited_ms)),
+            ("hitl_wait_ms", Value::Int(record.waited_people_ms)),
             ("attempts", Value::from(attempts.collect::<Vec<_>>())),
             ("usage", spent::object(record.usage)),
             ("input", masked(&record.input)),
             ("output", masked(&record.output)),
+            ("output_content_type", masked(&record.output_content_type)),
             ("error", masked(&record.error)),
             ("warnings", self.secrets.mask_value(&Value::from(warnings.collect::<Vec<_>>()))),
         ])

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_backend::{Backend, Run};
 use branchpoint_core::EffectNo;
+use branchpoint_core::effect::AGENT;
 use branchpoint_expr::Value;
 
 use super::told::{LeftOut, Told};
@@ -43,8 +44,8 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
     let children = Children::of(store, row, &told)?;
     let indent = "  ".repeat(depth);
     let name = if row.part.is_empty() { store.document(row.workflow)?.name } else { row.part.clone() };
-    let took = moment::took(row.touched_ms - row.started_ms);
-    let status = store.status(row.run)?.as_str();
+    let status = store.status(row.run)?;
+    let (took, status) = (moment::worked(row, status), status.as_str());
     let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
     let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
     for index in tops {
@@ -113,6 +114,7 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
     let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
     let steps = tops.map(|index| record(store, &told, &children, index)).collect::<Result<Vec<_>>>()?;
     let others = children.nowhere.iter().map(|child| as_json(store, child, None, full)).collect::<Result<Vec<_>>>()?;
+    let status = store.status(row.run)?;
     let sent = told.sent.iter().map(|(at_ms, who, what)| {
         let who = who.as_deref().map_or(Value::Null, Value::from);
         masked::object([("at", moment::iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
@@ -121,9 +123,11 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
         ("run", Value::from(row.id.as_str())),
         ("workflow", Value::from(store.document(row.workflow)?.name)),
         ("part", Value::from(row.part.as_str())),
-        ("status", Value::from(store.status(row.run)?.as_str())),
+        ("status", Value::from(status.as_str())),
         ("started", moment::iso(row.started_ms)),
         ("touched", moment::iso(row.touched_ms)),
+        ("took_ms", Value::Int(moment::worked_ms(row, status))),
+        ("waited_ms", Value::Int(row.waited_ms)),
         ("steps", Value::from(steps)),
         ("runs", Value::from(others)),
         ("sent", Value::from(sent.collect::<Vec<_>>())),
@@ -137,9 +141,31 @@ fn record(store: &dyn Backend, told: &Told, children: &Children, index: usize) -
         inside(told, index).map(|inner| self::record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
     let runs = children.of_records.iter().filter(|(of, _)| *of == index);
     let runs = runs.map(|(_, child)| as_json(store, child, None, told.full)).collect::<Result<Vec<_>>>()?;
+    masked::insert(&mut record, "tool_calls", Value::from(runs.iter().flat_map(tool_calls).collect::<Vec<_>>()));
     masked::insert(&mut record, "steps", Value::from(inner));
     masked::insert(&mut record, "runs", Value::from(runs));
     Ok(record)
+}
+
+/// The tool calls in the trace of a turn of an agent, as the record of its step lists them.
+fn tool_calls(run: &Value) -> Vec<Value> {
+    let is_turn = run.get("part").and_then(Value::as_str).is_some_and(|part| part.starts_with(AGENT));
+    let steps = run.get("steps").and_then(Value::as_list).filter(|_| is_turn).unwrap_or_default();
+    let calls = steps.iter().filter(|step| step.get("type").and_then(Value::as_str) == Some("tool"));
+    let of = |call: &Value, key: &str| call.get("input").and_then(|input| input.get(key)).cloned().unwrap_or_default();
+    let part = |call: &Value, key: &str| call.get(key).cloned().unwrap_or_default();
+    let entry = |call: &Value| {
+        masked::object([
+            ("tool", of(call, "tool")),
+            ("arguments", of(call, "arguments")),
+            ("status", part(call, "status")),
+            ("began", part(call, "began")),
+            ("ended", part(call, "ended")),
+            ("output", part(call, "output")),
+            ("error", part(call, "error")),
+        ])
+    };
+    calls.map(entry).collect()
 }
 
 /// What is not shown: events before and after the part, and steps in it. Null if everything is shown.

@@ -7,7 +7,7 @@ use super::stored::has;
 const AGENT: &str = r"
 name: helper
 steps:
-  - {id: work, step_type: agent, model: gpt-4o, prompt: Look around, tools: [echo]}
+  - {id: work, name: Look around, step_type: agent, model: gpt-4o, prompt: Look around, tools: [echo]}
 ";
 
 const SCRIPT: &str = r#"
@@ -45,6 +45,18 @@ fn calls_of_an_agent_are_told_with_what_they_used_up() {
             "agent.model (model), run 2",
         ],
     );
+    let (trace, _) = told(&place.run(&["runs", "trace", "h1", "--json"]));
+    let trace: serde_json::Value = serde_json::from_str(&trace).expect("it is JSON");
+    let step = &trace["steps"][0];
+    assert_eq!((&step["name"], &step["output_content_type"]), (&"Look around".into(), &"text/plain".into()));
+    let call = &step["tool_calls"][0];
+    assert_eq!(
+        (&call["tool"], &call["arguments"]["say"], &call["output"]),
+        (&"echo".into(), &"hi".into(), &"hi yourself".into())
+    );
+    assert_eq!((&call["status"], &call["error"]), (&"completed".into(), &serde_json::Value::Null));
+    let attempt = &step["attempts"][0];
+    assert!(attempt["ended"].as_str().zip(attempt["began"].as_str()).is_some_and(|(ended, began)| ended >= began));
     let (shown, _) = told(&place.run(&["runs", "show", "h1"]));
     has(&shown, &["used", "1,210 tokens, $0.000027"]);
     let (shown, _) = told(&place.run(&["runs", "show", "h1", "--json"]));

@@ -354,6 +354,9 @@ impl Machine<'_> {
                     What::Failed(*step, self.recorded_value(no, *error).unwrap_or_else(|error| error))
                 }
                 Mark::Skip(step, reason) => What::Skipped(*step, reason.clone()),
+                Mark::ContentType(step, value) => {
+                    What::ContentType(*step, self.recorded_value(no, *value).unwrap_or_default())
+                }
             };
             self.note(no, what);
         }

@@ -474,6 +474,8 @@ pub enum Mark {
     Skip(StepId, Arc<str>),
     /// A step has failed, with that error; the run may go on.
     Fail(StepId, ExprId),
+    /// The content type of the output with which a step ends.
+    ContentType(StepId, ExprId),
 }
 
 /// Bounds of a run; 0 is no bound, except for sizes, where it is the default. Going over one ends the run, it does not

@@ -184,6 +184,7 @@ impl Printer<'_> {
             Mark::Branch(step, marker) => format!("branch {} {marker}", self.step(*step)),
             Mark::Warn(step, kind) => format!("warn {} {kind}", self.step(*step)),
             Mark::Skip(step, reason) => format!("skip {} {reason}", self.step(*step)),
+            Mark::ContentType(step, value) => format!("content type of {}{}", self.step(*step), shown(&Some(*value))),
             Mark::Fail(step, error) => format!("fail {}{}", self.step(*step), shown(&Some(*error))),
         }
     }

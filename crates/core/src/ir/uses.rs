@@ -39,7 +39,11 @@ pub(super) fn of_decision(decision: &Decision, mut visit: impl FnMut(Use)) {
 /// Calls `visit` with everything that a strand at this place uses itself, besides what the decision of the place reads.
 pub(super) fn of_place(place: &Place, mut visit: impl FnMut(Use)) {
     for mark in &place.marks {
-        if let Mark::Begin(_, Some(value)) | Mark::End(_, Some(value)) | Mark::Fail(_, value) = mark {
+        if let Mark::Begin(_, Some(value))
+        | Mark::End(_, Some(value))
+        | Mark::Fail(_, value)
+        | Mark::ContentType(_, value) = mark
+        {
             visit(Use::Value(*value));
         }
     }

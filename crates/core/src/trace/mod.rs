@@ -95,4 +95,6 @@ pub enum What {
     Resolved(Value),
     /// A strand goes through so many items.
     Items(u32),
+    /// The content type of the output with which a step ended.
+    ContentType(StepId, Value),
 }

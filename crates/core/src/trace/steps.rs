@@ -28,6 +28,8 @@ pub struct StepRecord {
     pub input: Option<Value>,
     /// What it gave.
     pub output: Option<Value>,
+    /// The content type of that, if its dialect has content types.
+    pub output_content_type: Option<Value>,
     /// Why it failed.
     pub error: Option<Value>,
     /// The branch it took.
@@ -48,6 +50,8 @@ pub struct StepRecord {
     pub ended_ms: Option<i64>,
     /// How long it has waited for people or for a time, which is no time of its own.
     pub waited_ms: i64,
+    /// How much of that it has waited for people.
+    pub waited_people_ms: i64,
     /// How many items it goes through, if it goes through any.
     pub items: Option<u32>,
 }
@@ -203,6 +207,9 @@ impl Records {
             What::Failed(step, error) => {
                 self.end(note, *step, StepStatus::Failed, |record| record.error = Some(error.clone()))
             }
+            What::ContentType(step, kind) => {
+                self.change(note, *step, |record| record.output_content_type = Some(kind.clone()))
+            }
             What::Branch(step, marker) => self.change(note, *step, |record| record.branch = Some(marker.clone())),
             What::Warned(step, kind) => self.change(note, *step, |record| record.warnings.push(kind.clone())),
             What::Attempt { step: Some(step), attempt, .. } => {
@@ -230,8 +237,10 @@ impl Records {
             What::Woke => {
                 let since = self.waiting.remove(&note.strand).unwrap_or(note.at_ms);
                 self.innermost(note.strand, |record| {
+                    let is_for_people = record.status == StepStatus::Waiting(Status::WaitingPeople);
                     record.status = StepStatus::Running;
                     record.waited_ms += note.at_ms - since;
+                    record.waited_people_ms += if is_for_people { note.at_ms - since } else { 0 };
                 })
             }
             What::Items(count) => self.innermost(note.strand, |record| record.items = Some(*count)),
@@ -335,6 +344,7 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
         status,
         input: None,
         output: None,
+        output_content_type: None,
         error: None,
         branch: None,
         decisions: Vec::new(),
@@ -345,6 +355,7 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
         began_ms: note.at_ms,
         ended_ms: None,
         waited_ms: 0,
+        waited_people_ms: 0,
         items: None,
     }
 }

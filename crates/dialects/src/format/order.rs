@@ -6,6 +6,7 @@ use branchpoint_expr::{Field, Located};
 
 use super::edit::Edits;
 use super::lines::{Lines, stands_in};
+use crate::export;
 
 /// The keys that come first.
 const FIRST: [&str; 4] = ["id", "step_type", "name", "purpose"];
@@ -38,7 +39,7 @@ pub(super) fn sort(text: &str, document: &Located) -> Option<String> {
 /// Every step of a document, the outer ones before those inside them.
 pub(super) fn steps(document: &Located) -> Vec<&Located> {
     let mut found = Vec::new();
-    chains(document, &mut found);
+    chains(export::inner(document).unwrap_or(document), &mut found);
     found
 }
 

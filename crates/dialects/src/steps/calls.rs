@@ -7,7 +7,9 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located};
 
 use super::raw;
+use super::tree::Step;
 use crate::calls::{Call, Calls, Child};
+use crate::export;
 use crate::load::{Library, LoadOptions};
 use crate::recognise::recognise;
 
@@ -29,10 +31,11 @@ struct Steps<'o> {
 
 impl Calls for Steps<'_> {
     fn of(&self, document: &Located) -> Vec<Result<Call, Diagnostic>> {
-        let read = raw::read(document, &mut Vec::new());
-        let calls = read.steps.iter().filter(|step| step.is("call_workflow") && !self.scripted.contains(&*step.id));
-        let named = calls.filter_map(|step| step.get("workflow").and_then(|name| Some((name.text()?, name.span))));
-        named.map(|(name, span)| Ok(Call { name: Arc::clone(name), span, wanted: Vec::new() })).collect()
+        let exported = export::definition(document);
+        let read = raw::read(exported.as_ref().unwrap_or(document), &mut Vec::new());
+        let calls = read.steps.iter().filter(|step| !self.scripted.contains(&*step.id));
+        let named = calls.filter_map(Step::callee);
+        named.map(|(name, span)| Ok(Call { name, span, wanted: Vec::new() })).collect()
     }
 
     /// Whoever knows what there is says so in the options, and then the rules tell.
@@ -45,7 +48,8 @@ impl Calls for Steps<'_> {
             Ok(Dialect::Steps) => {
                 // Whether its own callees exist is asked of the library alone.
                 let options = LoadOptions { scripted: self.scripted.clone(), ..LoadOptions::default() };
-                Ok(super::load(document, &options))
+                let exported = export::definition(document);
+                Ok(super::load(exported.as_ref().unwrap_or(document), &options))
             }
             Ok(Dialect::Flow) => Ok(crate::flow::load(document)),
             Ok(other) => {

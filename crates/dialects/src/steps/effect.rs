@@ -18,7 +18,7 @@ const PASS_THRESHOLD: f64 = 0.5;
 pub(super) fn kind(step: &Step<'_>, scripted: bool) -> Kind {
     match step.kind.family {
         // An answer in the script counts more than the workflow that would be called.
-        Family::Effect(_) if scripted && step.is("call_workflow") => Kind::Scripted,
+        Family::Effect(Kind::Run) if scripted => Kind::Scripted,
         // Data by a schema alone is extracted by a model.
         Family::Effect(Kind::Extract)
             if step.is("extract_data") && step.get("output_schema").is_some() && step.get("path").is_none() =>
@@ -60,8 +60,8 @@ pub(super) fn definition(step: &Step<'_>, kind: Kind, request: &Request) -> Effe
             }
         }
         Kind::Run => {
-            let workflow = step.get("workflow").or(step.get("agent")).or(step.get("agent_id"));
-            put("workflow", workflow.map(Located::to_value).unwrap_or_default());
+            let callee = step.callee().map(|(name, _)| Value::Str(name));
+            put("workflow", callee.unwrap_or_default());
         }
         Kind::Files => _ = put("operation", operation(step).into()),
         Kind::Memory => {
@@ -95,7 +95,7 @@ fn response(step: &Step<'_>) -> Response {
         envelope: true,
         output_schema: step.get("output_schema").map(Located::to_value),
         expected_status: step.get("expect_status").and_then(statuses),
-        child: step.is("call_workflow"),
+        child: step.kind.family == Family::Effect(Kind::Run),
         ..Response::default()
     };
     if step.is("evaluate_step") {

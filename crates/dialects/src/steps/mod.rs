@@ -6,6 +6,7 @@
 mod attachments;
 mod calls;
 mod condition;
+mod cron;
 mod effect;
 mod guard;
 mod lower;

@@ -176,7 +176,7 @@ fn request_field(step: &Step<'_>, kind: Kind, name: &str) -> Option<&'static str
         ("web_fetch", "input") => "url",
         ("send_email", "input") if !["text_body", "template", "html_body"].into_iter().any(given) => "text_body",
         ("call_workflow" | "call_agent", "input") => "inputs",
-        ("call_workflow", "metadata") => "facts",
+        ("call_workflow" | "call_agent", "metadata") => "facts",
         _ => return None,
     })
 }

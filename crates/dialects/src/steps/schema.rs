@@ -87,5 +87,18 @@ pub(crate) fn schema() -> Value {
         all.extend(own);
     }
     let about = "A tree of steps. Unknown fields are allowed; `branchpoint check` warns of them.";
-    document(Dialect::Steps, about, generator.object(&[DOCUMENT]), definitions)
+    definitions["workflow"] = generator.object(&[DOCUMENT]);
+    definitions["exported_agent"] = json!({
+        "description": "An exported agent; its definition is the workflow.",
+        "type": "object",
+        "required": ["agent"],
+        "properties": {"agent": {"type": "object", "description": "The agent.", "required": ["definition"], "properties": {
+            "name": {"type": "string", "description": "The name of the workflow, unless the definition has one."},
+            "description": {"type": "string", "description": "Its description, unless the definition has one."},
+            "definition": reference("workflow"),
+        }}},
+    });
+    let is_exported = json!({"required": ["export_version", "agent"]});
+    let root = json!({"if": is_exported, "then": reference("exported_agent"), "else": reference("workflow")});
+    document(Dialect::Steps, about, root, definitions)
 }

@@ -9,6 +9,9 @@ use super::types::StepType;
 use crate::fields::Access;
 use crate::inputs::Declared;
 
+/// The workflow of a `call_agent` that names no agent.
+const DEFAULT_AGENT: &str = "default";
+
 /// A step of the table.
 pub(super) type No = usize;
 
@@ -128,6 +131,19 @@ impl<'d> Step<'d> {
 
     pub(super) fn int(&self, name: &str) -> Option<i64> {
         self.located.int(name)
+    }
+
+    /// The name of the workflow that a step calls, and its place; none if the step calls no workflow.
+    pub(super) fn callee(&self) -> Option<(Arc<str>, Span)> {
+        let field = match self.kind.name {
+            "call_workflow" => "workflow",
+            "call_agent" => "agent",
+            _ => return None,
+        };
+        match self.get(field) {
+            Some(name) => name.text().map(|text| (Arc::clone(text), name.span)),
+            None => self.is("call_agent").then(|| (DEFAULT_AGENT.into(), self.span())),
+        }
     }
 
     pub(super) fn span(&self) -> Span {

@@ -71,3 +71,22 @@ fn an_answer_that_someone_wrote_down_comes_before_the_workflow() {
     assert_eq!(kind(&loaded(&files, &["sub"])).as_deref(), Some("scripted"));
     assert!(loaded(&files, &["sub"]).children.is_empty());
 }
+
+#[test]
+fn an_agent_is_called_as_a_workflow() {
+    let load = |call: &str, files: &[(&'static str, &'static str)], callees: &[&str]| {
+        let callees = Some(callees.iter().map(|name| (*name).to_owned()).collect());
+        let options = LoadOptions { dialect: Some(Dialect::Steps), callees, ..LoadOptions::default() };
+        let source = format!("steps: [{{id: sub, step_type: call_agent{call}}}]");
+        load_all(&source, &options, &Files(files.iter().copied().collect()))
+    };
+    let child = "steps: [{step_type: text, template: hi}]";
+    for (call, name) in [(", agent: child", "child"), (", agent_id: child", "child"), ("", "default")] {
+        let found = load(call, &[(name, child)], &[name]);
+        assert_eq!(found.children.keys().map(|name| &**name).collect::<Vec<_>>(), [name], "{call}");
+        let effect = &found.program.expect("it loads").effects[0];
+        assert_eq!((effect.fixed["workflow"].to_string().as_str(), effect.response.child), (name, true));
+        assert_eq!(load(call, &[], &[]).diagnostics[0].kind.as_str(), "workflow_not_found", "{call}");
+    }
+    assert_eq!(load(", agent: main", &[("main", child)], &["main"]).diagnostics[0].kind.as_str(), "circular_call");
+}

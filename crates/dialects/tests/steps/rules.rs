@@ -281,3 +281,78 @@ fn values_stand_only_where_a_shell_reads_quotes() {
         loaded(&format!("steps: [{}]", command("printf \"{{input}} {{secret.KEY}}\" {{input}}"))).program.is_some()
     );
 }
+
+#[test]
+fn triggers_have_the_fields_of_their_type() {
+    let document = |trigger: &str| format!("trigger: {{{trigger}}}\nsteps: [{TEXT}]\n");
+    for trigger in [
+        "type: schedule, cron: '0 8 * * mon-fri', timezone: Europe/Berlin, input: go, metadata: {a: 1}",
+        "type: schedule, every: 1m",
+        "type: schedule",
+        "type: email_received, mailbox: invoices, from: ['*@example.org', boss@example.com]",
+        "type: email_received, from: boss@example.com",
+        "type: new_content, source: blog, on: added",
+        "type: template_input, input: go",
+    ] {
+        assert_eq!(loaded(&document(trigger)).diagnostics, [], "{trigger}");
+    }
+    for (trigger, kind, at) in [
+        ("type: schedule, cron: '0 25 * * *'", "bad_schedule", "'0 25 * * *'"),
+        ("type: schedule, cron: 5", "bad_schedule", "5"),
+        ("type: schedule, every: 59s", "bad_schedule", "59s"),
+        ("type: schedule, every: soon", "bad_schedule", "soon"),
+        ("type: schedule, every: 1h, cron: '* * * * *'", "bad_schedule", "1h"),
+        ("type: schedule, timezone: Mars/Base", "bad_schedule", "Mars/Base"),
+        ("type: email_received, from: 5", "bad_field", "5"),
+        ("type: email_received, mailbox: ' '", "bad_field", "' '"),
+        ("type: new_content, on: removed", "bad_field", "removed"),
+    ] {
+        refused(&document(trigger), kind, at);
+    }
+    for trigger in ["type: new_content, cron: '* * * * *'", "type: schedule, mailbox: a", "every: 1h"] {
+        let found = loaded(&document(trigger));
+        assert!(found.program.is_some(), "{trigger}");
+        let kinds: Vec<_> = found.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+        assert_eq!(kinds, ["unknown_key"], "{trigger}");
+    }
+}
+
+#[test]
+fn the_key_of_written_metadata_has_two_names_and_is_not_blank() {
+    let step = |field: &str| {
+        format!("trigger: {{type: new_content}}\nsteps: [{{id: a, step_type: write_metadata, {field}}}]\n")
+    };
+    for field in ["key: k", "metadata_key: k", "key: '{{input}}'"] {
+        assert!(loaded(&step(field)).program.is_some(), "{field}");
+    }
+    refused(&step("key: ' '"), "bad_field", "' '");
+    refused(&step("metadata_key: ''"), "bad_field", "''");
+    refused(&step("metadata_key: a, key: b"), "bad_field", "b");
+}
+
+const EXPORTED: &str = r#"{
+  "export_version": "2",
+  "agent": {
+    "name": "greeter",
+    "definition": {"steps": [{"step_type": "text", "id": "a", "template": "hi {{step.b.output}}"}]}
+  },
+  "trigger": {"type": "schedule"},
+  "alerts": null
+}"#;
+
+#[test]
+fn an_exported_agent_is_loaded_from_its_definition() {
+    let loaded = branchpoint_dialects::load(EXPORTED, None);
+    assert_eq!(loaded.dialect, Some(branchpoint_expr::Dialect::Steps));
+    let found: Vec<_> =
+        loaded.diagnostics.iter().map(|found| (found.kind.as_str(), found.span.text(EXPORTED))).collect();
+    assert_eq!(found, [("unknown_reference", "step.b.output"), ("ignored_key", "\"trigger\"")]);
+    let program = loaded.program.expect("it loads");
+    assert!(program.slots.iter().any(|slot| format!("{:?}", slot.first).contains("greeter")));
+    let broken = EXPORTED.replace("text", "texd");
+    let loaded = branchpoint_dialects::load(&broken, None);
+    assert_eq!(loaded.diagnostics[0].kind.as_str(), "unknown_step_type");
+    assert_eq!(loaded.diagnostics[0].span.text(&broken), "\"texd\"");
+    let formatted = branchpoint_dialects::format(EXPORTED, None).expect("it is read");
+    assert!(formatted.find("\"id\"") < formatted.find("\"step_type\""), "{formatted}");
+}

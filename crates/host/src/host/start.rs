@@ -76,6 +76,7 @@ impl Host {
             folder: start.folder.to_string(),
             started_ms: now_ms,
             touched_ms: now_ms,
+            waited_ms: 0,
         };
         let script = match start.script.as_ref().zip(packed) {
             Some((script, packed)) => match self.bind_script(&row, script, packed) {

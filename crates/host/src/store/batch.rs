@@ -104,8 +104,13 @@ const ASK: Sql = Sql {
     many: ["INSERT OR REPLACE INTO outbox (run, effect, packed, bytes) VALUES ", ""],
 };
 const TOUCH: Sql = Sql {
-    one: "UPDATE runs SET seq = ?2, touched_ms = ?3 WHERE run = ?1",
-    many: ["UPDATE runs SET seq = column2, touched_ms = column3 FROM (VALUES ", ") WHERE run = column1"],
+    one: "UPDATE runs SET seq = ?2, touched_ms = ?3,
+        waited_ms = waited_ms + iif(status = 'waiting_people', max(?3 - touched_ms, 0), 0) WHERE run = ?1",
+    many: [
+        "UPDATE runs SET seq = column2, touched_ms = column3,
+            waited_ms = waited_ms + iif(status = 'waiting_people', max(column3 - touched_ms, 0), 0) FROM (VALUES ",
+        ") WHERE run = column1",
+    ],
 };
 
 impl Store {

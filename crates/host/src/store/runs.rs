@@ -10,7 +10,7 @@ use super::{Filter, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
 use crate::storage::full_text_query;
 
 const COLUMNS: &str =
-    "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder";
+    "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, waited_ms";
 
 impl Store {
     /// The run of an id.
@@ -116,8 +116,8 @@ impl Store {
     /// A new run, under its own number if it has one. None: there is a run of that id.
     pub(crate) fn insert_run(&self, new: &Run, semantics: u16) -> Result<Option<RunNo>, Trouble> {
         let sql = "INSERT INTO runs
-            (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING";
+            (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run, waited_ms)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING";
         let (parent, number) = (new.parent, Some(new.run.0).filter(|number| *number > 0));
         let inserted = self.execute(
             sql,
@@ -136,6 +136,7 @@ impl Store {
                 new.touched_ms,
                 new.folder,
                 number,
+                new.waited_ms,
             ],
         )?;
         Ok((inserted == 1).then(|| RunNo(self.db.last_insert_rowid())))
@@ -164,7 +165,8 @@ impl Store {
             }
             let sql = "UPDATE requests SET closed_ms = ?2 WHERE run = ?1 AND closed_ms IS NULL";
             store.execute(sql, params![run.0, now_ms])?;
-            let sql = "UPDATE runs SET status = ?3, touched_ms = max(touched_ms, ?2), owner = NULL WHERE run = ?1";
+            let sql = "UPDATE runs SET status = ?3, touched_ms = max(touched_ms, ?2), owner = NULL,
+                waited_ms = waited_ms + iif(status = 'waiting_people', max(?2 - touched_ms, 0), 0) WHERE run = ?1";
             let values = params![run.0, now_ms, Status::Cancelled.as_str()];
             store.execute(sql, values).map(drop)
         });
@@ -178,7 +180,8 @@ impl Store {
         status: Status,
         owner: Option<i64>,
     ) -> Result<(), Trouble> {
-        let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5 WHERE run = ?1";
+        let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5,
+            waited_ms = waited_ms + iif(status = 'waiting_people', max(?3 - touched_ms, 0), 0) WHERE run = ?1";
         let values = params![run.0, seq, touched_ms, status.as_str(), owner];
         self.execute(sql, values).map(drop)
     }
@@ -202,6 +205,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         started_ms: row.get(10)?,
         touched_ms: row.get(11)?,
         folder: row.get(12)?,
+        waited_ms: row.get(13)?,
     })
 }
 

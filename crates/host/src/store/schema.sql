@@ -33,7 +33,7 @@ CREATE TABLE owners (
     since_ms INTEGER NOT NULL
 );
 
--- The small row of a run. Its state is the fold of its events.
+-- The small row of a run. Its state is the fold of its events. `waited_ms` is the time up to `touched_ms` in which it waited for people.
 CREATE TABLE runs (
     run        INTEGER PRIMARY KEY AUTOINCREMENT,
     id         TEXT NOT NULL UNIQUE,
@@ -48,7 +48,8 @@ CREATE TABLE runs (
     attempt    INTEGER,
     folder     TEXT NOT NULL,
     started_ms INTEGER NOT NULL,
-    touched_ms INTEGER NOT NULL
+    touched_ms INTEGER NOT NULL,
+    waited_ms  INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX runs_by_status ON runs (status, run);
 CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;

@@ -40,6 +40,10 @@ impl FilesSettings {
                 self.write(key, text.as_bytes()).map(|bytes| written(key, mime, bytes))
             }
             FilesOperation::WriteMetadata => {
+                if key.trim().is_empty() {
+                    return Err(impossible("the metadata key is empty"));
+                }
+                parts(key)?;
                 let json = content
                     .as_str()
                     .map_or_else(|| content.to_string(), |text| serde_json::Value::from(text).to_string());

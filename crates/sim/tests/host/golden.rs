@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-13.db")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-14.db")
 }
 
 /// A run that has ended, one that is in the middle of a call, one that waits for a person, one that waits for its time.
@@ -45,4 +45,10 @@ fn a_store_of_an_earlier_build_is_opened_and_its_runs_finish() {
     for id in ids {
         heard.output(id);
     }
+    let worked = host.store().run("asking").expect("it reads").expect("it is there");
+    assert_eq!(worked.touched_ms - worked.started_ms - worked.waited_ms, 0, "only people took time: {worked:?}");
+    assert!(worked.waited_ms > 50_000, "{worked:?}");
+    let mine = host.store().run("waiting").expect("it reads").expect("it is there");
+    assert_eq!(mine.waited_ms, 0, "a timer is not a person");
+    {}
 }

@@ -75,7 +75,7 @@ impl Walk<'_> {
                         open.truncate(at);
                     }
                 }
-                Mark::Branch(..) | Mark::Warn(..) | Mark::Skip(..) => {}
+                Mark::Branch(..) | Mark::Warn(..) | Mark::Skip(..) | Mark::ContentType(..) => {}
             }
         }
         self.owners.owner[place.index()] = open.last().copied();

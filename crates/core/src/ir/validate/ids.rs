@@ -58,7 +58,8 @@ impl Check<'_> {
             | Mark::Branch(step, _)
             | Mark::Warn(step, _)
             | Mark::Skip(step, _)
-            | Mark::Fail(step, _)) = mark;
+            | Mark::Fail(step, _)
+            | Mark::ContentType(step, _)) = mark;
             self.step(Some(*step));
         }
     }

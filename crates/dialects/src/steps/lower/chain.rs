@@ -196,6 +196,8 @@ impl Lower<'_, '_> {
             writes.push(Write::Put(kept.output, output));
         }
         let place = self.b.set(writes, next, None);
+        let kind = self.b.read(self.slots["kind"]);
+        self.b.mark(place, Mark::ContentType(self.own.ids[no], kind));
         self.b.mark(place, Mark::End(self.own.ids[no], Some(output)))
     }
 

@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{ExprId, Failure, PlaceId, Status, Write};
-use branchpoint_expr::Located;
+use branchpoint_expr::{Located, Object, Value};
 
 use super::{Lower, Where};
 use crate::lowering::texts;
@@ -15,6 +15,7 @@ impl Lower<'_, '_> {
         self.names();
         self.selectors();
         let at = Where { scope: ROOT, home: ROOT };
+        self.labels();
         self.keep_in(ROOT, None);
         self.edges_in(ROOT, None);
         let result = self.completed_result();
@@ -71,6 +72,19 @@ impl Lower<'_, '_> {
         if self.own.document.steps.iter().any(|step| step.kind.shows()) {
             let slot = self.b.slot(ROOT, "shown", None);
             self.own.named.insert("shown", slot);
+        }
+    }
+
+    /// Shows the names that steps have beside their ids.
+    fn labels(&mut self) {
+        let named = self.own.document.steps.iter().filter_map(|step| {
+            let name = step.located.get("name").and_then(Located::text)?;
+            Some((step.id.clone(), Value::Str(name.clone())))
+        });
+        let names: Object = named.collect();
+        if !names.is_empty() {
+            let names = self.b.value(Value::from(names));
+            self.b.view("names", names);
         }
     }
 

@@ -8,6 +8,7 @@ mod order;
 mod people;
 mod placement;
 mod texts;
+mod trigger;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
@@ -46,6 +47,7 @@ impl<'d> Check<'_, 'd> {
     fn document(&mut self) {
         let located = self.document.located;
         fields::Check::new(STYLE, self.findings).object(Path::Root(""), located, &[DOCUMENT]);
+        self.trigger();
         if let Some(value) = located.given("input_content_type") {
             self.template(value);
         }
@@ -62,7 +64,7 @@ impl<'d> Check<'_, 'd> {
             "human_in_the_loop" => self.people(step),
             "wait" => self.wait(step),
             "regex_replace" => self.replacements(step),
-            "call_workflow" => self.callee(step),
+            "call_workflow" | "call_agent" => self.callee(step),
             _ => {}
         }
         match step.kind.name {
@@ -97,16 +99,15 @@ impl<'d> Check<'_, 'd> {
 
     /// Whether a called workflow exists is asked only where that can be known.
     fn callee(&mut self, step: &Step<'_>) {
-        let (Some(known), Some(name)) = (&self.options.callees, step.get("workflow")) else { return };
+        let (Some(known), Some((name, span))) = (&self.options.callees, step.callee()) else { return };
         // A step whose answers someone wrote down calls nobody.
         if self.options.scripted.contains(&*step.id) {
             return;
         }
-        if let Some(written) = name.text().filter(|written| !known.contains(&***written)) {
-            let finding =
-                Diagnostic::error(Kind::WorkflowNotFound, name.span, format!("there is no workflow `{written}`"));
-            let finding = finding.with_help("store it, or put its file beside this one");
-            self.findings.push(finding.suggest(written, known.iter().map(String::as_str)));
+        if !known.contains(&*name) {
+            let finding = Diagnostic::error(Kind::WorkflowNotFound, span, format!("there is no workflow `{name}`"));
+            let finding = finding.with_help("put its file beside this one");
+            self.findings.push(finding.suggest(&name, known.iter().map(String::as_str)));
         }
     }
 

@@ -4,7 +4,7 @@ use branchpoint_core::effect::Kind as Effect;
 
 use super::{Family, ID, StepType};
 use crate::fields::Content::{Command, Fixed, Json};
-use crate::fields::Type::{Any, Flag, Int, List, Map, Own, Ref, Text, Words};
+use crate::fields::Type::{Any, Filled, Flag, Int, List, Map, Own, Ref, Text, Words};
 use crate::fields::{MAX, NUMBER, Table, field};
 use crate::output;
 
@@ -110,9 +110,10 @@ const CALL_WORKFLOW: Table = &[
 ];
 
 const CALL_AGENT: Table = &[
-    field("agent", Text, "The agent; absent is the host's default agent.").content(Fixed),
-    field("agent_id", Text, "The same as `agent`.").alias_of("agent").content(Fixed),
+    field("agent", Filled, "The workflow of the agent, as it is.").or("default").content(Fixed),
+    field("agent_id", Filled, "The same as `agent`.").alias_of("agent").content(Fixed),
     field("input", Any, "Its input. A template.").or("{{input}}"),
+    field("metadata", Any, "Its metadata."),
 ];
 
 const LOAD_CONTENT: Table = &[field("content_version_id", Text, "Which version. A template.")];
@@ -126,8 +127,11 @@ const WRITE_CONTENT_ATTACHMENT: Table = &[
     field("indexed", Flag, "Whether it is indexed."),
 ];
 
-const WRITE_METADATA: Table =
-    &[field("metadata_key", Text, "Which key. A template."), field("content", Any, "What is written. A template.")];
+const WRITE_METADATA: Table = &[
+    field("metadata_key", Filled, "The key. A template."),
+    field("key", Filled, "The same as `metadata_key`. A template.").alias_of("metadata_key"),
+    field("content", Any, "The value. A template."),
+];
 
 const ADD_CHAT_TURN: Table = &[
     field("chat_id", Text, "The chat. A template."),

@@ -8,9 +8,12 @@ use branchpoint_expr::Kind;
 
 use Family::Effect;
 
+use super::cron::is_cron;
 use super::raw::is_id;
 use crate::DocumentKinds as _;
-use crate::fields::Type::{Any, Duration, Either, Entries, Form, Int, List, Number, Object, Own, Ref, Text, Words};
+use crate::fields::Type::{
+    Any, Duration, Either, Entries, Filled, Form, Int, List, Map, Number, Object, Own, Ref, Several, Text, Words,
+};
 use crate::fields::{Content, Field, Style, TEXTS, Table, Type, Unknown, field};
 
 /// A type of step.
@@ -61,7 +64,40 @@ pub(super) const DOCUMENT: Table = &[
 ];
 
 const TRIGGERS: &[&str] = &["dynamic_input", "template_input", "schedule", "new_content", "email_received"];
-const TRIGGER: Table = &[field("type", Words(TRIGGERS), "The kind of trigger.").or("dynamic_input")];
+
+pub(super) const TRIGGER: Table = &[
+    field("type", Words(TRIGGERS), "The kind of trigger.").or("dynamic_input"),
+    field(
+        "cron",
+        Form(CRON, is_cron, "a cron expression of five fields"),
+        "`schedule`: minute, hour, day of month, month, day of week.",
+    )
+    .kind(Kind::BadSchedule),
+    field("every", Duration, "`schedule`: the time between two runs, at least 1m.")
+        .instead_of("cron")
+        .kind(Kind::BadSchedule),
+    field("timezone", Text, "`schedule`: the IANA time zone of `cron`.").or("UTC").kind(Kind::BadSchedule),
+    field("input", Any, "`schedule` and `template_input`: the input of the runs."),
+    field("metadata", Map(&Any), "`schedule` and `template_input`: the metadata of the runs."),
+    field("mailbox", Filled, "`email_received`: the mailbox; any of the host if absent."),
+    field("from", Several(&Filled), "`email_received`: the senders, `name@host` or `*@host`; any if absent."),
+    field("source", Filled, "`new_content`: the content source; any if absent."),
+    field("on", Words(&["added", "updated", "added_or_updated"]), "`new_content`: what starts a run.")
+        .or("added_or_updated"),
+];
+
+/// The fields of each type of trigger, beside `type`.
+pub(super) fn trigger_fields(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "template_input" => &["input", "metadata"],
+        "schedule" => &["cron", "every", "timezone", "input", "metadata"],
+        "email_received" => &["mailbox", "from"],
+        "new_content" => &["source", "on"],
+        _ => &[],
+    }
+}
+
+const CRON: &str = r"^\s*\S+(\s+\S+){4}\s*$";
 
 /// Fields of every step.
 pub(super) const COMMON: Table = &[

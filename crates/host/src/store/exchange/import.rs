@@ -365,6 +365,7 @@ fn run_of(line: RunLine) -> Result<(ImportRun, usize), String> {
         folder,
         started_ms,
         touched_ms: started_ms,
+        waited_ms: 0,
     };
     let script = script.map(script_of).transpose()?;
     Ok((ImportRun { workflow, row, parent, script, journal: Vec::new() }, events))

@@ -1,6 +1,6 @@
 //! Rebuilds a run from its events: every row that a host would have written while it took them.
 
-use branchpoint_core::ir::Program;
+use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Command, Event, Fold, FoldedEvent, State, codec, status};
 
 use super::{ExchangeTrouble, Journal};
@@ -9,6 +9,8 @@ use crate::store::{Packing, Run, RunNo, Store, Trouble};
 /// A run that was folded and can be written. Folding needs no lock on the store.
 pub(super) struct RebuiltRun {
     pub(super) has_ended: bool,
+    /// How long the run waited for people.
+    waited_ms: i64,
     semantics: u16,
     rows: Vec<WriteRow>,
 }
@@ -28,10 +30,13 @@ impl RebuiltRun {
         let packing = Packing::default();
         let mut rows: Vec<WriteRow> = Vec::new();
         let mut fold = Fold::new(program, State::new(), journal);
-        let mut ops = 0;
+        let (mut ops, mut waited_ms, mut waiting_since_ms) = (0, 0, None);
         while let Some(folded) = fold.next() {
             let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(Trouble::in_journal_of(run))?;
             ops_left.spend(fold.state().ops().saturating_sub(std::mem::replace(&mut ops, fold.state().ops())))?;
+            waited_ms += waiting_since_ms.map_or(0, |since_ms| stamp.now_ms - since_ms);
+            let waits = status(program, fold.state()) == Status::WaitingPeople;
+            waiting_since_ms = waits.then_some(stamp.now_ms);
             let packed = packing.event(&stamp, &event).map_err(unstorable)?;
             rows.push(Box::new(move |store, run| store.append(run, seq, outcome.check, packed)));
             if let Event::Signal { key: Some(key), .. } = event {
@@ -55,7 +60,7 @@ impl RebuiltRun {
             store.keep_snapshot(run, seq, packed, true);
             store.restate(run, seq, now_ms, status, None);
         }));
-        Ok(Self { has_ended: status.is_final(), semantics: program.semantics, rows })
+        Ok(Self { has_ended: status.is_final(), waited_ms, semantics: program.semantics, rows })
     }
 }
 
@@ -96,7 +101,8 @@ fn request_row(command: Command, now_ms: i64) -> Result<Option<WriteRow>, codec:
 impl Store {
     /// Writes a rebuilt run within a transaction. No process drives it. None: the store has a run with its id.
     pub(super) fn write_rebuilt(&self, row: &Run, rebuilt: RebuiltRun) -> Result<Option<RunNo>, Trouble> {
-        let Some(run) = self.insert_run(row, rebuilt.semantics)? else { return Ok(None) };
+        let row = Run { waited_ms: rebuilt.waited_ms, ..row.clone() };
+        let Some(run) = self.insert_run(&row, rebuilt.semantics)? else { return Ok(None) };
         rebuilt.rows.into_iter().for_each(|write| write(self, run));
         Ok(Some(run))
     }
