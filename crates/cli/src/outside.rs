@@ -11,7 +11,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_runners::models::{Listener as Words, Piece};
 use branchpoint_runners::{
-    Answer, Call, CancellationToken, Local, Performing, PreparedCall, Runner, SecretStore, Secrets, SharedSecrets,
+    Answer, Call, CancellationToken, Lack, Local, Performing, PreparedCall, Runner, SecretStore, Secrets, SharedSecrets,
 };
 
 use crate::project::{Project, StoreArguments};
@@ -143,8 +143,8 @@ impl Here {
         }
     }
 
-    /// Why calls of an effect cannot be performed here; none if they can.
-    pub(crate) async fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+    /// What calls of an effect need and this host does not have.
+    pub(crate) async fn lacks(&self, effect: &Effect) -> Vec<Lack> {
         self.runners.lacks(effect).await
     }
 }

@@ -12,7 +12,7 @@ use branchpoint_expr::Kind;
 use branchpoint_runners::models;
 use branchpoint_runners::storage::Storage;
 use branchpoint_runners::tools::{self, Tools};
-use branchpoint_runners::{Answer, CancellationToken, Models, PreparedCall, SecretStore, SharedSecrets, agents};
+use branchpoint_runners::{Answer, CancellationToken, Lack, Models, PreparedCall, SecretStore, SharedSecrets, agents};
 use serde::de::DeserializeOwned;
 
 use crate::project::{FILE, Project};
@@ -66,27 +66,34 @@ impl Runners {
         }
     }
 
-    /// Why calls of an effect cannot be performed, and what kind of finding that is; none if they can.
-    pub(crate) async fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+    /// What calls of an effect need and this host does not have.
+    pub(crate) async fn lacks(&self, effect: &Effect) -> Vec<Lack> {
+        let lack = |(kind, reason)| vec![Lack::Runner { kind, reason }];
         match effect.kind {
             effect::Kind::Model => match self.models.lacks(effect) {
                 None => self.lacks_tools(effect).await,
-                lack => lack,
+                Some(missing) => lack(missing),
             },
-            effect::Kind::Run | effect::Kind::Scripted => Some((Kind::NoRunner, String::new())),
-            _ => self.tools.lacks(effect).await.map(|why| (Kind::NoRunner, why)),
+            effect::Kind::Run | effect::Kind::Scripted => lack((Kind::NoRunner, String::new())),
+            _ => self.tools.lacks(effect).await.map(|why| lack((Kind::NoRunner, why))).unwrap_or_default(),
         }
     }
 
-    /// Why a tool that an effect offers to a model cannot be called, as far as the document names them.
-    async fn lacks_tools(&self, effect: &Effect) -> Option<(Kind, String)> {
-        let Ok(Request::Model(request)) = effect.request() else { return None };
+    /// The tools that an effect offers to a model and that cannot be called, as far as the document names them.
+    async fn lacks_tools(&self, effect: &Effect) -> Vec<Lack> {
+        let Ok(Request::Model(request)) = effect.request() else { return Vec::new() };
         for name in &request.uses {
-            if let Some(why) = self.tools.lacks_tool(name).await {
-                return Some((Kind::NoRunner, why));
+            if let Some(reason) = self.tools.lacks_tool(name).await {
+                return vec![Lack::Runner { kind: Kind::NoRunner, reason }];
             }
         }
-        None
+        let mut lacks = Vec::new();
+        for tool in request.optional_uses {
+            if let Some(reason) = self.tools.lacks_tool(&tool).await {
+                lacks.push(Lack::OptionalTool { tool, reason });
+            }
+        }
+        lacks
     }
 }
 

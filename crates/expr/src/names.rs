@@ -45,12 +45,22 @@ fn properties(root: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Looks for names that can never exist. What is found is a warning; only secrets are refused. `needed`: what is missing is
-/// an error here, not nil.
+/// Looks for names that can never exist, which are warnings. Secrets, and variables named like a namespace, are errors. `needed`: what is
+/// missing is an error here, not nil.
 pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, needed: bool, findings: &mut Vec<Diagnostic>) {
     let mut variables = Vec::new();
     let so = if needed { "this can never be expanded" } else { "this is always nil" };
     walk(expr, &mut variables, &mut |path, variables| {
+        if let ExprKind::Let(name, ..) = path.kind {
+            if name == SECRET || roots(dialect).contains(&name) {
+                let message = format!("`{name}` is a namespace of this dialect, so a variable cannot have its name");
+                findings.push(
+                    Diagnostic::error(Kind::Redeclared, path.span, message)
+                        .with_help("choose another name for the variable"),
+                );
+            }
+            return;
+        }
         let (root, keys) = split(path);
         let ExprKind::Name(name) = &root.kind else { return };
         if variables.contains(&&**name) {
@@ -156,7 +166,7 @@ fn same(property: &str, written: &str) -> bool {
     written.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).eq(property.chars().flat_map(char::to_lowercase))
 }
 
-/// Calls `visit` with every path, longest first, and the `let` variables that are known there.
+/// Calls `visit` with every path, longest first, and every `let`, and with the `let` variables that are known there.
 fn walk<'e, 's>(expr: &'e Expr<'s>, variables: &mut Vec<&'s str>, visit: &mut impl FnMut(&'e Expr<'s>, &[&'s str])) {
     match &expr.kind {
         ExprKind::Name(_) => visit(expr, variables),
@@ -175,6 +185,7 @@ fn walk<'e, 's>(expr: &'e Expr<'s>, variables: &mut Vec<&'s str>, visit: &mut im
             }
         }
         ExprKind::Let(name, value, body) => {
+            visit(expr, variables);
             walk(value, variables, visit);
             variables.push(name);
             walk(body, variables, visit);

@@ -28,7 +28,7 @@ pub use local::shell::{Listener, MAX_OUTPUT, Shell, max_output};
 pub use local::{Local, SecretStore, agents, no_secrets};
 pub use models::Models;
 pub use runner::{Answer, Call, Performing, PreparedCall, Runner};
-pub use runner_check::runner_check;
+pub use runner_check::{Lack, runner_check};
 pub use runtime::{allow_many_open_files, runtime};
 pub use secrets::{
     Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, Whole, is_secret, resolve, sounds_secret,

@@ -1,28 +1,64 @@
-//! What a run would ask for and nobody would perform, found before it starts.
+//! Steps whose calls have no configured runner, found before a run starts.
 
 use std::collections::BTreeSet;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::{Effect, Index, Program};
 use branchpoint_expr::{Diagnostic, Kind, Span};
 
-/// One finding for each step whose calls nobody performs. `lacks` tells by the effect and the id of its step why it cannot be
-/// performed and what kind of finding that is; an empty reason means that nobody here does such work at all.
-pub async fn runner_check(
-    program: &Program,
-    lacks: impl AsyncFn(&Effect, &str) -> Option<(Kind, String)>,
-) -> Vec<Diagnostic> {
-    let mut told = BTreeSet::new();
+/// What calls of an effect need and this host does not have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lack {
+    /// The calls fail.
+    Runner {
+        /// The kind of the finding.
+        kind: Kind,
+        /// What is missing in the settings; empty if no setting helps.
+        reason: String,
+    },
+    /// The calls leave this tool out.
+    OptionalTool {
+        /// The name of the tool.
+        tool: String,
+        /// What is missing in the settings.
+        reason: String,
+    },
+}
+
+/// The findings about a program: an error for each step whose calls fail, and a warning for each tool that a step leaves out. `lacks` gets
+/// an effect and the id of its step.
+pub async fn runner_check(program: &Program, lacks: impl AsyncFn(&Effect, &str) -> Vec<Lack>) -> Vec<Diagnostic> {
+    let mut seen = BTreeSet::new();
     let mut findings = Vec::new();
     for effect in &program.effects {
         let Some(number) = effect.step else { continue };
         let step = &program.steps[number.index()];
-        let Some((kind, why)) = lacks(effect, &step.id).await.filter(|_| told.insert(number)) else { continue };
-        let message = format!("nothing here performs the step `{}`, which calls `{}`", step.id, effect.kind);
-        let answers = format!("write its answers into the file of --script: `{}: [\"an answer\"]`", step.id);
-        let help = if why.is_empty() { answers } else { format!("{why}; or {answers}") };
-        let (start, end) = step.origin;
-        findings.push(Diagnostic::error(kind, Span { start, end }, message).with_help(help));
+        let span = Span { start: step.origin.0, end: step.origin.1 };
+        for lack in lacks(effect, &step.id).await {
+            let tool = match &lack {
+                Lack::Runner { .. } => None,
+                Lack::OptionalTool { tool, .. } => Some(tool.clone()),
+            };
+            if seen.insert((number, tool)) {
+                findings.push(finding(lack, effect, &step.id, span));
+            }
+        }
     }
     findings.sort_by_key(|finding| finding.span.start);
     findings
+}
+
+fn finding(lack: Lack, effect: &Effect, step: &str, span: Span) -> Diagnostic {
+    match lack {
+        Lack::Runner { kind, reason } => {
+            let message = format!("nothing here performs the step `{step}`, which calls `{}`", effect.kind);
+            let answers = format!("write its answers into the file of --script: `{step}: [\"an answer\"]`");
+            let help = if reason.is_empty() { answers } else { format!("{reason}; or {answers}") };
+            Diagnostic::error(kind, span, message).with_help(help)
+        }
+        Lack::OptionalTool { tool, reason } => {
+            let message = format!("the step `{step}` runs without the tool `{tool}`, which is not configured");
+            Diagnostic::warning(Kind::NoRunner, span, message).with_help(reason)
+        }
+    }
 }

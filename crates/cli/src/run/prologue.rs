@@ -5,7 +5,7 @@ use std::process::{self, ExitCode};
 use anyhow::Result;
 use branchpoint_core::effect::{Request, RunRequest};
 use branchpoint_core::ir::Effect;
-use branchpoint_expr::{Diagnostic, Located, Span};
+use branchpoint_expr::{Diagnostic, Located, Severity, Span};
 use branchpoint_runners::{runner_check, runtime};
 
 use super::answers::Answers;
@@ -31,7 +31,7 @@ pub(crate) fn check(
     // Whoever is asked for what is lacking is a child of ours, and must not be left behind.
     let interrupted = interrupt::token()?;
     let lacks = async |effect: &Effect, step: &str| {
-        if answers.knows(step) || calls_known(workflow, effect) { None } else { here.lacks(effect).await }
+        if answers.knows(step) || calls_known(workflow, effect) { Vec::new() } else { here.lacks(effect).await }
     };
     let findings = runtime().block_on(interrupted.run_until_cancelled(runner_check(&workflow.program, lacks)));
     drop(here);
@@ -42,16 +42,21 @@ pub(crate) fn check(
             finding.span = name(&document, finding.span).unwrap_or(finding.span);
         }
     }
-    let Some(first) = findings.first() else { return Ok(None) };
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.severity == Severity::Error);
+    if !answers.is_there() {
+        show(workflow, &warnings);
+    }
+    let Some(first) = errors.first() else { return Ok(None) };
     if answers.is_there() {
-        let names: Vec<&str> = findings.iter().map(|finding| finding.span.text(&workflow.source.text)).collect();
+        let names: Vec<&str> = errors.iter().map(|finding| finding.span.text(&workflow.source.text)).collect();
         terminal::tell(&format!(
             "The script has no answers for: {}. A run that comes there fails.\n",
             names.join(", ")
         ));
         return Ok(None);
     }
-    show(workflow, &findings);
+    show(workflow, &errors);
     explain::refer(first.kind.as_str());
     Ok(Some(ExitCode::from(exit::REJECTED)))
 }

@@ -1,6 +1,8 @@
 //! What `branchpoint.toml` says about tools and programs, as the real program goes by it.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 use std::thread;
@@ -145,4 +147,62 @@ fn a_secret_in_a_command_of_steps_is_one_word() {
     let output = command.env("MINE", "x'; echo INJECTED").output().expect("the program starts");
     assert!(output.status.success() && told(&output).contains("[***]"), "{}", told(&output));
     assert!(!told(&output).contains("INJECTED"), "{}", told(&output));
+}
+
+/// Answers one request as a model of an OpenAI-compatible server, and returns its body.
+fn model(listener: &TcpListener) -> String {
+    let (mut stream, _) = listener.accept().expect("the run calls the model");
+    let mut request = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                let reply = r#"{"choices": [{"message": {"role": "assistant", "content": "found nothing"}, "finish_reason": "stop"}]}"#;
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                    reply.len()
+                );
+                stream.write_all(format!("{head}{reply}").as_bytes()).expect("the client reads");
+                return body.to_owned();
+            }
+        }
+        let read = stream.read(&mut part).expect("the client writes");
+        request.extend_from_slice(&part[..read]);
+    }
+}
+
+#[test]
+fn an_agent_of_a_graph_runs_without_tools_that_are_not_configured() {
+    let graph = |strict: &str| {
+        format!(
+            r#"{{{strict} "nodes": [{{"id": "s", "type": "start"}},
+                {{"id": "a", "type": "agent", "data": {{"model": "m", "userPrompt": "Look.", "tools": {{"web_search": true, "web_fetch": true}}}}}}],
+                "connections": [{{"source": "s", "target": "a"}}]}}"#
+        )
+    };
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    let settings = format!(
+        "[models]\nprovider = \"own\"\nstream = false\n[models.providers.own]\nprotocol = \"openai\"\nbase_url = \"http://{address}/v1\"\nkey_env = \"OWN_KEY\"\n"
+    );
+    let files = [("deep/lenient.json", &*graph("")), ("deep/strict.json", &*graph("\"strict_tools\": true,"))];
+    let place = project(&settings, &files);
+    let run = |file: &str| {
+        let mut command = place.command(&["run", file]);
+        command.current_dir(place.path().join("deep")).env("OWN_KEY", "k").output().expect("the program starts")
+    };
+    let refused = run("strict.json");
+    assert_eq!(refused.status.code(), Some(2), "{}", told(&refused));
+    assert!(told(&refused).contains("error[no_runner]") && told(&refused).contains("[search]"), "{}", told(&refused));
+    let server = thread::spawn(move || model(&listener));
+    let output = run("lenient.json");
+    assert!(output.status.success(), "{}", told(&output));
+    for part in ["warning[no_runner]", "runs without the tool `web_search`", "[search]", "found nothing"] {
+        assert!(told(&output).contains(part), "{part}: {}", told(&output));
+    }
+    let sent = server.join().expect("it answers");
+    assert!(sent.contains("web_fetch") && !sent.contains(r#""name":"web_search""#), "{sent}");
 }

@@ -66,6 +66,8 @@ request! {
 
         /// The tools that the model may call.
         tools: Tools,
+        /// Leaves out tools that nothing here can perform, instead of offering tools whose calls fail.
+        optional_tools: bool,
         /// Agents that the model may call as tools.
         subagents: Vec<Value>,
         /// Calls of the model in one turn.
@@ -82,6 +84,8 @@ request! {
         stop_when_values: Object,
         /// Names of tools that the calls may offer, for the check before a run.
         uses: Vec<String>,
+        /// Names of tools that the calls leave out if nothing here can perform them, for the check before a run.
+        optional_uses: Vec<String>,
         /// Models of the subagents, for the check before a run.
         subagent_models: Vec<String>,
     }

@@ -40,6 +40,9 @@ pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     // What is broken leads nowhere, and that need not be told as well.
     if report.findings.iter().all(|finding| finding.severity == Severity::Warning) {
         wiring::warn(&graph, &mut report);
+        // An editor refuses these; here they run, so they are warnings.
+        let findings = preflight::check(&graph).into_iter();
+        report.findings.extend(findings.map(|finding| Diagnostic { severity: Severity::Warning, ..finding }));
     }
     let program = lower::lower(&graph, &mut report);
     (program, report.findings)

@@ -30,6 +30,8 @@ pub(super) struct Graph {
     out: Vec<Vec<usize>>,
     /// Where a document lacks what it lacks.
     pub(super) span: Span,
+    /// Whether a tool that is not configured prevents a run.
+    pub(super) strict_tools: bool,
     /// The declared inputs, if any are.
     pub(super) inputs: Option<Declared>,
 }
@@ -75,7 +77,8 @@ impl Graph {
             out[connection.source].push(at);
         }
         let inputs = inputs::read(document, Names::Input, &mut report.findings);
-        Some(Self { nodes, connections, out, span: start_of(document), inputs })
+        let strict_tools = document.flag("strict_tools").unwrap_or(false);
+        Some(Self { nodes, connections, out, span: start_of(document), strict_tools, inputs })
     }
 
     /// The connections that leave a node, in document order.

@@ -100,11 +100,15 @@ fn children(graph: &Graph, node: usize) -> Vec<&Connection> {
 
 /// The subagents of an agent as a call carries them, or none. Models that are left to the installation are null.
 pub(super) fn tree(graph: &Graph, node: usize) -> Option<Value> {
-    let children: Vec<_> = children(graph, node).iter().filter_map(|edge| described(graph, edge.target)).collect();
+    let What::Agent(parent) = &graph.nodes[node].what else { return None };
+    let optional = has_optional_tools(graph, parent);
+    let children = children(graph, node).into_iter().filter_map(|edge| described(graph, edge.target, optional));
+    let children: Vec<_> = children.collect();
     (!children.is_empty()).then(|| Value::from(children))
 }
 
-fn described(graph: &Graph, node: usize) -> Option<Value> {
+/// A subagent. Whether its tools are optional is said only where its parent, for which `of_parent` says it, differs.
+fn described(graph: &Graph, node: usize, of_parent: bool) -> Option<Value> {
     let What::Agent(agent) = &graph.nodes[node].what else { return None };
     let fields = [
         ("id", Value::Str(graph.nodes[node].id.clone())),
@@ -116,6 +120,8 @@ fn described(graph: &Graph, node: usize) -> Option<Value> {
     ];
     let mut described: Object = fields.map(|(key, value)| (Arc::from(key), value)).into_iter().collect();
     described.extend(agent.tools.clone().map(|tools| (Arc::from("tools"), tools)));
+    let own = has_optional_tools(graph, agent);
+    described.extend((own != of_parent).then(|| (Arc::from("optional_tools"), Value::Bool(own))));
     described.extend(tree(graph, node).map(|below| (Arc::from("subagents"), below)));
     Some(Value::from(described))
 }
@@ -135,9 +141,16 @@ fn with_below(graph: &Graph, node: usize) -> Vec<(usize, &Agent)> {
     agents
 }
 
-/// The tools that an agent and those below it may use, apart from each other.
-pub(super) fn used(graph: &Graph, node: usize) -> Vec<Value> {
+/// Whether an agent runs without tools that are not configured.
+pub(super) fn has_optional_tools(graph: &Graph, agent: &Agent) -> bool {
+    !agent.strict_tools.unwrap_or(graph.strict_tools)
+}
+
+/// The tools that an agent and those below it may use, apart from each other: of the agents that run without tools that are not configured,
+/// or of the others.
+pub(super) fn used(graph: &Graph, node: usize, optional: bool) -> Vec<Value> {
     let agents = with_below(graph, node).into_iter();
+    let agents = agents.filter(|(_, agent)| has_optional_tools(graph, agent) == optional);
     let flags = agents.flat_map(|(_, agent)| agent.tools.as_ref().and_then(Value::as_object).into_iter().flatten());
     let used = flags.filter(|(name, value)| &***name != "subagents" && **value == Value::Bool(true));
     each_once(used.map(|(name, _)| name))

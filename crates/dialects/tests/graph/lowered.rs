@@ -45,7 +45,37 @@ fn models_and_tools_of_agents_below_are_named_once() {
     let program = loaded.program.expect("nothing was found");
     let told = |key: &str| program.effects.iter().find_map(|effect| effect.fixed.get(key)).map(ToString::to_string);
     assert_eq!(told("subagent_models").as_deref(), Some(r#"["x","y"]"#));
-    assert_eq!(told("uses").as_deref(), Some(r#"["web","shell"]"#));
+    assert_eq!((told("uses"), told("optional_uses").as_deref()), (None, Some(r#"["web","shell"]"#)));
+}
+
+#[test]
+fn strict_tools_of_an_agent_count_before_those_of_the_graph() {
+    let agent = |id: &str, strict: &str, tool: &str| {
+        format!(
+            r#"{{"id": "{id}", "type": "agent", "data": {{{strict} "tools": {{"{tool}": true, "subagents": true}}}}}}"#
+        )
+    };
+    let (strict, lenient) = (r#""strict_tools": true,"#, r#""strict_tools": false,"#);
+    for (of_graph, of_agent, of_kid, uses, optional) in [
+        ("", "", "", None, Some(r#"["a","k"]"#)),
+        (strict, "", "", Some(r#"["a","k"]"#), None),
+        ("", strict, "", Some(r#"["a"]"#), Some(r#"["k"]"#)),
+        (strict, "", lenient, Some(r#"["a"]"#), Some(r#"["k"]"#)),
+    ] {
+        let nodes = [agent("a", of_agent, "a"), agent("k", of_kid, "k")].join(", ");
+        let edges = [edge("s", "", "a"), edge("a", "subagent", "k")].join(", ");
+        let loaded = load(&graph(&nodes, &edges).replacen('{', &format!("{{{of_graph}"), 1), Some(Dialect::Graph));
+        let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        let fixed =
+            |key: &str| program.effects.iter().find_map(|effect| effect.fixed.get(key)).map(ToString::to_string);
+        assert_eq!((fixed("uses").as_deref(), fixed("optional_uses").as_deref()), (uses, optional), "{of_graph}");
+        let request = print(&program);
+        assert_eq!(fixed("optional_tools").is_some(), of_graph.is_empty() && of_agent.is_empty());
+        let own = optional.is_some_and(|names| names.contains('k'));
+        let differs = of_graph.is_empty() && of_agent.is_empty() != own;
+        let kid = format!(r#""tools":{{"k":true,"subagents":true}},"optional_tools":{own}"#);
+        assert_eq!(request.contains(&kid), differs || of_kid == lenient, "{request}");
+    }
 }
 
 #[test]

@@ -35,7 +35,8 @@ fn a_graph_has_nodes_and_connections() {
     check(&graph(r#"{"id": "", "type": "agent"}"#, ""), &[("invalid_payload", "\"\"")]);
     check(&graph("", "5"), &[("invalid_payload", "5")]);
     check(&graph("", r#"{"source": "s", "target": "s", "sourceHandle": 5}"#), &[("invalid_payload", "5")]);
-    check(r#"{"nodes": [{"id": "s", "type": "start", "x": 1, "y": 2}], "connections": [], "viewport": {}}"#, &[]);
+    let alone = r#"{"nodes": [{"id": "s", "type": "start", "x": 1, "y": 2}], "connections": [], "viewport": {}}"#;
+    check(alone, &[("start_not_connected", "{\"id\": \"s\"")]);
 }
 
 #[test]
@@ -58,22 +59,31 @@ fn fields_have_their_types() {
     }
     node("agent", "[]", &[("invalid_field", "[]")]);
     node("agent", r#"{"sytemPrompt": "x", "colour": "red"}"#, &[("unknown_key", "\"sytemPrompt\"")]);
+    let alone = ("if_without_branch", "{");
     node("if", r#"{"conditions": {}}"#, &[("invalid_field", "{}")]);
-    node("if", r#"{"conditions": [5]}"#, &[("invalid_field", "5")]);
-    node("if", r#"{"conditions": [{"value": ["x"]}]}"#, &[("invalid_field", "[")]);
-    node("if", r#"{"conditions": [{"operator": "equals", "value": "x"}]}"#, &[("unknown_operator", "\"equals\"")]);
-    node("if", r#"{"conditions": [{"if": "text == 'x'", "value": "x"}]}"#, &[("two_conditions", "\"text")]);
-    node("if", r#"{"conditions": [{"if": "input.score > 3"}, {"if": "txt == 'x'"}]}"#, &[("unknown_name", "txt")]);
-    node("if", r#"{"conditions": [{"if": "1 +"}]}"#, &[("bad_condition", "")]);
+    node("if", r#"{"conditions": [5]}"#, &[alone, ("invalid_field", "5")]);
+    node("if", r#"{"conditions": [{"value": ["x"]}]}"#, &[alone, ("invalid_field", "[")]);
+    let unknown = [alone, ("unknown_operator", "\"equals\"")];
+    node("if", r#"{"conditions": [{"operator": "equals", "value": "x"}]}"#, &unknown);
+    node("if", r#"{"conditions": [{"if": "text == 'x'", "value": "x"}]}"#, &[alone, ("two_conditions", "\"text")]);
+    node(
+        "if",
+        r#"{"conditions": [{"if": "input.score > 3"}, {"if": "txt == 'x'"}]}"#,
+        &[alone, ("unknown_name", "txt")],
+    );
+    node("if", r#"{"conditions": [{"if": "1 +"}]}"#, &[alone, ("bad_condition", "")]);
     // What nothing leads to is checked all the same.
     let lost = r#"{"id": "i", "type": "if", "data": {"conditions": [{"operator": "like", "value": "x"}]}}"#;
-    check(&graph(lost, ""), &[("unreachable_node", "{"), ("unknown_operator", "\"like\"")]);
+    check(
+        &graph(lost, ""),
+        &[("start_not_connected", "{"), ("unreachable_node", "{"), ("unknown_operator", "\"like\"")],
+    );
 }
 
 #[test]
 fn older_spellings_load() {
-    node("input", r#"{"prompt": "Go?"}"#, &[]);
-    node("if", r#"{"condition": "yes"}"#, &[]);
+    node("input", r#"{"prompt": "Go?"}"#, &[("approval_without_branch", "{")]);
+    node("if", r#"{"condition": "yes"}"#, &[("if_without_branch", "{")]);
     node("end", "{}", &[]);
 }
 
@@ -121,7 +131,8 @@ fn connections_that_are_never_followed_and_nodes_that_are_never_reached_are_told
         let edges = [&fine[..], &[dead]].concat().join(", ");
         check(&graph(nodes, &edges), &[("dead_connection", "{\"source\"")]);
     }
-    check(&graph(r#"{"id": "e", "type": "end"}"#, ""), &[("unreachable_node", r#"{"id": "e""#)]);
+    let unconnected = [("start_not_connected", r#"{"id": "s""#), ("unreachable_node", r#"{"id": "e""#)];
+    check(&graph(r#"{"id": "e", "type": "end"}"#, ""), &unconnected);
 }
 
 #[track_caller]
@@ -129,6 +140,12 @@ fn before_run(nodes: &str, edges: &[String], expect: &[&str]) {
     let found: Vec<_> =
         preflight(&graph(nodes, &edges.join(", "))).iter().map(|finding| finding.kind.as_str()).collect();
     assert_eq!(found, expect);
+    let graph = graph(nodes, &edges.join(", "));
+    let loaded = load(&graph, Some(Dialect::Graph));
+    let warnings = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning);
+    let warnings: Vec<_> = warnings.map(|finding| finding.kind.as_str()).collect();
+    let runs = loaded.program.is_some();
+    assert!(!runs || expect.iter().all(|kind| warnings.contains(kind)), "they run, with warnings: {warnings:?}");
 }
 
 #[test]

@@ -65,6 +65,11 @@ fn names_functions_and_arguments() {
     check("true && len(1, 2) == 1", "wrong_arity", "len(1, 2)");
     check("any(inputs.list)", "wrong_arity", "any(inputs.list)");
     check("let len = 5; true", "redeclared", "let len = 5; true");
+    check("let inputs = 1; inputs > 0", "redeclared", "let inputs = 1; inputs > 0");
+    check("true && any(inputs.list, let secret = 1; secret > #)", "redeclared", "let secret = 1; secret > #");
+    check_in(Dialect::Steps, "let metadata = 1; true", "redeclared", "let metadata = 1; true");
+    check_in(Dialect::Session, "let tools = 1; true", "redeclared", "let tools = 1; true");
+    check_in(Dialect::Graph, "let text = 1; true", "redeclared", "let text = 1; true");
     check("# == 1", "no_element", "#");
     check("any(inputs.list, #acc)", "no_element", "#acc");
     check("secret.KEY == 'x'", "secret_not_allowed", "secret.KEY");

@@ -23,7 +23,7 @@ pub struct Bounds {
 }
 
 /// Fields of a request that are for the turn. All others are for the model, which is asked with them in every turn.
-const FOR_THE_TURN: [&str; 11] = [
+const FOR_THE_TURN: [&str; 12] = [
     "task",
     "tools",
     "subagents",
@@ -34,6 +34,7 @@ const FOR_THE_TURN: [&str; 11] = [
     "stop_when",
     "stop_when_values",
     "uses",
+    "optional_uses",
     "subagent_models",
 ];
 
@@ -94,7 +95,7 @@ impl Agent<'_> {
         let mut tools = turn.tools.0.clone();
         let mut below = Object::default();
         for child in &turn.subagents {
-            let (name, tool, described) = self.child(child)?;
+            let (name, tool, described) = self.child(child, turn.optional_tools)?;
             below.insert(name, described);
             tools.push(tool);
         }
@@ -109,10 +110,13 @@ impl Agent<'_> {
     }
 
     /// An agent below: the name of the tool it is, the tool, and what a run of it begins with. It is a model request with an `id`,
-    /// a `name`, and the name of its `tool`.
-    fn child(&self, child: &Value) -> Result<(Arc<str>, Value, Value), FieldError> {
+    /// a `name`, and the name of its `tool`. Its tools are optional if those of the agent above are, unless it says otherwise.
+    fn child(&self, child: &Value, optional_tools: bool) -> Result<(Arc<str>, Value, Value), FieldError> {
         let mut fields = child.as_object().cloned().unwrap_or_default();
         let [id, called, tool] = ["id", "name", "tool"].map(|name| fields.shift_remove(name).unwrap_or_default());
+        if optional_tools {
+            fields.entry("optional_tools".into()).or_insert(Value::Bool(true));
+        }
         let Request::Model(turn) = Request::parse(Kind::Model, &fields, &Value::Null)? else {
             return Ok(Default::default());
         };

@@ -100,7 +100,7 @@ impl Models {
         Ok(ModelCall {
             system: with_shape(system(&request), &shape, &target),
             messages: messages(&request, &names, self.files.as_ref())?,
-            tools: tools::wire(offered, &names, &self.catalogue).await,
+            tools: tools::wire(offered, &names, &self.catalogue, request.optional_tools).await,
             target,
             names,
             shape,

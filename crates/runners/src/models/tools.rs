@@ -17,7 +17,7 @@ pub struct ToolDescription {
     pub parameters: Option<Value>,
 }
 
-/// The descriptions of some tools, each where its name stands.
+/// The descriptions of some tools, each where its name stands; none for a tool that nothing here can perform.
 pub type Descriptions = Pin<Box<dyn Future<Output = Vec<Option<ToolDescription>>> + Send>>;
 
 /// Describes tools that a call only names, all of them at once.
@@ -33,26 +33,28 @@ pub(super) struct Tool {
     pub(super) parameters: Json,
 }
 
-/// The tools of a request. The catalogue is asked once, for those that the request does not describe.
-pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue) -> Vec<Tool> {
+/// The tools of a request. The catalogue is asked once, for those that the request does not describe. If they are optional, those that
+/// nothing describes are left out.
+pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue, optional: bool) -> Vec<Tool> {
     let is_described = |tool: &Value| ["description", "parameters"].iter().all(|field| own(tool, field).is_some());
     let unknown = tools.iter().filter(|tool| !is_described(tool)).map(|tool| tool_name(tool).to_owned());
     let unknown: Vec<String> = unknown.collect();
     let known = if unknown.is_empty() { Vec::new() } else { catalogue(unknown).await };
     let mut known = known.into_iter();
     let one = |tool: &Value| {
-        let known = if is_described(tool) { None } else { known.next().flatten() }.unwrap_or_default();
+        let known = if is_described(tool) { Some(ToolDescription::default()) } else { known.next().flatten() };
+        let known = if optional { known? } else { known.unwrap_or_default() };
         let description = own(tool, "description").and_then(Value::as_str).or(known.description.as_deref());
         let parameters = own(tool, "parameters").or(known.parameters.as_ref());
         // A tool without a description of its arguments takes any.
         let any = || json!({"type": "object", "properties": {}, "additionalProperties": true});
-        Tool {
+        Some(Tool {
             name: names.wire(tool_name(tool)).to_owned(),
             description: description.map(str::to_owned),
             parameters: parameters.map_or_else(any, |schema| json!(schema)),
-        }
+        })
     };
-    tools.iter().map(one).collect()
+    tools.iter().filter_map(one).collect()
 }
 
 /// A field of a tool as the request describes it.

@@ -154,6 +154,7 @@ impl Tools {
         let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
         let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked).await }.into_iter();
         let one = |name: &&str| match Builtin::named(name) {
+            Some(Builtin::Search) if self.lacks_search().is_some() => None,
             Some(tool) => Some(tool.described()),
             None => offered.next().flatten(),
         };

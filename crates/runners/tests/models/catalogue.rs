@@ -35,6 +35,21 @@ fn what_is_only_named_is_described_by_the_catalogue_all_at_once() {
 }
 
 #[test]
+fn optional_tools_that_nothing_describes_are_not_offered() {
+    let provider = Provider::new(vec![Does::Says("done")]);
+    let mut models = models(&provider, "openai");
+    models.catalogue = Arc::new(|names| {
+        let described = |name: &String| (name == "three").then(ToolDescription::default);
+        Box::pin(std::future::ready(names.iter().map(described).collect()))
+    });
+    let optional = r#"{"fixed": {"task": "reply", "optional_tools": true}, "response": {"format": "reply"}}"#;
+    perform(&models, &call("model", optional, TOOLS));
+    let sent = &provider.requests()[0].body["tools"];
+    let names: Vec<_> = sent.as_array().expect("tools").iter().map(|tool| &tool["function"]["name"]).collect();
+    assert_eq!(names, ["two", "three"]);
+}
+
+#[test]
 fn a_catalogue_that_is_slow_is_within_the_limit_of_the_call() {
     let provider = Provider::new(vec![Does::Says("done")]);
     let mut models = models(&provider, "openai");

@@ -222,8 +222,8 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
 fn a_condition_that_cannot_be_evaluated_fails_the_run() {
     let program = loaded(
         r#"{"nodes": [{"id": "s", "type": "start", "data": {"initialInput": "text"}},
-            {"id": "i", "type": "if", "data": {"conditions": [{"if": "input > 3"}]}}],
-            "connections": [{"source": "s", "target": "i"}]}"#,
+            {"id": "i", "type": "if", "data": {"conditions": [{"if": "input > 3"}]}}, {"id": "e", "type": "end"}],
+            "connections": [{"source": "s", "target": "i"}, {"source": "i", "target": "e", "sourceHandle": "false"}]}"#,
     );
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();

@@ -24,11 +24,15 @@ impl Lower<'_> {
         let input = self.request(node, agent);
         // A model that the document names is looked for before the run starts; null leaves it to the installation.
         let model = agent.model.clone().map(|model| ("model".into(), Value::Str(model)));
-        // So are those of its subagents, and its tools.
+        // So are those of its subagents, and its tools. A missing tool is an error only if the document says so.
         let there = |name: &str, list: Vec<Value>| (!list.is_empty()).then(|| (name.into(), Value::from(list)));
         let below = there("subagent_models", subagents::models(self.own.graph, node));
-        let uses = there("uses", subagents::used(self.own.graph, node));
-        let fixed = model.into_iter().chain(below).chain(uses).collect::<Object>();
+        let uses = there("uses", subagents::used(self.own.graph, node, false));
+        let optional = there("optional_uses", subagents::used(self.own.graph, node, true));
+        let optional_tools = agent.tools.is_some() && subagents::has_optional_tools(self.own.graph, agent);
+        let optional_tools = optional_tools.then(|| ("optional_tools".into(), Value::Bool(true)));
+        let parts = model.into_iter().chain(below).chain(uses).chain(optional).chain(optional_tools);
+        let fixed = parts.collect::<Object>();
         let response = Response { missing_runner_kind: Some("no_llm".into()), ..Response::default() };
         let effect =
             self.b.effect(Effect { fixed, response, step: Some(self.own.steps[node]), ..effect(effect::Kind::Model) });

@@ -52,6 +52,8 @@ pub(in crate::graph) struct Agent {
     pub(in crate::graph) effort: Option<Arc<str>>,
     /// As given.
     pub(in crate::graph) tools: Option<Value>,
+    /// Whether a tool that is not configured prevents a run; none: as the graph says.
+    pub(in crate::graph) strict_tools: Option<bool>,
 }
 
 impl Agent {
@@ -108,6 +110,7 @@ impl Agent {
             model: filled("model"),
             effort: filled("reasoningEffort"),
             tools: data.given("tools").map(Located::to_value),
+            strict_tools: data.flag("strict_tools"),
         }
     }
 }

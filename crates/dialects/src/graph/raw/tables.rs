@@ -3,7 +3,7 @@
 use branchpoint_expr::Kind;
 
 use crate::DocumentKinds as _;
-use crate::fields::Type::{Any, Form, List, Open, Ref, Text, Words};
+use crate::fields::Type::{Any, Flag, Form, List, Open, Ref, Text, Words};
 use crate::fields::{Style, Table, Unknown, field};
 
 /// Editors keep fields of their own in graphs.
@@ -18,6 +18,7 @@ pub(in crate::graph) const CONDITION_STYLE: Style = Style { null_is_absent: fals
 pub(in crate::graph) const DOCUMENT: Table = &[
     field("inputs", Ref("inputs"), "The input of a run: `input`, which replaces the text of the start node."),
     field("nodes", List(&Ref("node")), "The nodes, exactly one of them a start.").required(),
+    field("strict_tools", Flag, STRICT_TOOLS).or("false"),
     field(
         "connections",
         List(&Ref("connection")),
@@ -25,6 +26,9 @@ pub(in crate::graph) const DOCUMENT: Table = &[
     )
     .required(),
 ];
+
+const STRICT_TOOLS: &str =
+    "Whether a tool that is not configured prevents the run. Otherwise agents run without it, with a warning.";
 
 pub(in crate::graph) const TYPES: &[(&str, &str, Table)] = &[
     ("start", "Where the run begins.", START),
@@ -55,6 +59,8 @@ const AGENT: Table = &[
     field("model", Text, "The model; blank is the default of the installation."),
     field("reasoningEffort", Text, "`low`, `medium` or `high`; blank is the default of the installation."),
     field("tools", Any, "The tools it may use: `web_search`, and `subagents` for agents at its handle `subagent`."),
+    field("strict_tools", Flag, "The same as `strict_tools` of the graph, for this agent.")
+        .or("the value of the graph"),
 ];
 
 const IF: Table = &[
