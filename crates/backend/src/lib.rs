@@ -43,6 +43,10 @@ pub trait Backend: Send {
     /// Runs, the newest first.
     fn runs(&self, filter: &Filter) -> Result<Vec<Run>, BackendError>;
 
+    /// Prepares a search of runs by words: adds runs to the index that are missing, the newest first and not all of them at once. The
+    /// number of runs that are still missing, which a search does not find.
+    fn index_runs(&self) -> Result<u64, BackendError>;
+
     /// The row of a run.
     fn row(&self, run: RunNo) -> Result<Run, BackendError>;
 

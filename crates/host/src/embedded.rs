@@ -115,6 +115,7 @@ impl Backend for Embedded {
         run(id: &str) -> Option<Run> = run;
         find_runs(part: &str) -> Vec<Run> = find;
         runs(filter: &Filter) -> Vec<Run> = runs;
+        index_runs() -> u64 = index_runs;
         row(run: RunNo) -> Run = row;
         children(run: RunNo) -> Vec<Run> = children;
         root_of(run: RunNo) -> RunNo = root_of;

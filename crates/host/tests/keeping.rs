@@ -234,6 +234,7 @@ fn a_search_finds_a_run_and_never_its_sealed_secrets() {
     let mut bench = Bench::new();
     let found = |bench: &Bench, words: &str| {
         let filter = Filter { search: Some(words.into()), ..Filter::default() };
+        bench.host.store().index_runs().expect("they are indexed");
         let runs = bench.host.store().runs(&filter).expect("it can be searched");
         runs.into_iter().map(|run| run.id).collect::<Vec<_>>()
     };

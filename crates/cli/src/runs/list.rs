@@ -55,6 +55,14 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
         limit: (!arguments.all).then(|| arguments.limit.saturating_add(1)),
     };
     let store = &*opened.store;
+    if filter.search.is_some() {
+        match store.index_runs()? {
+            0 => {}
+            missing => terminal::tell(&format!(
+                "{missing} older runs are not in the search index yet and were not searched. Search again to add more of them.\n"
+            )),
+        }
+    }
     let mut runs = store.runs(&filter)?;
     let more = !arguments.all && runs.len() > arguments.limit as usize;
     runs.truncate(if arguments.all { usize::MAX } else { arguments.limit as usize });

@@ -56,6 +56,10 @@ pub use start::{MAX_OPS, new_id};
 /// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
 const TURNS_A_REST: u64 = 32;
 
+/// How many ended runs are added to the full-text index at a time, and how many may wait for that. Others are added by a search.
+const RUNS_INDEXED_A_REST: usize = 20;
+const MAX_UNINDEXED: usize = 10_000;
+
 /// What the host knows under a name, for the facts that programs ask for.
 pub type Facts = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 
@@ -306,13 +310,28 @@ impl Host {
         [timer, limit, self.schedule.closed_due_ms, self.retry_ms()].into_iter().flatten().min()
     }
 
-    /// For whoever has nothing else to do: the log is moved into the file now, so that no commit has to wait for it later.
+    /// Does work that can wait, while nothing else is due: adds runs that have ended to the full-text index, and moves the log into the
+    /// file, so that no commit has to wait for it later.
     pub fn rest(&mut self) -> Result<(), Trouble> {
+        if !self.current.unwritten && !self.schedule.unindexed.is_empty() {
+            let count = self.schedule.unindexed.len().min(RUNS_INDEXED_A_REST);
+            let ended: Vec<RunNo> = self.schedule.unindexed.drain(..count).collect();
+            match self.store.index_ended(&ended) {
+                Err(trouble) if trouble.is_busy() => self.schedule.unindexed.extend(ended),
+                indexed => indexed?,
+            }
+        }
         if self.counters.turns - self.counters.rested >= TURNS_A_REST {
             self.counters.rested = self.counters.turns;
             self.store.move_log()?;
         }
         Ok(())
+    }
+
+    fn index_later(&mut self, run: RunNo) {
+        if self.schedule.unindexed.len() < MAX_UNINDEXED {
+            self.schedule.unindexed.push_back(run);
+        }
     }
 
     fn obey(&mut self, order: Order, now_ms: i64) -> Result<(), Trouble> {

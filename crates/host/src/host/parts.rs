@@ -44,6 +44,8 @@ pub(super) struct Schedule {
     pub(super) closed_due_ms: Option<i64>,
     /// Orders for the next turns.
     pub(super) queue: VecDeque<Order>,
+    /// Runs that have ended and are not in the full-text index yet.
+    pub(super) unindexed: VecDeque<RunNo>,
     /// Open runs whose last event is not finished.
     pub(super) unfinished: VecDeque<RunNo>,
 }

@@ -126,6 +126,7 @@ impl Host {
         }
         // Runs that have ended are only looked at from now on.
         for run in std::mem::take(&mut self.current.ended) {
+            self.index_later(run);
             let Some(ended) = self.open.remove(&run) else { continue };
             // Each sender gets an answer.
             self.schedule.queue.extend(ended.waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));

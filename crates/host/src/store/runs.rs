@@ -62,7 +62,6 @@ impl Store {
         }
         if let Some(words) = &filter.search {
             let Some(query) = full_text_query(words, " ")? else { return Ok(Vec::new()) };
-            self.index_runs()?;
             only(" AND run IN (SELECT rowid FROM run_index WHERE run_index MATCH ?)", Box::new(query));
         }
         if !filter.children {

@@ -1,6 +1,7 @@
 //! Full-text search over runs: their ids, workflows, inputs and results.
 //!
-//! The index is derived data. A search adds the runs that are missing before it reads the index, so that driving runs costs nothing.
+//! The index is derived data. The process that drives a run adds it when it has ended and nothing else is due; [`Store::index_runs`]
+//! adds the others before a search.
 
 use branchpoint_core::Event;
 
@@ -9,23 +10,38 @@ use super::{RunNo, Store, Trouble};
 /// How many runs are added in one change, so that processes that drive runs do not wait long for the store.
 const RUNS_A_CHANGE: usize = 100;
 
+/// How many runs one search adds.
+const RUNS_A_SEARCH: usize = 500;
+
 /// How much of an input or a result is indexed, in bytes.
 const TEXT_BYTES: usize = 64 * 1024;
 
+/// Runs that are not in the index, or have ended since they were added.
+const MISSING: &str = "FROM runs LEFT JOIN indexed_runs ON indexed_runs.run = runs.run
+    WHERE has_ended IS NULL OR NOT has_ended AND status IN ('completed', 'failed', 'cancelled')";
+
 impl Store {
-    /// Adds the runs to the index that are new, or have ended since they were added.
-    pub(super) fn index_runs(&self) -> Result<(), Trouble> {
-        let sql = format!(
-            "SELECT runs.run FROM runs LEFT JOIN indexed_runs ON indexed_runs.run = runs.run
-            WHERE has_ended IS NULL OR NOT has_ended AND status IN ('completed', 'failed', 'cancelled')
-            LIMIT {RUNS_A_CHANGE}"
-        );
-        let missing = || self.rows(&sql, [], |row| row.get(0).map(RunNo));
-        while !missing()?.is_empty() {
+    /// Adds the newest of the missing runs to the index, at most [`RUNS_A_SEARCH`]. The number of runs that are still missing.
+    pub fn index_runs(&self) -> Result<u64, Trouble> {
+        let newest = || {
+            let sql = format!("SELECT runs.run {MISSING} ORDER BY runs.run DESC LIMIT {RUNS_A_CHANGE}");
+            self.rows(&sql, [], |row| row.get(0).map(RunNo))
+        };
+        for _ in 0..RUNS_A_SEARCH / RUNS_A_CHANGE {
+            if newest()?.is_empty() {
+                return Ok(0);
+            }
             // Another process may have removed or added some of them meanwhile.
-            self.change(|| missing()?.into_iter().try_for_each(|run| self.index_run(run)))?;
+            self.unsynced(|| newest()?.into_iter().try_for_each(|run| self.index_run(run)))?;
         }
-        Ok(())
+        self.value(&format!("SELECT count(*) {MISSING}"), [])
+    }
+
+    /// Adds runs that have ended, unless they have been removed. A loss of power may take them out again.
+    pub(crate) fn index_ended(&self, runs: &[RunNo]) -> Result<(), Trouble> {
+        let exists = |run: &RunNo| self.value("SELECT EXISTS (SELECT 1 FROM runs WHERE run = ?1)", [run.0]);
+        let add = |run: &RunNo| if exists(run)? { self.index_run(*run) } else { Ok(()) };
+        self.unsynced(|| runs.iter().try_for_each(add))
     }
 
     fn index_run(&self, run: RunNo) -> Result<(), Trouble> {
@@ -56,5 +72,47 @@ fn readable(read: Result<String, Trouble>) -> Result<String, Trouble> {
     match read {
         Err(trouble) if trouble.is_of_one_run() => Ok(String::new()),
         read => read,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::testing;
+    use crate::store::Filter;
+
+    fn found(store: &Store, words: &str) -> usize {
+        let filter = Filter { search: Some(words.to_owned()), ..Filter::default() };
+        store.runs(&filter).expect("it is searched").len()
+    }
+
+    #[test]
+    fn a_search_writes_nothing_and_its_preparation_is_bounded() {
+        let (place, host, _) = testing::started(&testing::calling());
+        host.close().expect("it closes");
+        let store = testing::open(&place.file());
+        let many = "WITH RECURSIVE n (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 600)
+            INSERT INTO runs (id, workflow, part, semantics, status, seq, folder, started_ms, touched_ms)
+            SELECT 'copy-' || n, workflow, part, semantics, 'completed', seq, folder, started_ms, touched_ms FROM runs, n";
+        store.db.execute_batch(many).expect("it is written");
+        assert_eq!(found(&store, "copy"), 0);
+        assert_eq!(store.value::<u32>("SELECT count(*) FROM indexed_runs", []).expect("it reads"), 0);
+        assert_eq!(store.index_runs().expect("it is indexed"), 101);
+        assert_eq!((found(&store, "copy 600"), found(&store, "copy 1"), found(&store, "copy")), (1, 0, 500));
+        assert_eq!(store.index_runs().expect("it is indexed"), 0);
+        assert_eq!((found(&store, "copy"), found(&store, "run")), (600, 1));
+        assert_eq!(store.index_runs().expect("it is indexed"), 0);
+    }
+
+    #[test]
+    fn a_host_indexes_runs_that_have_ended_when_it_rests() {
+        let (_place, mut host, _) = testing::started(&testing::waiting());
+        host.rest().expect("it rests");
+        assert_eq!(found(host.store(), "run"), 0, "the run has not ended");
+        testing::turns(&mut host, 2, 10);
+        host.rest().expect("it rests");
+        assert_eq!(found(host.store(), "run"), 1);
+        // A run that is gone when its turn comes is left out.
+        host.store().index_ended(&[RunNo(99)]).expect("it is skipped");
     }
 }
