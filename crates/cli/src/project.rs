@@ -74,6 +74,7 @@ pub(crate) struct Project {
     pub(crate) search: toml::Table,
     pub(crate) mail: toml::Table,
     pub(crate) files: toml::Table,
+    pub(crate) embeddings: toml::Table,
     pub(crate) webhook: toml::Table,
     pub(crate) mcp: toml::Table,
     pub(crate) models: toml::Table,
@@ -162,6 +163,7 @@ impl Project {
             ("search", &self.search),
             ("mail", &self.mail),
             ("files", &self.files),
+            ("embeddings", &self.embeddings),
             ("webhook", &self.webhook),
             ("mcp", &self.mcp),
         ];
@@ -173,8 +175,17 @@ impl Project {
     /// What the environment keeps secret: variables whose names say so, and those that the settings name for keys and passwords.
     pub(crate) fn private(&self) -> Secrets {
         let mut names = BTreeSet::new();
-        let settings =
-            [&self.http, &self.search, &self.mail, &self.files, &self.webhook, &self.mcp, &self.models, &self.agents];
+        let settings = [
+            &self.http,
+            &self.search,
+            &self.mail,
+            &self.files,
+            &self.embeddings,
+            &self.webhook,
+            &self.mcp,
+            &self.models,
+            &self.agents,
+        ];
         for table in settings {
             named_for_secrets(table, false, &mut names);
         }

@@ -2,10 +2,10 @@
 
 use branchpoint_core::effect::{ChatTurn, Role};
 use branchpoint_expr::iso_utc;
-use branchpoint_runners::storage::{ChatHistory, MAX_TURNS, StorageError, WriteId};
+use branchpoint_runners::storage::{Chat, ChatHistory, MAX_TURNS, StorageError, WriteId};
 use rusqlite::params;
 
-use super::{LoadedBytes, SqliteStorage};
+use super::{LoadedBytes, SqliteStorage, removed};
 use crate::driver::now_ms;
 use crate::store::Trouble;
 
@@ -38,5 +38,16 @@ impl ChatHistory for SqliteStorage {
             turns.reverse();
             Ok(turns)
         })
+    }
+
+    fn chats(&self) -> Result<Vec<Chat>, StorageError> {
+        self.read(|store| {
+            let sql = "SELECT chat, count(*), max(at_ms) FROM chat_turns GROUP BY chat ORDER BY chat";
+            store.rows(sql, [], |row| Ok(Chat { id: row.get(0)?, turns: row.get(1)?, newest_ms: row.get(2)? }))
+        })
+    }
+
+    fn remove_chat(&self, chat: &str) -> Result<u32, StorageError> {
+        self.write(|store| Ok(removed(store.execute("DELETE FROM chat_turns WHERE chat = ?1", [chat])?)))
     }
 }

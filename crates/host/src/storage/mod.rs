@@ -4,6 +4,8 @@ mod chats;
 mod full_text;
 mod knowledge;
 mod memories;
+mod nearest;
+mod readers;
 #[cfg(test)]
 mod tests;
 
@@ -17,41 +19,25 @@ use rusqlite::params;
 
 use crate::store::{Durability, Store, Trouble};
 pub(crate) use full_text::full_text_query;
-
-/// How many instructions SQLite performs between two questions whether a search is cancelled.
-const INSTRUCTIONS: i32 = 1_000;
+use readers::Readers;
 
 /// The stored data in the file of a store, over connections of its own that are opened when they are first needed.
 #[derive(Debug)]
 pub struct SqliteStorage {
     path: PathBuf,
     durability: Durability,
-    store: Mutex<Option<Store>>,
-    /// For searches, so that nothing else waits for them.
-    searches: Mutex<Option<Store>>,
+    writer: Mutex<Option<Store>>,
+    readers: Readers,
 }
 
 impl SqliteStorage {
     /// The stored data of the store at a path.
     pub fn new(path: PathBuf, durability: Durability) -> Self {
-        Self { path, durability, store: Mutex::default(), searches: Mutex::default() }
-    }
-
-    fn over<T>(
-        &self,
-        connection: &Mutex<Option<Store>>,
-        work: impl FnOnce(&mut Store) -> Result<T, Trouble>,
-    ) -> Result<T, StorageError> {
-        let mut opened = connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let store = match &mut *opened {
-            Some(store) => store,
-            none => none.insert(Store::open(&self.path, self.durability)?),
-        };
-        Ok(work(store)?)
+        Self { path, durability, writer: Mutex::default(), readers: Readers::default() }
     }
 
     fn read<T>(&self, read: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
-        self.over(&self.store, |store| read(store))
+        self.search(&CancellationToken::new(), read)
     }
 
     /// Reads until it is cancelled.
@@ -60,19 +46,17 @@ impl SqliteStorage {
         cancel: &CancellationToken,
         read: impl FnOnce(&Store) -> Result<T, Trouble>,
     ) -> Result<T, StorageError> {
-        self.over(&self.searches, |store| {
-            let cancel = cancel.clone();
-            store.db.progress_handler(INSTRUCTIONS, Some(move || cancel.is_cancelled()))?;
-            let found = read(store);
-            // The next search has a handler of its own.
-            store.db.progress_handler(0, None::<fn() -> bool>)?;
-            found
-        })
+        Ok(self.readers.read(&self.path, cancel, read)?)
     }
 
     /// Makes a change whole or not at all.
     fn write<T>(&self, write: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
-        self.read(|store| store.change(|| write(store)))
+        let mut opened = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match &mut *opened {
+            Some(store) => store,
+            none => none.insert(Store::open(&self.path, self.durability)?),
+        };
+        Ok(store.change(|| write(store))?)
     }
 
     /// Makes the change of an effect, unless the effect has made it before.
@@ -92,9 +76,15 @@ impl From<Trouble> for StorageError {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::StorageLimit(message) => Self::Limit(message),
+            Trouble::Embeddings(message) => Self::Embeddings(message),
             other => Self::Unavailable(other.to_string()),
         }
     }
+}
+
+/// The number of removed rows, which the limits keep small.
+fn removed(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// The stored form of metadata.

@@ -4,8 +4,8 @@ use branchpoint_core::EffectNo;
 use branchpoint_core::effect::{MemoryEntry, Role};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::storage::{
-    ChatHistory, KnowledgeDocument, MAX_CONTENT_BYTES, MAX_ENTRIES, MAX_QUERY_WORDS, MAX_TURNS, Memory, PassageSearch,
-    Retrieval, StorageError, WriteId,
+    ChatHistory, EntrySearch, KnowledgeDocument, MAX_CONTENT_BYTES, MAX_ENTRIES, MAX_QUERY_WORDS, MAX_TURNS, Memory,
+    ModelVector, PassageSearch, Retrieval, StorageError, Vector, WriteId,
 };
 
 use super::*;
@@ -34,20 +34,26 @@ fn document(name: &str, passages: &[&str]) -> KnowledgeDocument {
 }
 
 fn search(query: &str) -> PassageSearch {
-    PassageSearch { query: query.into(), limit: 10, ..PassageSearch::default() }
+    PassageSearch { query: query.into(), limit: 10, candidates: 100, ..PassageSearch::default() }
+}
+
+fn entries(query: &str) -> EntrySearch {
+    EntrySearch { query: query.into(), limit: 10, vector: None }
 }
 
 #[track_caller]
 fn keys(storage: &SqliteStorage, query: &str) -> Vec<String> {
-    let found = storage.search_entries("notes", query, 10, &CancellationToken::new()).expect("any text is a query");
+    let found =
+        storage.search_entries("notes", &entries(query), &CancellationToken::new()).expect("any text is a query");
     found.into_iter().map(|found| found.key).collect()
 }
 
 #[test]
 fn a_repeated_write_changes_nothing() {
     let (place, storage) = storage();
-    let add =
-        |effect: &WriteId, content| storage.add_entry(effect, "notes", &entry("a", content)).expect("it is added");
+    let add = |effect: &WriteId, content| {
+        storage.add_entry(effect, "notes", &entry("a", content), None).expect("it is added");
+    };
     add(&effect(1), "old");
     add(&effect(2), "new");
     // The first write is repeated after the second: what replaced it stays.
@@ -118,8 +124,8 @@ fn the_newest_turns_come_oldest_first() {
 #[test]
 fn query_syntax_in_data_is_text() {
     let (_place, storage) = storage();
-    storage.add_entry(&effect(1), "notes", &entry("a", "The refunds of Café Übersee")).expect("it is added");
-    storage.add_entry(&effect(2), "other", &entry("b", "refund")).expect("it is added");
+    storage.add_entry(&effect(1), "notes", &entry("a", "The refunds of Café Übersee"), None).expect("it is added");
+    storage.add_entry(&effect(2), "other", &entry("b", "refund"), None).expect("it is added");
     for matching in
         ["refund", "REFUNDS!", "cafe", "\"refund", "refund NOT refund", "{\"q\": \"refund\"}", "content:refund"]
     {
@@ -137,7 +143,7 @@ fn query_syntax_in_data_is_text() {
     let words =
         |count: usize| (1..count).map(|number| format!("{number:x}x")).collect::<Vec<_>>().join(" ") + " refund";
     assert_eq!(keys(&storage, &words(MAX_QUERY_WORDS)), ["a"]);
-    let refused = storage.search_entries("notes", &words(MAX_QUERY_WORDS + 1), 10, &CancellationToken::new());
+    let refused = storage.search_entries("notes", &entries(&words(MAX_QUERY_WORDS + 1)), &CancellationToken::new());
     assert!(matches!(refused, Err(StorageError::Limit(_))), "{refused:?}");
 }
 
@@ -183,9 +189,9 @@ fn counts_and_sizes_are_limited() {
         INSERT INTO memories (collection, key, content, metadata) SELECT 'notes', 'k' || n, '', '{{}}' FROM n"
     );
     testing::open(&place.file()).db.execute_batch(&many).expect("it is written");
-    limit(storage.add_entry(&effect(1), "notes", &entry("new", "x")));
-    storage.add_entry(&effect(1), "notes", &entry("k1", "x")).expect("it replaces an entry");
-    storage.add_entry(&effect(2), "other", &entry("new", "x")).expect("it is another collection");
+    limit(storage.add_entry(&effect(1), "notes", &entry("new", "x"), None));
+    storage.add_entry(&effect(1), "notes", &entry("k1", "x"), None).expect("it replaces an entry");
+    storage.add_entry(&effect(2), "other", &entry("new", "x"), None).expect("it is another collection");
     let text = "x".repeat(MAX_CONTENT_BYTES);
     for number in 10..75 {
         storage.add_turn(&effect(number), "chat", Role::User, &text).expect("it is added");
@@ -204,25 +210,143 @@ fn a_search_ends_when_it_is_cancelled_and_holds_nothing_up() {
     cancel.cancel();
     assert!(matches!(found(&cancel), Err(StorageError::Unavailable(why)) if why.contains("interrupted")));
     assert_eq!(found(&CancellationToken::new()).map(|passages| passages.len()), Ok(10), "the next search is not");
-    // While somebody searches, everybody else reads and writes.
-    let _searching = storage.searches.lock();
-    storage.add_entry(&effect(1), "notes", &entry("a", "refund")).expect("it is added");
-    assert!(storage.load_entry("notes", "a").expect("it reads").is_some());
+    // Another search, a read and a write do not wait for a search.
+    let nested = storage.search(&CancellationToken::new(), |_| {
+        storage.add_entry(&effect(1), "notes", &entry("a", "refund"), None).expect("it is added");
+        assert!(storage.load_entry("notes", "a").expect("it reads").is_some());
+        Ok(found(&CancellationToken::new()).map(|passages| passages.len()))
+    });
+    assert_eq!(nested, Ok(Ok(10)));
 }
 
 #[test]
 fn damaged_stored_data_is_an_error_and_not_an_empty_result() {
     let (place, storage) = storage();
-    storage.add_entry(&effect(1), "notes", &entry("a", "refund")).expect("it is added");
+    storage.add_entry(&effect(1), "notes", &entry("a", "refund"), None).expect("it is added");
     let store = testing::open(&place.file());
     assert_eq!(store.health(0, 0).expect("it reads").damage, [""; 0]);
     store.db.execute_batch("UPDATE memories SET metadata = '['").expect("it is written");
     assert!(matches!(storage.load_entry("notes", "a"), Err(StorageError::Unavailable(_))));
     assert!(matches!(
-        storage.search_entries("notes", "refund", 1, &CancellationToken::new()),
+        storage.search_entries("notes", &entries("refund"), &CancellationToken::new()),
         Err(StorageError::Unavailable(_))
     ));
     store.db.execute_batch("UPDATE memory_index_data SET block = x'00'").expect("it is written");
     let damage = store.health(0, 0).expect("it reads").damage;
     assert!(damage.iter().any(|line| line.contains("memory_index")), "{damage:?}");
+}
+
+/// The vector of a model of two numbers.
+fn vector(numbers: [f32; 2]) -> Vector {
+    Vector::new(numbers.to_vec()).expect("it has a direction")
+}
+
+fn query_vector(numbers: [f32; 2]) -> ModelVector {
+    ModelVector { model: "m".into(), vector: vector(numbers) }
+}
+
+#[test]
+fn passages_with_similar_vectors_are_found_beside_those_with_equal_words() {
+    let (_place, storage) = storage();
+    let put = |name: &str, text: &str, numbers: [f32; 2]| {
+        let vectors = Some(("m".into(), vec![vector(numbers)]));
+        storage.put_document("kb", &KnowledgeDocument { vectors, ..document(name, &[text]) }).expect("it is added");
+    };
+    put("money", "We pay the amount back.", [1.0, 0.1]);
+    put("both", "A refund takes a week.", [1.0, 0.2]);
+    put("words", "The word refund, and nothing of the kind.", [-1.0, 0.0]);
+    put("other", "Shoes are red.", [0.0, 1.0]);
+    storage.put_document("kb", &document("unembedded", &["refund refund"])).expect("it is added");
+    let names = |search: PassageSearch| {
+        let found = storage.search_passages("kb", &search, &CancellationToken::new()).expect("it is searched");
+        assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score), "{found:?}");
+        found.into_iter().map(|passage| passage.document).collect::<Vec<_>>()
+    };
+    let hybrid = || PassageSearch { vector: Some(query_vector([1.0, 0.0])), ..search("refund") };
+    assert_eq!(names(search("refund")), ["unembedded", "both", "words"], "by words only");
+    let found = names(hybrid());
+    assert_eq!(found[0], "both", "it is high in both rankings: {found:?}");
+    assert_eq!(found.len(), 5, "{found:?}");
+    assert_eq!(
+        names(PassageSearch { candidates: 1, ..hybrid() }),
+        ["money", "unembedded"],
+        "the first of each ranking"
+    );
+    assert_eq!(names(PassageSearch { limit: 2, ..hybrid() }).len(), 2);
+    assert_eq!(names(PassageSearch { query: String::new(), limit: 2, ..hybrid() }), ["money", "both"]);
+    // A document that is replaced or removed loses its vectors.
+    storage.put_document("kb", &document("money", &["Nothing."])).expect("it is replaced");
+    storage.remove_document("kb", "both").expect("it is removed");
+    assert_eq!(names(PassageSearch { query: String::new(), ..hybrid() }), ["other", "words"]);
+}
+
+#[test]
+fn a_search_with_vectors_of_another_model_is_an_error_and_not_a_search_by_words() {
+    let (_place, storage) = storage();
+    let hybrid = PassageSearch { vector: Some(query_vector([1.0, 0.0])), ..search("refund") };
+    let found = || storage.search_passages("kb", &hybrid, &CancellationToken::new());
+    assert_eq!(found(), Ok(Vec::new()), "an empty knowledge base has nothing to find");
+    storage.put_document("kb", &document("a", &["refund"])).expect("it is added");
+    assert!(matches!(found(), Err(StorageError::Embeddings(why)) if why.contains("knowledge add")));
+    let vectors = Some(("m".into(), vec![Vector::new(vec![1.0; 3]).expect("a vector")]));
+    storage.put_document("kb", &KnowledgeDocument { vectors, ..document("b", &["hat"]) }).expect("it is added");
+    assert!(matches!(found(), Err(StorageError::Embeddings(why)) if why.contains("have 3")));
+    let vectors = Some(("m".into(), vec![vector([1.0, 0.0])]));
+    let uneven = KnowledgeDocument { vectors, ..document("c", &["one", "two"]) };
+    assert!(storage.put_document("kb", &uneven).is_err(), "every passage needs a vector");
+}
+
+#[test]
+fn memories_are_found_by_similar_vectors() {
+    let (_place, storage) = storage();
+    let add = |number, key: &str, text: &str, vector: Option<ModelVector>| {
+        storage.add_entry(&effect(number), "notes", &entry(key, text), vector.as_ref()).expect("it is added");
+    };
+    add(1, "near", "We pay it back.", Some(query_vector([1.0, 0.1])));
+    add(2, "far", "Shoes are red.", Some(query_vector([0.0, 1.0])));
+    add(3, "words", "A refund.", None);
+    let search = |limit| EntrySearch { query: "refund".into(), vector: Some(query_vector([1.0, 0.0])), limit };
+    let keys = |limit| {
+        let found = storage.search_entries("notes", &search(limit), &CancellationToken::new()).expect("it is searched");
+        found.into_iter().map(|found| found.key).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(2), ["near", "words"]);
+    assert_eq!(keys(10), ["near", "words", "far"]);
+    add(4, "near", "Hats.", None);
+    assert_eq!(keys(10), ["far", "words"], "a replaced entry loses its vector");
+}
+
+#[test]
+fn stored_data_is_listed_and_removed() {
+    let (place, storage) = storage();
+    for (number, key) in [(1, "b"), (2, "a")] {
+        storage
+            .add_entry(&effect(number), "notes", &entry(key, "x"), Some(&query_vector([1.0, 0.0])))
+            .expect("it is added");
+    }
+    storage.add_turn(&effect(3), "chat", Role::User, "hello").expect("it is added");
+    let known = KnowledgeDocument { fingerprint: vec![1, 2], ..document("doc", &["one", "two"]) };
+    storage.put_document("kb", &known).expect("it is added");
+    assert_eq!(storage.collections(), Ok(vec![("notes".to_owned(), 2)]));
+    let keys = |after, limit| {
+        let entries = storage.entries("notes", after, limit).expect("it reads");
+        entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (keys(None, 10), keys(Some("a"), 10), keys(None, 1)),
+        (vec!["a".into(), "b".into()], vec!["b".into()], vec!["a".into()])
+    );
+    let chats = storage.chats().expect("it reads");
+    assert_eq!((&*chats[0].id, chats[0].turns, chats.len()), ("chat", 1, 1));
+    let bases = storage.knowledge_bases().expect("it reads");
+    assert_eq!((&*bases[0].name, bases[0].documents, bases[0].passages, bases[0].embedded_documents), ("kb", 1, 2, 0));
+    let documents = storage.documents("kb").expect("it reads");
+    assert_eq!((&*documents[0].name, &documents[0].fingerprint[..], documents[0].passages), ("doc", &[1, 2][..], 2));
+    assert_eq!(storage.remove_entries("notes", Some("b")), Ok(1));
+    assert_eq!(storage.remove_entries("notes", None), Ok(1));
+    assert_eq!((storage.remove_chat("chat"), storage.remove_chat("chat")), (Ok(1), Ok(0)));
+    assert_eq!((storage.collections(), storage.chats()), (Ok(Vec::new()), Ok(Vec::new())));
+    let vectors = "SELECT count(*) FROM memory_vectors";
+    let vectors: u32 = testing::open(&place.file()).db.query_row(vectors, [], |row| row.get(0)).expect("it reads");
+    assert_eq!(vectors, 0, "a removed entry leaves no vector");
 }

@@ -162,6 +162,12 @@ pub enum Trouble {
     /// A size or a count of stored data exceeds its limit.
     #[error("{0}")]
     StorageLimit(String),
+    /// Stored vectors are not those of the embedding model.
+    #[error("{0}")]
+    Embeddings(String),
+    /// A read was cancelled while it waited for a connection.
+    #[error("cancelled")]
+    Cancelled,
     /// A secret that was sealed cannot be opened.
     #[error("the secrets of a run cannot be opened: {0}")]
     Sealed(String),

@@ -201,6 +201,12 @@ CREATE TABLE memories (
     metadata   TEXT NOT NULL,
     UNIQUE (collection, key)
 );
+-- Vectors of an embedding model: numbers of four bytes, the lowest first, of the length 1 together.
+CREATE TABLE memory_vectors (
+    entry  INTEGER PRIMARY KEY,
+    model  TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
 CREATE VIRTUAL TABLE memory_index USING fts5 (
     content, content = 'memories', content_rowid = 'entry', tokenize = 'porter unicode61 remove_diacritics 2'
 );
@@ -209,6 +215,7 @@ CREATE TRIGGER memory_inserted AFTER INSERT ON memories BEGIN
 END;
 CREATE TRIGGER memory_deleted AFTER DELETE ON memories BEGIN
     INSERT INTO memory_index (memory_index, rowid, content) VALUES ('delete', old.entry, old.content);
+    DELETE FROM memory_vectors WHERE entry = old.entry;
 END;
 
 CREATE TABLE chat_turns (
@@ -220,13 +227,16 @@ CREATE TABLE chat_turns (
     PRIMARY KEY (chat, turn)
 ) WITHOUT ROWID;
 
+-- `fingerprint` identifies the content of a document, `model` the embedding model of the vectors of its passages.
 CREATE TABLE knowledge_documents (
     document       INTEGER PRIMARY KEY,
     knowledge_base TEXT NOT NULL,
     name           TEXT NOT NULL,
+    fingerprint    BLOB NOT NULL,
     metadata       TEXT NOT NULL,
     is_attachment  INTEGER NOT NULL,
     passages       INTEGER NOT NULL,
+    model          TEXT,
     added_ms       INTEGER NOT NULL,
     UNIQUE (knowledge_base, name)
 );
@@ -236,6 +246,10 @@ CREATE TABLE passages (
     content  TEXT NOT NULL
 );
 CREATE INDEX passages_of_document ON passages (document);
+CREATE TABLE passage_vectors (
+    passage INTEGER PRIMARY KEY,
+    vector  BLOB NOT NULL
+);
 CREATE VIRTUAL TABLE passage_index USING fts5 (
     content, content = 'passages', content_rowid = 'passage', tokenize = 'porter unicode61 remove_diacritics 2'
 );
@@ -244,6 +258,7 @@ CREATE TRIGGER passage_inserted AFTER INSERT ON passages BEGIN
 END;
 CREATE TRIGGER passage_deleted AFTER DELETE ON passages BEGIN
     INSERT INTO passage_index (passage_index, rowid, content) VALUES ('delete', old.passage, old.content);
+    DELETE FROM passage_vectors WHERE passage = old.passage;
 END;
 
 -- The effects of runs that have written stored data: a repeated attempt writes nothing.
@@ -253,7 +268,8 @@ CREATE TABLE storage_writes (
     PRIMARY KEY (run, effect)
 ) WITHOUT ROWID;
 
--- The full-text index of runs, and the runs that are in it. Both are derived data: a search brings them up to date.
+-- The full-text index of runs, and the runs that are in it. Both are derived data, brought up to date by the processes that drive runs while they
+-- are idle, and by searches.
 CREATE VIRTUAL TABLE run_index USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );

@@ -4,7 +4,9 @@
 //! belongs to the store, not to a run, and is not encrypted, so secrets are redacted before a host sees it.
 
 mod checks;
+mod vector;
 
+use std::borrow::Cow;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
 use checks::Checks;
+pub use vector::{MAX_DIMENSIONS, ModelVector, Vector, fuse};
 
 /// The most bytes of the text of an entry, a turn or a passage.
 pub const MAX_CONTENT_BYTES: usize = 256 * 1024;
@@ -41,25 +44,53 @@ pub const MAX_TURNS: u32 = 100_000;
 /// The most passages of a knowledge base.
 pub const MAX_PASSAGES: u32 = 1_000_000;
 
+/// The number of candidates of a search that names none: the best by words, and the best by vectors.
+pub const CANDIDATES: u32 = 100;
+
 /// The collection and the knowledge base of requests that name none.
 const DEFAULT_NAME: &str = "default";
 
 /// Memories: texts in named collections.
 pub trait Memory: Debug + Send + Sync {
     /// Adds an entry in place of one with the same key. Repeating a write changes nothing.
-    fn add_entry(&self, write: &WriteId, collection: &str, entry: &MemoryEntry) -> Result<(), StorageError>;
+    fn add_entry(
+        &self,
+        write: &WriteId,
+        collection: &str,
+        entry: &MemoryEntry,
+        vector: Option<&ModelVector>,
+    ) -> Result<(), StorageError>;
 
-    /// The entries that match any word of the query, best first. A search that is cancelled fails.
+    /// The entries that match a search, best first. A search that is cancelled fails.
     fn search_entries(
         &self,
         collection: &str,
-        query: &str,
-        limit: u32,
+        search: &EntrySearch,
         cancel: &CancellationToken,
     ) -> Result<Vec<MemoryMatch>, StorageError>;
 
     /// The entry of a key.
     fn load_entry(&self, collection: &str, key: &str) -> Result<Option<MemoryEntry>, StorageError>;
+
+    /// All collections by name, each with the number of its entries.
+    fn collections(&self) -> Result<Vec<(String, u32)>, StorageError>;
+
+    /// The entries of a collection by key, after a key, without those that exceed the limit.
+    fn entries(&self, collection: &str, after: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>, StorageError>;
+
+    /// Removes the entry of a key, or all of the collection. The number of removed entries.
+    fn remove_entries(&self, collection: &str, key: Option<&str>) -> Result<u32, StorageError>;
+}
+
+/// What to search for in a collection of memories.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EntrySearch {
+    /// The text whose words are searched for.
+    pub query: String,
+    /// The vector of the query: entries with a similar vector match as well.
+    pub vector: Option<ModelVector>,
+    /// The most entries.
+    pub limit: u32,
 }
 
 /// Chats: turns in the order in which they were added.
@@ -69,11 +100,28 @@ pub trait ChatHistory: Debug + Send + Sync {
 
     /// The newest turns of a chat, oldest first; none of an unknown chat.
     fn load_turns(&self, chat: &str, limit: u32) -> Result<Vec<ChatTurn>, StorageError>;
+
+    /// All chats by id.
+    fn chats(&self) -> Result<Vec<Chat>, StorageError>;
+
+    /// Removes a chat. The number of removed turns.
+    fn remove_chat(&self, chat: &str) -> Result<u32, StorageError>;
+}
+
+/// A stored chat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chat {
+    /// Its id.
+    pub id: String,
+    /// The number of its turns.
+    pub turns: u32,
+    /// When its newest turn was added.
+    pub newest_ms: i64,
 }
 
 /// Knowledge bases: documents that are searched passage by passage.
 pub trait Retrieval: Debug + Send + Sync {
-    /// The passages that match any word of the query, best first. A search that is cancelled fails.
+    /// The passages that match a search, best first. A search that is cancelled fails.
     fn search_passages(
         &self,
         knowledge_base: &str,
@@ -81,11 +129,45 @@ pub trait Retrieval: Debug + Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<Vec<Passage>, StorageError>;
 
-    /// Adds a document in place of one with the same name.
+    /// Adds a document in place of one with the same name: all of its passages or none.
     fn put_document(&self, knowledge_base: &str, document: &KnowledgeDocument) -> Result<(), StorageError>;
 
     /// Removes a document. False: there is none of that name.
     fn remove_document(&self, knowledge_base: &str, name: &str) -> Result<bool, StorageError>;
+
+    /// The documents of a knowledge base by name.
+    fn documents(&self, knowledge_base: &str) -> Result<Vec<DocumentSummary>, StorageError>;
+
+    /// All knowledge bases by name.
+    fn knowledge_bases(&self) -> Result<Vec<KnowledgeBase>, StorageError>;
+}
+
+/// A document of a knowledge base without its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentSummary {
+    /// Its name.
+    pub name: String,
+    /// The fingerprint with which it was added.
+    pub fingerprint: Vec<u8>,
+    /// The number of its passages.
+    pub passages: u32,
+    /// The model of its vectors; none if it has no vectors.
+    pub embedding_model: Option<String>,
+    /// When it was added.
+    pub added_ms: i64,
+}
+
+/// A knowledge base, counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnowledgeBase {
+    /// Its name.
+    pub name: String,
+    /// The number of its documents.
+    pub documents: u32,
+    /// The number of their passages.
+    pub passages: u32,
+    /// The number of documents with vectors.
+    pub embedded_documents: u32,
 }
 
 /// The effect that writes: a second write of the same effect changes nothing.
@@ -108,8 +190,12 @@ impl fmt::Display for WriteId {
 pub struct PassageSearch {
     /// The text whose words are searched for.
     pub query: String,
+    /// The vector of the query: passages with a similar vector match as well.
+    pub vector: Option<ModelVector>,
     /// The most passages.
     pub limit: u32,
+    /// The number of candidates: the best passages by words, and the best by vectors.
+    pub candidates: u32,
     /// Values that the metadata of a document must have; a list allows each of its values.
     pub filter: Object,
     /// Only documents added after this time.
@@ -141,6 +227,10 @@ pub struct KnowledgeDocument {
     pub is_attachment: bool,
     /// Its text.
     pub passages: Vec<String>,
+    /// The vectors of the passages, in their order, and the model that computed them.
+    pub vectors: Option<(Arc<str>, Vec<Vector>)>,
+    /// Identifies its content and how it was split: an equal fingerprint means an equal document.
+    pub fingerprint: Vec<u8>,
 }
 
 /// Why stored data cannot be read or written.
@@ -152,6 +242,9 @@ pub enum StorageError {
     /// A size or a count exceeds its limit.
     #[error("{0}")]
     Limit(String),
+    /// Stored vectors are not those of the embedding model that is configured.
+    #[error("{0}")]
+    Embeddings(String),
     /// The storage failed; another attempt may succeed.
     #[error("{0}")]
     Unavailable(String),
@@ -161,7 +254,7 @@ impl From<StorageError> for Answer {
     fn from(error: StorageError) -> Self {
         let message = error.to_string();
         match error {
-            StorageError::Field(_) => Self::impossible("step_failed", message),
+            StorageError::Field(_) | StorageError::Embeddings(_) => Self::impossible("step_failed", message),
             StorageError::Limit(_) => Self::impossible("storage_limit", message),
             StorageError::Unavailable(_) => Self::failed("step_failed", message),
         }
@@ -182,29 +275,61 @@ impl Storage {
         Self { memory: storage.clone(), chats: storage.clone(), knowledge: storage }
     }
 
-    /// Performs a request to stored data. Secrets in texts and metadata are redacted before they are stored.
+    /// Memories.
+    pub fn memory(&self) -> &dyn Memory {
+        &*self.memory
+    }
+
+    /// Chats.
+    pub fn chats(&self) -> &dyn ChatHistory {
+        &*self.chats
+    }
+
+    /// Knowledge bases.
+    pub fn knowledge(&self) -> &dyn Retrieval {
+        &*self.knowledge
+    }
+
+    /// The text of a request whose vector [`Self::perform`] uses, with secrets redacted.
+    pub(crate) fn embedded_text<'r>(request: &'r Request, secrets: &Secrets) -> Option<Cow<'r, str>> {
+        let text = match request {
+            Request::Memory(request) => match request.operation {
+                MemoryOperation::Add => request.content.as_ref().filter(|text| text.len() <= MAX_CONTENT_BYTES),
+                MemoryOperation::Search => request.query.as_ref().filter(|text| text.len() <= MAX_QUERY_BYTES),
+                MemoryOperation::Load => None,
+            },
+            Request::Retrieval(request) => request.query.as_ref().filter(|text| text.len() <= MAX_QUERY_BYTES),
+            _ => None,
+        };
+        text.filter(|text| !text.trim().is_empty()).map(|text| secrets.mask(text))
+    }
+
+    /// Performs a request to stored data. Secrets in texts and metadata are redacted before they are stored. `vector` is that of
+    /// [`Self::embedded_text`], if an embedding model is configured.
     pub(crate) fn perform(
         &self,
         call: &Call,
         request: Request,
         secrets: &Secrets,
+        vector: Option<ModelVector>,
         cancel: &CancellationToken,
     ) -> Result<Answer, StorageError> {
         let checks = Checks { kind: call.kind(), secrets };
         let write = WriteId { run: call.run.clone(), effect: call.effect };
         let done = match request {
-            Request::Memory(request) => self.memory(&write, request, &checks, cancel),
-            Request::ChatHistory(request) => self.chat(&write, request, &checks),
-            Request::Retrieval(request) => self.retrieval(request, &checks, cancel),
+            Request::Memory(request) => self.perform_memory(&write, request, vector, &checks, cancel),
+            Request::ChatHistory(request) => self.perform_chat(&write, request, &checks),
+            Request::Retrieval(request) => self.perform_retrieval(request, vector, &checks, cancel),
             _ => Err(StorageError::Unavailable(format!("stored data does not have `{}`", call.kind()))),
         };
         done.map(Answer::data)
     }
 
-    fn memory(
+    fn perform_memory(
         &self,
         write: &WriteId,
         request: MemoryRequest,
+        vector: Option<ModelVector>,
         checks: &Checks<'_>,
         cancel: &CancellationToken,
     ) -> Result<Value, StorageError> {
@@ -216,13 +341,13 @@ impl Storage {
                     content: checks.content(request.content)?,
                     metadata: checks.metadata(&request.metadata)?,
                 };
-                self.memory.add_entry(write, &collection, &entry)?;
+                self.memory.add_entry(write, &collection, &entry, vector.as_ref())?;
                 Ok(request.input)
             }
             MemoryOperation::Search => {
                 let query = checks.query(request.query)?;
-                let limit = request.top_n.map_or(10, |count| count.0);
-                Ok(list(self.memory.search_entries(&collection, &query, limit, cancel)?))
+                let search = EntrySearch { query, vector, limit: request.top_n.map_or(10, |count| count.0) };
+                Ok(list(self.memory.search_entries(&collection, &search, cancel)?))
             }
             MemoryOperation::Load => {
                 let key = checks.name("key", request.key)?;
@@ -231,7 +356,12 @@ impl Storage {
         }
     }
 
-    fn chat(&self, write: &WriteId, request: ChatHistoryRequest, checks: &Checks<'_>) -> Result<Value, StorageError> {
+    fn perform_chat(
+        &self,
+        write: &WriteId,
+        request: ChatHistoryRequest,
+        checks: &Checks<'_>,
+    ) -> Result<Value, StorageError> {
         let chat = checks.name("chat_id", request.chat_id)?;
         match request.operation {
             ChatOperation::Add => {
@@ -245,9 +375,10 @@ impl Storage {
         }
     }
 
-    fn retrieval(
+    fn perform_retrieval(
         &self,
         request: RetrievalRequest,
+        vector: Option<ModelVector>,
         checks: &Checks<'_>,
         cancel: &CancellationToken,
     ) -> Result<Value, StorageError> {
@@ -255,10 +386,12 @@ impl Storage {
             return Err(checks.wrong("reranker_model", lack).into());
         }
         let knowledge_base = checks.name_or("knowledge_base_id", request.knowledge_base_id, DEFAULT_NAME)?;
-        let candidates = request.top_k.map_or(u32::MAX, u32::from);
+        let candidates = request.top_k.map_or(CANDIDATES, u32::from);
         let search = PassageSearch {
             query: checks.query(request.query)?,
+            vector,
             limit: request.top_n.map_or(20, |count| count.0).min(candidates),
+            candidates,
             filter: request.filter,
             added_after_ms: request.added_after.map(|time| time.0),
             added_before_ms: request.added_before.map(|time| time.0),

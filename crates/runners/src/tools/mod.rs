@@ -6,6 +6,7 @@
 mod body;
 mod builtin;
 mod deadline;
+mod embeddings;
 mod extract;
 mod failure;
 mod fetch;
@@ -37,10 +38,11 @@ use lookup::Lookup;
 use mcp::Mcp;
 use wire::Wire;
 
+pub use embeddings::EmbeddingError;
 pub(crate) use page::text as page_text;
 pub use settings::{
-    FilesSettings, HttpSettings, MailSettings, McpSettings, Redirects, SearchProvider, SearchSettings, Settings,
-    WebhookSettings,
+    EmbeddingsSettings, FilesSettings, HttpSettings, MailSettings, McpSettings, Redirects, SearchProvider,
+    SearchSettings, Settings, WebhookSettings,
 };
 
 /// All tools of a host. Children of it end with it.
@@ -103,11 +105,14 @@ impl Tools {
 
     /// The secrets of the settings that a request is sent with, and that its answer may repeat.
     fn secrets_for(&self, request: &Request) -> Secrets {
-        let Settings { webhook, search, mail, .. } = &self.settings;
+        let Settings { webhook, search, mail, embeddings, .. } = &self.settings;
         self.lookup.secrets(match request {
             Request::Webhook(_) => webhook.secret_env.as_ref(),
             Request::Search(_) => search.as_ref().and_then(|search| search.key_env.as_ref()),
             Request::Mail(_) => mail.as_ref().and_then(|mail| mail.password_env.as_ref()),
+            Request::Memory(_) | Request::Retrieval(_) => {
+                embeddings.as_ref().and_then(|embeddings| embeddings.key_env.as_ref())
+            }
             _ => None,
         })
     }
@@ -121,10 +126,11 @@ impl Tools {
             Request::Mail(_) => self.mail_server().err(),
             Request::Files(request) if !request.operation.is_local() => self.folder(request.operation).err(),
             Request::Mcp(request) => self.mcp.lacks_server(request.server.as_deref()),
-            Request::Memory(_) | Request::ChatHistory(_) => self.lacks_storage(),
+            Request::Memory(_) => self.lacks_storage().or_else(|| self.lacks_embeddings()),
+            Request::ChatHistory(_) => self.lacks_storage(),
             Request::Retrieval(request) => {
                 let lack = storage::lacks(&request).map(|lack| format!("`reranker_model` {lack}"));
-                lack.or_else(|| self.lacks_storage())
+                lack.or_else(|| self.lacks_storage()).or_else(|| self.lacks_embeddings())
             }
             Request::ObjectStore(_) => self.folder(FilesOperation::Write).err(),
             // Which tool a call means that names none depends on the run.
@@ -192,10 +198,14 @@ impl Tools {
         let lack = || impossible(self.lacks_storage().unwrap_or_default());
         let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
         secrets.add(call.sealed.values());
+        let vector = match Storage::embedded_text(&request, &secrets) {
+            Some(text) => self.embed_text(&text).await?,
+            None => None,
+        };
         let cancel = CancellationToken::new();
         // A search ends with the wait for it, at the time limit of the call or when the call is cancelled.
         let _ends = cancel.clone().drop_guard();
-        blocking(move || Ok(storage.perform(&call, request, &secrets, &cancel)?)).await
+        blocking(move || Ok(storage.perform(&call, request, &secrets, vector, &cancel)?)).await
     }
 
     /// The folder for files of steps, unless an operation on it cannot be performed.

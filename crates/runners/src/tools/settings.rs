@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -19,6 +20,8 @@ pub struct Settings {
     pub search: Option<SearchSettings>,
     /// Who sends mail.
     pub mail: Option<MailSettings>,
+    /// The model that computes vectors of texts.
+    pub embeddings: Option<EmbeddingsSettings>,
     /// Where files may be written.
     pub files: Option<FilesSettings>,
     /// Servers that offer tools, by name.
@@ -113,6 +116,33 @@ pub struct MailSettings {
     pub timeout_ms: u64,
 }
 
+/// `[embeddings]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingsSettings {
+    /// The address before `/embeddings`.
+    pub url: String,
+    /// The name of the model.
+    pub model: String,
+    /// The numbers of a vector; without it, as many as the model gives.
+    pub dimensions: Option<u32>,
+    /// The name of the secret that is the key of the account.
+    pub key_env: Option<String>,
+    /// The beginning of a text that is embedded, in bytes.
+    #[serde(default = "eight_kibibytes")]
+    pub max_input_bytes: usize,
+}
+
+impl EmbeddingsSettings {
+    /// Identifies vectors that can be compared with each other.
+    pub(crate) fn name(&self) -> Arc<str> {
+        match self.dimensions {
+            Some(dimensions) => format!("{} ({dimensions})", self.model).into(),
+            None => self.model.as_str().into(),
+        }
+    }
+}
+
 /// `[files]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -158,6 +188,10 @@ pub struct McpSettings {
 
 fn minute_ms() -> u64 {
     60_000
+}
+
+fn eight_kibibytes() -> usize {
+    8 * 1024
 }
 
 fn ten_mebibytes() -> u64 {

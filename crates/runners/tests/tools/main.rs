@@ -2,6 +2,7 @@
 
 mod bare;
 mod closed;
+mod embeddings;
 mod extract;
 mod files;
 mod http;
@@ -10,6 +11,7 @@ mod mcp;
 mod peer;
 mod process;
 mod search;
+mod unreached;
 mod webhook;
 
 use std::sync::Arc;

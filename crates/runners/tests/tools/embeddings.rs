@@ -1,0 +1,122 @@
+//! Vectors of texts, with a server that responds as embedding models do.
+
+use branchpoint_core::Again;
+use branchpoint_runners::tools::Tools;
+use branchpoint_runners::{CancellationToken, runtime};
+
+use super::peer::{Heard, Peer, response};
+use super::tools;
+
+fn settings(peer: &Peer, more: &str) -> Tools {
+    tools(&format!("[embeddings]\nurl = \"{}\"\nmodel = \"small\"\n{more}", peer.url("/v1/")))
+}
+
+fn embed(tools: &Tools, texts: &[&str]) -> Result<Vec<Vec<u8>>, String> {
+    let vectors = runtime().block_on(tools.embed_documents(texts, &CancellationToken::new()));
+    let vectors = vectors.map_err(|error| error.to_string())?.expect("a model is configured");
+    Ok(vectors.iter().map(branchpoint_runners::storage::Vector::to_bytes).collect())
+}
+
+/// Gives each text the vector `[its length, 1]`, in reverse order.
+fn lengths(heard: &Heard) -> Vec<u8> {
+    let body: serde_json::Value = serde_json::from_str(&heard.body).expect("the request is JSON");
+    let texts = body["input"].as_array().expect("it has texts");
+    let vector = |(index, text): (usize, &serde_json::Value)| serde_json::json!({ "index": index, "embedding": [text.as_str().map(str::len), 1] });
+    let data: Vec<_> = texts.iter().enumerate().map(vector).rev().collect();
+    response("200 OK", &[("content-type", "application/json")], &serde_json::json!({ "data": data }).to_string())
+}
+
+#[test]
+fn texts_get_their_vectors_in_order_and_in_batches() {
+    let peer = Peer::new(lengths);
+    let tools = settings(&peer, "key_env = \"TEST_KEY\"\ndimensions = 2");
+    assert_eq!(tools.embedding_model().as_deref(), Some("small (2)"));
+    let texts: Vec<String> = (1..=70).map(|length| "x".repeat(length)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = embed(&tools, &texts).expect("the model responds");
+    let expected = |length: f32| {
+        let vector = branchpoint_runners::storage::Vector::new(vec![length, 1.0]).expect("a vector");
+        vector.to_bytes()
+    };
+    assert_eq!(vectors, (1_u8..=70).map(|length| expected(f32::from(length))).collect::<Vec<_>>());
+    let heard = peer.heard();
+    assert_eq!(heard.len(), 2, "64 texts and 6");
+    assert_eq!((&*heard[0].method, &*heard[0].target), ("POST", "/v1/embeddings"));
+    assert_eq!(heard[0].headers.get("authorization").map(String::as_str), Some("Bearer test_key"));
+    let body: serde_json::Value = serde_json::from_str(&heard[1].body).expect("JSON");
+    assert_eq!((&body["model"], &body["dimensions"]), (&"small".into(), &2.into()));
+    assert_eq!(runtime().block_on(self::tools("").embed_documents(&["x"], &CancellationToken::new())), Ok(None));
+}
+
+#[test]
+fn a_long_text_is_cut_between_characters() {
+    let peer = Peer::new(lengths);
+    embed(&settings(&peer, "max_input_bytes = 4"), &["aäöü"]).expect("the model responds");
+    let body: serde_json::Value = serde_json::from_str(&peer.heard()[0].body).expect("JSON");
+    assert_eq!((&body["input"][0], &body["dimensions"]), (&"aä".into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn unusable_responses_are_errors() {
+    for (body, reason) in [
+        ("nonsense", "cannot be read"),
+        (r#"{"data": []}"#, "gave 0 vectors for 1 texts"),
+        (r#"{"data": [{"index": 7, "embedding": [1]}]}"#, "no vector for a text"),
+        (r#"{"data": [{"index": 0, "embedding": [0, 0]}]}"#, "an unusable vector of 2 numbers"),
+        (r#"{"data": [{"index": 0, "embedding": "AAAA"}]}"#, "cannot be read"),
+    ] {
+        let call = super::call("retrieval", "{}", r#"{"query": "x"}"#);
+        let peer = Peer::saying("200 OK", "application/json", body);
+        let failed = super::failure(super::perform(&stored(settings(&peer, "")), &call));
+        assert!(failed.message.contains(reason) && failed.again == Again::Soon, "{body}: {failed:?}");
+    }
+    let peer = Peer::new(lengths);
+    let failed = embed(&settings(&peer, "dimensions = 3"), &["x"]).expect_err("the vector has 2 numbers");
+    assert!(failed.contains("`dimensions` of [embeddings] is 3"), "{failed}");
+}
+
+#[test]
+fn a_model_that_fails_fails_the_step_and_hides_its_key() {
+    for (status, again) in [("503 Service Unavailable", Again::After(7_000)), ("401 Unauthorized", Again::Never)] {
+        let peer = Peer::new(move |_| response(status, &[("retry-after", "7")], "no entry for test_key"));
+        let tools = stored(settings(&peer, "key_env = \"TEST_KEY\""));
+        for call in [
+            super::call("retrieval", "{}", r#"{"query": "x"}"#),
+            super::call("memory", r#"{"fixed": {"operation": "add"}}"#, r#"{"content": "x"}"#),
+            super::call("memory", r#"{"fixed": {"operation": "search"}}"#, r#"{"query": "x"}"#),
+        ] {
+            let failed = super::failure(super::perform(&tools, &call));
+            assert_eq!((failed.again, failed.answered), (again, true), "{failed:?}");
+            assert!(!failed.message.contains("test_key"), "{failed:?}");
+        }
+    }
+    let peer = Peer::saying("401 Unauthorized", "text/plain", "no entry for test_key");
+    let failed = embed(&settings(&peer, "key_env = \"TEST_KEY\""), &["x"]).expect_err("it is refused");
+    assert!(failed.contains("401") && !failed.contains("test_key"), "{failed}");
+}
+
+#[test]
+fn a_missing_key_is_found_before_the_run() {
+    let peer = Peer::new(lengths);
+    let tools = stored(settings(&peer, "key_env = \"NO_SUCH_KEY_ANYWHERE\""));
+    for kind in ["retrieval", "memory"] {
+        let lack = runtime().block_on(tools.lacks(&super::effect(kind, "{}"))).expect("there is no key");
+        assert!(lack.contains("NO_SUCH_KEY_ANYWHERE"), "{lack}");
+    }
+    assert_eq!(runtime().block_on(tools.lacks(&super::effect("chat_history", "{}"))), None);
+}
+
+#[test]
+fn a_busy_model_is_asked_again_while_documents_are_embedded() {
+    let calls = std::sync::atomic::AtomicU32::new(0);
+    let peer = Peer::new(move |heard| match calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 => response("429 Too Many Requests", &[("retry-after", "0")], ""),
+        _ => lengths(heard),
+    });
+    assert_eq!(embed(&settings(&peer, ""), &["x"]).map(|vectors| vectors.len()), Ok(1));
+}
+
+/// Tools over stored data that is never reached.
+fn stored(tools: Tools) -> Tools {
+    tools.with_storage(branchpoint_runners::storage::Storage::new(std::sync::Arc::new(super::unreached::Unreached)))
+}
