@@ -66,7 +66,7 @@ impl Driven<'_> {
                 Err(Refused::Driven) => match self.store.send(run, event)? {
                     // The other process has just left the run, or is about to open it.
                     Sent::Undriven => thread::sleep(SEND_PAUSE),
-                    sent => return sent.into_result().map(|()| (HandledBy::Another, true)),
+                    sent => return sent.into_result().map(|is_new| (HandledBy::Another, is_new)),
                 },
                 handed => return Ok((HandledBy::Us, handed?.new)),
             }

@@ -256,7 +256,7 @@ impl SessionHost for ClockedHost {
                 thread::sleep(NAP);
             };
             if sent != Sent::Undriven {
-                return sent.into_result().map(|()| true);
+                return sent.into_result();
             }
         }
     }

@@ -362,7 +362,7 @@ impl Host {
             Asker::Nobody => {}
             Asker::Caller(ticket) => self.current.acts.push(Act::Answered { ticket, outcome }),
             Asker::Inbox(item) => {
-                self.store.record_outcome(item, &outcome.map(drop));
+                self.store.record_outcome(item, &outcome.map(|taken| taken.new));
                 self.sent.remove(&item);
             }
             Asker::Recorded(item) => {

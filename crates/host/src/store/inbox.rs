@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub enum Sent {
     /// The run has taken it.
     Taken,
+    /// The run has a signal of its key already.
+    Duplicate,
     /// The run has not taken it, and is as it was.
     Refused(Refused),
     /// Nobody drives the run any more, and it has not seen the event.
@@ -33,10 +35,11 @@ pub enum Sent {
 }
 
 impl Sent {
-    /// The outcome for the sender. It is an error that no process drives the run, too: the sender may try again.
-    pub(crate) fn into_result(self) -> Result<(), BackendError> {
+    /// Whether the event was new to the run. It is an error that no process drives the run, too: the sender may try again.
+    pub(crate) fn into_result(self) -> Result<bool, BackendError> {
         match self {
-            Self::Taken => Ok(()),
+            Self::Taken => Ok(true),
+            Self::Duplicate => Ok(false),
             Self::Refused(refused) => Err(refused.into()),
             Self::Undriven | Self::Unheard => Err(BackendError::NoResponse),
             Self::Pending => Err(BackendError::Pending),
@@ -62,8 +65,9 @@ impl Store {
         let outcome: Option<String> = self.value("SELECT outcome FROM inbox WHERE item = ?1", [item])?;
         if let Some(outcome) = outcome {
             self.execute("DELETE FROM inbox WHERE item = ?1", [item])?;
-            return Ok(Some(match serde_json::from_str::<Result<(), Refused>>(&outcome) {
-                Ok(Ok(())) => Sent::Taken,
+            return Ok(Some(match serde_json::from_str::<Result<bool, Refused>>(&outcome) {
+                Ok(Ok(true)) => Sent::Taken,
+                Ok(Ok(false)) => Sent::Duplicate,
                 Ok(Err(refused)) => Sent::Refused(refused),
                 Err(_) => Sent::Refused(Refused::UnknownCode(outcome)),
             }));
@@ -152,8 +156,8 @@ impl Store {
         self.execute_later(RunNo::default(), "DELETE FROM inbox WHERE item = ?1", [item]);
     }
 
-    /// Writes what came of an item, when the turn commits.
-    pub(crate) fn record_outcome(&self, item: i64, outcome: &Result<(), Refused>) {
+    /// Writes the outcome of an item, whether it was new to the run, when the turn commits.
+    pub(crate) fn record_outcome(&self, item: i64, outcome: &Result<bool, Refused>) {
         let outcome = serde_json::to_string(outcome).expect("a code with fields is JSON");
         // It stays even if a run that is new in this turn is discarded.
         self.defer(RunNo::default(), move |store| store.write_outcome(item, &outcome));

@@ -166,3 +166,30 @@ fn a_backend_answers_and_explains_a_request_that_another_process_handles() {
     assert_eq!((used(&repeated), repeated.state.get("changed")), (used(&second), Some(&Value::Bool(false))));
     assert_eq!(two.open_session(&session).expect("it lives"), run, "both have asked one session");
 }
+
+#[test]
+fn a_repeated_reset_of_a_session_that_another_process_drives_forgets_nothing() {
+    let path = examples().into_iter().next().expect("there are examples");
+    let (program, folder) = (program(&fs::read_to_string(&path).unwrap()), tempfile::tempdir().unwrap());
+    let (mut one, two) = (process(folder.path()), process(folder.path()));
+    let (document, options) = ("agent".to_owned(), SessionOptions::default());
+    let saved = Document { name: document.clone(), ..Document::default() };
+    let workflow = Workflow { document: &saved, program: &program, children: &BTreeMap::new() };
+    let workflow = one.save(workflow, 0).expect("it is saved");
+    let session = Session { name: "s".into(), document, workflow, options };
+    // The first process opens the session and drives it.
+    one.open_session(&session).expect("it lives");
+    one.request_session(&session, SessionAction::Ask.into()).expect("it is accepted");
+    let request = |action: SessionAction, key: &str| {
+        let request = SessionRequest { action, key: Some(key.into()), explain: false };
+        two.request_session(&session, request).expect("it is accepted")
+    };
+    let used = |answer: &SessionAnswer| answer.state.get("recentlyUsedTools").cloned().unwrap_or_default();
+    request(SessionAction::Reset, "reset");
+    let first = request(SessionAction::Tool("think".into()), "think");
+    assert_eq!(used(&first), Value::from(vec![Value::from("think")]));
+    request(SessionAction::Reset, "reset");
+    let repeated = request(SessionAction::Tool("think".into()), "think");
+    assert_eq!(used(&repeated), used(&first), "the repeated reset has not forgotten the key of the report");
+    one.leave(Duration::ZERO).expect("it closes");
+}
