@@ -8,11 +8,15 @@ use bumpalo::Bump;
 use indexmap::IndexMap;
 
 use crate::Kind;
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::expression::Expression;
 use crate::fault::{Outcome, fault};
 use crate::limits::{self, Limits};
 use crate::pattern::Pattern;
+use crate::program::Name;
 use crate::value::{
-    ListView, Object, ObjectView, Value, View, compare, parse_json, push_canonical, push_json, push_text,
+    ListView, Object, ObjectView, Source, Value, View, compare, parse_json, push_canonical, push_json, push_text,
 };
 
 /// The memory of one evaluation and its budget: functions make results with it, and pay before they look at what can be large.
@@ -41,6 +45,27 @@ pub struct Work<'a> {
     /// every element, the JSON that a text holds.
     pattern: RefCell<Option<(&'a str, Pattern)>>,
     json: Cell<Option<(&'a str, Option<View<'a>>)>>,
+}
+
+/// The context of an expression that is evaluated inside an evaluation.
+struct Nested<'n> {
+    names: &'n Value,
+    environment: &'n Environment,
+    steps: Cell<u64>,
+}
+
+impl Context for Nested<'_> {
+    fn read(&self, name: &Name) -> Option<Source<'_>> {
+        self.names.read(name)
+    }
+
+    fn environment(&self) -> &Environment {
+        self.environment
+    }
+
+    fn report_steps(&self, steps: u64) {
+        self.steps.set(self.steps.get().saturating_add(steps));
+    }
 }
 
 impl<'a> Work<'a> {
@@ -92,6 +117,29 @@ impl<'a> Work<'a> {
         let bytes = (self.limits.produced_bytes - self.bytes.get()) / limits::BYTES_PER_STEP;
         let regex = (self.limits.regex_steps - self.regex.get()) / limits::REGEX_STEPS_PER_STEP;
         (self.limits.steps - self.steps.get()) + bytes as u64 + regex
+    }
+
+    /// Evaluates an expression that a function has compiled itself, within the rest of this evaluation's limits, and counts its work.
+    ///
+    /// ```
+    /// # use branchpoint_expr::{Expression, Options, Value, function::Work};
+    /// let sum = Expression::compile("inputs.a + 1", Options::default()).unwrap();
+    /// let names = serde_json::from_str(r#"{"inputs": {"a": 2}}"#).unwrap();
+    /// let value = Work::with(&[], |work, _| work.evaluate(&sum, &names));
+    /// assert_eq!(value.unwrap(), Value::Int(3));
+    /// ```
+    pub fn evaluate(&self, expression: &Expression, names: &Value) -> Outcome<Value> {
+        let limits = Limits {
+            steps: self.steps.get(),
+            produced_bytes: self.bytes.get(),
+            regex_steps: self.regex.get(),
+            ..*self.limits
+        };
+        let environment = Environment { limits, ..Environment::default() };
+        let nested = Nested { names, environment: &environment, steps: Cell::new(0) };
+        let result = expression.value(&nested);
+        self.spend(usize::try_from(nested.steps.get()).unwrap_or(usize::MAX))?;
+        result.or_else(|error| fault(error.detail, error.message))
     }
 
     /// Counts bytes of text that are looked at.

@@ -86,7 +86,7 @@ request! {
         uses: Vec<String>,
         /// Names of tools that the calls leave out if nothing here can perform them, for the check before a run.
         optional_uses: Vec<String>,
-        /// Models of the subagents, for the check before a run.
+        /// Other models that the calls may name, such as those of subagents, for the check before a run.
         subagent_models: Vec<String>,
     }
 }

@@ -32,11 +32,10 @@ pub(super) fn integer_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     work.scan(written.len())?;
     let refused = || fault(Kind::BadArgument, format!("this is no whole number: {}", preview(View::Str(written))));
     let Ok(expression) = Expression::compile(written, Options::dialect(Dialect::Session)) else { return refused() };
-    match expression.value(&Value::Null) {
-        Ok(value) => match value.view().expect_integer("integerOf()") {
-            Ok(int) => Ok(View::Int(int)),
-            Err(_) => refused(),
-        },
+    let value = work.evaluate(&expression, &Value::Null);
+    match value.and_then(|value| value.view().expect_integer("integerOf()")) {
+        Ok(int) => Ok(View::Int(int)),
+        Err(limit) if limit.kind == Kind::StepLimit => Err(limit),
         Err(_) => refused(),
     }
 }
@@ -51,10 +50,7 @@ pub(super) fn expand_template<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Ou
         Ok(template) => template,
         Err(problems) => return fault(Kind::BadTemplate, problems.first().message.clone()),
     };
-    match template.value(&names) {
-        Ok(expanded) => work.text(&expanded.to_string()),
-        Err(error) => fault(error.detail, error.message),
-    }
+    work.text(&work.evaluate(&template, &names)?.to_string())
 }
 
 /// `environmentNames(text)`: the variables of the environment that a text with placeholders reads by name. One that cannot be

@@ -1,7 +1,9 @@
 //! Answers, tools, defaults and calls.
 
+use std::cell::Cell;
+
 use branchpoint_core::functions::ENVIRONMENT;
-use branchpoint_expr::{Dialect, Expression, Options, Value};
+use branchpoint_expr::{Context, Dialect, Environment, Expression, Kind, Limits, Name, Object, Options, Source, Value};
 
 /// The value of an expression of a front-end's own making, as JSON.
 #[track_caller]
@@ -77,4 +79,40 @@ fn documents_cannot_call_them() {
     for text in ["offeredTools([], nil, 0)", "approvalAnswer(true)", "filledIn({}, {})", "callFailed({}, '')"] {
         assert!(Expression::compile(text, Options::dialect(Dialect::Graph)).is_err(), "{text}");
     }
+}
+
+/// Values, with the steps that evaluations over them have taken.
+struct Counted<'v>(&'v Value, Cell<u64>);
+
+impl Context for Counted<'_> {
+    fn read(&self, name: &Name) -> Option<Source<'_>> {
+        self.0.read(name)
+    }
+
+    fn report_steps(&self, steps: u64) {
+        self.1.set(self.1.get() + steps);
+    }
+}
+
+/// The steps of expanding a template that was read in a run, under a limit, and its result.
+fn expansion(template: &str, steps: u64) -> (u64, Result<Value, Kind>) {
+    let text = "expandTemplate(template, {})";
+    let expression = Expression::compile(text, Options::dialect(Dialect::Graph).environment(&ENVIRONMENT));
+    let expression = expression.unwrap_or_else(|problems| panic!("{problems}"));
+    let limits = Limits { steps, ..ENVIRONMENT.limits };
+    let environment = Environment { limits, ..ENVIRONMENT.clone() };
+    let values = Value::from([("template".into(), Value::from(template))].into_iter().collect::<Object>());
+    let counted = Counted(&values, Cell::new(0));
+    let value = expression.value(&environment.over(&counted));
+    (counted.1.get(), value.map_err(|error| error.detail))
+}
+
+#[test]
+fn the_work_of_an_expansion_counts_for_the_evaluation_around_it() {
+    let nested = "{{range $i := 2000}}x{{end}}";
+    let (few, expanded) = expansion("x", 1_000_000);
+    assert!(few < 100 && expanded == Ok(Value::from("x")), "{few}: {expanded:?}");
+    let (many, expanded) = expansion(nested, 1_000_000);
+    assert!(many > 1_000 && expanded == Ok(Value::from("x".repeat(2_000))), "{many}: {expanded:?}");
+    assert_eq!(expansion(nested, 500).1, Err(Kind::StepLimit));
 }
