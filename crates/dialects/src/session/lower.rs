@@ -5,6 +5,7 @@
 
 mod chat;
 mod evaluate;
+mod personas;
 
 use std::sync::Arc;
 
@@ -199,10 +200,12 @@ impl<'a, 'd> Lower<'a, 'd> {
     }
 
     fn views(&mut self) {
-        let view = self.formula(
-            "{activeStep: active, allowedTools: offeredTools(given ?? own, get(rules, active), index), \
-             recentlyUsedTools: history, sequenceIndex: index, changed: before != active, why: why}",
-        );
+        // Documents without personas have no such field.
+        let persona = if personas::any(self.own.agent) { ", persona: get(personas, active)" } else { "" };
+        let view = self.formula(&format!(
+            "{{activeStep: active, allowedTools: offeredTools(given ?? own, get(rules, active), index), \
+             recentlyUsedTools: history, sequenceIndex: index, changed: before != active, why: why{persona}}}"
+        ));
         self.b.view("session", view);
         let problems = self.b.read(self.slots["problems"]);
         self.b.view("problems", problems);
@@ -224,6 +227,7 @@ fn document_values(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     let own = agent.template.as_ref().map_or(&[][..], |template| &template.tools);
     let mut values =
         vec![("names", texts(&names)), ("own", texts(own)), ("rules", Value::from(rules.collect::<Object>()))];
+    values.extend(personas::any(agent).then(|| ("personas", personas::all(agent))));
     values.extend(chat::template_values(agent));
     values
 }

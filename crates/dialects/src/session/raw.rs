@@ -15,7 +15,7 @@ use crate::report::Report;
 
 use tables::{ORCHESTRATION, ORCHESTRATION_STYLE};
 
-pub(super) use steps::Step;
+pub(super) use steps::{Persona, Step};
 pub(super) use template::{Policy, Template};
 
 /// An agent: its steps, and the rest of its template if there is one.

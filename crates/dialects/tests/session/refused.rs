@@ -116,6 +116,12 @@ fn a_step_has_a_name_and_its_fields_have_their_types() {
         &[("invalid_step", "\"a\""), ("invalid_step", "1")],
     );
     step(&format!(r#"{held}, "availableTools": {{"alowed": []}}"#), &[("unknown_key", "\"alowed\"")]);
+    let persona = |persona: &str, expect: &[(&str, &str)]| step(&format!(r#"{held}, "persona": {persona}"#), expect);
+    persona(r#"{"prompt": ["Be", "brief."], "model": "m", "options": {"temperature": 0.2, "maxTokens": 9}}"#, &[]);
+    persona("\"brief\"", &[("invalid_step", "\"brief\"")]);
+    persona(r#"{"prompt": 5, "model": ""}"#, &[("invalid_step", "5"), ("invalid_step", "\"\"")]);
+    persona(r#"{"options": {"maxTokens": 0, "topP": 2}}"#, &[("invalid_step", "0"), ("invalid_step", "2")]);
+    persona(r#"{"options": {"temprature": 1}}"#, &[("unknown_key", "\"temprature\"")]);
     step(&format!(r#"{held}, "timeout": 5"#), &[("unknown_key", "\"timeout\"")]);
     step(&format!(r#"{held}, "resetSequenceOn": []"#), &[("ignored_key", "\"resetSequenceOn\"")]);
 }

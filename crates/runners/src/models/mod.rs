@@ -144,7 +144,12 @@ impl Models {
         }
         // The run may name a model; that there is none at all is known before it.
         let below = request.subagent_models.iter();
-        let below = below.map(|model| ModelRequest { model: Some(model.clone()), ..ModelRequest::default() });
+        let provider = request.provider.clone();
+        let below = below.map(|model| ModelRequest {
+            model: Some(model.clone()),
+            provider: provider.clone(),
+            ..ModelRequest::default()
+        });
         let lack = std::iter::once(*request.clone()).chain(below).find_map(|request| self.target(&request).err());
         lack.map(|lack| (Kind::NoRunner, lack.0))
     }

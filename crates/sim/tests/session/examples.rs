@@ -49,8 +49,9 @@ fn told(path: &Path) -> String {
         assert!(answer.problems.is_empty(), "{:?}", answer.problems);
         let view = answer.view("s");
         let part = |key: &str| view.get(key).cloned().unwrap_or_default();
+        let persona = view.get("persona").map(|persona| format!(" as {persona:?}")).unwrap_or_default();
         format!(
-            "{event:?}\n  {}: {:?} at {} ({})",
+            "{event:?}\n  {}{persona}: {:?} at {} ({})",
             part("activeStep"),
             part("allowedTools"),
             part("sequenceIndex"),
@@ -300,4 +301,34 @@ fn a_turn_makes_so_many_model_calls_and_no_more() {
     // The session goes on, and what was said is sent again.
     let model = turn(&mut host, "thanks", &[r#"{"text": "You are welcome."}"#]);
     assert_eq!(model.asked[0].get("messages").and_then(Value::as_list).map(<[_]>::len), Some(10));
+}
+
+#[test]
+fn a_persona_changes_model_calls_while_its_step_is_active() {
+    let program = loaded(
+        r#"{"version": "1.0", "agentId": "a", "name": "A", "description": "d", "personality": "Be kind.",
+            "nodes": ["think", "llm.openai"], "chatSettings": {},
+            "nodeConfigurations": {"llm.openai": {"model": "m", "temperature": 0.5, "maxTokens": 10}},
+            "options": {"tokenOptimization": {"includeDetailedOrchestration": false}},
+            "orchestration": {"steps": [
+                {"name": "plan", "conditions": [{"type": "tool_used", "value": "think"}],
+                 "persona": {"prompt": ["Plan.", "Be brief."], "model": "x", "options": {"temperature": 0, "topP": 0.1}}},
+                {"name": "talk", "isDefault": true}]}}"#,
+    );
+    let mut host = VirtualDriver::new(&program, 0);
+    host.start(Value::Null, Object::default()).unwrap();
+    let thinks = r#"{"text": "", "toolCalls": [{"id": "1", "name": "think", "arguments": {}}]}"#;
+    let model = turn(&mut host, "go", &[thinks, r#"{"text": "done"}"#]);
+    let sent = |call: usize, names: &[&str]| {
+        let values = names.iter().map(|name| model.asked[call].get(name).cloned().unwrap_or_default());
+        Value::from(values.collect::<Vec<_>>())
+    };
+    let names = ["system", "model", "temperature", "top_p", "max_tokens"];
+    let (talk, plan) = ("Be kind.\n\nActive step: talk", "Be kind.\n\nPlan.\nBe brief.\n\nActive step: plan");
+    let list = |system: &str, rest: &str| json(&format!("[{:?}, {rest}]", Value::from(system)));
+    assert_eq!(sent(0, &names), list(talk, "null, 0.5, null, 10"), "null: the model of the agent");
+    assert_eq!(sent(1, &names), list(plan, r#""x", 0, 0.1, 10"#));
+    let persona = host.view("session").and_then(|view| view.get("persona").cloned());
+    let expected = r#"{"prompt": "Plan.\nBe brief.", "model": "x", "options": {"temperature": 0, "topP": 0.1}}"#;
+    assert_eq!(persona, Some(json(expected)));
 }

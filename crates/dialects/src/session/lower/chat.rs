@@ -8,7 +8,7 @@ use branchpoint_core::ir::{ConditionId, DecisionKind, Mark, PlaceId, StepId, Uni
 use branchpoint_expr::{Object, Value};
 
 use super::super::raw::{Agent, Policy, Step, Template};
-use super::Lower;
+use super::{Lower, personas};
 use crate::agent_loop::{self, AgentLoop};
 
 /// What a turn remembers beside the session.
@@ -81,10 +81,9 @@ impl Lower<'_, '_> {
         let work = self.b.decide([(has_calls, each)], ended, None);
         let mut recorded = agent_loop::record_reply(self, "chat");
         recorded.push(self.put("at", "0"));
-        let sampling =
-            sampling(template).keys().map(|name| format!(", {name}: sampling.{name}")).collect::<Vec<_>>().concat();
+        let own = personas::model_fields(self.own.agent, &sampling(template));
         let input = format!(
-            "{{system: system + (get(notes, active) ?? ''), messages: {}, tools: {OFFERED}{sampling}}}",
+            "{{system: system + (get(notes, active) ?? ''), messages: {}, tools: {OFFERED}{own}}}",
             sent(template.chat.policy)
         );
         let input = self.formula(&input);
@@ -93,7 +92,7 @@ impl Lower<'_, '_> {
         let parts = AgentLoop {
             ask: self.b.reserve(),
             next,
-            call: (agent_loop::model_call(step, fixed(template)), input),
+            call: (agent_loop::model_call(step, fixed(self.own.agent, template)), input),
             reply: self.slots["reply"],
             count: self.put("made", "made + 1"),
             refused: None,
@@ -191,11 +190,12 @@ impl Lower<'_, '_> {
 }
 
 /// What every model call has: where it goes, and the tools that are looked for before the first turn.
-fn fixed(template: &Template) -> Object {
+fn fixed(agent: &Agent<'_>, template: &Template) -> Object {
     let provider = template.model.as_ref().and_then(|node| node.strip_prefix("llm.")).map(Value::from);
     let model = settings(template).and_then(|settings| settings.get("model")).filter(|model| model.as_str().is_some());
     let uses = Value::from(template.tools.iter().cloned().map(Value::Str).collect::<Vec<_>>());
-    let fields = [("provider", provider), ("model", model.cloned()), ("uses", Some(uses))];
+    let others = personas::models(agent);
+    let fields = [("provider", provider), ("model", model.cloned()), ("uses", Some(uses)), ("subagent_models", others)];
     fields.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect()
 }
 
@@ -224,8 +224,12 @@ fn sent(policy: Policy) -> String {
 /// Values of a template, by the names that formulas use.
 pub(super) fn template_values(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     let Some(template) = &agent.template else { return Vec::new() };
-    let notes =
-        agent.steps.iter().map(|step| (step.name.clone(), Value::from(format!("\n\nActive step: {}", line(step)))));
+    let note = |step: &Step<'_>| {
+        let prompt = step.persona.as_ref().and_then(|persona| persona.prompt.as_ref());
+        let prompt = prompt.map(|prompt| format!("\n\n{prompt}")).unwrap_or_default();
+        (step.name.clone(), Value::from(format!("{prompt}\n\nActive step: {}", line(step))))
+    };
+    let notes = agent.steps.iter().map(note);
     let mut system = template.personality.clone();
     if template.detailed && !agent.steps.is_empty() {
         let purpose = agent.description.iter().map(|description| format!("\n{description}"));
@@ -239,6 +243,8 @@ pub(super) fn template_values(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
         ("most", Value::Int(template.max_steps)),
         ("configurations", template.configurations.clone()),
         ("sampling", Value::from(sampling(template))),
+        ("models", personas::models_by_step(agent)),
+        ("options", personas::options_by_step(agent)),
     ]
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_expr::{Kind, Located, Shape, Span};
+use branchpoint_expr::{Kind, Located, Shape, Span, Value};
 
 use super::tables::{STEP, STEP_STYLE};
-use super::texts;
+use super::{lines, texts};
 use crate::DocumentKinds as _;
 use crate::fields::{Access, Path};
 use crate::report::Report;
@@ -30,8 +30,21 @@ pub(in crate::session) struct Step<'d> {
     pub(in crate::session) allowed: Vec<Arc<str>>,
     /// Patterns of the tools it does not offer.
     pub(in crate::session) denied: Vec<Arc<str>>,
+    /// How the agent answers while it is active.
+    pub(in crate::session) persona: Option<Persona>,
     /// Where it stands.
     pub(in crate::session) span: Span,
+}
+
+/// How an agent answers during a step.
+#[derive(Debug)]
+pub(in crate::session) struct Persona {
+    /// A part of the system prompt.
+    pub(in crate::session) prompt: Option<String>,
+    /// None: the model of the agent.
+    pub(in crate::session) model: Option<Arc<str>>,
+    /// Sampling options in the document's spelling.
+    pub(in crate::session) options: Option<Value>,
 }
 
 impl<'d> Step<'d> {
@@ -73,7 +86,18 @@ impl<'d> Step<'d> {
             positions: item.list("sequence").iter().map(fitting).collect(),
             allowed: texts(tools, "allowed"),
             denied: texts(tools, "denied"),
+            persona: item.get("persona").filter(|persona| persona.is_object()).map(Persona::read),
             span: item.span,
+        }
+    }
+}
+
+impl Persona {
+    fn read(persona: &Located) -> Self {
+        Self {
+            prompt: lines(persona, "prompt"),
+            model: persona.str("model").cloned(),
+            options: persona.get("options").filter(|options| options.is_object()).map(Located::to_value),
         }
     }
 }

@@ -3,8 +3,10 @@
 use branchpoint_expr::Kind;
 
 use crate::DocumentKinds as _;
-use crate::fields::Type::{Any, Either, Entries, Flag, Form, Int, List, Map, Object, Open, Ref, Several, Text, Words};
-use crate::fields::{MAX, NUMBER, Style, TEXTS, Table, field};
+use crate::fields::Type::{
+    Any, Either, Entries, Flag, Form, Int, List, Map, Number, Object, Open, Ref, Several, Text, Words,
+};
+use crate::fields::{MAX, NUMBER, Style, TEXTS, Table, Type, field};
 
 pub(in crate::session) const TEMPLATE_STYLE: Style = style(Kind::InvalidTemplate);
 pub(in crate::session) const ORCHESTRATION_STYLE: Style = style(Kind::InvalidOrchestration);
@@ -58,8 +60,7 @@ pub(in crate::session) const ORCHESTRATION: Table = &[
 ];
 
 pub(in crate::session) const STEP: Table = &[
-    field("name", Form(r"[\s\S]", |name| !name.is_empty(), "text that is not empty"), "A name that no other step has.")
-        .required(),
+    field("name", FILLED, "A name that no other step has.").required(),
     field("description", Text, "What the step is for; a part of the system prompt."),
     field("isDefault", Flag, "Whether a session begins with it.").or("false"),
     field(
@@ -69,8 +70,26 @@ pub(in crate::session) const STEP: Table = &[
     ),
     field("sequence", List(&Either(&[Text, Entries(&Text)])), "Tools in a fixed order; of a list, any tool fits."),
     field("availableTools", Object(&[TOOLS]), "The tools that it offers; `*` stands for any characters."),
+    field("persona", Object(&[PERSONA]), "How the agent answers while the step is active."),
     field("resetSequenceOn", Any, "Of older documents; no effect."),
 ];
+
+const PERSONA: Table = &[
+    field("prompt", Several(&Text), "A part of the system prompt, after the personality; a list is lines of one text."),
+    field("model", FILLED, "The model, instead of that of the agent."),
+    field("options", Object(&[SAMPLING]), "Sampling options, each instead of that of the agent."),
+];
+
+const SAMPLING: Table = &[
+    field("temperature", Number(0.0, f64::MAX), "The sampling temperature."),
+    field("topP", Number(0.0, 1.0), "Nucleus sampling."),
+    field("maxTokens", Int(1, 0xFFFF_FFFF), "The largest number of tokens of an answer."),
+    field("seed", Int(0, MAX), "The sampling seed."),
+    field("stop", TEXTS, "Texts that end an answer."),
+    field("reasoningEffort", FILLED, "How much the model thinks: `none` to `max`."),
+];
+
+const FILLED: Type = Form(r"[\s\S]", |text| !text.is_empty(), "text that is not empty");
 
 const TOOLS: Table = &[
     field("allowed", TEXTS, "Patterns of tools that are offered; all if empty or absent."),
