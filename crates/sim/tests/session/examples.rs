@@ -118,10 +118,9 @@ fn a_session_may_live_for_ever_but_not_for_less_than_nothing() {
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
     allowed(&mut sessions, "a", SessionAction::Ask, i64::MAX, &["save"]);
     assert_eq!(Gate::new(&program, None, -1).err(), Some(SessionRefused::BadTtl(-1)));
-    assert_eq!(
-        Gate::new(&loaded(r#"{"nodes": [{"id": "s", "type": "start"}], "connections": []}"#), None, 0).err(),
-        Some(SessionRefused::NoSession)
-    );
+    let graph = r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "a", "type": "agent"}],
+        "connections": [{"source": "s", "target": "a"}]}"#;
+    assert_eq!(Gate::new(&loaded(graph), None, 0).err(), Some(SessionRefused::NoSession));
 }
 
 #[test]
