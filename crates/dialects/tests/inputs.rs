@@ -13,7 +13,10 @@ fn findings(dialect: Dialect, inputs: &str) -> Vec<(String, String)> {
             r#"{{"name": "f", "description": "d", "uuid": "u", "inputs": {inputs},
                "steps": [{{"id": "a", "type": "finish", "config": {{"message": "x"}}}}]}}"#
         ),
-        _ => format!(r#"{{"inputs": {inputs}, "nodes": [{{"id": "s", "type": "start"}}], "connections": []}}"#),
+        _ => {
+            let nodes = r#"[{"id": "s", "type": "start"}, {"id": "e", "type": "end"}]"#;
+            format!(r#"{{"inputs": {inputs}, "nodes": {nodes}, "connections": [{{"source": "s", "target": "e"}}]}}"#)
+        }
     };
     let loaded = load(&source, Some(dialect));
     let is_refused = loaded.diagnostics.iter().any(|finding| finding.kind.as_str() == "bad_input_declaration");
