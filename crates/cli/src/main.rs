@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod dialects;
 mod doctor;
+mod documents;
 mod drive;
 mod ended;
 mod eval;
@@ -19,6 +20,7 @@ mod foreground;
 mod graph;
 mod interrupt;
 mod ir;
+mod knowledge;
 mod lines;
 mod login;
 mod man;
@@ -80,6 +82,7 @@ enum Command {
     Approvals(approvals::Arguments),
     Sessions(sessions::Arguments),
     Workflows(workflows::Arguments),
+    Knowledge(knowledge::Arguments),
     Prune(prune::Arguments),
     Store(store::Arguments),
     Doctor(doctor::Arguments),
@@ -88,6 +91,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = documents::run_child() {
+        return code;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(wrong) => return misunderstood(&wrong),
@@ -111,6 +117,7 @@ fn main() -> ExitCode {
         Command::Approvals(arguments) => approvals::run(&arguments),
         Command::Sessions(arguments) => sessions::run(&arguments),
         Command::Workflows(arguments) => workflows::run(&arguments),
+        Command::Knowledge(arguments) => knowledge::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

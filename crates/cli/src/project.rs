@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use branchpoint_host::Limits;
 use branchpoint_host::host::MAX_OPS;
 use branchpoint_runners::agent::Bounds;
-use branchpoint_runners::{Secrets, read_text_file};
+use branchpoint_runners::{SecretStore, Secrets, read_text_file};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
@@ -220,6 +221,19 @@ impl Project {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let said = said.map(str::to_owned).or_else(|| variable("BRANCHPOINT_USER")).or_else(|| self.user.clone());
         said.unwrap_or_else(login::user_name)
+    }
+
+    /// Where the secrets are found that settings name: the environment, then the secrets file.
+    pub(crate) fn secret_store(&self) -> Result<SecretStore> {
+        let file = self.secrets()?;
+        Ok(Arc::new(move |name| env::var(name).ok().or_else(|| file.get(name).cloned())))
+    }
+
+    /// The values of all secrets of the environment and the secrets file.
+    pub(crate) fn all_secrets(&self) -> Result<Secrets> {
+        let mut secrets = self.private();
+        secrets.add(self.secrets()?.into_values());
+        Ok(secrets)
     }
 
     /// Secrets of the secrets file by name. The environment comes first, and is not read here.

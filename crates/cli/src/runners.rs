@@ -33,8 +33,7 @@ impl Runners {
         words: models::Listener,
         storage: Storage,
     ) -> Result<Self> {
-        let mut settings: tools::Settings = read("tools", &project.tools())?;
-        anchor_tools(&mut settings, &project.folder);
+        let settings = tool_settings(project)?;
         let (http, files) = (settings.http.clone(), settings.files.clone());
         let tools = Arc::new(Tools::new(settings, Arc::clone(secrets)).with_storage(storage));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
@@ -95,6 +94,17 @@ impl Runners {
         }
         lacks
     }
+}
+
+/// Tools without stored data.
+pub(crate) fn tools(project: &Project, secrets: &SecretStore) -> Result<Tools> {
+    Ok(Tools::new(tool_settings(project)?, Arc::clone(secrets)))
+}
+
+fn tool_settings(project: &Project) -> Result<tools::Settings> {
+    let mut settings: tools::Settings = read("tools", &project.tools())?;
+    anchor_tools(&mut settings, &project.folder);
+    Ok(settings)
 }
 
 /// Paths in the project file are relative to its folder, wherever the command is typed.

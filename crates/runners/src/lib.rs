@@ -10,6 +10,7 @@ pub mod documents;
 mod hexadecimal;
 mod json_block;
 mod judge;
+pub mod knowledge;
 mod local;
 pub mod models;
 mod network;

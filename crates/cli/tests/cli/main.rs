@@ -21,8 +21,11 @@ mod hostile;
 mod inputs;
 mod json;
 mod kinds;
+mod knowledge;
 mod large;
 mod looping;
+#[path = "../../../runners/tests/tools/peer.rs"]
+mod peer;
 mod people;
 mod replay;
 mod running;

@@ -64,6 +64,16 @@ impl Tools {
         Ok(Some(vectors))
     }
 
+    /// The vector of a query; none if no embedding model is configured. A request that may succeed later is repeated.
+    pub async fn embed_query(
+        &self,
+        query: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<ModelVector>, EmbeddingError> {
+        let vector = self.embed_documents(&[query], cancel).await?.and_then(|mut vectors| vectors.pop());
+        Ok(self.embedding_model().zip(vector).map(|(model, vector)| ModelVector { model, vector }))
+    }
+
     async fn embed_patiently(
         &self,
         settings: &EmbeddingsSettings,
