@@ -45,20 +45,20 @@ pub(crate) fn failure(status: Status, result: &Value) -> String {
         _ => "failed",
     };
     let at = failed_step(result).map(|step| format!(" at step `{step}`")).unwrap_or_default();
-    let kind = of_error(result, ["kind", "Type"]).map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    let message = of_error(result, ["message", "Message"]).map(|message| format!(": {message}")).unwrap_or_default();
+    let kind = of_error(result, "kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
+    let message = of_error(result, "message").map(|message| format!(": {message}")).unwrap_or_default();
     format!("the run {what}{at}{kind}{message}")
 }
 
 /// The step that a result names as the one that failed.
 pub(crate) fn failed_step(result: &Value) -> Option<String> {
-    of_error(result, ["step", "State"])
+    of_error(result, "step")
 }
 
-/// A part of the error that led to the end; what it does not say, the end says itself, such as the last words of a state machine.
-fn of_error(result: &Value, names: [&str; 2]) -> Option<String> {
-    let within = [result.get("error"), Some(result)].into_iter().flatten();
-    let parts = within.flat_map(|within| names.map(|name| within.get(name))).flatten();
+/// A part of the error that ended the run: from the result's `failure`, else its `error`, else the result itself.
+fn of_error(result: &Value, name: &str) -> Option<String> {
+    let within = [result.get("failure"), result.get("error"), Some(result)].into_iter().flatten();
+    let parts = within.filter_map(|within| within.get(name));
     parts.filter(|part| **part != Value::Null).map(Value::to_string).find(|part| !part.is_empty())
 }
 

@@ -1,6 +1,6 @@
-//! The operating system's user, who acts when nobody else is configured.
+//! What the operating system calls its user, who acts when nobody else is configured, and the machine.
 
-use nix::unistd::{Uid, User};
+use nix::unistd::{Uid, User, gethostname};
 
 /// The login name of the user that runs this process, or `uid-1000` when the system has no name for the user id.
 ///
@@ -12,6 +12,11 @@ pub(crate) fn user_name() -> String {
     named(entry.map(|user| user.name), uid)
 }
 
+/// The name of this machine as the operating system knows it. The variable `HOSTNAME` is ignored: most shells do not export it.
+pub(crate) fn host_name() -> String {
+    gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 fn named(name: Option<String>, uid: Uid) -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid-{uid}"))
 }
@@ -19,6 +24,12 @@ fn named(name: Option<String>, uid: Uid) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_machine_has_the_name_that_the_operating_system_gives_it() {
+        let output = std::process::Command::new("uname").arg("-n").output().expect("every system has `uname`");
+        assert_eq!(host_name(), String::from_utf8_lossy(&output.stdout).trim());
+    }
 
     #[test]
     fn a_user_without_an_entry_is_named_by_the_user_id() {

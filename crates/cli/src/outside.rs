@@ -61,7 +61,7 @@ pub(crate) struct Here {
     /// The secrets of the environment.
     private: Secrets,
     account: Value,
-    /// Whether somebody sits at the terminal.
+    /// Whether conversations get lines: from a person at the terminal, or from standard input.
     attached: bool,
     /// Whether runs without a folder are worked for where this process stands.
     anywhere: bool,
@@ -91,7 +91,7 @@ impl Here {
         Ok(Self { local, runners, secrets, masks, private, account, attached: false, anywhere: true })
     }
 
-    /// The same for a user, who may sit at the terminal.
+    /// The same for a user; `attached`: conversations get lines.
     pub(crate) fn for_user(self, project: &Project, user: &str, attached: bool) -> Self {
         Self { account: account(project, user), attached, ..self }
     }
@@ -183,7 +183,7 @@ pub(crate) fn fact(name: &str) -> Value {
         "run_id" => Value::from("run"),
         "working_dir" => env::current_dir().map_or(Value::Null, |dir| Value::from(dir.display().to_string())),
         "user" => Value::from(login::user_name()),
-        "hostname" => variable("HOSTNAME"),
+        "hostname" => Value::from(login::host_name()),
         "attachments" | "metadata" => Value::from(Object::default()),
         "agent_id" => Value::from("agent"),
         name => name.strip_prefix("env.").map_or(Value::Null, variable),

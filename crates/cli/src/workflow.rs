@@ -95,6 +95,12 @@ impl File {
         is_stdin(&self.file)
     }
 
+    /// The absolute folder of the file; none for stdin.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        let file = Some(&self.file).filter(|file| !is_stdin(file))?;
+        Some(std::path::absolute(file).ok()?.parent()?.to_owned())
+    }
+
     /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
     pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
         self.load_with(&BTreeSet::new(), None)

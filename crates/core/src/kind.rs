@@ -84,6 +84,8 @@ kinds! {
         NoLlm = "no_llm",
         /// The call of an agent failed.
         Agent = "agent",
+        /// An HTTP request or a notification failed.
+        Operation = "operation",
         /// The reply of an agent is not in the format that is asked for.
         Format = "format",
         /// A text cannot be expanded.

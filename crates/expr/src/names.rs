@@ -9,17 +9,39 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
 use crate::syntax::ast::{Expr, ExprKind};
 
-const MACHINE_ROOTS: &[&str] = &["inputs", "states", "workflow", "env", "loop", "error", "context"];
+const MACHINE_ROOTS: &[&str] = &["inputs", "states", "workflow", "env", "loop", "error", "context", "awf"];
 const STEPS_ROOTS: &[&str] =
     &["input", "agent", "step", "metadata", "datetime", "error", "attachments", "input_content_type"];
 const SESSION_ROOTS: &[&str] = &["message", "tools", "step", "sequence_index"];
 const GRAPH_ROOTS: &[&str] = &["input", "text"];
 
-const STATE: &[&str] = &["Output", "Stderr", "ExitCode", "Status", "Response", "TokensUsed"];
+const STATE: &[&str] = &[
+    "Output",
+    "Stderr",
+    "ExitCode",
+    "Status",
+    "Response",
+    "TokensUsed",
+    "TokensInput",
+    "TokensOutput",
+    "TokensEstimated",
+];
 const WORKFLOW: &[&str] = &["ID", "Name", "CurrentState", "Duration"];
 const LOOP: &[&str] = &["Index", "Index1", "Item", "Length", "First", "Last", "Parent"];
 const ERROR: &[&str] = &["Message", "State", "ExitCode", "Type"];
 const CONTEXT: &[&str] = &["WorkingDir", "User", "Hostname"];
+
+const AWF: &[&str] = &[
+    "config_dir",
+    "data_dir",
+    "cache_dir",
+    "prompts_dir",
+    "scripts_dir",
+    "skills_dir",
+    "roles_dir",
+    "workflows_dir",
+    "plugins_dir",
+];
 
 /// Secrets stay with the host: no condition and no pure step may read one.
 const SECRET: &str = "secret";
@@ -41,6 +63,7 @@ fn properties(root: &str) -> Option<&'static [&'static str]> {
         "loop" => Some(LOOP),
         "error" => Some(ERROR),
         "context" => Some(CONTEXT),
+        "awf" => Some(AWF),
         _ => None,
     }
 }
@@ -163,7 +186,8 @@ pub(crate) fn canonical(reference: &mut Expr<'_>, in_template: bool) {
 }
 
 fn same(property: &str, written: &str) -> bool {
-    written.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).eq(property.chars().flat_map(char::to_lowercase))
+    let letters = |name: &'_ str| name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect::<String>();
+    letters(written) == letters(property)
 }
 
 /// Calls `visit` with every path, longest first, and every `let`, and with the `let` variables that are known there.

@@ -128,7 +128,7 @@ fn what_has_been_answered_when_the_driver_leaves_is_kept() {
     let (stdout, stderr): (Arc<str>, Arc<str>) = ("out".into(), "".into());
     for (answer, status) in [
         (Answer::data(Value::Null), Status::Completed),
-        (Answer::Model(ModelResult { value: Value::from("hi"), usage }), Status::Completed),
+        (Answer::Model(ModelResult { value: Value::from("hi"), usage, ..ModelResult::default() }), Status::Completed),
         (Answer::Process(ProcessResult::new(0, stdout, stderr)), Status::Completed),
         (Answer::refused("tool", "the other side has said no"), Status::Failed),
     ] {

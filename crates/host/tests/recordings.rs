@@ -34,10 +34,20 @@ fn every_answer() -> Vec<Answer> {
     vec![
         Answer::model("said"),
         Answer::model(r#"{"a": 1}"#),
-        Answer::Model(ModelResult { value: Value::from("paid"), usage: Usage { tokens: 7, cost_micros: 3 } }),
+        Answer::Model(ModelResult {
+            value: Value::from("paid"),
+            usage: Usage { tokens: 7, cost_micros: 3 },
+            ..ModelResult::default()
+        }),
+        Answer::Model(ModelResult {
+            value: Value::from("counted"),
+            usage: Usage { tokens: 7, cost_micros: 3 },
+            input_tokens: Some(5),
+        }),
         Answer::Model(ModelResult {
             value: json(r#"{"text": "", "toolCalls": []}"#),
             usage: Usage { tokens: 1, cost_micros: 0 },
+            ..ModelResult::default()
         }),
         Answer::data(Value::from("text that is data")),
         Answer::data(json(r#"{"$error": "looks like one"}"#)),

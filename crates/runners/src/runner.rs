@@ -212,7 +212,7 @@ pub enum Answer {
 impl Answer {
     /// The text of a model whose usage is not known.
     pub fn model(text: impl Into<Arc<str>>) -> Self {
-        Self::Model(ModelResult { value: Value::Str(text.into()), usage: Usage::default() })
+        Self::Model(ModelResult { value: Value::Str(text.into()), ..ModelResult::default() })
     }
 
     /// A value of no particular content type.

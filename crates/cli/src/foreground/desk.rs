@@ -1,7 +1,10 @@
 //! Answers of the person at the terminal. Somebody else may answer meanwhile.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, stderr, stdin};
+use std::fs::File;
+use std::io::{self, IsTerminal, stderr, stdin};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
@@ -17,8 +20,10 @@ use crate::terminal;
 /// Asks and answers.
 pub(crate) struct Desk {
     user: String,
-    /// Reads lines when it is asked to; none if nobody sits at the terminal.
+    /// Reads lines of standard input on request; none if nobody writes any.
     keyboard: Option<Sender<()>>,
+    /// Whether a person writes the lines. Lines of a pipe are for conversations only.
+    is_attended: bool,
     /// Whether a line was asked for that has not come.
     reading: bool,
     /// What the person at the terminal is asked.
@@ -39,8 +44,8 @@ pub(crate) enum Came {
 }
 
 impl Desk {
-    pub(crate) fn new(user: String, heard: Sender<Heard>) -> Self {
-        let keyboard = is_attended().then(|| {
+    pub(crate) fn new(user: String, heard: Sender<Heard>, reads_lines: bool) -> Self {
+        let keyboard = reads_lines.then(|| {
             let (asked, wanted) = channel();
             thread::spawn(move || {
                 for () in wanted {
@@ -51,7 +56,7 @@ impl Desk {
             });
             asked
         });
-        Self { user, keyboard, reading: false, asking: None, left: BTreeSet::new() }
+        Self { user, keyboard, is_attended: is_attended(), reading: false, asking: None, left: BTreeSet::new() }
     }
 
     /// Asks the person at the terminal for an answer. Scripts have answered before.
@@ -73,8 +78,9 @@ impl Desk {
         match (&open.approval.key, self.keyboard.is_some()) {
             // A conversation without anybody to talk to hears so.
             (ApprovalKey::Line, false) => Ok(self.hand(open, &Value::Null, None, backend, view)?),
-            (_, false) => Ok(Came::Nothing),
-            (_, true) => Ok(self.ask(open, view)),
+            (ApprovalKey::Line, true) => Ok(self.ask(open, view)),
+            (_, true) if self.is_attended => Ok(self.ask(open, view)),
+            _ => Ok(Came::Nothing),
         }
     }
 
@@ -88,6 +94,7 @@ impl Desk {
             return Came::Nothing;
         }
         let question = match open.approval.key {
+            ApprovalKey::Line if !self.is_attended => String::new(),
             ApprovalKey::Line => "> ".to_owned(),
             _ => format!("\n{}{}", shown(&open.approval), self.how(&open.approval)),
         };
@@ -177,6 +184,16 @@ impl Desk {
 /// Whether somebody can be asked here.
 pub(crate) fn is_attended() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
+}
+
+/// Whether standard input is a pipe, a socket or a file, whose lines conversations read.
+pub(crate) fn is_fed() -> bool {
+    let kind = || {
+        let stdin = File::from(stdin().as_fd().try_clone_to_owned()?);
+        let kind = stdin.metadata()?.file_type();
+        Ok::<_, io::Error>(kind.is_fifo() || kind.is_socket() || kind.is_file())
+    };
+    kind().unwrap_or(false)
 }
 
 /// The choice that a line begins with, by name or by number, and the comment after it.

@@ -21,8 +21,7 @@ use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::models::{self, Piece};
 use jiff::{Timestamp, tz::TimeZone};
 
-pub(crate) use self::desk::is_attended;
-use self::desk::{Came, Desk};
+use self::desk::{Came, Desk, is_attended, is_fed};
 use self::room::{Printed, Room};
 pub(crate) use self::view::View;
 use crate::backend::{self, Driving};
@@ -75,15 +74,22 @@ pub(crate) enum Left {
 }
 
 impl Foreground {
-    /// Opens the store to drive runs for a user. A quiet one shows no steps.
-    pub(crate) fn open(project: &Project, store: &StoreArguments, user: String, quiet: bool) -> Result<Self> {
+    /// Opens the store to drive runs for a user. A quiet one shows no steps. Conversations read lines of standard input if `stdin` is set.
+    pub(crate) fn open(
+        project: &Project,
+        store: &StoreArguments,
+        user: String,
+        quiet: bool,
+        stdin: bool,
+    ) -> Result<Self> {
+        let reads_lines = is_attended() || stdin && is_fed();
         let (sender, heard) = channel();
         let (room, printed) = (Room::default(), sender.clone());
         let ears = Ears {
             printed: Arc::new(move |text| drop(printed.send(Heard::Printed(room.print(text))))),
             words: words(sender.clone(), View::moves(quiet)),
         };
-        let here = Arc::new(Here::new(project, store, ears)?.for_user(project, &user, is_attended()));
+        let here = Arc::new(Here::new(project, store, ears)?.for_user(project, &user, reads_lines));
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
         let events = sender.clone();
         // Nobody may listen any more.
@@ -91,7 +97,7 @@ impl Foreground {
         let interrupted = sender.clone();
         interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
         let view = View::new(quiet, here.masks().clone());
-        let desk = Desk::new(user, sender);
+        let desk = Desk::new(user, sender, reads_lines);
         Ok(Self { heard, backend, here, view, desk })
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Facts that say who runs the workflow where, and not what it works on.
-const OF_HOST: [&str; 1] = ["account"];
+const OF_HOST: [&str; 2] = ["account", "document_dir"];
 
 /// Refuses a start that differs from the run of its id, and shows the differences.
 pub(crate) fn check(store: &dyn Backend, run: &Run, wanted: &Wanted<'_>) -> Result<()> {

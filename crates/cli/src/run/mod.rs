@@ -111,7 +111,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
     let account = answers.fact("account").unwrap_or_else(|| outside::account(&project, &user));
-    let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
+    let (input, mut facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
+    if let Some(folder) = arguments.workflow.folder() {
+        facts.insert("document_dir".into(), Value::from(folder.display().to_string()));
+    }
     if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), arguments.dry_run)? {
         terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
         return Ok(refused);
@@ -125,10 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 impl Arguments {
     /// What clap does not see.
     fn check(&self) -> Result<()> {
-        let stdins = usize::from(self.workflow.is_stdin())
-            + usize::from(self.script.as_deref().is_some_and(is_stdin))
-            + self.inputs.iter().filter(|input| input.is_stdin()).count();
-        if stdins > 1 {
+        if self.stdins() > 1 {
             bail!("only one of the workflow, the script and the inputs can come from stdin");
         }
         if self.detach && self.reach.allow_private_network {
@@ -138,6 +138,13 @@ impl Arguments {
             );
         }
         Ok(())
+    }
+
+    /// How many of the files are standard input.
+    fn stdins(&self) -> usize {
+        usize::from(self.workflow.is_stdin())
+            + usize::from(self.script.as_deref().is_some_and(is_stdin))
+            + self.inputs.iter().filter(|input| input.is_stdin()).count()
     }
 
     /// Starts the run durably, and follows it unless it is detached.
@@ -171,7 +178,7 @@ impl Arguments {
         let number = save(&*store, workflow, now_ms)?;
         let given = facts.clone();
         let given = given.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        let mut foreground = Foreground::open(project, &self.store, user, self.quiet)?;
+        let mut foreground = Foreground::open(project, &self.store, user, self.quiet, self.stdins() == 0)?;
         foreground.masks().add(secrets.values().to_vec());
         let start = Start {
             folder: env::current_dir()?.display().to_string().into(),

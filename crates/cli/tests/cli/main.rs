@@ -24,6 +24,7 @@ mod kinds;
 mod knowledge;
 mod large;
 mod looping;
+mod machines;
 #[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;
 mod people;

@@ -65,14 +65,18 @@ pub enum Stream {
 }
 
 request! {
-    /// Files, skills and environment variables of the machine, and content in the folder for stored files.
+    /// Files and environment variables of the machine, and content in the folder for stored files.
     FilesRequest {
         /// What to do.
         operation: FilesOperation,
         /// The file: relative to the folder of the run, or the key of stored content or metadata.
         path: Option<String>,
-        /// The skill to read.
-        skill: Option<String>,
+        /// Find: the files to look for, in order. They are relative to `base`; `~/` is the home folder.
+        paths: Vec<String>,
+        /// Find: a folder, relative to that of the run; none: the folder of the run.
+        base: Option<String>,
+        /// Find: whether the files below the folder of the file are listed.
+        list: bool,
         /// The environment variables to read.
         names: Option<Vec<String>>,
         /// The content to write.
@@ -84,14 +88,14 @@ request! {
 
 word! {
     /// What to do with files.
-    FilesOperation, "read, exists, skill, environment, load, write, write_metadata or publish" {
+    FilesOperation, "read, exists, find, environment, load, write, write_metadata or publish" {
         /// Read the text of a file.
         #[default]
         Read = "read",
         /// Whether a file exists.
         Exists = "exists",
-        /// Read the text of a skill.
-        Skill = "skill",
+        /// Read the first of several files that exists.
+        Find = "find",
         /// Read environment variables.
         Environment = "environment",
         /// Load stored content.
@@ -108,7 +112,21 @@ word! {
 impl FilesOperation {
     /// Whether it reads the machine rather than stored content.
     pub const fn is_local(self) -> bool {
-        matches!(self, Self::Read | Self::Exists | Self::Skill | Self::Environment)
+        matches!(self, Self::Read | Self::Exists | Self::Find | Self::Environment)
+    }
+}
+
+result! {
+    /// A file that was found.
+    FoundFile {
+        /// The absolute path.
+        path: String,
+        /// The folder that has it.
+        folder: String,
+        /// The text of the file.
+        text: String,
+        /// The other files below the folder, if they were asked for: relative paths in order.
+        files: Vec<Value>,
     }
 }
 

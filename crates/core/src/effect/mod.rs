@@ -42,7 +42,9 @@ mod web;
 pub use agent::{AGENT, AGENT_DEPTH};
 pub use calls::{Content, McpRequest, RunRequest, ToolRequest};
 pub use fields::FieldError;
-pub use machine::{FilesOperation, FilesRequest, NotifyRequest, ProcessRequest, ProcessResult, StoredFile, Stream};
+pub use machine::{
+    FilesOperation, FilesRequest, FoundFile, NotifyRequest, ProcessRequest, ProcessResult, StoredFile, Stream,
+};
 pub use model::{ModelReply, ModelRequest, ModelResult, ReplyUsage, Score, Task, ToolCall, Tools};
 pub use request::{Kind, Request};
 pub use response::{Format, Response};

@@ -125,6 +125,8 @@ pub struct ModelResult {
     pub value: Value,
     /// What the call used up.
     pub usage: Usage,
+    /// The tokens of the usage that the model read; none: the provider does not say.
+    pub input_tokens: Option<u64>,
 }
 
 /// The reply of a model to which tools were offered.

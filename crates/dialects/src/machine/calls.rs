@@ -21,8 +21,8 @@ pub(crate) fn children(document: &Located, library: &dyn Library) -> (BTreeMap<A
     (programs, once.0)
 }
 
-/// Documents of the original name outputs that the child declares; here a child declares none.
-const OUTPUTS: &str = "write the state of the child whose output is wanted, and the name that it gets: `state: name`";
+/// What the keys of `outputs` can be.
+const OUTPUTS: &str = "name an output that the called workflow declares under `outputs`, or one of its states";
 
 struct States;
 
@@ -55,13 +55,16 @@ impl Calls for States {
 
     fn lacking(&self, call: &Call, document: &Located) -> Vec<Diagnostic> {
         let Some(read) = Document::read(document, &mut Findings::default()) else { return Vec::new() };
-        let unknown = call.wanted.iter().filter(|(state, _)| read.state(state).is_none());
-        let told = unknown.map(|(state, span)| {
-            let message = format!("the workflow `{}` has no state `{state}`", call.name);
+        let declares = |name: &str| read.outputs.iter().any(|output| output.name == *name);
+        let unknown = call.wanted.iter().filter(|(name, _)| !declares(name) && read.state(name).is_none());
+        let findings = unknown.map(|(name, span)| {
+            let message =
+                format!("the workflow `{}` declares no output `{name}` and has no state of that name", call.name);
             let finding = Diagnostic::error(Kind::UnknownState, *span, message);
-            let finding = finding.suggest(state, read.states.iter().map(|state| &*state.name));
+            let outputs = read.outputs.iter().map(|output| &**output.name.text());
+            let finding = finding.suggest(name, outputs.chain(read.states.iter().map(|state| &*state.name)));
             if finding.help.is_none() { finding.with_help(OUTPUTS) } else { finding }
         });
-        told.collect()
+        findings.collect()
     }
 }

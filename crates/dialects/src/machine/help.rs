@@ -19,7 +19,9 @@ fn help(kind: Kind) -> Option<&'static str> {
         Kind::Conflict => "keep one of the two",
         Kind::MissingField => "add the field",
         Kind::UnknownState => "name a state of this document, or add the state",
-        Kind::UnknownType => "the types are step, agent, parallel, for_each, while, call_workflow and terminal",
+        Kind::UnknownType => {
+            "the types are step, agent, parallel, for_each, while, call_workflow, operation and terminal"
+        }
         Kind::NoTerminal => "add a state of `type: terminal`, and a way to it",
         Kind::LoopInItself => "take it out of the body; a way back to a loop means: go on with the body",
         Kind::NoExit => "give it `on_success` or `transitions`",

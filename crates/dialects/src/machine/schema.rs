@@ -4,8 +4,8 @@ use branchpoint_expr::Dialect;
 use serde_json::{Value, json};
 
 use super::raw::tables::{
-    AGENT, AGENT_BLOCK, CALL, COMMAND, COMPLETE, DOCUMENT, EACH, LOOP_BLOCK, LOOP_TYPE, PARALLEL, ROUNDS, STATE,
-    STATES, STYLE, TERMINAL, TYPE, WHILE,
+    AGENT, AGENT_BLOCK, CALL, COMMAND, COMPLETE, DOCUMENT, EACH, LOOP_BLOCK, LOOP_TYPE, OPERATION, PARALLEL, ROUNDS,
+    STATE, STATES, STYLE, TERMINAL, TYPE, WHILE,
 };
 use crate::fields::schema::{add_variants, document, has_word, is_one_of, reference};
 use crate::fields::{Generator, Table};
@@ -32,9 +32,11 @@ pub(crate) fn schema() -> Value {
         (all(&[is(&["while"]), lacks(&["loop"])]), "while"),
         (shown(&["type", "command", "script_file"], "loop"), "loop_block"),
         (is(&["call_workflow"]), "call_workflow"),
+        (is(&["operation"]), "operation"),
+        (all(&[shown(&["type", "command", "script_file"], "operation")]), "operation"),
         (is(&["terminal"]), "terminal"),
     ];
-    let shows_type = ["type", "command", "script_file", "loop", "agent"].map(has);
+    let shows_type = ["type", "command", "script_file", "operation", "loop", "agent"].map(has);
     add_variants(&mut state, [(json!(true), is_one_of(shows_type.to_vec()))]);
     add_variants(&mut state, variants.map(|(condition, name)| (condition, reference(name))));
     let mut block = object(&[LOOP_TYPE, COMPLETE]);
@@ -53,6 +55,7 @@ pub(crate) fn schema() -> Value {
         "each": object(&[EACH, ROUNDS]),
         "while": object(&[WHILE, ROUNDS]),
         "call_workflow": object(&[CALL]),
+        "operation": object(&[OPERATION]),
         "terminal": object(&[TERMINAL]),
     });
     let about = "States, and the ways between them. Unknown fields are allowed; `branchpoint check` warns of them.";

@@ -68,7 +68,7 @@ fn keys_that_nobody_knows_are_told() {
     help("command: x, on_success: done, comand: y", "did you mean `command`?");
     check(
         "name: n\noutputs: {}\nstates: {initial: a, a: {type: terminal, colour: red}}",
-        &[("unknown_key", "outputs"), ("unknown_key", "colour")],
+        &[("unknown_key", "{}"), ("unknown_key", "colour")],
     );
     state("command: x, on_success: done, retry: {attempts: 2}", &[("unknown_key", "attempts")]);
     state("command: x, transitions: [{to: x, goto: done}]", &[("unknown_key", "to")]);
@@ -214,7 +214,8 @@ fn conditions_and_templates_compile() {
     state("command: 'x {{if inputs.a}}', on_success: done", &[("bad_template", "if inputs.a")]);
     let template = [("unsupported", "template \"x\""), ("bad_template", "template \"x\"")];
     state(r#"command: 'x {{template "x"}}', on_success: done"#, &template);
-    state("command: 'x {{awf.dir}}', on_success: done", &[("unknown_name", "awf"), ("unsupported", "awf.dir")]);
+    state("command: 'x {{awf.dir}}', on_success: done", &[("unknown_property", "dir")]);
+    state("command: 'x {{awf.scripts_dir}} {{.awf.config_dir}}', on_success: done", &[]);
     state(
         "command: x, transitions: [{when: 'secret.KEY == 1', goto: done}], on_success: done",
         &[("secret_not_allowed", "secret.KEY")],
@@ -303,16 +304,64 @@ fn loops_and_errors_are_told_where_they_never_are() {
 
 #[test]
 fn what_is_not_offered_is_said_so() {
-    state("type: operation, operation: http.get, on_success: done", &[("unsupported", "operation")]);
-    state("type: Operation, config: {}, next: done", &[("unsupported", "Operation")]);
+    state("type: operation, operation: http.get, on_success: done", &[("unsupported", "http.get")]);
+    state("type: database.query, config: {}, next: done", &[("unsupported", "database.query")]);
     state("use_template: t, command: x, on_success: done", &[("unsupported", "use_template")]);
-    state("type: agent, provider: p, prompt: q, mcp_proxy: {}, on_success: done", &[("unsupported", "mcp_proxy")]);
     // What a plugin or a template would read is not judged by rules that are not theirs.
     state("type: step, use_template: t, parameters: {a: 1}, next: done", &[("unsupported", "use_template")]);
-    state("type: step, operation: github.x, inputs: {a: 1}, outputs: {b: c}", &[("unsupported", "operation")]);
+    state("type: step, operation: github.x, inputs: {a: 1}, outputs: {b: c}", &[("unsupported", "github.x")]);
     // A command says what is done, whatever it is called.
     state("type: step, operation: shell, command: x, on_success: done", &[("unknown_key", "operation")]);
     check("name: n\nplugins: []\nstates: {initial: a, a: {type: terminal}}", &[("unsupported", "plugins")]);
+}
+
+#[test]
+fn inputs_of_operations_are_checked() {
+    let http = |inputs: &str| format!("operation: http.request, inputs: {inputs}, on_success: done");
+    state(&http("{url: x, method: GET}"), &[]);
+    state(&http("{url: x}"), &[("missing_field", "{url: x}")]);
+    state(&http("{url: x, method: GET, timeout: soon}"), &[("bad_value", "soon")]);
+    state(&http("{url: '{{states.none.Output}}', method: GET}"), &[("bad_template", "states.none.Output")]);
+    state(&http("{url: x, method: GET, headers: {A: 'Bearer {{secret.KEY}}'}}"), &[]);
+    state(&http("{url: x, method: '{{secret.KEY}}'}"), &[("secret_not_allowed", "secret.KEY")]);
+    let notify = |inputs: &str| format!("type: operation, operation: notify.send, inputs: {inputs}, on_success: done");
+    state(&notify("{backend: desktop, message: hi, priority: high}"), &[]);
+    state(&notify("{backend: webhook, message: hi}"), &[("missing_field", "{backend: webhook, message: hi}")]);
+    state(&notify("{backend: pigeon, message: hi}"), &[("bad_value", "pigeon")]);
+    state("type: operation, on_success: done", &[("missing_field", "{type: operation, on_success: done}")]);
+}
+
+#[test]
+fn a_proxy_offers_tools_of_servers_where_nothing_is_intercepted() {
+    let agent = |provider: &str, proxy: &str| {
+        format!("type: agent, provider: {provider}, prompt: q, mcp_proxy: {proxy}, on_success: done")
+    };
+    state(&agent("claude", "{}"), &[]);
+    state(&agent("claude", "{enable: true}"), &[("unsupported", "{enable: true}")]);
+    // A warning: the original cannot replace the tools of this program either.
+    state(&agent("codex", "{enable: true}"), &[("unsupported", "{enable: true}")]);
+    let nothing = "{enable: true, intercept_builtins: false}";
+    state(&agent("claude", nothing), &[("bad_value", nothing)]);
+    let tools = "{enable: true, intercept_builtins: false, plugin_tools: [{plugin: k, expose: [apply]}]}";
+    state(&agent("openai_compatible", tools), &[]);
+    state(&agent("claude", tools), &[("unsupported", tools)]);
+    let twice =
+        "{enable: true, intercept_builtins: false, plugin_tools: [{plugin: k, expose: [a]}, {plugin: k, expose: [b]}]}";
+    state(&agent("openai_compatible", twice), &[("bad_value", "k")]);
+}
+
+#[test]
+fn a_declared_output_is_an_expression() {
+    let machine = |from: &str| {
+        format!("name: n\noutputs: [{{name: o, from: {from}}}]\nstates: {{initial: a, a: {{type: terminal}}}}")
+    };
+    check(&machine("inputs.x + 1"), &[]);
+    check(&machine("'inputs.x +'"), &[("bad_condition", "'inputs.x +'")]);
+    check(&machine("states.b.Output"), &[("unknown_name", "states.b.Output")]);
+    check(
+        "name: n\noutputs: [{name: o}]\nstates: {initial: a, a: {type: terminal}}",
+        &[("missing_field", "{name: o}")],
+    );
 }
 
 struct Two;
@@ -352,7 +401,8 @@ fn called_workflows_are_loaded_with_the_document() {
     call("workflow: good, outputs: {result: x}", &[("unknown_state", "result")]);
     let source = machine("  a: {type: call_workflow, on_success: done, workflow: good, outputs: {result: x}}\n");
     let found = load_from(&source, Some(Dialect::Machine), &Two).diagnostics;
-    assert!(found[0].help.as_ref().is_some_and(|help| help.ends_with("`state: name`")), "{found:?}");
+    let help = "name an output that the called workflow declares under `outputs`, or one of its states";
+    assert_eq!(found[0].help.as_deref(), Some(help), "{found:?}");
     call("workflow: pack/good", &[("unsupported", "pack/good")]);
     call("workflow: bad", &[("unknown_state", "bad"), ("no_terminal", "bad")]);
 }

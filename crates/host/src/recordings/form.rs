@@ -52,7 +52,12 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
     if call.kind() == Kind::Model {
         let said = value.as_str().map(Arc::<str>::from).or_else(|| text("output"));
         let values = said.map(Value::Str).into_iter().chain([value.clone()]);
-        answers.extend(values.map(|value| Answer::Model(ModelResult { value, usage })));
+        let read = int("input_tokens").and_then(|read| read.try_into().ok());
+        for value in values {
+            let counts = read.map(Some).into_iter().chain([None]);
+            let result = |input_tokens| ModelResult { value: value.clone(), usage, input_tokens };
+            answers.extend(counts.map(|input_tokens| Answer::Model(result(input_tokens))));
+        }
     }
     if let Some(error) = part("error").filter(|error| **error != Value::Null) {
         let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().into();
@@ -73,9 +78,9 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
 fn written(answer: &Answer) -> Value {
     let text = |text: &Arc<str>| Value::Str(text.clone());
     match answer {
-        Answer::Model(ModelResult { value, usage }) => {
+        Answer::Model(ModelResult { value, usage, input_tokens }) => {
             let name = if value.as_str().is_some() { "$text" } else { "$reply" };
-            with_usage([(name, value.clone())], *usage)
+            with_usage([(name, value.clone())], *usage, *input_tokens)
         }
         Answer::Data(Content { value, content_type: Some(content_type) }) => {
             object([("$output", value.clone()), ("$content_type", text(content_type))])
@@ -94,11 +99,11 @@ fn written(answer: &Answer) -> Value {
             object([ended, ("stdout", text(stdout)), ("stderr", text(stderr))])
         }
         Answer::Failed(failed) => object(failure(failed)),
-        Answer::Spent { failed, usage } => with_usage(failure(failed), *usage),
-        Answer::Judged { result: Ok(value), usage } => with_usage([("$value", value.clone())], *usage),
+        Answer::Spent { failed, usage } => with_usage(failure(failed), *usage, None),
+        Answer::Judged { result: Ok(value), usage } => with_usage([("$value", value.clone())], *usage, None),
         Answer::Judged { result: Err(failed), usage } => {
             let [message, kind, again, answered] = failure(failed);
-            with_usage([message, kind, again, answered, ("$judged", Value::Bool(true))], *usage)
+            with_usage([message, kind, again, answered, ("$judged", Value::Bool(true))], *usage, None)
         }
         Answer::Never => object([("$hang", Value::Bool(true))]),
     }
@@ -121,12 +126,14 @@ fn again(again: Again) -> Value {
     }
 }
 
-fn with_usage<const N: usize>(fields: [(&str, Value); N], usage: Usage) -> Value {
+fn with_usage<const N: usize>(fields: [(&str, Value); N], usage: Usage, input_tokens: Option<u64>) -> Value {
     let mut all: Object = fields.into_iter().map(|(key, value)| (key.into(), value)).collect();
     if usage != Usage::default() {
         let count = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
-        let usage = object([("tokens", count(usage.tokens)), ("cost_micros", count(usage.cost_micros))]);
-        all.insert("$usage".into(), usage);
+        let counts =
+            [("tokens", Some(usage.tokens)), ("cost_micros", Some(usage.cost_micros)), ("input_tokens", input_tokens)];
+        let counts = counts.into_iter().filter_map(|(name, tokens)| Some((Arc::from(name), count(tokens?))));
+        all.insert("$usage".into(), Value::from(counts.collect::<Object>()));
     }
     Value::from(all)
 }

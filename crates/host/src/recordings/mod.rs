@@ -24,7 +24,8 @@ use variables::variable;
 pub(crate) use variables::{fact_of, reads_variables};
 
 /// What the host knows under these names is the same when a run is played again; and so are variables of the environment.
-const FACTS: [&str; 7] = ["run_id", "working_dir", "user", "hostname", "account", "user_attached", "agent_id"];
+const FACTS: [&str; 8] =
+    ["run_id", "working_dir", "document_dir", "user", "hostname", "account", "user_attached", "agent_id"];
 
 impl Past {
     /// The script that replays the run: the entries of each step at each iteration path, in order. Secrets of the run and these are

@@ -135,7 +135,7 @@ impl Shape {
             Self::Status => (int(100, 999), "an HTTP status, a number of three digits"),
             Self::Exit => (int(i32::MIN.into(), i32::MAX.into()), "an exit code, a whole number"),
             Self::Again => (count() || matches!(value, Value::Bool(_)), "`true`, `false`, or a number of milliseconds"),
-            Self::Usage => (is_usage(value), "an object with the numbers `tokens` and `cost_micros`"),
+            Self::Usage => (is_usage(value), "an object with the numbers `tokens`, `cost_micros` and `input_tokens`"),
             Self::Votes => (is_votes(value), "a list of `{user, choice, comment}`"),
         };
         (!fits).then_some(wanted)
@@ -143,7 +143,7 @@ impl Shape {
 }
 
 fn is_usage(value: &Value) -> bool {
-    let known = |key: &str| matches!(key, "tokens" | "cost_micros");
+    let known = |key: &str| matches!(key, "tokens" | "cost_micros" | "input_tokens");
     value.as_object().is_some_and(|fields| {
         fields.iter().all(|(key, value)| known(key) && matches!(value, Value::Int(count) if *count >= 0))
     })
@@ -204,7 +204,8 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         return Answer::Judged { result: Ok(value.clone()), usage: usage(entry) };
     }
     if let Some(value) = entry.get("$text").filter(|said| said.as_str().is_some()).or(entry.get("$reply")) {
-        return Answer::Model(ModelResult { value: value.clone(), usage: usage(entry) });
+        let input_tokens = entry.get("$usage").and_then(|usage| usage.get("input_tokens")).and_then(number);
+        return Answer::Model(ModelResult { value: value.clone(), usage: usage(entry), input_tokens });
     }
     if is("$prompt") {
         let Ok(effect::Request::Model(request)) = call.request() else { return Answer::model("") };

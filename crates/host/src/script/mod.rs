@@ -15,7 +15,7 @@
 //! | `{"$value": value}` | gives the value of the step, whatever the step makes of answers |
 //! | `{"$text": text}` | model: says this |
 //! | `{"$reply": value}` | model: a reply `{text, toolCalls, usage}` |
-//! | … with `"$usage": {"tokens": n, "cost_micros": n}` | has used up so much |
+//! | … with `"$usage": {"tokens": n, "cost_micros": n, "input_tokens": n}` | has used up so much |
 //! | `{"$prompt": true}` | model: answers with the prompt as it was sent |
 //! | `{"$request": true}` | http: answers with `{method, url, headers, body}` as they were sent |
 //! | `{"$status": n, "headers": {…}, "body": value}` | http: an answer with that status and decoded body |

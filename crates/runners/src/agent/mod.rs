@@ -32,7 +32,7 @@ pub fn answer(result: &Value, usage: Usage) -> Answer {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     if text("status") == Some("completed") {
         let value = Value::from(text("output").unwrap_or_default());
-        return Answer::Model(ModelResult { value, usage });
+        return Answer::Model(ModelResult { value, usage, input_tokens: None });
     }
     let kind = text("kind").unwrap_or("step_failed");
     // A turn that has used up what it may would do so again; a model that was busy is another matter.

@@ -24,22 +24,22 @@ pub(super) fn judge(result: &Value) -> Result<Judged, Failed> {
     Ok(Judged { content_type, ..Judged::plain(output) })
 }
 
-/// Why a called run did not complete, as its result tells it: the step, the kind and the message of its error. Each dialect has
-/// its own names for these.
+/// Why a called run did not complete: the step, the kind and the message of its error. They are in the `failure` of the result if
+/// the run's own `error` has other fields.
 pub(super) fn cause(result: &Value) -> String {
-    let error = result.get("error").filter(|error| **error != Value::Null);
-    let part = |names: &[&str]| {
-        let within = error.into_iter().chain([result]);
-        let found = within.flat_map(|within| names.iter().filter_map(|name| within.get(name).and_then(Value::as_str)));
-        found.map(str::to_owned).find(|text| !text.is_empty())
+    let part = |name: &str| {
+        let within = [result.get("failure"), result.get("error"), Some(result)].into_iter().flatten();
+        let texts = within.filter_map(|within| within.get(name).and_then(Value::as_str));
+        texts.map(str::to_owned).find(|text| !text.is_empty())
     };
-    let step = part(&["step", "State"]).map(|step| format!(" in step `{step}`")).unwrap_or_default();
-    let kind = part(&["kind", "Type"]).map(|kind| format!(" [{kind}]")).unwrap_or_default();
-    let ended = match part(&["status"]).map(|status| status.to_lowercase()).as_deref() {
+    let step = part("step").map(|step| format!(" in step `{step}`")).unwrap_or_default();
+    let kind = part("kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
+    let ended = match part("status").map(|status| status.to_lowercase()).as_deref() {
         Some("rejected") => "was not started",
         Some("cancelled") => "was cancelled",
         _ => "failed",
     };
-    let message = part(&["message", "Message", "reason"]).map(|message| format!(": {message}")).unwrap_or_default();
+    let message = part("message").or_else(|| part("reason"));
+    let message = message.map(|message| format!(": {message}")).unwrap_or_default();
     format!("the called workflow {ended}{step}{kind}{message}")
 }

@@ -10,19 +10,27 @@ use crate::runner::Call;
 
 pub(super) fn judge(call: &Call, http: HttpResponse) -> Result<Judged, Failed> {
     let HttpResponse { status, headers, body } = http;
-    let response = call.response();
-    if !includes(response.expected_status.as_deref().unwrap_or(&[(200, 299)]), status) {
-        let last = includes(&response.final_status, status);
-        let failed = unexpected("http_status", status, &headers);
-        return Err(if last { Failed { again: Again::Never, ..failed } } else { failed });
+    if let Some(failed) = refused_status(call, "http_status", status, &headers) {
+        return Err(failed);
     }
     let content_type = header(&headers, "content-type").map(Into::into);
     let beside = vec![("status", Value::Int(status.into())), ("headers", Value::from(headers))];
     Ok(Judged { output: decoded(body), content_type, beside })
 }
 
+/// The failure of a response whose status the effect does not expect.
+pub(super) fn refused_status(call: &Call, kind: &str, status: u16, headers: &Object) -> Option<Failed> {
+    let response = call.response();
+    if includes(response.expected_status.as_deref().unwrap_or(&[(200, 299)]), status) {
+        return None;
+    }
+    let failed = unexpected(kind, status, headers);
+    let is_final = includes(&response.final_status, status);
+    Some(if is_final { Failed { again: Again::Never, ..failed } } else { failed })
+}
+
 /// The failure of an answer with a status that was not wanted. Another attempt may get a better one, when the other side wants it.
-pub(super) fn unexpected(kind: &str, status: u16, headers: &Object) -> Failed {
+fn unexpected(kind: &str, status: u16, headers: &Object) -> Failed {
     let wanted = retry_after::retry_after(|name| header(headers, name));
     let message = format!("the answer has the status {status}{}", retry_after::in_words(wanted));
     Failed { again: retry_after::again(wanted), ..refused(kind, message) }

@@ -1,4 +1,5 @@
-//! Answers of which everything is wanted, failures included: `{output, stderr, exit_code, response, tokens, error}`.
+//! Answers of which everything is wanted, failures included: `{output, stderr, exit_code, response, tokens, input_tokens,
+//! output_tokens, tokens_estimated, status, headers, error}`.
 //!
 //! The number of the effect's `report` is its last attempt. A failure of an earlier one that may be repeated is a failed
 //! attempt; any other failure is an answer with an `error`, because what a failed command printed is worth keeping.
@@ -6,7 +7,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::effect::{Body, Content, Format, HttpResponse, Kind, ModelResult, ProcessRequest, ProcessResult};
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{Again, Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
 use super::{child, http, json, process, refused};
@@ -21,8 +22,8 @@ pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Fai
         Answer::Judged { result, .. } => return result,
         Answer::Process(result) => ended(call, result),
         Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
-        Answer::Model(ModelResult { value: Value::Str(text), usage }) => {
-            reply(call, &text, i64::try_from(usage.tokens).unwrap_or(i64::MAX))
+        Answer::Model(ModelResult { value: Value::Str(text), usage, input_tokens }) => {
+            reply(call, &text, Tokens::of(&text, usage, input_tokens))
         }
         Answer::Data(content) if call.kind() == Kind::Run => called(call, content.value),
         Answer::Data(Content { value, .. }) | Answer::Model(ModelResult { value, .. }) => {
@@ -33,11 +34,9 @@ pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Fai
                 Body::Text(text) => Value::Str(text),
                 Body::Decoded(value) => value,
             };
-            let ok = (200..=299).contains(&status);
-            Report {
-                fields: vec![("output", output)],
-                failed: (!ok).then(|| http::unexpected(&kind_of(call, "exit_code"), status, &headers)),
-            }
+            let failed = http::refused_status(call, &kind_of(call, "exit_code"), status, &headers);
+            let status = Value::Int(status.into());
+            Report { fields: vec![("output", output), ("status", status), ("headers", headers.into())], failed }
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } if &*failed.kind == "timeout" => {
             Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], failed)
@@ -51,6 +50,35 @@ pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Fai
     match &report.failed {
         Some(failed) if failed.again.is_worth_it() && call.attempt < last => Err(failed.clone()),
         _ => Ok(report.value((last > 1).then_some(call.attempt))),
+    }
+}
+
+/// The tokens of a reply.
+#[derive(Clone, Copy)]
+struct Tokens {
+    used: u64,
+    input: u64,
+    is_estimate: bool,
+}
+
+impl Tokens {
+    /// Counts the tokens of a reply. A provider that reports no usage is estimated at four bytes of the reply for each token.
+    fn of(text: &str, usage: Usage, input: Option<u64>) -> Self {
+        const BYTES: usize = 4;
+        match usage.tokens {
+            0 => Self { used: (text.len() / BYTES) as u64, input: 0, is_estimate: true },
+            used => Self { used, input: input.unwrap_or_default().min(used), is_estimate: false },
+        }
+    }
+
+    fn fields(self) -> [(&'static str, Value); 4] {
+        let count = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
+        [
+            ("tokens", count(self.used)),
+            ("input_tokens", count(self.input)),
+            ("output_tokens", count(self.used - self.input)),
+            ("tokens_estimated", Value::Bool(self.is_estimate)),
+        ]
     }
 }
 
@@ -101,10 +129,12 @@ fn ended(call: &Call, result: ProcessResult) -> Report {
 }
 
 /// A reply of an agent: `json_block` must be JSON or hold a fenced block that is; otherwise an object is read if it is one.
-fn reply(call: &Call, text: &str, tokens: i64) -> Report {
+fn reply(call: &Call, text: &str, tokens: Tokens) -> Report {
     let trimmed = text.trim();
     let fields = |output: &str, response: Value| {
-        vec![("output", Value::from(output)), ("response", response), ("tokens", Value::Int(tokens))]
+        let mut fields = vec![("output", Value::from(output)), ("response", response)];
+        fields.extend(tokens.fields());
+        fields
     };
     if call.response().format != Format::JsonBlock {
         let response = if trimmed.starts_with('{') { json(trimmed) } else { None };

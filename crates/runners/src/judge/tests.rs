@@ -126,7 +126,8 @@ fn a_failed_child_shows_its_own_cause_to_its_caller() {
             "the called workflow was not started [invalid_input]: input `x` is required",
         ),
         (
-            r#"{"status": "failed", "kind": "step_failed", "message": "no rule", "error": {"Message": "no rule", "State": "make", "Type": "exit_code"}}"#,
+            r#"{"status": "failed", "kind": "step_failed", "message": "no rule", "error": {"State": "make"},
+                "failure": {"kind": "exit_code", "message": "no rule", "step": "make"}}"#,
             "the called workflow failed in step `make` [exit_code]: no rule",
         ),
         (r#"{"status": "cancelled", "output": null, "error": null}"#, "the called workflow was cancelled"),

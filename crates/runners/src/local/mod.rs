@@ -1,6 +1,7 @@
 //! What this machine can do for a run: commands, files, and telling a person.
 
 pub mod agents;
+mod find;
 mod script_file;
 pub(crate) mod shell;
 
@@ -27,9 +28,6 @@ use crate::shorten::shortened;
 
 /// The largest file that is read.
 const FILE_BYTES: u64 = 1024 * 1024;
-
-/// The folders in which skills are looked for by name, in order.
-const SKILLS: [&str; 3] = [".awf/skills", ".agents/skills", ".claude/skills"];
 
 /// Gives the value of a secret by its name.
 pub type SecretStore = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -189,28 +187,23 @@ fn variables<'n>(names: impl Iterator<Item = &'n String>) -> Value {
     Value::from(names.filter_map(variable).collect::<Object>())
 }
 
-/// Reads a file, a skill or environment variables for a run in a folder.
+/// Reads a file or environment variables for a run in a folder.
 fn files(dir: &Path, request: &FilesRequest) -> Answer {
-    let path = match (request.operation, &request.skill) {
-        (FilesOperation::Environment, _) => return Answer::data(variables(request.names.iter().flatten())),
-        (FilesOperation::Skill, Some(name)) => {
-            let mut files = SKILLS.iter().map(|folder| dir.join(folder).join(name).join("SKILL.md"));
-            match files.find(|path| path.exists()) {
-                Some(path) => path,
-                None => return Answer::failed("exit_code", format!("there is no skill `{}`", shortened(name))),
-            }
-        }
-        _ => dir.join(request.path.as_deref().unwrap_or_default()),
+    let path = dir.join(request.path.as_deref().unwrap_or_default());
+    let read = match request.operation {
+        FilesOperation::Environment => return Answer::data(variables(request.names.iter().flatten())),
+        FilesOperation::Exists => return Answer::data(Value::Bool(path.exists())),
+        FilesOperation::Find => find::find(dir, request).map(Value::from),
+        _ => text_of(&path).map(Value::from),
     };
-    if request.operation == FilesOperation::Exists {
-        return Answer::data(Value::Bool(path.exists()));
-    }
-    match read_regular_file(&path, FILE_BYTES) {
+    read.map_or_else(|reason| Answer::failed("exit_code", reason), Answer::data)
+}
+
+/// The text of a regular file, or why it cannot be read.
+fn text_of(path: &Path) -> Result<String, String> {
+    match read_regular_file(path, FILE_BYTES) {
         // Bytes that are not text become marks.
-        Ok(bytes) => Answer::data(&*String::from_utf8_lossy(&bytes)),
-        Err(reason) => {
-            let path = shortened(&path.display().to_string());
-            Answer::failed("exit_code", format!("{path} cannot be read: {reason}"))
-        }
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(reason) => Err(format!("{} cannot be read: {reason}", shortened(&path.display().to_string()))),
     }
 }

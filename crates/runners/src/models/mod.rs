@@ -176,9 +176,10 @@ impl Models {
     /// The answer of a call, from its reply with the usage of all tries.
     fn answer(&self, request: &ModelCall, reply: Reply) -> Answer {
         let usage = reply.tokens.usage(&request.target.model, &self.settings.prices);
+        let input_tokens = Some(reply.tokens.input).filter(|_| usage.tokens > 0);
         let is_reply = request.request.task == Task::Reply;
         let value = if is_reply { Value::from(model_reply(request, reply, usage)) } else { Value::from(reply.text) };
-        Answer::Model(ModelResult { value, usage })
+        Answer::Model(ModelResult { value, usage, input_tokens })
     }
 }
 

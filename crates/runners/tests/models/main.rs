@@ -96,7 +96,7 @@ fn an_answer_comes_whole_in_pieces_and_with_its_price() {
                 r#"{"prompt": "Greet me.", "system": "Be kind.", "temperature": 0.5, "max_tokens": 50}"#,
             );
             let answer = perform(&models, &asked);
-            let Answer::Model(ModelResult { value: Value::Str(text), usage }) = &answer else {
+            let Answer::Model(ModelResult { value: Value::Str(text), usage, .. }) = &answer else {
                 panic!("{name}: {answer:?}")
             };
             assert_eq!((&**text, usage.tokens, usage.cost_micros), ("Hello, wörld!", 110, 120), "{name}");
@@ -383,7 +383,7 @@ fn every_front_end_is_served() {
         machine,
         "done",
         &["A skill.\\n\\nNext.", "Boss.\\n\\nSys.", "Earlier.", "Yes."],
-        r#"{"output": "done", "response": null, "tokens": 110, "error": null}"#,
+        r#"{"output": "done", "response": null, "tokens": 110, "input_tokens": 100, "output_tokens": 10, "tokens_estimated": false, "error": null}"#,
     );
 }
 

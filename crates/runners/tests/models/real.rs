@@ -18,7 +18,7 @@ fn real(key: &str, model: &str) {
     let models = Models::new(Settings::default(), BTreeMap::new());
     let asked = format!(r#"{{"model": "{model}", "prompt": "Answer with the word yes.", "max_tokens": 500}}"#);
     let answer = perform(&models, &call("model", "{}", &asked));
-    let Answer::Model(ModelResult { value: Value::Str(text), usage }) = &answer else { panic!("{answer:?}") };
+    let Answer::Model(ModelResult { value: Value::Str(text), usage, .. }) = &answer else { panic!("{answer:?}") };
     assert!(text.to_lowercase().contains("yes") && usage.tokens > 0, "{answer:?}");
 }
 

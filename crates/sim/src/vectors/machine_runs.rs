@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use branchpoint_core::What;
-use branchpoint_core::effect::Request;
+use branchpoint_core::effect::{Body, HttpResponse, Kind, Request};
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
@@ -89,7 +89,7 @@ fn outcome(vector: &Value) -> Value {
             ("warnings", warnings),
         ]);
     };
-    let (ran, prompts) = perform(vector, &loaded, program);
+    let (ran, [prompts, systems]) = perform(vector, &loaded, program);
     let result = |key: &str| ran.result.get(key).cloned().unwrap_or_default();
     let (path, branches) = visited(program, &ran);
     fields([
@@ -100,22 +100,28 @@ fn outcome(vector: &Value) -> Value {
         ("states", result("states")),
         ("path", path),
         ("branches", branches),
-        ("prompts", Value::from(prompts.into_iter().map(Value::from).collect::<Vec<_>>())),
+        ("prompts", texts(prompts)),
+        ("systems", texts(systems)),
         ("warnings", warnings),
     ])
+}
+
+fn texts(texts: Vec<String>) -> Value {
+    Value::from(texts.into_iter().map(Value::from).collect::<Vec<_>>())
 }
 
 fn fields<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::from(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }
 
-fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, Vec<String>) {
+fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, [Vec<String>; 2]) {
     let dir = Directory::new();
     let lines = vector.get("user_inputs").and_then(Value::as_list);
     let outside = Arc::new(Scripted {
         local: Local { shell: Some("/bin/sh".into()), ..Local::new(&dir.0) },
         replies: Mutex::new(replies(vector)),
         prompts: Mutex::default(),
+        systems: Mutex::default(),
         attached: lines.is_some(),
         lines: Mutex::new(lines.unwrap_or_default().iter().rev().map(ToString::to_string).collect()),
     });
@@ -125,8 +131,9 @@ fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, Vec<Stri
     let file = (hosting() != Hosting::Plain).then(|| beside.0.join("store.db"));
     let crashing = hosting() == Hosting::Crashing;
     let ran = Live { root: program, children: &loaded.children, file, crashing }.run(inputs, &outside);
-    let prompts = outside.prompts.lock().expect("nobody panicked").clone();
-    (ran, prompts)
+    let folder = dir.0.canonicalize().unwrap_or_else(|_| dir.0.clone()).display().to_string();
+    let texts = [&outside.prompts, &outside.systems].map(|texts| texts.lock().expect("nobody panicked").clone());
+    (ran, texts.map(|texts| texts.into_iter().map(|text| text.replace(&folder, "$DIR")).collect()))
 }
 
 /// The states that were started, and those that were started as branches.
@@ -176,6 +183,8 @@ struct Scripted {
     /// By state, the last first.
     replies: Mutex<BTreeMap<Arc<str>, Vec<Value>>>,
     prompts: Mutex<Vec<String>>,
+    /// The roles and system prompts of agents, by state.
+    systems: Mutex<Vec<String>>,
     attached: bool,
     lines: Mutex<Vec<String>>,
 }
@@ -214,7 +223,16 @@ impl Scripted {
     fn agent(&self, PreparedCall { call, request, .. }: &PreparedCall) -> Answer {
         let state = call.step.clone().unwrap_or_default();
         let message = match request {
-            Request::Model(request) => request.user_text(),
+            Request::Model(request) => {
+                let parts = [&request.role, &request.system].map(|part| part.as_deref().unwrap_or_default());
+                self.systems.lock().expect("nobody panicked").push(format!("{state}: {}", parts.join("|")));
+                request.user_text()
+            }
+            Request::Http(request) => {
+                let text = |text: &Option<String>| text.clone().unwrap_or_default();
+                let headers = Value::from(request.headers.clone());
+                format!("{} {} {headers} {}", text(&request.method), text(&request.url), request.body)
+            }
             _ => String::new(),
         };
         self.prompts.lock().expect("nobody panicked").push(format!("{state}: {message}"));
@@ -223,10 +241,19 @@ impl Scripted {
             None => Answer::failed("agent", format!("the script of `{state}` has run out")),
             Some(reply) => match reply.get("error") {
                 Some(message) => Answer::failed("agent", message.to_string()),
+                None if call.kind() == Kind::Http => response(&reply),
                 None => Answer::model(reply.to_string()),
             },
         }
     }
+}
+
+/// The response over HTTP that a reply `{status, headers, body}` describes.
+fn response(reply: &Value) -> Answer {
+    let status = reply.get("status").and_then(|status| status.to_string().parse().ok()).unwrap_or(200);
+    let headers = reply.get("headers").and_then(Value::as_object).cloned().unwrap_or_default();
+    let body = reply.get("body").map(ToString::to_string).unwrap_or_default();
+    Answer::Http(HttpResponse { status, headers, body: Body::Text(body.into()) })
 }
 
 struct Stored(Value);

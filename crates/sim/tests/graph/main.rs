@@ -164,7 +164,7 @@ fn models(call: &Call) -> Answer {
         ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),
         _ => calls("", &[]),
     };
-    Answer::Model(ModelResult { value: reply, usage: branchpoint_core::Usage::default() })
+    Answer::Model(ModelResult { value: reply, ..ModelResult::default() })
 }
 
 /// A reply that calls a tool under some ids, or is an answer if it calls none.

@@ -46,7 +46,7 @@ impl World {
                 self.asked.push(call.input.clone());
                 let Some(reply) = self.replies.pop() else { return Answer::refused("step_failed", "nothing to say") };
                 let usage = branchpoint_core::Usage { tokens: 100, cost_micros: 10 };
-                Answer::Model(ModelResult { value: value(&reply), usage })
+                Answer::Model(ModelResult { value: value(&reply), usage, ..ModelResult::default() })
             }
             Kind::Tool => {
                 self.tools.push(call.input.clone());
@@ -118,7 +118,7 @@ fn five_calls_of_one_reply_are_made_and_their_results_go_to_the_model_in_order()
         let usage = Usage { tokens: 200, cost_micros: 20 };
         let answer = agent::answer(&result, usage);
         assert!(
-            matches!(&answer, Answer::Model(ModelResult { value: Value::Str(text), usage: used }) if &**text == "done" && *used == usage),
+            matches!(&answer, Answer::Model(ModelResult { value: Value::Str(text), usage: used, .. }) if &**text == "done" && *used == usage),
             "{answer:?}"
         );
     }

@@ -16,7 +16,7 @@ const FIVE: &str = r#"{"text": "", "toolCalls": [
     {"id": "5", "name": "look", "arguments": {"n": 5}}]}"#;
 
 fn reply(text: &str) -> Answer {
-    Answer::Model(ModelResult { value: serde_json::from_str(text).expect("this is JSON"), usage: Usage::default() })
+    Answer::Model(ModelResult { value: serde_json::from_str(text).expect("this is JSON"), ..ModelResult::default() })
 }
 
 /// Keeps a document with the programs of its agents.
@@ -83,7 +83,11 @@ fn what_a_turn_has_used_up_counts_though_it_took_too_long() {
     host.settle(
         run,
         &model,
-        Answer::Model(ModelResult { value: serde_json::from_str(FIVE).expect("this is JSON"), usage }),
+        Answer::Model(ModelResult {
+            value: serde_json::from_str(FIVE).expect("this is JSON"),
+            usage,
+            ..ModelResult::default()
+        }),
     );
     heard.listen(&mut host, 2);
     assert_eq!(heard.calls.len(), 5, "the tools are called, and none answers");

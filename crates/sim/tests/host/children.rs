@@ -126,7 +126,7 @@ fn what_a_damaged_child_had_used_counts_in_its_parent() {
     heard.listen(&mut host, 1);
     let (run, call) = heard.calls.pop().expect("the child asks");
     let usage = branchpoint_core::Usage { tokens: 7, cost_micros: 0 };
-    host.settle(run, &call, Answer::Model(ModelResult { value: Value::from("a"), usage }));
+    host.settle(run, &call, Answer::Model(ModelResult { value: Value::from("a"), usage, ..ModelResult::default() }));
     heard.listen(&mut host, 2);
     host.close().expect("it closes, with a snapshot of each run");
     let db = rusqlite::Connection::open(folder.file()).expect("it opens");

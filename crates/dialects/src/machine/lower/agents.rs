@@ -1,24 +1,25 @@
 //! Agents that are asked once.
 
-use branchpoint_core::effect::{FilesOperation, Format, Kind, Response};
-use branchpoint_core::ir::{Effect, ExprId, PlaceId, Write};
-use branchpoint_expr::{Object, Value};
+use branchpoint_core::effect::{Format, Kind, Response};
+use branchpoint_core::ir::{Effect, ExprId, PlaceId};
+use branchpoint_expr::Value;
 
 use super::Lower;
 use super::commands::{report, written};
 use super::state::{Here, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::agent_loop;
-use crate::machine::raw::{Agent, Skill, Source, Text};
+use crate::machine::raw::{Agent, Document, Source, Text, What};
 
 /// The session of a state after an answer: what was said before, the message, and the reply.
 pub(super) const SESSION: &str = r#"{"id": answer.session, "messages":
-    concat(HISTORY.messages ?? [], [{"role": "user", "content": MESSAGE}, {"role": "assistant", "content": answer.output}])}"#;
+    concat(HISTORY.messages ?? [], [{"role": "user", "content": MESSAGE}, {"role": "assistant", "content": answer.output}]),
+    "role": SYSTEM_OF.role, "system_prompt": SYSTEM_OF.system_prompt}"#;
 
 impl<'d> Lower<'d> {
     pub(super) fn agent(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
         let outcomes = self.keep_session(here, agent, outcomes);
-        let effect = agent_effect(here, agent);
+        let effect = agent_effect(self.own.document, here, agent);
         let input = self.agent_input(agent, "request.prompt", earlier_session(agent));
         let call = self.call_within(here, effect, input, here.state.timeout_ms, outcomes);
         let call = self.need_session(agent, call, outcomes);
@@ -30,11 +31,16 @@ impl<'d> Lower<'d> {
         let given = |own: &str| agent.options.get(own).filter(|value| **value != Value::Null).cloned();
         let mut options = agent_loop::sampling(given);
         options.extend(["model", "base_url"].into_iter().filter_map(|name| Some((name.into(), given(name)?))));
-        let fields = options.keys().map(|name| format!(r#", "{name}": OPTIONS.{name}"#)).collect::<Vec<_>>().concat();
+        let system = system_of(agent, history);
         let text = format!(
-            r#"{{"provider": request.provider, "prompt": {message}, "before": before, "system": request.system_prompt,
-                "role": request.role, "dir": request.dir, "history": ({history} ?? {{}}).messages{fields}}}"#
+            r#"fromPairs(concat(toPairs(OPTIONS), toPairs({{"provider": request.provider, "prompt": {message}, "before": before,
+                "system": {system}.system_prompt, "role": {system}.role, "dir": request.dir,
+                "history": ({history} ?? {{}}).messages}})))"#
         );
+        let tools: Vec<Value> = agent.tools.iter().map(|tool| Value::from(tool.as_str())).collect();
+        if !tools.is_empty() {
+            options.insert("tools".into(), Value::from(tools));
+        }
         self.formula_with(&text, &[], &[("OPTIONS", Value::from(options)), continued_from(agent)])
     }
 
@@ -60,6 +66,7 @@ impl<'d> Lower<'d> {
             }
             None => next,
         };
+        let next = if agent.role.is_some() { self.role(next, outcomes) } else { next };
         let template = object([
             ("provider", plain(agent.provider.as_ref())),
             ("prompt", prompt),
@@ -68,22 +75,6 @@ impl<'d> Lower<'d> {
             ("dir", plain(here.state.dir.as_ref())),
         ]);
         self.expand(self.scope(here.context), &template, self.slots["request"], next, outcomes.unexpanded)
-    }
-
-    fn skills(&mut self, skills: &[Skill], next: PlaceId, outcomes: Outcomes) -> PlaceId {
-        let mut place = next;
-        for skill in skills.iter().rev() {
-            let file = self.b.read(self.slots["file"]);
-            let kept = self.b.set([Write::Push(self.slots["before"], file)], place, None);
-            let (operation, key, name) = match skill {
-                Skill::Name(name) => (FilesOperation::Skill, "skill", name.text().to_string()),
-                Skill::Path(folder) => (FilesOperation::Read, "path", format!("{}/SKILL.md", folder.text())),
-            };
-            let asked: Object = [(key.into(), Value::from(name))].into_iter().collect();
-            let asked = self.b.value(Value::from(asked));
-            place = self.read(operation, asked, self.slots["file"], kept, outcomes.unexpanded);
-        }
-        self.clear(self.slots["before"], place)
     }
 
     /// A state that goes on with a session fails when there is none.
@@ -101,8 +92,10 @@ impl<'d> Lower<'d> {
         if agent.conversation.is_none() {
             return outcomes;
         }
+        let history = earlier_session(agent);
         let session = SESSION
-            .replace("HISTORY", &format!("({} ?? {{}})", earlier_session(agent)))
+            .replace("SYSTEM_OF", &system_of(agent, history))
+            .replace("HISTORY", &format!("({history} ?? {{}})"))
             .replace("MESSAGE", "request.prompt");
         let text = format!("putPath(sessions, [STATE], {session})");
         let kept = self.put_with("sessions", &text, &[], &[here.name(), continued_from(agent)]);
@@ -110,7 +103,33 @@ impl<'d> Lower<'d> {
     }
 }
 
-pub(super) fn agent_effect(here: Here<'_>, agent: &Agent) -> Effect {
+/// The formula of the object with the role and the system prompt of an agent: its own, or those of the session that it continues.
+pub(super) fn system_of(agent: &Agent, history: &str) -> String {
+    if has_system(agent) { "request".to_owned() } else { format!("({history} ?? {{}})") }
+}
+
+fn has_system(agent: &Agent) -> bool {
+    agent.role.is_some() || agent.system_prompt.is_some()
+}
+
+/// The system prompt that an agent is called with: its own, or that of the state whose session it continues.
+fn system_prompt<'d>(document: &'d Document, agent: &'d Agent) -> Option<&'d Text> {
+    let mut agent = agent;
+    // A circle of sessions ends at the number of states.
+    for _ in &document.states {
+        if has_system(agent) {
+            break;
+        }
+        let from = continued(agent).and_then(|from| document.state(from));
+        match from.map(|from| &document.states[from].what) {
+            Some(What::Agent(earlier)) => agent = earlier,
+            _ => break,
+        }
+    }
+    agent.system_prompt.as_ref()
+}
+
+pub(super) fn agent_effect(document: &Document, here: Here<'_>, agent: &Agent) -> Effect {
     let format = if agent.json { Format::JsonBlock } else { Format::Text };
     let response = Response { format, ..report(here.state, "agent") };
     // A provider that is known from the text is looked for before the run starts.
@@ -120,9 +139,12 @@ pub(super) fn agent_effect(here: Here<'_>, agent: &Agent) -> Effect {
     let option =
         |name: &str| Some((name.into(), agent.options.get(name).filter(|text| text.as_str().is_some())?.clone()));
     let options = ["model", "base_url"].into_iter().filter_map(option);
-    let texts = [("prompt", written(agent.prompt.as_ref())), ("system", agent.system_prompt.as_ref())];
+    let texts = [("prompt", written(agent.prompt.as_ref())), ("system", system_prompt(document, agent))];
+    // And the tools.
+    let uses = (!agent.tools.is_empty())
+        .then(|| ("uses".into(), agent.tools.iter().map(|tool| Value::from(&**tool)).collect::<Vec<_>>().into()));
     Effect {
-        fixed: [("program".into(), Value::Bool(true))].into_iter().chain(provider).chain(options).collect(),
+        fixed: [("program".into(), Value::Bool(true))].into_iter().chain(provider).chain(options).chain(uses).collect(),
         secrets: secret_texts(texts),
         ..effect_of(here, Kind::Model, response)
     }

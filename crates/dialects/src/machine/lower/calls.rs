@@ -6,6 +6,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::Lower;
 use super::commands::report;
+use super::files::DOCUMENT_DIR;
 use super::state::{Here, Outcomes};
 use super::templates::{effect_of, object};
 use crate::machine::raw::Call;
@@ -27,7 +28,9 @@ impl<'d> Lower<'d> {
                 .collect(),
             ..effect_of(here, Kind::Run, report(here.state, "child"))
         };
-        let input = r#"{"inputs": fromPairs(concat(toPairs(file ?? {}), toPairs(request)))}"#;
+        self.b.fact(DOCUMENT_DIR);
+        let input = r#"{"inputs": fromPairs(concat(toPairs(file ?? {}), toPairs(request))),
+            "facts": {"document_dir": facts.document_dir}}"#;
         let input = self.formula(input);
         let limit = here.state.timeout_ms.unwrap_or(LIMIT_MS);
         let called = self.call_within(here, effect, input, Some(limit), outcomes);
@@ -44,16 +47,17 @@ impl<'d> Lower<'d> {
         self.expand(self.scope(here.context), &template, self.slots["request"], called, outcomes.unexpanded)
     }
 
-    /// The outputs of the states that ran, under the names they are given: also after a failure.
+    /// The declared outputs of the called workflow, or the outputs of its states that ran, under the names they are given: also after a failure.
     fn outputs(&mut self, call: &Call, next: PlaceId) -> PlaceId {
         let pair = |name: &str, state: &str| Value::from(vec![Value::from(name), Value::from(state)]);
         let pairs: Vec<Value> = call.outputs.iter().map(|(state, _, name)| pair(name.text(), state)).collect();
         let constants = [("OUTPUTS", Value::from(pairs))];
         let response = r#"putPath(answer, ["response"],
-            fromPairs(filter(map(OUTPUTS, {[#[0], answer.result.states[#[1]].Output]}), {#[1] != nil})))"#;
+            fromPairs(filter(map(OUTPUTS, {[#[0], #[1] in (answer.result.outputs ?? {})
+                ? answer.result.outputs[#[1]] : answer.result.states[#[1]].Output]}), {#[1] != nil})))"#;
         let output = match call.outputs.len() {
             0 => r#"putPath(answer, ["output"], "")"#,
-            1 => r#"putPath(answer, ["output"], answer.response[OUTPUTS[0][0]] ?? "")"#,
+            1 => r#"putPath(answer, ["output"], string(answer.response[OUTPUTS[0][0]] ?? ""))"#,
             _ => r#"putPath(answer, ["output"], toJSON(answer.response))"#,
         };
         let response = self.put_with("answer", response, &[], &constants);

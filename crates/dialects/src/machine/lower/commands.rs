@@ -40,13 +40,6 @@ impl<'d> Lower<'d> {
         self.expand(self.scope(here.context), &template, self.slots["request"], next, outcomes.unexpanded)
     }
 
-    /// Reads a file and expands what it holds.
-    pub(super) fn file_text(&mut self, here: Here<'d>, file: &raw::Text, next: PlaceId, outcomes: Outcomes) -> PlaceId {
-        let expanded = self.expand_file(here, next, outcomes.unexpanded);
-        let path = self.b.value(Value::Str(file.text().clone()));
-        self.read_file(path, self.slots["file"], expanded, outcomes.unexpanded)
-    }
-
     /// Asks the outside. One attempt is limited by whoever makes it; several attempts together need a frame.
     pub(super) fn call_within(
         &mut self,
@@ -112,7 +105,7 @@ impl<'d> Lower<'d> {
     /// Records that a text of the state cannot be expanded, which is never retried. The first attempt has not begun then.
     pub(super) fn not_retried(&mut self, here: Here<'d>, bad: PlaceId) -> PlaceId {
         let is_one_call = match &here.state.what {
-            raw::What::Command(_) | raw::What::Call(_) => true,
+            raw::What::Command(_) | raw::What::Call(_) | raw::What::Operation(_) => true,
             raw::What::Agent(agent) => !agent.converses,
             _ => false,
         };

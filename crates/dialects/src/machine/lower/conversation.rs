@@ -5,11 +5,15 @@ use branchpoint_core::ir::{Arm, ConditionId, DecisionKind, Early, Exit, PlaceId,
 use branchpoint_expr::{Condition, Dialect, Options, Value};
 
 use super::Lower;
-use super::agents::{SESSION, agent_effect, continued_from, earlier_session};
+use super::agents::{SESSION, agent_effect, continued_from, earlier_session, system_of};
 use super::commands::retry;
-use super::state::{Here, Outcomes};
+use super::state::{Here, Outcomes, RESULT, TOKENS};
 use crate::agent_loop::AgentLoop;
 use crate::machine::raw::Agent;
+
+/// A reply with the tokens of all turns.
+const COUNTED: &str = r#"fromPairs(concat(toPairs(answer), toPairs({"tokens": tokens, "input_tokens": input_tokens,
+    "output_tokens": tokens - input_tokens, "tokens_estimated": estimated})))"#;
 
 /// The turns of a conversation that does not say.
 const MAX_TURNS: i64 = 10;
@@ -50,6 +54,8 @@ impl<'d> Lower<'d> {
             ("turn", "turn", zero()),
             // What all turns have used up.
             ("tokens", "tokens", zero()),
+            ("input_tokens", "input_tokens", zero()),
+            ("estimated", "estimated", Some(Value::Bool(false))),
             ("message", "message", None),
             ("session", "session", None),
             ("round", "loop", None),
@@ -92,7 +98,7 @@ impl<'d> Lower<'d> {
         let stops = conversation.map_or(&[][..], |conversation| &conversation.stops);
         let guards: Vec<ConditionId> = stops.iter().map(|stop| self.guard(scope, stop)).collect();
         let most = conversation.and_then(|conversation| conversation.max_turns).unwrap_or(MAX_TURNS);
-        let mut effect = agent_effect(here, agent);
+        let mut effect = agent_effect(self.own.document, here, agent);
         // The whole conversation is tried again, not one of its turns.
         effect.response.report = Some(1);
         let parts = AgentLoop {
@@ -139,12 +145,17 @@ impl<'d> Lower<'d> {
             r#"{{"Index": turn - 1, "Index1": turn, "Item": nil, "Length": -1, "First": turn == 1, "Last": false,
                 "Parent": {parent}}}"#
         );
-        let states = r#"putPath(states, [STATE], {"Output": answer.output, "Stderr": "", "ExitCode": 0, "Status": "completed",
-            "Response": answer.response, "TokensUsed": tokens})"#;
-        let session = SESSION.replace("HISTORY", "(session ?? {})").replace("MESSAGE", "message");
+        let result = RESULT.replace("EXIT", "0").replace("STATUS_WORD", r#""completed""#).replace("COUNTS", TOKENS);
+        let states = &format!("putPath(states, [STATE], {result})");
+        let session = SESSION
+            .replace("SYSTEM_OF", &system_of(agent, "session"))
+            .replace("HISTORY", "(session ?? {})")
+            .replace("MESSAGE", "message");
         let writes = [
             ("tokens", "tokens + (answer.tokens ?? 0)"),
-            ("answer", r#"putPath(answer, ["tokens"], tokens)"#),
+            ("input_tokens", "input_tokens + (answer.input_tokens ?? 0)"),
+            ("estimated", "estimated || (answer.tokens_estimated ?? false)"),
+            ("answer", COUNTED),
             ("count", "turn"),
             ("response", "answer.output"),
             ("round", &round),

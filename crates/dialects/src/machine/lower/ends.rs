@@ -25,13 +25,16 @@ impl<'d> Lower<'d> {
         // Undeclared inputs are accepted, with a warning.
         let names = self.input_names();
         let more = if names.is_empty() { "" } else { r#", "warnings": inputProblems(given, DECLARED)"# };
+        let outputs = if self.own.document.outputs.is_empty() { "" } else { r#", "outputs": outputs"# };
+        let more = format!("{more}{outputs}");
         let declared = [("DECLARED", Value::from(names))];
         let completed = format!(
             r#"{{"status": "completed", "message": verdict.message, "exit_code": 0, "state": verdict.state, "states": states{more}}}"#
         );
         let failed = format!(
             r#"{{"status": "failed", "kind": verdict.kind, "message": verdict.message,
-                "exit_code": verdict.exit_code ?? {FAILED}, "error": verdict.error, "state": verdict.state, "states": states{more}}}"#
+                "exit_code": verdict.exit_code ?? {FAILED}, "error": verdict.error, "state": verdict.state, "states": states,
+                "failure": {{"step": verdict.error.State, "kind": verdict.error.Type, "message": verdict.error.Message}}{more}}}"#
         );
         let cancelled = format!(r#"{{"status": "cancelled", "exit_code": {FAILED}, "states": states}}"#);
         let ends = [
@@ -48,10 +51,20 @@ impl<'d> Lower<'d> {
             let step = self.hook_step(name);
             self.hooks(ROOT_CONTEXT, actions, step, close, None)
         });
+        let unknown = (!self.own.document.outputs.is_empty()).then(|| self.bad_output());
+        let completed = self.declared_outputs(completed, unknown);
         self.b.at(self.own.ends.completed).set([], completed, None);
         let error = self.put("error", "verdict.error");
+        let failed = self.declared_outputs(failed, None);
         self.b.at(self.own.ends.failed).set([error], failed, None);
         self.b.on_cancel(cancelled);
+    }
+
+    /// A declared output cannot be evaluated, which fails the run.
+    fn bad_output(&mut self) -> PlaceId {
+        let verdict = r#"{"kind": "step_failed", "message": failure.message, "state": verdict.state, "error": {"Message": failure.message,
+            "State": verdict.state, "ExitCode": 1, "Type": "condition"}}"#;
+        self.assign("verdict", verdict, self.own.ends.failed)
     }
 
     /// Something failed that no state stands for: a value too deep to be kept, for one.

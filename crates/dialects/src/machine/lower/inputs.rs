@@ -81,6 +81,9 @@ impl Lower<'_> {
             let text = r#"{"WorkingDir": facts.working_dir, "User": facts.user, "Hostname": facts.hostname}"#;
             writes.push(self.put("context", text));
         }
+        if self.own.uses.folders {
+            writes.push(self.folders());
+        }
         if !self.own.uses.env.is_empty() {
             let names = self.own.uses.env.iter().map(|name| (name, format!("env.{name}")));
             let names = names.inspect(|(_, fact)| self.b.fact(fact));

@@ -26,6 +26,10 @@ pub(super) fn slots(b: &mut Builder, uses: &Uses) -> Names {
         ("verdict", None),
         ("env", empty()),
         ("context", empty()),
+        // The folders of the original.
+        ("awf", empty()),
+        // The declared outputs, at the end of a run.
+        ("outputs", None),
         // When the run began, in milliseconds.
         ("started", None),
     ];
@@ -56,7 +60,7 @@ pub(super) fn slots(b: &mut Builder, uses: &Uses) -> Names {
     ];
     slots.add_locals(b, of_a_strand);
     // The names that documents write.
-    let optional = [("workflow", uses.workflow), ("context", uses.context)];
+    let optional = [("workflow", uses.workflow), ("context", uses.context), ("awf", uses.folders)];
     let optional = optional.into_iter().filter(|(_, is_used)| *is_used).map(|(name, _)| name);
     for name in ["inputs", "states", "env", "error"].into_iter().chain(optional) {
         b.name(ROOT, &[name], slots[name]);

@@ -33,8 +33,12 @@ impl Here<'_> {
 }
 
 /// What a state leaves behind, by what came of it.
-const RESULT: &str = r#"{"Output": answer.output ?? "", "Stderr": answer.stderr ?? "", "ExitCode": EXIT,
-    "Status": STATUS_WORD, "Response": answer.response, "TokensUsed": answer.tokens ?? 0}"#;
+pub(super) const RESULT: &str = r#"{"Output": answer.output ?? "", "Stderr": answer.stderr ?? "", "ExitCode": EXIT,
+    "Status": STATUS_WORD, "Response": answer.response, "TokensUsed": answer.tokens ?? 0COUNTS}"#;
+
+/// What an agent leaves behind beside it.
+pub(super) const TOKENS: &str = r#", "TokensInput": answer.input_tokens ?? 0, "TokensOutput": answer.output_tokens ?? 0,
+    "TokensEstimated": answer.tokens_estimated ?? false"#;
 
 impl<'d> Lower<'d> {
     /// Where a state begins in a context. Whoever asks makes it part of the program.
@@ -86,6 +90,7 @@ impl<'d> Lower<'d> {
             What::Parallel(parallel) => self.parallel(here, parallel, outcomes),
             What::Loop(round) => self.looped(here, round, outcomes),
             What::Call(call) => self.call(here, call, outcomes),
+            What::Operation(operation) => self.operation(here, operation, outcomes),
             What::Terminal(_) | What::Unknown => outcomes.ok,
         }
     }
@@ -121,7 +126,8 @@ impl<'d> Lower<'d> {
 
     fn stored(&mut self, here: Here<'d>, ok: bool, next: PlaceId) -> PlaceId {
         let (exit, status) = if ok { ("0", "\"completed\"") } else { ("answer.exit_code ?? 1", "\"failed\"") };
-        let result = RESULT.replace("EXIT", exit).replace("STATUS_WORD", status);
+        let counts = if matches!(here.state.what, What::Agent(_)) { TOKENS } else { "" };
+        let result = RESULT.replace("EXIT", exit).replace("STATUS_WORD", status).replace("COUNTS", counts);
         let stored = format!("putPath(states, [STATE], {result})");
         let mut writes = vec![self.put_with("states", &stored, &[], &[here.name()])];
         writes.extend(self.begin_writes(&here.state.name));
@@ -161,6 +167,7 @@ fn kind_name(what: &What) -> &'static str {
             crate::machine::raw::Times::While(_) => "while",
         },
         What::Call(_) => "call_workflow",
+        What::Operation(_) => "operation",
         What::Terminal(_) => "terminal",
         What::Unknown => "unknown",
     }

@@ -99,7 +99,8 @@ impl Lower<'_> {
         more.extend(self.loop_around(here.context).map(|round| ("round", round)));
         let text = format!(
             r#"putPath(request, ["{FROM_FILE}"], expandTemplate(file, {{"inputs": inputs, "states": states, "workflow": workflow,
-                "env": fromPairs(concat(toPairs(env), toPairs(variables))), "loop": {}, "error": error, "context": context}}))"#,
+                "env": fromPairs(concat(toPairs(env), toPairs(variables))), "loop": {}, "error": error, "context": context,
+                "awf": awf}}))"#,
             if more.is_empty() { "nil" } else { "round" },
         );
         let request = self.put_with("request", &text, &more, &[]);

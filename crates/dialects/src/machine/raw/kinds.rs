@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Field, Located, Span, Value};
 
-use super::{Guard, Text};
+use super::{Findings, Guard, Text, proxy};
 use crate::fields::Access;
 use crate::output::OutputLimit;
 
@@ -32,6 +32,8 @@ pub(in crate::machine) struct Agent {
     pub(in crate::machine) json: bool,
     pub(in crate::machine) converses: bool,
     pub(in crate::machine) conversation: Option<Conversation>,
+    /// The tools of MCP servers that it may call.
+    pub(in crate::machine) tools: Vec<String>,
 }
 
 /// Knowledge that goes before a prompt: by name, or by the folder that holds it.
@@ -92,7 +94,7 @@ impl Command {
 
 impl Agent {
     /// Reads the block `agent`, or the state without one.
-    pub(super) fn read(state: &Located) -> Self {
+    pub(super) fn read(state: &Located, found: &mut Findings) -> Self {
         let agent = state.given("agent").unwrap_or(state);
         Self {
             provider: agent.filled("provider"),
@@ -104,6 +106,7 @@ impl Agent {
             json: agent.word("output_format") == "json",
             converses: agent.word("mode") == "conversation",
             conversation: agent.given("conversation").map(Conversation::read),
+            tools: proxy::tools(agent, found),
         }
     }
 }

@@ -7,7 +7,10 @@ mod findings;
 mod inputs;
 mod kinds;
 mod loops;
+mod operation;
+mod outputs;
 mod parts;
+mod proxy;
 mod state;
 pub(super) mod tables;
 
@@ -23,6 +26,8 @@ pub(super) use findings::Findings;
 pub(super) use inputs::{Input, InputType};
 pub(super) use kinds::{Agent, Call, Command, Parallel, Skill, Source, Strategy, Terminal};
 pub(super) use loops::{Loop, Times};
+pub(super) use operation::{Operation, OperationKind};
+pub(super) use outputs::Output;
 pub(super) use parts::{Action, Backoff, Guard, OnFailure, Retry, Transition};
 pub(super) use state::{State, What};
 
@@ -31,6 +36,7 @@ pub(super) use state::{State, What};
 pub(super) struct Document {
     pub(super) name: Option<Text>,
     pub(super) inputs: Vec<Input>,
+    pub(super) outputs: Vec<Output>,
     /// Names of environment variables it says it reads.
     pub(super) env: Vec<Text>,
     pub(super) initial: Option<Text>,
@@ -61,6 +67,7 @@ impl Document {
         Some(Self {
             name: document.text_at("name"),
             inputs: Input::all(document, found),
+            outputs: Output::all(document, found),
             env: document.texts("env").unwrap_or_default(),
             initial: document.get("states").and_then(|states| states.text_at("initial")),
             states,

@@ -6,7 +6,8 @@ use branchpoint_expr::{Field, Kind, Located, Span};
 
 use super::kinds::{Agent, Call, Command, Parallel, Terminal};
 use super::loops::Loop;
-use super::tables::{AGENT, AGENT_BLOCK, CALL, COMMAND, OPERATION, PARALLEL, STATE, TERMINAL, TYPE};
+use super::operation::Operation;
+use super::tables::{AGENT, AGENT_BLOCK, CALL, COMMAND, PARALLEL, STATE, TERMINAL, TYPE};
 use super::{Action, Findings, OnFailure, Retry, Text, Transition};
 use crate::fields::{Access, Check, Path, Table, Unknown};
 use crate::output;
@@ -37,6 +38,7 @@ pub(in crate::machine) enum What {
     Parallel(Parallel),
     Loop(Loop),
     Call(Call),
+    Operation(Operation),
     Terminal(Terminal),
     /// Its type is unknown, which is reported.
     Unknown,
@@ -52,6 +54,7 @@ enum Type {
     /// A loop whose block says which it is.
     Loop,
     Call,
+    Operation,
     Terminal,
 }
 
@@ -113,7 +116,7 @@ impl What {
                 } else {
                     checked(&[AGENT_BLOCK, AGENT]);
                 }
-                Self::Agent(Agent::read(state))
+                Self::Agent(Agent::read(state, found))
             }
             Type::Parallel => {
                 checked(&[PARALLEL]);
@@ -126,6 +129,7 @@ impl What {
                 checked(&[CALL]);
                 Self::Call(Call::read(state))
             }
+            Type::Operation => Operation::read(path, state, &mut check).map_or(Self::Unknown, Self::Operation),
             Type::Terminal => {
                 checked(&[TERMINAL]);
                 Self::Terminal(Terminal {
@@ -141,7 +145,7 @@ impl What {
 fn read_unknown(path: Path<'_>, state: &Located, check: &mut Check<'_>) {
     let word = state.word("type");
     // Plugins bring types of their own, named after them: `database.query`.
-    let by_plugin = word == "operation" || word.contains('.');
+    let by_plugin = word.contains('.');
     if by_plugin || is_defined_elsewhere(state) {
         check.style.unknown = Unknown::None;
         if let Some(written) = state.given("type").filter(|_| by_plugin) {
@@ -153,8 +157,7 @@ fn read_unknown(path: Path<'_>, state: &Located, check: &mut Check<'_>) {
                 "use a command, an agent or a workflow of its own instead",
             );
         }
-        let tables: &[Table] = if by_plugin || has_command(state) { &[STATE] } else { &[STATE, OPERATION] };
-        check.object(path, state, tables);
+        check.object(path, state, &[STATE]);
         return;
     }
     check.object(path, state, &[TYPE, STATE]);
@@ -163,9 +166,9 @@ fn read_unknown(path: Path<'_>, state: &Located, check: &mut Check<'_>) {
     }
 }
 
-/// Whether a plugin or a step template defines a state. A field `operation` beside a command does not.
+/// Whether a step template defines a state.
 fn is_defined_elsewhere(state: &Located) -> bool {
-    state.get("use_template").is_some() || state.get("operation").is_some() && !has_command(state)
+    state.get("use_template").is_some()
 }
 
 fn has_command(state: &Located) -> bool {
@@ -178,7 +181,12 @@ fn state_type(state: &Located) -> Option<Type> {
     if is_defined_elsewhere(state) {
         return None;
     }
+    // A field `operation` beside a command has no effect.
+    let is_operation = state.given("operation").is_some() && !has_command(state);
     if state.given("type").is_none() {
+        if is_operation {
+            return Some(Type::Operation);
+        }
         let shows =
             [("command", Type::Command), ("script_file", Type::Command), ("loop", Type::Loop), ("agent", Type::Agent)];
         return shows.into_iter().find(|(key, _)| state.given(key).is_some()).map(|(_, of)| of);
@@ -186,7 +194,9 @@ fn state_type(state: &Located) -> Option<Type> {
     Some(match &*state.word("type") {
         // A loop block means the same as the types of loops, also in a step that has nothing else to do.
         "step" | "command" if !has_command(state) && state.given("loop").is_some() => Type::Loop,
+        "step" | "command" if is_operation => Type::Operation,
         "step" | "command" => Type::Command,
+        "operation" => Type::Operation,
         "agent" => Type::Agent,
         "parallel" => Type::Parallel,
         "for_each" => Type::ForEach,

@@ -5,7 +5,7 @@ use branchpoint_expr::{Expression, Kind, Options};
 
 use crate::DocumentKinds as _;
 use crate::fields::Type::{
-    Any, Duration, Either, Entries, Filled, Flag, Form, Int, List, Map, Number, Object, Ref, Several, Text, Words,
+    Any, Duration, Either, Entries, Filled, Flag, Form, Int, List, Map, Number, Object, Own, Ref, Several, Text, Words,
 };
 use crate::fields::{INTEGER, NUMBER, Style, Table, Type, field, unsupported};
 
@@ -26,6 +26,7 @@ pub(in crate::machine) const DOCUMENT: Table = &[
     field("author", Any, "Who wrote it."),
     field("tags", Any, "For people."),
     field("inputs", Either(&[List(&Object(&[NAME, INPUT])), Map(&Object(&[INPUT]))]), "What a run is started with."),
+    field("outputs", Own(&Either(&[List(&Object(&[OUTPUT])), Map(&Any)])), "What it gives the workflows that call it."),
     field("env", TEXTS, "The environment variables that it reads."),
     field("states", Ref("states"), "`initial`, and the states by name.").required(),
     field("hooks", Object(&[HOOKS]), "Actions at the start and at the end of a run."),
@@ -38,6 +39,13 @@ pub(in crate::machine) const DOCUMENT: Table = &[
     unsupported("acp"),
     unsupported("tui"),
     unsupported("history"),
+];
+
+pub(in crate::machine) const OUTPUT: Table = &[
+    field("name", Filled, "Its name.").required(),
+    field("from", Filled, "An expression, such as `states.build.Output`.").required(),
+    field("type", Any, "For people."),
+    field("description", Any, "For people."),
 ];
 
 const HOOKS: Table = &[
@@ -76,7 +84,7 @@ const VALIDATION: Table = &[
 pub(in crate::machine) const STATES: Table = &[field("initial", Text, "The state that a run begins with.").required()];
 
 pub(in crate::machine) const TYPES: &[&str] =
-    &["step", "command", "agent", "parallel", "for_each", "while", "call_workflow", "terminal"];
+    &["step", "command", "agent", "parallel", "for_each", "while", "call_workflow", "operation", "terminal"];
 
 pub(in crate::machine) const TYPE: Table =
     &[field("type", Words(TYPES), "What the state does; fields such as `command` or `loop` show it if it is absent.")
@@ -95,14 +103,32 @@ pub(in crate::machine) const STATE: Table = &[
     field("dir", Text, "The working directory of commands; a template."),
     field("depends_on", Any, "No effect."),
     field("capture", Any, "No effect."),
-    unsupported("mcp_proxy"),
     unsupported("plugin"),
     unsupported("acp"),
     unsupported("use_template"),
 ];
 
-/// A field of states that have no command.
-pub(in crate::machine) const OPERATION: Table = &[unsupported("operation")];
+pub(in crate::machine) const OPERATION: Table = &[
+    field("operation", Filled, "What is done: `http.request` or `notify.send`.").required(),
+    field("inputs", Map(&Any), "The inputs of the operation; texts are templates."),
+];
+
+pub(in crate::machine) const HTTP_REQUEST: Table = &[
+    field("url", Filled, "The address; a template.").required(),
+    field("method", Filled, "GET, POST, PUT or DELETE; a template.").required(),
+    field("headers", Map(&Text), "The headers; templates."),
+    field("body", Text, "The body; a template."),
+    field("timeout", Int(1, 86_400), "The time limit in seconds.").or("30"),
+    field("retryable_status_codes", List(&Int(100, 999)), "The statuses that are failures."),
+];
+
+pub(in crate::machine) const NOTIFICATION: Table = &[
+    field("backend", Words(&["desktop", "webhook"]), "How the notification is delivered.").required(),
+    field("message", Filled, "The message; a template.").required(),
+    field("title", Text, "The title; a template."),
+    field("priority", Words(&["low", "default", "high"]), "How urgent it is.").or("default"),
+    field("webhook_url", Text, "The address of a webhook; a template."),
+];
 
 const STATE_HOOKS: Table = &[field("pre", ACTIONS, "Before the state."), field("post", ACTIONS, "After the state.")];
 
@@ -133,27 +159,39 @@ const RETRY: Table = &[
 
 pub(in crate::machine) const COMMAND: Table = &[
     field("command", Filled, "A shell command; a template.").required(),
-    field("script_file", Filled, "A file that holds the command.").instead_of("command"),
+    field("script_file", Filled, "A file that holds the command, relative to the document; a template.")
+        .instead_of("command"),
 ];
 
-pub(in crate::machine) const AGENT_BLOCK: Table = &[field(
-    "agent",
-    Object(&[AGENT, &[unsupported("mcp_proxy")]]),
-    "The fields of an agent, in a block of their own.",
-)];
+pub(in crate::machine) const AGENT_BLOCK: Table =
+    &[field("agent", Object(&[AGENT]), "The fields of an agent, in a block of their own.")];
 
 pub(in crate::machine) const AGENT: Table = &[
     field("provider", Filled, "Which agent program is called.").required(),
     field("prompt", Filled, "What it is asked; a template.").required(),
-    field("prompt_file", Filled, "A file that holds the prompt.").instead_of("prompt"),
+    field("prompt_file", Filled, "A file that holds the prompt, relative to the document; a template.")
+        .instead_of("prompt"),
     field("system_prompt", Text, "The system prompt."),
-    field("role", Text, "A role of the host."),
+    field("role", Text, "Who the agent is: the name of a role, or the path of a folder or file of one; a template."),
     field("skills", List(&Either(&[Text, Object(&[SKILL])])), "Skills by name or path."),
     field("options", Any, "Passed to the provider as they are."),
     field("output_format", Words(&["text", "json"]), "Whether the reply is JSON, or holds a fenced block of it.")
         .or("text"),
     field("mode", Words(&["single", "conversation"]), "Whether it takes several turns.").or("single"),
     field("conversation", Object(&[CONVERSATION]), "How a conversation goes."),
+    field("mcp_proxy", Object(&[MCP_PROXY]), "Tools of MCP servers that the agent may call."),
+];
+
+const MCP_PROXY: Table = &[
+    field("enable", Flag, "Whether the block has an effect.").or("false"),
+    field("intercept_builtins", Flag, "Whether the agent's own tools are replaced; only `false` is supported.")
+        .or("true"),
+    field("plugin_tools", List(&Object(&[PLUGIN_TOOLS])), "The tools by server."),
+];
+
+const PLUGIN_TOOLS: Table = &[
+    field("plugin", Filled, "The MCP server, by its name in the settings.").required(),
+    field("expose", List(&Text), "The names of its tools.").required(),
 ];
 
 const SKILL: Table = &[field("name", Text, "Its name."), field("path", Text, "The folder that holds it.")];
@@ -209,7 +247,11 @@ fn is_rounds(text: &str) -> bool {
 pub(in crate::machine) const CALL: Table = &[
     field("workflow", Filled, "The name of a workflow beside this document.").required(),
     field("inputs", Map(&Any), "What it is started with."),
-    field("outputs", Map(&Text), "States of the called workflow, and the names that their outputs get here."),
+    field(
+        "outputs",
+        Map(&Text),
+        "Declared outputs of the called workflow, or its states, and the names that they get here.",
+    ),
 ];
 
 pub(in crate::machine) const TERMINAL: Table = &[

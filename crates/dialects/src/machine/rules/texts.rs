@@ -7,7 +7,7 @@ use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, L
 
 use crate::machine::graph::{Graph, inside};
 use crate::machine::raw::{
-    Action, Agent, Document, Findings, Guard, Loop, OnFailure, Source, State, Text, Times, What,
+    Action, Agent, Document, Findings, Guard, Loop, OnFailure, Output, Source, State, Text, Times, What,
 };
 use crate::secrets;
 use crate::substitution::check_command;
@@ -19,6 +19,8 @@ pub(in crate::machine) struct Uses {
     pub(in crate::machine) env: BTreeSet<Arc<str>>,
     pub(in crate::machine) workflow: bool,
     pub(in crate::machine) context: bool,
+    /// The folders of the original: `awf.scripts_dir` and the like.
+    pub(in crate::machine) folders: bool,
 }
 
 pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
@@ -34,6 +36,9 @@ pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
     };
     for state in &document.states {
         check.state(state);
+    }
+    for output in &document.outputs {
+        check.output(output);
     }
     check.actions(&document.hooks.start, Sees::of(Ran::Nothing), true);
     for actions in [&document.hooks.end, &document.hooks.cancel] {
@@ -129,6 +134,12 @@ impl Check<'_> {
                     self.template(&input.value, Role::Call, before);
                 }
             }
+            What::Operation(operation) => {
+                for input in &operation.inputs {
+                    let role = operation.secret_path(&input.key).map_or(Role::Template, |_| Role::Call);
+                    self.input(&input.value, role, before);
+                }
+            }
             What::Terminal(terminal) => self.text(terminal.message.as_ref(), Role::Template, before),
             What::Parallel(_) | What::Unknown => {}
         }
@@ -183,9 +194,8 @@ impl Check<'_> {
             Some(Source::File(path)) => {
                 // What a file holds is known when it is read, so it may ask for anything.
                 (self.uses.workflow, self.uses.context) = (true, true);
-                if path.text().contains("{{") && path.text().contains("awf.") {
-                    self.unsupported(path.span());
-                }
+                self.uses.folders = true;
+                self.text(Some(path), Role::Template, sees);
             }
             None => {}
         }
@@ -195,6 +205,14 @@ impl Check<'_> {
         if let Some(text) = text {
             self.template(&text.0, role, sees);
         }
+    }
+
+    /// An input of an operation: a text, or an object of texts.
+    fn input(&mut self, value: &Located, role: Role, sees: Sees) {
+        if value.text().is_some() {
+            return self.template(value, role, sees);
+        }
+        value.fields().iter().for_each(|field| self.template(&field.value, role, sees));
     }
 
     fn template(&mut self, located: &Located, role: Role, sees: Sees) {
@@ -221,6 +239,25 @@ impl Check<'_> {
         }
     }
 
+    /// A declared output: any expression, which is evaluated when the run ends.
+    fn output(&mut self, output: &Output) {
+        match Expression::compile(output.from.text(), Options::dialect(Dialect::Machine)) {
+            Ok(expression) => {
+                let span = output.from.span();
+                for warning in expression.warnings() {
+                    self.found.push(Diagnostic { span, ..warning.clone() });
+                }
+                let references = expression.references().into_iter().map(|reference| Reference { span, ..reference });
+                self.references(&references.collect::<Vec<_>>(), Role::Condition, Sees::of(Ran::All));
+            }
+            Err(problems) => {
+                let message =
+                    format!("`outputs.{}.from` does not compile: {}", output.name.text(), problems.first().message);
+                self.found.error(Kind::BadCondition, output.from.span(), message);
+            }
+        }
+    }
+
     fn problems(&mut self, problems: Problems) {
         for problem in problems.0 {
             if problem.cause() == Kind::Unsupported {
@@ -231,16 +268,11 @@ impl Check<'_> {
         }
     }
 
-    fn unsupported(&mut self, span: branchpoint_expr::Span) {
-        self.found.error(Kind::Unsupported, span, "the paths of `awf` are not offered").help =
-            Some("write the path, or hand it in as an input".into());
-    }
-
     fn references(&mut self, references: &[Reference], role: Role, sees: Sees) {
         for reference in references {
             let (root, keys) = reference.parts.split_first().expect("a reference has a root");
             match (&**root, keys.first()) {
-                ("awf", _) => self.unsupported(reference.span),
+                ("awf", _) => self.uses.folders = true,
                 ("workflow", _) => self.uses.workflow = true,
                 ("context", _) => self.uses.context = true,
                 ("env", Some(name)) => {
@@ -314,7 +346,6 @@ fn is_never_data(document: &Document, reference: &Reference, data_items: bool) -
             .is_some_and(|state| matches!(document.states[state].what, What::Loop(_) | What::Parallel(_))),
         ["states", _, property] => property == "ExitCode" || property == "Status" || property.starts_with("Tokens"),
         ["error", property] => ["ExitCode", "Type", "State"].contains(&property),
-        // `awf` is reported as unsupported.
         ["workflow" | "context" | "awf", ..] => true,
         ["inputs", name] => document.inputs.iter().any(|input| input.name == *name && input.is_never_data()),
         _ => false,
