@@ -14,6 +14,7 @@ use branchpoint_runners::CancellationToken;
 use crate::approvals::quoted;
 use crate::backend::Driving;
 use crate::exit::Exit;
+use crate::failure::{self, Origin};
 use crate::opened::Opened;
 use crate::outside::{Ears, Here};
 use crate::project::StoreArguments;
@@ -216,8 +217,10 @@ pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json
             Ok(ExitCode::SUCCESS)
         }
         Status::Failed | Status::Cancelled => {
-            let help = format!("help: `branchpoint runs trace {typed}` tells what happened");
-            terminal::complain(&secrets.mask(&format!("{}\n{help}", ended::failure(status, &result))));
+            let help = format!("`branchpoint runs trace {typed}` shows what happened");
+            let document = store.document(look.row.workflow)?;
+            let origin = Origin::new(&look.program, &document.origin, &document.text);
+            failure::report(status, &result, Some(&origin), &secrets, Some(&help));
             Ok(ExitCode::from(ended::code(status, &result)))
         }
         Status::WaitingPeople => {

@@ -45,7 +45,7 @@ pub(crate) fn failure(status: Status, result: &Value) -> String {
         _ => "failed",
     };
     let at = failed_step(result).map(|step| format!(" at step `{step}`")).unwrap_or_default();
-    let kind = of_error(result, "kind").map(|kind| format!(" [{kind}]")).unwrap_or_default();
+    let kind = failed_kind(result).map(|kind| format!(" [{kind}]")).unwrap_or_default();
     let message = of_error(result, "message").map(|message| format!(": {message}")).unwrap_or_default();
     format!("the run {what}{at}{kind}{message}")
 }
@@ -53,6 +53,11 @@ pub(crate) fn failure(status: Status, result: &Value) -> String {
 /// The step that a result names as the one that failed.
 pub(crate) fn failed_step(result: &Value) -> Option<String> {
     of_error(result, "step")
+}
+
+/// The kind of the error that ended the run.
+pub(crate) fn failed_kind(result: &Value) -> Option<String> {
+    of_error(result, "kind")
 }
 
 /// A part of the error that ended the run: from the result's `failure`, else its `error`, else the result itself.

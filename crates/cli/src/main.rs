@@ -15,6 +15,7 @@ mod ended;
 mod eval;
 mod exit;
 mod explain;
+mod failure;
 mod fmt;
 mod foreground;
 mod graph;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use branchpoint_backend::Document;
 use branchpoint_core::ir::Program;
-use branchpoint_dialects::{Library, LoadOptions, Loaded, load_all};
-use branchpoint_expr::{Dialect, Severity};
+use branchpoint_dialects::{DocumentKinds as _, Library, LoadOptions, Loaded, load_all};
+use branchpoint_expr::{Dialect, Kind, Severity};
 use branchpoint_runners::{ReadError, read_regular_text_file};
 
 use crate::source::{DOCUMENT_BYTES, Source, is_stdin};
@@ -77,7 +77,14 @@ impl Library for Beside<'_> {
 
 /// Loads a document with the workflows that it calls, which stand beside it.
 pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
-    load_all(text, options, &Beside(path))
+    let mut loaded = load_all(text, options, &Beside(path));
+    let is_named_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    // A text that cannot be read as YAML either has its error already.
+    if is_named_json && !loaded.diagnostics.iter().any(|finding| finding.kind == Kind::Yaml) {
+        loaded.diagnostics.extend(branchpoint_dialects::not_json(text));
+        loaded.diagnostics.sort_by_key(|finding| finding.span.start);
+    }
+    loaded
 }
 
 /// The names of the workflows beside a document.

@@ -9,6 +9,8 @@ kinds! {
         // What a dialect calls a condition that does not compile.
         /// The text is not YAML or JSON.
         Yaml = "yaml",
+        /// A file named `.json` that can only be read as YAML.
+        NotJson = "not_json",
         /// A document of an unrecognised format.
         UnknownDialect = "unknown_dialect",
 
@@ -101,6 +103,8 @@ kinds! {
         SubagentCycle = "subagent_cycle",
 
         // Step trees.
+        /// A run without the input that its workflow reads.
+        MissingInput = "missing_input",
         /// A document without steps.
         NoSteps = "no_steps",
         /// An id of other characters than it may have.

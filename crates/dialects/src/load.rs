@@ -114,11 +114,16 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
     loaded
 }
 
+/// The dialect that a text shows; of a text with syntax errors, as far as it can be read.
+pub fn recognise_text(source: &str) -> Option<Dialect> {
+    recognise(&read_what_is_there(source).0).ok()
+}
+
 /// A text that cannot be read. What there is of it may show its dialect, and with it the names of what was found.
 fn unread(document: &Located, found: Vec<Diagnostic>, options: &LoadOptions) -> Loaded {
     let shown = options.dialect.or_else(|| recognise(document).ok());
     let diagnostics = if shown == Some(Dialect::Machine) { machine::unread(found) } else { found };
-    Loaded { dialect: options.dialect, program: None, children: BTreeMap::new(), diagnostics }
+    Loaded { dialect: shown, program: None, children: BTreeMap::new(), diagnostics }
 }
 
 /// How many errors, and how many warnings, of a document are reported one by one. Each is rendered with its line.

@@ -1,6 +1,6 @@
 //! Which dialect a document is, by its content.
 
-use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Span};
+use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Span, nearest};
 
 use crate::{DocumentKinds as _, export};
 
@@ -37,13 +37,40 @@ pub fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
     } else if steps.is_some() {
         Ok(Dialect::Steps)
     } else {
-        Err(unknown())
+        Err(unknown(document))
     }
 }
 
-fn unknown() -> Box<Diagnostic> {
-    let message = "this is no workflow of a kind that is known";
-    let help = "a workflow has `steps` whose entries have `step_type` (steps) or `type` and `config` (flow), `states` (machine), \
-                `nodes` and `connections` (graph), or `orchestration` or steps with `availableTools` (session); or say which it is with --dialect";
-    Box::new(Diagnostic::error(Kind::UnknownDialect, Span::new(0, 0), message).with_help(help))
+/// The top-level keys by which a workflow is recognised.
+const MARKS: [&str; 6] = ["steps", "states", "nodes", "connections", "orchestration", "child_steps"];
+
+/// How a document of each dialect begins.
+const BEGINNINGS: &str = "a workflow begins like one of these:
+  steps    {name: x, steps: [{id: a, step_type: text, template: Hello}]}
+  flow     {\"name\": \"x\", \"steps\": [{\"id\": \"a\", \"type\": \"finish\", \"config\": {}}]}
+  machine  {name: x, states: {initial: a, a: {command: ls, on_success: done}, done: {type: terminal}}}
+  graph    {\"nodes\": [{\"id\": \"a\", \"type\": \"start\"}], \"connections\": []}
+  session  {\"steps\": [{\"name\": \"a\", \"availableTools\": {\"allowed\": [\"search\"]}}]}
+or name the dialect with --dialect; `branchpoint new NAME` writes a workflow to start from";
+
+fn unknown(document: &Located) -> Box<Diagnostic> {
+    if document.is_null() {
+        let finding = Diagnostic::error(Kind::UnknownDialect, Span::new(0, 0), "the document is empty");
+        return Box::new(finding.with_help("write a workflow, or begin with `branchpoint new NAME`"));
+    }
+    let error = |span, message: &str| Diagnostic::error(Kind::UnknownDialect, span, message);
+    let start = Span::new(document.span.start as usize, document.span.start as usize);
+    if !document.is_object() {
+        let message =
+            format!("unrecognised workflow format: a workflow is an object, and this is {}", document.describe());
+        return Box::new(error(start, &message).with_help(BEGINNINGS));
+    }
+    let near = document.fields().iter().find_map(|field| Some((field, nearest(&field.key, MARKS)?)));
+    Box::new(match near {
+        Some((field, mark)) => {
+            let message = format!("unrecognised workflow format: `{}` is not a key of any dialect", field.key);
+            error(field.key_span, &message).with_help(format!("did you mean `{mark}`?"))
+        }
+        None => error(start, "unrecognised workflow format").with_help(BEGINNINGS),
+    })
 }

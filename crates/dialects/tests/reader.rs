@@ -285,7 +285,7 @@ fn syntax_errors_say_what_to_do() {
     yaml("a: ]", "]", "closes nothing");
     yaml("a: [1, 2\nb: 3", ":", "is the `[` at line 1, column 4 closed?");
     yaml("a: b: c", ":", "contains `: ` in quotes");
-    yaml("a:\n  b: 1\n c: 2", "c", "indent the fields of one object alike");
+    yaml("a:\n  b: 1\n c: 2", "c", "indent it by 2 spaces, like the field `b` in line 2");
     yaml("- a\nb: 1", "b", "`-` is missing");
     yaml("a: 1\nb", "b", "`:` is missing after this key");
     yaml("a: @x", "@", "put the text in quotes");

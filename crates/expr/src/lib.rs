@@ -168,7 +168,7 @@ pub use compiled::Compiled;
 pub use condition::{Cases, Condition, Gate};
 pub use context::{Context, Slots};
 pub use diagnostic::{
-    Diagnostic, Kind, Severity, SourceFindings, Span, UnreadableSource, cap_findings, nearest, render_json,
+    Diagnostic, Kind, Related, Severity, SourceFindings, Span, UnreadableSource, cap_findings, nearest, render_json,
     render_sarif, render_terminal,
 };
 pub use dialect::Dialect;

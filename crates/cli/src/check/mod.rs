@@ -1,5 +1,6 @@
 //! `branchpoint check`: what is wrong with workflows, told before anything runs.
 
+mod folder;
 mod report;
 mod watch;
 
@@ -10,6 +11,7 @@ use anyhow::{Result, bail};
 use branchpoint_expr::Dialect;
 use clap::ValueEnum;
 
+use self::folder::Files;
 use self::report::Report;
 use crate::{dialects, source, terminal};
 
@@ -20,8 +22,8 @@ use crate::{dialects, source, terminal};
     after_long_help = terminal::page(include_str!("after.txt")),
 )]
 pub(crate) struct Arguments {
-    /// The workflows, YAML or JSON; `-` is stdin
-    #[arg(value_name = "FILE", required = true)]
+    /// Workflow files (YAML or JSON) or directories; `-` reads stdin
+    #[arg(value_name = "PATH", required = true)]
     files: Vec<PathBuf>,
 
     /// The dialect of all files; without it, each file shows its own
@@ -57,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("stdin can be read only once, and `-` is given {stdins} times");
     }
     if !arguments.watch {
-        let report = Report::new(&arguments.files, arguments.dialect);
+        let report = arguments.report()?;
         report.print(arguments.format, "")?;
         let exit_code = report.exit_code(arguments.deny_warnings);
         // The process ends here, so nobody needs the memory: taking a large program apart would only take time.
@@ -70,5 +72,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.format != Format::Text {
         bail!("--watch prints for people, so --format must be text\nhelp: leave out --format, or --watch");
     }
-    watch::watch(&arguments.files, |time| Report::new(&arguments.files, arguments.dialect).print(Format::Text, time))
+    let watched = Files::find(&arguments.files, arguments.dialect)?.paths;
+    watch::watch(&watched, |time| arguments.report()?.print(Format::Text, time))
+}
+
+impl Arguments {
+    /// Reads and checks the files.
+    fn report(&self) -> Result<Report> {
+        let files = Files::find(&self.files, self.dialect)?;
+        if files.paths.is_empty() {
+            let names: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
+            bail!(
+                "there are no workflows in {} ({} other YAML and JSON files)\nhelp: name a file to check it in any case",
+                names.join(", "),
+                files.skipped
+            );
+        }
+        Ok(Report::new(&files.paths, self.dialect).with_skipped(files.skipped))
+    }
 }

@@ -19,6 +19,8 @@ use crate::{exit, explain, source, terminal, workflow};
 /// The findings of every file, in the order in which the files were given.
 pub(crate) struct Report {
     files: Vec<Checked>,
+    /// How many files of directories are not workflows.
+    skipped: usize,
 }
 
 /// A file, as far as it could be checked.
@@ -55,7 +57,12 @@ impl Report {
             }
             Err(error) => Checked::Unread(path.clone(), error),
         });
-        Self { files: files.collect() }
+        Self { files: files.collect(), skipped: 0 }
+    }
+
+    /// The same for directories with this many files that are not workflows.
+    pub(super) fn with_skipped(self, skipped: usize) -> Self {
+        Self { skipped, ..self }
     }
 
     /// Prints the findings on stdout, and on stderr what they add up to, after a mark if it needs one.
@@ -135,10 +142,15 @@ impl Report {
         ];
         let found: Vec<String> =
             parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+        let skipped = match self.skipped {
+            0 => String::new(),
+            1 => " (1 other file skipped: not a workflow)".to_owned(),
+            count => format!(" ({count} other files skipped: not workflows)"),
+        };
         if found.is_empty() {
-            format!("{files} checked: all good")
+            format!("{files} checked: all good{skipped}")
         } else {
-            format!("{files} checked: {}", found.join(", "))
+            format!("{files} checked: {}{skipped}", found.join(", "))
         }
     }
 

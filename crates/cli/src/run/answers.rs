@@ -14,6 +14,7 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use branchpoint_host::{BadScript, Rehearsed, Script};
 use branchpoint_runners::{Answer, Call, Secrets};
 
+use super::skeleton::Skeleton;
 use crate::source::Source;
 use crate::terminal;
 
@@ -28,6 +29,8 @@ pub(crate) struct Answers {
     dry_run: bool,
     /// Whether someone can be asked.
     asks: bool,
+    /// The example answers that are collected, and used meanwhile.
+    skeleton: Option<Skeleton>,
     /// Steps whose answers were needed and are not there, with the kind of call.
     pub(crate) lacking: BTreeMap<Arc<str>, Arc<str>>,
 }
@@ -49,7 +52,17 @@ impl Answers {
     /// No answers at all.
     pub(crate) fn none() -> Self {
         let (script, lacking) = (Script::default(), BTreeMap::new());
-        Self { script, file: None, written: None, dry_run: false, asks: false, lacking }
+        Self { script, file: None, written: None, dry_run: false, asks: false, skeleton: None, lacking }
+    }
+
+    /// Answers every call with an example, and collects the examples.
+    pub(crate) fn collect_into(&mut self, skeleton: Skeleton) {
+        (self.skeleton, self.asks) = (Some(skeleton), false);
+    }
+
+    /// The examples that were collected.
+    pub(crate) fn take_skeleton(&mut self) -> Option<Skeleton> {
+        self.skeleton.take()
     }
 
     /// Refuses what is written for steps that none of the programs has: whoever wrote it believes that they do not run.
@@ -128,6 +141,9 @@ impl Answers {
         if self.knows(step) {
             return self.script.said(step, "", &approval.path, &approval.spec);
         }
+        if let Some(skeleton) = &mut self.skeleton {
+            return skeleton.approval(approval);
+        }
         let typed = self.asks.then(|| terminal::ask(&format!("{shown}{step}> "))).flatten();
         typed.map(|line| Value::from(line.trim()))
     }
@@ -142,8 +158,7 @@ impl Answers {
         loop {
             let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
             let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
-            let script: Object = [(Arc::clone(step), Value::from(vec![entry]))].into_iter().collect();
-            match Script::read(&Value::from(script)) {
+            match one_entry(step, entry) {
                 Ok(mut script) => return Some(script.rehearse(call)),
                 Err(wrong) => terminal::complain(&wrong.to_string()),
             }
@@ -158,11 +173,21 @@ impl Answers {
         if self.knows(&step) || self.is_recorded() || !self.dry_run {
             return self.script.rehearse(call);
         }
+        let example = self.skeleton.as_mut().map(|skeleton| skeleton.call(&step, &call.definition));
+        if let Some(mut script) = example.and_then(|example| one_entry(&step, example).ok()) {
+            return script.rehearse(call);
+        }
         self.ask(&step, call).unwrap_or_else(|| {
             self.lacking.insert(step, call.kind().as_str().into());
             Rehearsed { is_lacking: true, ..Answer::Never.into() }
         })
     }
+}
+
+/// The script with one answer of one step.
+fn one_entry(step: &Arc<str>, entry: Value) -> Result<Script, BadScript> {
+    let script: Object = [(Arc::clone(step), Value::from(vec![entry]))].into_iter().collect();
+    Script::read(&Value::from(script))
 }
 
 /// What people say stands under these names too.

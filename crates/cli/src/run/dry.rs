@@ -10,10 +10,11 @@ use branchpoint_host::VirtualDriver;
 use jiff::Timestamp;
 
 use super::answers::Answers;
+use super::outcome::RunDocument;
 use super::progress::{self, Progress};
 use super::{dry_outcome, people};
-use crate::outside;
 use crate::workflow::Workflow;
+use crate::{outside, terminal};
 
 pub(crate) fn run(
     workflow: Workflow,
@@ -30,6 +31,7 @@ pub(crate) fn run(
     let secrets = super::secrets_of(&workflow, &input, &facts);
     // A recorded run has the answers of the runs that it called, not of its calls.
     let children = if answers.is_recorded() { super::children_of(&workflow)? } else { BTreeMap::new() };
+    let document = RunDocument::of(&workflow);
     let program = workflow.program;
     answers.mask_with(&secrets);
     let host = VirtualDriver::new(&program, Timestamp::now().as_millisecond());
@@ -37,7 +39,11 @@ pub(crate) fn run(
     let mut host = host.calling(&children).with_max_ops(max_ops).telling(progress.listener());
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
     drive(&program, &mut host, &mut answers, progress);
-    dry_outcome::tell(&program, &host, &answers, json, &secrets)
+    if let Some(skeleton) = answers.take_skeleton() {
+        let path = skeleton.write(&program, document.origin_name())?;
+        terminal::tell(&format!("Wrote {}; use it with --script.\n", path.display()));
+    }
+    dry_outcome::tell(&host, &answers, json, &secrets, &document)
 }
 
 /// Lets the run go on until it has ended, or only people can make it go on.

@@ -3,28 +3,29 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_core::ir::{Program, Status};
+use branchpoint_core::ir::Status;
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::Secrets;
 
 use super::answers::Answers;
-use super::{declared, outcome, people};
+use super::outcome::RunDocument;
+use super::{outcome, people};
 use crate::{exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
 pub(crate) fn tell(
-    program: &Program,
     host: &VirtualDriver<'_>,
     answers: &Answers,
     json: bool,
     secrets: &Secrets,
+    document: &RunDocument,
 ) -> Result<ExitCode> {
     let status = host.status();
     if let Some(result) = host.result() {
         if json {
             terminal::print_json(&secrets.mask_value(result))?;
         }
-        return outcome::report(status, result, secrets, (json, false), declared::help(program).as_deref());
+        return outcome::report(status, result, secrets, (json, false), document);
     }
     lacking(answers);
     for approval in host.approvals() {

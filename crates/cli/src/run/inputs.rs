@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_expr::{Dialect, Object, Value};
+use branchpoint_expr::{Dialect, Object, Value, nearest};
 
 use crate::source::Source;
 
@@ -85,9 +85,15 @@ pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -
     if dialect == Some(Dialect::Graph)
         && let Some(unknown) = inputs.keys().find(|key| !GRAPH.contains(&&***key))
     {
-        bail!("a graph has no input `{unknown}`\nhelp: -i input=... replaces the text of its start node");
+        let near = nearest(unknown, GRAPH).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        bail!("a graph has no input `{unknown}`\nhelp: {near}`-i input=TEXT` replaces the text of its start node");
     }
     if steps { self::steps(inputs, account) } else { Ok((Value::from(inputs), Object::default())) }
+}
+
+/// Whether no `-i` can hold the input of a step tree: a file may hold anything.
+pub(crate) fn lacks_input(typed: &[Input]) -> bool {
+    typed.iter().all(|input| !input.0.starts_with('@') && input.0 != "-" && !input.0.starts_with("input"))
 }
 
 /// What a graph is started with.
@@ -106,10 +112,7 @@ fn steps(inputs: Object, mut account: Value) -> Result<(Value, Object)> {
             ("account", ..) => account = value,
             ("metadata", _, Some(fields)) => metadata.extend(fields.clone()),
             (_, Some(path), _) => put(&mut metadata, path, value),
-            _ => bail!(
-                "a workflow of steps has no input `{key}`\nhelp: -i input=... is what it works on, -i metadata.{key}=... \
-                 what its conditions and templates see as `metadata.{key}`"
-            ),
+            _ => bail!(unknown_of_steps(&key)),
         }
     }
     let content_type = if input.as_str().is_some() { "text/plain" } else { "application/json" };
@@ -119,6 +122,19 @@ fn steps(inputs: Object, mut account: Value) -> Result<(Value, Object)> {
         ("account", account),
     ]);
     Ok((input, facts))
+}
+
+fn unknown_of_steps(key: &str) -> String {
+    let (root, path) = key.split_once('.').map_or((key, None), |(root, path)| (root, Some(path)));
+    let help = match (nearest(root, STEPS), path) {
+        (Some(near), None) => format!("did you mean `{near}`? "),
+        (Some("metadata"), Some(path)) => format!("did you mean `metadata.{path}`? "),
+        _ => String::new(),
+    };
+    format!(
+        "a workflow of steps has no input `{key}`\nhelp: {help}`-i input=TEXT` gives its input, `-i metadata.NAME=TEXT` what it \
+         reads as `metadata.NAME`"
+    )
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Object {

@@ -10,6 +10,7 @@ mod outcome;
 mod people;
 mod progress;
 pub(crate) mod prologue;
+mod skeleton;
 mod tape;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use jiff::Timestamp;
 pub(crate) use self::answers::Answers;
 use self::existing::Wanted;
 use self::inputs::Input;
+use self::skeleton::Skeleton;
 use self::tape::Tape;
 use crate::foreground::{Foreground, Left};
 use crate::project::{Project, Reach, StoreArguments};
@@ -69,6 +71,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
 
+    /// File for example answers to all calls and questions, written by a dry run
+    #[arg(long, value_name = "FILE", requires = "dry_run", conflicts_with = "script")]
+    write_script: Option<PathBuf>,
+
     /// Print one JSON object: the run, how it stands, and its result
     #[arg(long, short)]
     json: bool,
@@ -96,7 +102,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     arguments.check()?;
     let project = Project::find()?.reaching(arguments.reach);
     let user = project.user(arguments.user.as_deref());
-    let answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
+    let mut answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
+    if let Some(path) = &arguments.write_script {
+        answers.collect_into(Skeleton::new(path)?);
+    }
     let workflow = match arguments.workflow.load_scripted(&answers.outside())? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
@@ -114,6 +123,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (input, mut facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     if let Some(folder) = arguments.workflow.folder() {
         facts.insert("document_dir".into(), Value::from(folder.display().to_string()));
+    }
+    if !arguments.quiet && !answers.is_recorded() && inputs::lacks_input(&arguments.inputs) {
+        prologue::show(&workflow, branchpoint_dialects::missing_input(&workflow.source.text).as_slice());
     }
     if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), arguments.dry_run)? {
         terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
@@ -221,7 +233,7 @@ impl Arguments {
             quiet: self.quiet,
             reach: self.reach,
             masks: masks.clone(),
-            inputs: declared::help(&workflow.program),
+            document: outcome::RunDocument::of(workflow),
         };
         let code = outcome::tell(&left, &told)?;
         // What came of the run is told in any case.

@@ -8,9 +8,12 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 use branchpoint_runners::{Secrets, SharedSecrets};
 
+use super::declared;
 use crate::approvals::{quoted, shown_with_command, to_value};
+use crate::failure::{self, Origin};
 use crate::foreground::Left;
 use crate::project::Reach;
+use crate::workflow::Workflow;
 use crate::{ended, exit, masked, spent, terminal};
 
 /// How it is told.
@@ -25,8 +28,25 @@ pub(crate) struct Manner<'m> {
     pub(crate) reach: Reach,
     /// What is masked in messages and in the result. The run itself keeps the values.
     pub(crate) masks: SharedSecrets,
-    /// The declared inputs of the workflow, for a run that was given wrong ones.
-    pub(crate) inputs: Option<String>,
+    pub(crate) document: RunDocument,
+}
+
+/// What the report of a failed run shows of its document.
+pub(crate) struct RunDocument {
+    /// The declared inputs, for a run that was given wrong ones.
+    inputs: Option<String>,
+    origin: Origin,
+}
+
+impl RunDocument {
+    pub(crate) fn of(workflow: &Workflow) -> Self {
+        Self { inputs: declared::help(&workflow.program), origin: Origin::of(workflow) }
+    }
+
+    /// The file of the document.
+    pub(crate) fn origin_name(&self) -> &str {
+        self.origin.name()
+    }
 }
 
 /// Tells how a run was left, and gives the exit status of that.
@@ -65,8 +85,7 @@ fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
     } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
         terminal::tell(&format!("The run has used {used}.\n"));
     }
-    let (secrets, inputs) = (manner.masks.secrets(), manner.inputs.as_deref());
-    report(status, &result, &secrets, (manner.json, manner.quiet), inputs)
+    report(status, &result, &manner.masks.secrets(), (manner.json, manner.quiet), &manner.document)
 }
 
 /// Reports the end of a run: its output on stdout unless JSON was printed, warnings and its failure on stderr.
@@ -75,7 +94,7 @@ pub(super) fn report(
     result: &Value,
     secrets: &Secrets,
     (json, quiet): (bool, bool),
-    inputs: Option<&str>,
+    document: &RunDocument,
 ) -> Result<ExitCode> {
     if !quiet {
         terminal::tell(&secrets.mask(&ended::warnings(result)));
@@ -85,8 +104,8 @@ pub(super) fn report(
             terminal::print(&format!("{}\n", secrets.mask(&output)))?;
         }
     } else {
-        terminal::complain(&secrets.mask(&ended::failure(status, result)));
-        if let Some(inputs) = inputs.filter(|_| ended::is_rejected(result)) {
+        failure::report(status, result, Some(&document.origin), secrets, None);
+        if let Some(inputs) = document.inputs.as_deref().filter(|_| ended::is_rejected(result)) {
             terminal::tell(inputs);
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn check(
     (project, store): (&Project, &StoreArguments),
     dry_run: bool,
 ) -> Result<Option<ExitCode>> {
-    show(workflow, &branchpoint_dialects::unserved_trigger(&workflow.source.text).into_iter().collect::<Vec<_>>());
+    show(workflow, branchpoint_dialects::unserved_trigger(&workflow.source.text).as_slice());
     // A recorded script answers everything.
     if dry_run || answers.is_recorded() {
         return Ok(None);
@@ -78,6 +78,7 @@ fn name(value: &Located, step: Span) -> Option<Span> {
     items.chain(value.fields().iter().map(|field| &field.value)).filter(inside).find_map(|value| name(value, step))
 }
 
-fn show(workflow: &Workflow, findings: &[Diagnostic]) {
+/// Prints findings about the document on stderr.
+pub(super) fn show(workflow: &Workflow, findings: &[Diagnostic]) {
     terminal::tell(&terminal::findings(findings, &workflow.source.text, &workflow.source.origin));
 }

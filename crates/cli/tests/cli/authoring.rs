@@ -19,7 +19,7 @@ fn told(output: &Output) -> String {
 #[test]
 fn every_template_checks_clean_and_is_written_the_house_way() {
     let folder = tempfile::tempdir().expect("a folder");
-    for template in ["hello", "approval", "route", "loop", "quality"] {
+    for template in TEMPLATES {
         let made = run_in(folder.path(), &["new", template, "--template", template]);
         assert_eq!(made.status.code(), Some(0), "{template}: {}", told(&made));
         let file = format!("{template}.yaml");
@@ -28,6 +28,81 @@ fn every_template_checks_clean_and_is_written_the_house_way() {
         let formatted = run_in(folder.path(), &["fmt", "--check", &file]);
         assert_eq!(formatted.status.code(), Some(0), "{template}: {}", told(&formatted));
     }
+}
+
+const TEMPLATES: [&str; 9] = ["hello", "approval", "route", "loop", "quality", "flow", "machine", "graph", "session"];
+
+/// What a run of a template prints, over the answers and inputs that were written with it.
+fn run_with_script(folder: &Path, template: &str, script: &str) -> Output {
+    let file = format!("{template}.yaml");
+    if template != "session" {
+        let inputs = format!("@{template}.inputs.json");
+        let arguments = ["run", &file, "--script", script, "-i", &inputs, "--store", "store.db"];
+        return run_in(folder, &arguments);
+    }
+    let lines = fs::File::open(folder.join("session.inputs.txt")).expect("it is written");
+    let mut command = quiet(env!("CARGO_BIN_EXE_branchpoint"));
+    command.current_dir(folder).args(["chat", &file, "--script", script, "--store", "store.db"]);
+    command.stdin(lines).output().expect("the program runs")
+}
+
+#[test]
+fn every_template_runs_with_its_script_and_inputs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let outputs = [
+        ("hello", "Hello, Ada! Nice to meet you."),
+        ("approval", "delivered"),
+        ("route", "For the billing team: I was charged twice."),
+        ("loop", "Tides follow the moon."),
+        ("quality", "A light oak chair for small kitchens."),
+        ("flow", "Billing looks into it: I was charged twice."),
+        ("machine", "passed: 12 tests passed"),
+        ("graph", "News: the autumn release is here."),
+        ("session", "Tides follow the moon."),
+    ];
+    assert_eq!(outputs.map(|(template, _)| template), TEMPLATES);
+    for (template, output) in outputs {
+        let made = run_in(folder.path(), &["new", template, "--template", template, "--with-script"]);
+        assert_eq!(made.status.code(), Some(0), "{template}: {}", told(&made));
+        assert_eq!(String::from_utf8_lossy(&made.stdout).lines().count(), 3, "{template}");
+        let ran = run_with_script(folder.path(), template, &format!("{template}.script.yaml"));
+        assert_eq!(ran.status.code(), Some(0), "{template}: {}", told(&ran));
+        assert!(String::from_utf8_lossy(&ran.stdout).contains(output), "{template}: {ran:?}");
+        assert!(!told(&ran).contains("warning"), "{template}: {}", told(&ran));
+    }
+}
+
+#[test]
+fn new_writes_no_file_when_one_of_them_exists() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.script.yaml"), "precious").expect("it is written");
+    let output = run_in(folder.path(), &["new", "a", "--with-script"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told(&output).contains("a.script.yaml already exists"), "{}", told(&output));
+    assert!(!folder.path().join("a.yaml").exists());
+}
+
+#[test]
+fn a_dry_run_writes_an_answers_file_that_a_run_can_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for template in TEMPLATES.into_iter().filter(|template| *template != "session") {
+        run_in(folder.path(), &["new", template, "--template", template, "--with-script"]);
+        let (file, inputs) = (format!("{template}.yaml"), format!("@{template}.inputs.json"));
+        let answers = format!("{template}.answers.yaml");
+        let dry = run_in(folder.path(), &["run", &file, "-i", &inputs, "--dry-run", "--write-script", &answers]);
+        // The example answer of the flow is an empty object, and the flow reads a field of it.
+        let expect = if template == "flow" { 3 } else { 0 };
+        assert_eq!(dry.status.code(), Some(expect), "{template}: {}", told(&dry));
+        let ran = run_with_script(folder.path(), template, &answers);
+        assert_eq!(ran.status.code(), Some(expect), "{template}: {}", told(&ran));
+        assert_eq!(dry.stdout, ran.stdout, "{template}");
+    }
+    let written = fs::read_to_string(folder.path().join("approval.answers.yaml")).expect("it is written");
+    let expect =
+        "draft: [\"An answer.\"]  # model\nask: [\"send\"]  # one of: send, discard\nmail: [\"delivered\"]  # mail\n";
+    assert!(written.ends_with(expect), "{written}");
+    let again = ["run", "approval.yaml", "--dry-run", "--write-script", "approval.answers.yaml"];
+    assert!(told(&run_in(folder.path(), &again)).contains("already exists"));
 }
 
 #[test]
@@ -69,12 +144,12 @@ fn new_never_overwrites() {
     fs::write(folder.path().join("mine.yaml"), "precious").expect("it is written");
     let output = run_in(folder.path(), &["new", "mine"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("mine.yaml is there already"), "{}", told(&output));
+    assert!(told(&output).contains("mine.yaml already exists"), "{}", told(&output));
     assert_eq!(fs::read_to_string(folder.path().join("mine.yaml")).expect("it is there"), "precious");
 }
 
 #[test]
-fn new_tells_which_templates_there_are() {
+fn an_unknown_template_is_answered_with_the_list() {
     check("new_template", &["new", "x", "--template", "aproval"]);
     check("new_name", &["new", "no name"]);
 }

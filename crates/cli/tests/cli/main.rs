@@ -25,6 +25,7 @@ mod knowledge;
 mod large;
 mod looping;
 mod machines;
+mod mistakes;
 #[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;
 mod people;

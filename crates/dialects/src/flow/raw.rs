@@ -7,7 +7,7 @@ mod steps;
 pub(super) mod tables;
 mod variables;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
@@ -136,7 +136,7 @@ struct Reading {
     findings: Vec<Diagnostic>,
     /// How many steps have begun.
     steps: u32,
-    ids: BTreeSet<Arc<str>>,
+    ids: BTreeMap<Arc<str>, Span>,
     /// Whether variables are declared already.
     declared: bool,
 }

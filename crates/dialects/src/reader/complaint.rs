@@ -3,6 +3,7 @@
 use branchpoint_expr::{Diagnostic, Kind, Span};
 use granit_parser::{ErrorKind, ScanError};
 
+use super::indent::misindented;
 use super::parts::{Bracket, too_deep};
 
 use crate::DocumentKinds as _;
@@ -15,6 +16,12 @@ pub(super) fn complaint(source: &str, error: &ScanError, inside: Option<(Bracket
     let span = place(source, at, error.kind());
     if *error.kind() == ErrorKind::RecursionLimitExceeded {
         return too_deep(span);
+    }
+    if !matches!(inside, Some((Bracket::List | Bracket::Object, _)))
+        && template(source, at).is_none()
+        && let Some(line) = misindented(source, at, error.kind())
+    {
+        return Diagnostic::error(Kind::Yaml, line.span, line.message).with_help(line.help);
     }
     let (message, help) = words(error.kind(), at == source.len());
     let finding = Diagnostic::error(Kind::Yaml, span, message);

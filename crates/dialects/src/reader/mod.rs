@@ -18,6 +18,7 @@
 
 mod build;
 mod complaint;
+mod indent;
 mod json;
 pub mod limits;
 mod parts;
@@ -26,6 +27,7 @@ mod yaml;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
 
+use crate::DocumentKinds as _;
 use limits::DOCUMENT_BYTES;
 
 /// How many problems are told one by one. Each may name a line, and counting lines takes time in long texts.
@@ -64,6 +66,27 @@ pub(crate) fn read_what_is_there(source: &str) -> (Located, Vec<Diagnostic>) {
     let parts = json::parts(source).unwrap_or_else(|| yaml::parts(source, &mut findings));
     let root = build::tree(source, &parts, &mut findings);
     (root.unwrap_or(nothing), findings.all())
+}
+
+/// A warning for a text that is named JSON and can only be read as YAML, such as one with a trailing comma.
+pub fn not_json(source: &str) -> Option<Diagnostic> {
+    if is_json(source) {
+        return None;
+    }
+    let error = serde_json::from_str::<serde_json::Value>(source.trim_start_matches('\u{feff}')).err()?;
+    let line_start = source.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    let at = source.floor_char_boundary((line_start + error.column().saturating_sub(1)).min(source.len()));
+    let comma = source[..at].trim_end().strip_suffix(',').map(str::len).filter(|_| error.is_syntax());
+    let closes = source[at..].trim_start().starts_with([']', '}']);
+    Some(if let Some(comma) = comma.filter(|_| closes) {
+        let message = "a trailing comma is not JSON: other programs reject this file";
+        Diagnostic::warning(Kind::NotJson, Span::new(comma, comma + 1), message).with_help("remove the comma")
+    } else {
+        let reason = error.to_string();
+        let reason = reason.split(" at line ").next().unwrap_or(&reason);
+        let message = format!("the file is named `.json`, but it is not JSON: {reason}");
+        Diagnostic::warning(Kind::NotJson, Span::new(at, at), message).with_help("correct it, or name the file `.yaml`")
+    })
 }
 
 /// Whether a text is strict JSON.

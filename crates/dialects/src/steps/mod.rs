@@ -10,6 +10,7 @@ mod cron;
 mod effect;
 mod guard;
 mod lower;
+mod missing_input;
 mod raw;
 mod region;
 mod request;
@@ -22,6 +23,7 @@ use branchpoint_core::ir::{Program, Wrong};
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
 
 pub(crate) use calls::children;
+pub use missing_input::missing_input;
 pub(crate) use schema::schema;
 
 use crate::DocumentKinds as _;

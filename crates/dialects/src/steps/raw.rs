@@ -118,9 +118,11 @@ impl<'d> Reader<'d, '_> {
             let shown = if name.is_empty() { written.describe() } else { name };
             let finding =
                 Diagnostic::error(Kind::UnknownStepType, written.span, format!("there is no step type `{shown}`"));
-            let help = "docs/spec/steps.md lists the step types in section 3";
             let known = types::types().map(|known| known.name);
-            self.findings.push(finding.with_help(help).suggest(name, known));
+            self.findings.push(match types::similar(name) {
+                Some(meant) => finding.with_help(format!("did you mean `{meant}`?")),
+                None => finding.with_help(types::COMMON_TYPES).suggest(name, known),
+            });
         }
         found
     }
@@ -195,10 +197,12 @@ pub(super) fn is_id(text: &str) -> bool {
 fn by_id(steps: &[Step<'_>], findings: &mut Vec<Diagnostic>) -> BTreeMap<Arc<str>, No> {
     let mut known: BTreeMap<Arc<str>, No> = BTreeMap::new();
     for (no, step) in steps.iter().enumerate() {
-        if known.contains_key(&step.id) {
-            let span = step.located.get("id").map_or(step.span(), |id| id.span);
-            let finding = Diagnostic::error(Kind::DuplicateId, span, format!("there are two steps `{}`", step.id));
-            findings.push(finding.with_help("give one of them another id"));
+        let span = |step: &Step<'_>| step.located.get("id").map_or(step.span(), |id| id.span);
+        if let Some(first) = known.get(&step.id) {
+            let message = format!("the id `{}` is used by two steps", step.id);
+            let finding = Diagnostic::error(Kind::DuplicateId, span(step), message);
+            let finding = finding.with_related(span(&steps[*first]), format!("the first step `{}` is here", step.id));
+            findings.push(finding.with_help("give one of the two steps another id"));
         } else {
             known.insert(Arc::clone(&step.id), no);
         }

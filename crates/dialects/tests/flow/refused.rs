@@ -121,7 +121,7 @@ fn conditions_are_refused_by_their_own_rules() {
     step(
         "conditional",
         &clause(r#"{"variable": "{{ $a", "operator": "equals", "value": "{{ nope }}"}"#),
-        &[("bad_expression", "nope")],
+        &[("unclosed_placeholder", "{{"), ("bad_expression", "nope")],
     );
     step(
         "conditional",

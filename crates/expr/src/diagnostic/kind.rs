@@ -137,6 +137,8 @@ own_kinds! {
     UnknownProperty = "unknown_property",
     /// A reference to an id that is missing in the document.
     UnknownReference = "unknown_reference",
+    /// A placeholder that is opened and never closed.
+    UnclosedPlaceholder = "unclosed_placeholder",
 
     // The dialects' kinds for failed evaluations.
     /// `machine`, `graph`: an evaluation error.

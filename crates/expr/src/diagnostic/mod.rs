@@ -55,6 +55,24 @@ pub struct Diagnostic {
     pub span: Span,
     /// The remedy.
     pub help: Option<String>,
+    /// A related location, such as the first of two equal names.
+    pub related: Option<Box<Related>>,
+}
+
+/// A second location of a finding.
+///
+/// ```
+/// # use branchpoint_expr::*;
+/// let finding = Diagnostic::error(Kind::UnknownName, Span::new(9, 10), "the name `a` is used twice");
+/// let finding = finding.with_related(Span::new(0, 1), "it is used here first");
+/// assert_eq!(finding.related.unwrap().span, Span::new(0, 1));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// The location in the source text.
+    pub span: Span,
+    /// A few words about it.
+    pub message: String,
 }
 
 impl Diagnostic {
@@ -66,7 +84,7 @@ impl Diagnostic {
     /// assert_eq!(finding.severity, Severity::Error);
     /// ```
     pub fn error(kind: Kind, span: Span, message: impl Into<String>) -> Self {
-        Self { kind, detail: None, severity: Severity::Error, message: message.into(), span, help: None }
+        Self { kind, detail: None, severity: Severity::Error, message: message.into(), span, help: None, related: None }
     }
 
     /// A warning without help.
@@ -90,6 +108,19 @@ impl Diagnostic {
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a related location.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let finding = Diagnostic::error(Kind::UnknownName, Span::new(9, 10), "the name `a` is used twice");
+    /// assert_eq!(finding.with_related(Span::new(0, 1), "first here").related.unwrap().message, "first here");
+    /// ```
+    #[must_use]
+    pub fn with_related(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.related = Some(Box::new(Related { span, message: message.into() }));
         self
     }
 
@@ -153,7 +184,7 @@ pub fn cap_findings(findings: Vec<Diagnostic>, most: usize) -> Vec<Diagnostic> {
     }
     listed.extend(rest.into_iter().flatten().map(|(first, count)| {
         let message = format!("and {count} more, the first of them here");
-        Diagnostic { message, help: None, ..first }
+        Diagnostic { message, help: None, related: None, ..first }
     }));
     listed
 }

@@ -1,6 +1,6 @@
 //! Renders diagnostics for terminals and as JSON.
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, Title};
 use serde_json::json;
 
 use super::position::Positions;
@@ -29,21 +29,27 @@ pub fn render_terminal(diagnostics: &[Diagnostic], source: &str, origin: &str, c
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let window = Window::around(source, caret(diagnostic, source));
-        let first_line = positions.line_column(window.start).0;
-        let annotation = AnnotationKind::Primary.span(window.span.clone());
-        let snippet = Snippet::source(window.text).line_start(first_line).path(origin).fold(true);
-        let title = level.primary_title(&diagnostic.message).id(diagnostic.kind.as_str());
-        let mut group = title.element(snippet.annotation(annotation));
-        if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(help));
-        }
         if !out.is_empty() {
             out.push('\n');
         }
-        let shown = renderer.render(&[group]);
-        out.push_str(&if window.is_cut { with_column(&shown, &window, &positions, origin) } else { shown });
-        out.push('\n');
+        let title = level.primary_title(&diagnostic.message).id(diagnostic.kind.as_str());
+        let mut show = |title: Title<'_>, span: Span, help: Option<&str>| {
+            let window = Window::around(source, caret(span, source));
+            let first_line = positions.line_column(window.start).0;
+            let annotation = AnnotationKind::Primary.span(window.span.clone());
+            let snippet = Snippet::source(window.text).line_start(first_line).path(origin).fold(true);
+            let mut group = title.element(snippet.annotation(annotation));
+            if let Some(help) = help {
+                group = group.element(Level::HELP.message(help));
+            }
+            let shown = renderer.render(&[group]);
+            out.push_str(&if window.is_cut { with_column(&shown, &window, &positions, origin) } else { shown });
+            out.push('\n');
+        };
+        show(title, diagnostic.span, diagnostic.help.as_deref());
+        if let Some(related) = &diagnostic.related {
+            show(Level::NOTE.primary_title(&related.message), related.span, None);
+        }
     }
     out
 }
@@ -57,8 +63,8 @@ fn with_column(shown: &str, window: &Window<'_>, positions: &Positions<'_>, orig
 }
 
 /// The span clamped to the source and to character boundaries.
-fn caret(diagnostic: &Diagnostic, source: &str) -> std::ops::Range<usize> {
-    let range = diagnostic.span.range();
+fn caret(span: Span, source: &str) -> std::ops::Range<usize> {
+    let range = span.range();
     let start = source.floor_char_boundary(range.start);
     start..source.floor_char_boundary(range.end).max(start)
 }
@@ -76,7 +82,12 @@ pub fn render_json(diagnostics: &[Diagnostic], source: &str, origin: &str) -> se
     let positions = Positions::new(source);
     let findings = diagnostics.iter().map(|diagnostic| {
         let (line, column) = positions.line_column(diagnostic.span.start as usize);
-        json!({
+        let related = diagnostic.related.as_ref().map(|related| {
+            let (line, column) = positions.line_column(related.span.start as usize);
+            json!({"message": related.message, "line": line, "column": column,
+                "start": related.span.start, "end": related.span.end})
+        });
+        let mut finding = json!({
             "kind": diagnostic.kind.as_str(),
             "detail": diagnostic.detail.map(super::Kind::as_str),
             "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
@@ -88,7 +99,11 @@ pub fn render_json(diagnostics: &[Diagnostic], source: &str, origin: &str) -> se
             "start": diagnostic.span.start,
             "end": diagnostic.span.end,
             "text": excerpt(diagnostic.span, source),
-        })
+        });
+        if let Some(related) = related {
+            finding["related"] = related;
+        }
+        finding
     });
     findings.collect()
 }

@@ -107,6 +107,15 @@ fn result(finding: &Diagnostic, origin: &str, positions: &Positions<'_>, kinds: 
             "region": region(finding.span, positions),
         }}],
     });
+    if let Some(related) = &finding.related {
+        result["relatedLocations"] = json!([{
+            "physicalLocation": {
+                "artifactLocation": {"uri": uri(origin)},
+                "region": region(related.span, positions),
+            },
+            "message": {"text": related.message},
+        }]);
+    }
     if let Some(detail) = finding.detail {
         result["properties"] = json!({"detail": detail.as_str()});
     }

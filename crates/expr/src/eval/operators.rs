@@ -64,10 +64,35 @@ fn ordered(
     }
 }
 
+/// A longer text is not a number that a person wrote, in bytes.
+const LONGEST_NUMBER: usize = 64;
+
 #[cold]
 fn clash(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<bool> {
-    let message = format!("{} cannot compare {} with {}", operator.quoted(), describe(left), describe(right));
+    let mut message = format!("{} cannot compare {} with {}", operator.quoted(), describe(left), describe(right));
+    if let Some(remedy) = conversion(left, right).or_else(|| conversion(right, left)) {
+        message = format!("{message}; {remedy}");
+    }
     fault(Kind::WrongKind, message)
+}
+
+/// How to compare a text with a number: often the output of a command, which ends with a newline.
+fn conversion(text: View<'_>, number: View<'_>) -> Option<&'static str> {
+    if !matches!(number, View::Int(_) | View::Float(_)) {
+        return None;
+    }
+    let text = text.as_str()?;
+    if text.len() > LONGEST_NUMBER {
+        return None;
+    }
+    let is_number = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
+    match (is_number(text), is_number(text.trim())) {
+        (true, _) => Some("convert the text with `float(...)`"),
+        (_, true) if text.ends_with('\n') => Some("remove the newline and convert the text with `float(trim(...))`"),
+        (_, true) => Some("remove the spaces and convert the text with `float(trim(...))`"),
+        _ if text.is_empty() => Some("the text is empty"),
+        _ => Some("the text is not a number"),
+    }
 }
 
 #[inline(always)]

@@ -81,6 +81,7 @@ impl Unit<'_> {
                 return Compiled { id: UNKNOWN, literal: false };
             }
         };
+        self.unclosed(text, &parts, place);
         let span = place.of(Span::new(0, text.len()));
         if parts.iter().all(|part| matches!(part, Part::Text(_))) {
             return Compiled { id: self.program.constant(Value::from(text), span), literal: true };
@@ -110,6 +111,28 @@ impl Unit<'_> {
         };
         let span = place.of(finding.span);
         self.findings.push(Diagnostic { span, ..finding }.renamed(name));
+    }
+
+    /// Warns of braces that are never closed: the text keeps them, which is rarely what its author wants.
+    fn unclosed(&mut self, text: &str, parts: &[Part<'_>], place: Place) {
+        let Some(Part::Text(last)) = parts.last().filter(|_| matches!(self.dialect(), Dialect::Steps | Dialect::Flow))
+        else {
+            return;
+        };
+        let Some(open) = last.text(text).find("{{").map(|at| last.start as usize + at) else { return };
+        let inside = &text[open + 2..];
+        let rest = inside.trim_start();
+        let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || "_.-$[]".contains(*c)).collect();
+        // JSON and prose have braces, too: a placeholder begins with a name, at once or with nothing behind it.
+        let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '$');
+        let behind = rest[name.len()..].trim_start();
+        let is_alone = rest.len() == inside.len() || behind.is_empty() || behind.starts_with(['}', '|', '\n']);
+        if !is_name || !is_alone {
+            return;
+        }
+        let span = place.of(Span::new(open, open + 2));
+        self.warn(Kind::UnclosedPlaceholder, span, "`{{` is never closed, so it stays in the text as it is").help =
+            Some(format!("write `{{{{{name}}}}}`"));
     }
 
     /// What stands between the braces. `alone`: it is the whole text, and its value is wanted.
@@ -194,8 +217,17 @@ impl Unit<'_> {
         if let Ok(reference) = reference::parse(content, 0) {
             return self.compile_tree(Ok(reference), place, access).0;
         }
-        let message = format!("`{name}` is no reference, so this is always empty");
-        self.warn(Kind::UnknownReference, span, message);
+        let message = format!("`{name}` is not a reference, so this is always empty");
+        let help = match name.split_once('|') {
+            Some((reference, filter)) => format!(
+                "templates of this dialect have no filters: write `{{{{{}}}}}`; a condition can call `{}({})`",
+                reference.trim(),
+                filter.trim(),
+                reference.trim()
+            ),
+            None => "write one reference, such as `{{input}}` or `{{step.ID.output}}`".into(),
+        };
+        self.warn(Kind::UnknownReference, span, message).help = Some(help);
         self.program.constant(if alone { Value::Null } else { Value::from("") }, span)
     }
 }

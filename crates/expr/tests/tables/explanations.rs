@@ -97,7 +97,10 @@ fn long_values_are_cut_and_show_their_length() {
 
 #[test]
 fn a_failed_condition_gives_its_error() {
-    check("inputs.mode > 5", r#"cannot be evaluated: `>` cannot compare the text "test" with the number 5"#);
+    check(
+        "inputs.mode > 5",
+        r#"cannot be evaluated: `>` cannot compare the text "test" with the number 5; the text is not a number"#,
+    );
     check("inputs.count", "cannot be evaluated: `inputs.count` is 12, but a condition must be true or false");
     check("inputs.count.deep == 1", "cannot be evaluated: 12 has no field `deep`");
 }

@@ -63,11 +63,16 @@ impl Reading {
 
     fn name(&mut self, step: &Located, position: &str) -> Arc<str> {
         let id = step.str("id").filter(|id| !id.trim().is_empty());
-        if let (Some(id), Some(located)) = (id, step.get("id"))
-            && !self.ids.insert(id.clone())
-        {
-            let message = format!("there is another step with the id `{id}`");
-            self.warn(Kind::DuplicateId, located.span, message, "give each step an id of its own");
+        if let (Some(id), Some(located)) = (id, step.get("id")) {
+            match self.ids.get(id) {
+                None => drop(self.ids.insert(id.clone(), located.span)),
+                Some(first) => {
+                    let message = format!("the id `{id}` is used by two steps");
+                    let finding = Diagnostic::warning(Kind::DuplicateId, located.span, message);
+                    let finding = finding.with_related(*first, format!("the first step `{id}` is here"));
+                    self.findings.push(finding.with_help("give one of the two steps another id"));
+                }
+            }
         }
         id.cloned().unwrap_or_else(|| position.into())
     }

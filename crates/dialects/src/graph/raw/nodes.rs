@@ -1,9 +1,9 @@
 //! The nodes of a graph as they are written.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{Field, Kind, Located, Shape, Span, Value};
+use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape, Span, Value};
 
 use super::tables::{DATA, NODE, PART, TYPES};
 use crate::DocumentKinds as _;
@@ -66,11 +66,13 @@ impl Agent {
 impl Node {
     pub(super) fn read_all(items: &[Located], report: &mut Report) -> Vec<Self> {
         let nodes: Vec<Self> = items.iter().enumerate().filter_map(|item| Self::read(item, report)).collect();
-        let mut seen = BTreeSet::new();
+        let mut seen = BTreeMap::new();
         for node in nodes.iter().filter(|node| !node.id.is_empty()) {
-            if !seen.insert(node.id.clone()) {
-                let message = format!("there are two nodes with the id `{}`", node.id);
-                report.error(Kind::DuplicateNodeId, node.span, message, "give one of them another id");
+            if let Some(first) = seen.insert(node.id.clone(), node.span) {
+                let message = format!("the id `{}` is used by two nodes", node.id);
+                let finding = Diagnostic::error(Kind::DuplicateNodeId, node.span, message);
+                let finding = finding.with_related(first, format!("the first node `{}` is here", node.id));
+                report.findings.push(finding.with_help("give one of the two nodes another id"));
             }
         }
         nodes

@@ -73,7 +73,7 @@ fn members(document: &Document, state: &State, found: &mut Findings) {
     let mut seen = BTreeSet::new();
     for member in members {
         if !seen.insert(member.text()) {
-            let message = format!("`{}` stands here twice", member.text());
+            let message = format!("the list names the state `{}` twice", member.text());
             found.error(Kind::DuplicateBody, member.span(), message);
         }
         let ends = document.state(member.text()).is_some_and(|at| document.states[at].is_terminal());

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
 
 use crate::machine::graph::{Graph, inside};
@@ -47,6 +48,9 @@ pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
     check.actions(&document.hooks.error, Sees { error: true, ..Sees::of(Ran::All) }, true);
     uses
 }
+
+/// The inputs that a conversation adds in each of its turns.
+const TURN_INPUTS: [&str; 2] = ["response", "turn_count"];
 
 const NO_LOOP: &str = "`loop` is there in the body of a loop, in the loop's own conditions and in stop conditions";
 const NO_ERROR: &str =
@@ -283,6 +287,7 @@ impl Check<'_> {
                         "which variables these are is known only in the run, and it knows those that are named";
                     self.found.warn(Kind::UnknownName, reference.span, message).help = Some(ENV.into());
                 }
+                ("inputs", Some(name)) => self.input_reference(name, reference),
                 ("states", Some(name)) => self.state_reference(name, reference, role, sees),
                 ("loop", _) if !sees.round => self.absent(reference, role, NO_LOOP),
                 ("error", _) if !sees.error => self.absent(reference, role, NO_ERROR),
@@ -296,6 +301,20 @@ impl Check<'_> {
         let so = if role == Role::Condition { "this is always nil" } else { "this can never be expanded" };
         let message = format!("there is no `{}` here, so {so}", reference.parts[0]);
         self.found.warn(Kind::UnknownName, reference.span, message).help = Some(help.into());
+    }
+
+    /// Runs accept undeclared inputs, but in a document that declares its inputs another name is probably a mistake.
+    fn input_reference(&mut self, name: &str, reference: &Reference) {
+        let names = || self.document.inputs.iter().map(|input| &**input.name.text());
+        // A document without declarations names its inputs nowhere else.
+        if self.document.inputs.is_empty() || TURN_INPUTS.contains(&name) || names().any(|declared| declared == name) {
+            return;
+        }
+        let message = format!("the input `{name}` is not declared");
+        let help = format!("declare it at the top of the document: `inputs: [{{name: {name}, type: string}}]`");
+        let finding = Diagnostic::warning(Kind::UnknownInput, reference.span, message).with_help(help);
+        let finding = finding.suggest(name, names());
+        self.found.push(finding);
     }
 
     fn state_reference(&mut self, name: &str, reference: &Reference, role: Role, sees: Sees) {

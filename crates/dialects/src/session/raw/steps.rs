@@ -1,9 +1,9 @@
 //! The steps of a session as they are written.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{Kind, Located, Shape, Span, Value};
+use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span, Value};
 
 use super::tables::{STEP, STEP_STYLE};
 use super::{lines, texts};
@@ -49,17 +49,19 @@ pub(in crate::session) struct Persona {
 
 impl<'d> Step<'d> {
     pub(super) fn read_all(orchestration: &'d Located, report: &mut Report) -> Vec<Self> {
-        let mut names = BTreeSet::new();
+        let mut names = BTreeMap::new();
         let mut steps = Vec::new();
         for (at, item) in orchestration.list("steps").iter().enumerate() {
             if !report.check(STEP_STYLE).object(Path::Item(&Path::Root("steps"), at), item, &[STEP]) {
                 continue;
             }
             let step = Self::read(item, report);
-            if !names.insert(step.name.clone()) {
-                let span = item.get("name").map_or(item.span, |name| name.span);
-                let message = format!("there are two steps named `{}`", step.name);
-                report.error(Kind::DuplicateStep, span, message, "give one of them another name");
+            let span = item.get("name").map_or(item.span, |name| name.span);
+            if let Some(first) = names.insert(step.name.clone(), span) {
+                let finding =
+                    Diagnostic::error(Kind::DuplicateStep, span, format!("two steps are named `{}`", step.name));
+                let finding = finding.with_related(first, format!("the first step `{}` is here", step.name));
+                report.findings.push(finding.with_help("give one of the two steps another name"));
             }
             steps.push(step);
         }

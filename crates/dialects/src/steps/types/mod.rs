@@ -143,6 +143,36 @@ const OLDER: [Older; 8] = [
     ("write_memory", "add_memory", None),
 ];
 
+/// Names that other systems have for what a type does.
+const SIMILAR: &[(&str, &[&str])] = &[
+    ("command", &["shell", "bash", "sh", "exec", "script", "run", "cmd", "run_command", "runCommand", "process"]),
+    ("prompt_call", &["llm", "model", "prompt", "chat", "completion", "generate", "ai", "llm_call", "llmInstruction"]),
+    ("text", &["template", "print", "echo", "set", "format", "output_text", "log"]),
+    ("human_in_the_loop", &["approval", "approve", "human", "ask", "hitl", "review", "confirm", "input"]),
+    ("if_else", &["if", "condition", "branch", "decision"]),
+    ("switch", &["case", "route", "router", "match"]),
+    ("for_each", &["foreach", "for", "loop", "map", "each"]),
+    ("while", &["until", "repeat", "do_while"]),
+    ("http", &["request", "api", "rest", "api_call", "apiCall", "fetch", "http_request", "curl"]),
+    ("webhook_call", &["webhook"]),
+    ("send_email", &["email", "mail", "smtp"]),
+    ("wait", &["sleep", "delay", "pause", "timer"]),
+    ("web_search", &["search", "google"]),
+    ("display_result", &["result", "output", "display", "show", "return", "end", "finish"]),
+    ("call_workflow", &["workflow", "subworkflow", "sub_workflow", "call", "subflow"]),
+    ("regex_replace", &["replace", "regex", "substitute"]),
+    ("extract_data", &["extract", "parse", "jsonpath"]),
+];
+
+/// What to do about a type that is like none.
+pub(super) const COMMON_TYPES: &str = "common step types: prompt_call, agent, command, http, text, if_else, switch, for_each, \
+     while, parallel, gate, human_in_the_loop, display_result; docs/spec/steps.md lists all in section 3";
+
+/// The type that does what another system has this name for.
+pub(super) fn similar(name: &str) -> Option<&'static str> {
+    SIMILAR.iter().find(|(_, names)| names.iter().any(|other| name.eq_ignore_ascii_case(other))).map(|(ty, _)| *ty)
+}
+
 /// The type of a name, and the newer name of an older one.
 pub(super) fn find(name: &str) -> Option<&'static StepType> {
     let newer = older(name).unwrap_or(name);
