@@ -1,4 +1,4 @@
-//! Choosing among named things: the attachments that rules select. Documents cannot call this by name.
+//! Attachments: those of a manifest, and those that rules select. Documents cannot call these functions by name.
 
 use branchpoint_expr::function::{Outcome, Work};
 use branchpoint_expr::{ListView, View};
@@ -6,30 +6,89 @@ use branchpoint_expr::{ListView, View};
 /// The keys that an attachment is known by.
 const KEYS: [&str; 3] = ["storage_key", "mime", "name"];
 
+/// How the keys of files in the store of a host begin.
+const STORED: &str = "sha256:";
+
+/// `attachmentsIn(value)`: the attachments of a manifest `{text, attachments: [{storage_key, …}]}`, or the one that the value itself
+/// is; nil for any other value. Text never counts as a manifest, because a model could have written it.
+pub(super) fn attachments_in<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let value = arguments[0];
+    if is_attachment(value) && value.get("mime").is_some() && value.get("name").is_some() {
+        return work.list(&[value]);
+    }
+    let Some(listed @ View::List(_)) = value.get("attachments") else { return Ok(View::Null) };
+    for attachment in elements(listed) {
+        work.spend(1)?;
+        if !is_attachment(attachment) {
+            return Ok(View::Null);
+        }
+    }
+    Ok(listed)
+}
+
+/// `storedAttachments(value)`: the attachments of a manifest that are in the store of the host; nil if there are none.
+pub(super) fn stored<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut entries = Vec::new();
+    for attachment in elements(attachments_in(work, arguments)?) {
+        work.spend(1)?;
+        if attachment.get("storage_key").and_then(View::as_str).is_some_and(|key| key.starts_with(STORED)) {
+            entries.push(attachment);
+        }
+    }
+    if entries.is_empty() { Ok(View::Null) } else { work.list(&entries) }
+}
+
+/// `joinAttachments(lists)`: the attachments of lists, each once; nil if there are none.
+pub(super) fn join<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let mut picked = Picked::default();
+    for attachment in elements(arguments[0]).flat_map(elements) {
+        picked.add(work, attachment)?;
+    }
+    if picked.attachments.is_empty() { Ok(View::Null) } else { work.list(&picked.attachments) }
+}
+
+fn is_attachment(value: View<'_>) -> bool {
+    value.get("storage_key").and_then(View::as_str).is_some()
+}
+
+/// Attachments that were picked, each once: a file is known by its key and its name.
+#[derive(Default)]
+struct Picked<'a> {
+    attachments: Vec<View<'a>>,
+    seen: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Picked<'a> {
+    fn add(&mut self, work: &Work<'a>, attachment: View<'a>) -> Outcome<()> {
+        work.spend(1 + self.seen.len())?;
+        let key = work.json_form(attachment.get("storage_key").unwrap_or(attachment))?;
+        let name = attachment.get("name").and_then(View::as_str).unwrap_or_default();
+        if !self.seen.contains(&(key, name)) {
+            self.seen.push((key, name));
+            let entries = KEYS.map(|key| (key, attachment.get(key).unwrap_or(View::Null)));
+            self.attachments.push(work.object(&entries)?);
+        }
+        Ok(())
+    }
+}
+
 /// `pickAttachments(rules, sources)`: the attachments that rules select from lists by source, in the order of the rules,
 /// each once.
 ///
 /// A rule is `{source, kind, pattern | name | index}`. Sources that have no list have no attachments.
 pub(super) fn pick<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let mut picked: Vec<View<'a>> = Vec::new();
-    let mut seen: Vec<&'a str> = Vec::new();
+    let mut picked = Picked::default();
     for rule in elements(arguments[0]) {
         let Some(source) = rule.get("source").and_then(View::as_str) else { continue };
         for (position, attachment) in elements(arguments[1].get(source).unwrap_or(View::Null)).enumerate() {
             let name = attachment.get("name").and_then(View::as_str).unwrap_or_default();
-            work.spend(1 + seen.len())?;
-            if !selects(work, rule, position, name)? {
-                continue;
-            }
-            let key = work.json_form(attachment.get("storage_key").unwrap_or(attachment))?;
-            if !seen.contains(&key) {
-                seen.push(key);
-                let entries = KEYS.map(|key| (key, attachment.get(key).unwrap_or(View::Null)));
-                picked.push(work.object(&entries)?);
+            work.spend(1)?;
+            if selects(work, rule, position, name)? {
+                picked.add(work, attachment)?;
             }
         }
     }
-    work.list(&picked)
+    work.list(&picked.attachments)
 }
 
 fn elements(view: View<'_>) -> impl Iterator<Item = View<'_>> {

@@ -55,6 +55,9 @@ const TABLE: &[(&str, (u8, u8), Types, Run)] = &[
     ("filledIn", (2, 2), Types::ANY, people::filled_in),
     ("withDefaults", (2, 2), Types::OBJECT, inputs::with_defaults),
     ("inputProblems", (2, 2), Types::LIST, inputs::problems),
+    ("attachmentsIn", (1, 1), Types::LIST.union(Types::NIL), attachments::attachments_in),
+    ("storedAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::stored),
+    ("joinAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::join),
 ];
 
 fn functions() -> Functions {

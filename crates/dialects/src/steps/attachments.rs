@@ -5,7 +5,27 @@ use branchpoint_expr::{Located, Shape, Value};
 use super::tree::Step;
 use crate::lowering::object;
 
-/// The rules of a loop as a list of `{source, kind, …}`; a step as a source is `step:<id>`.
+/// Whether a step chooses attachments by rules: a loop over them, or a call of a model.
+pub(super) fn has_rules(step: &Step<'_>) -> bool {
+    if step.is("for_each") {
+        return step.flag("iterate_attachments", false);
+    }
+    // Plain text is a selector; a template gives the attachments themselves.
+    let is_selector = |text: &str| !text.trim().is_empty() && !text.contains("{{");
+    ATTACHING.contains(&step.kind.name)
+        && (step.get("attachment_rules").is_some() || step.text("attachments").is_some_and(|text| is_selector(text)))
+}
+
+/// The steps whose models get attachments.
+pub(super) const ATTACHING: [&str; 3] = ["prompt_call", "agent", "extract_data"];
+
+/// The steps whose attachments the rules of a step choose from.
+pub(super) fn source_steps<'d>(step: &Step<'d>) -> impl Iterator<Item = &'d str> {
+    let rules = ["attachment_rules", "attachments"].into_iter().filter_map(|key| step.get(key)?.items());
+    rules.flatten().filter_map(|rule| rule.get("step_id")?.text().map(|id| &**id))
+}
+
+/// The rules of a step as a list of `{source, kind, …}`; a step as a source is `step:<id>`.
 pub(super) fn rules(step: &Step<'_>) -> Value {
     let written = step.get("attachment_rules").or_else(|| step.get("attachments"));
     let rules: Vec<Value> = match written.map(|written| &written.shape) {

@@ -24,7 +24,8 @@ pub(super) struct Request {
 }
 
 /// Fields that are not handed on, because something else is made of them.
-const KEPT_BACK: [&str; 9] = [
+const KEPT_BACK: [&str; 10] = [
+    "attachment_rules",
     "timeout",
     "retry",
     "on_error",

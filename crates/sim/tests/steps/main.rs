@@ -1,5 +1,6 @@
 //! Step trees from their documents: the examples, what the vectors leave open, and calls of other workflows.
 
+mod attachments;
 mod calls;
 mod examples;
 mod rules;

@@ -162,6 +162,7 @@ impl Lower<'_, '_> {
         let mut writes = self.begin_writes(no);
         writes.extend(self.no_gap());
         writes.extend(self.selected_by(no));
+        writes.extend(self.sent_with(no));
         if let Some(kept) = self.own.kept.get(&no) {
             writes.push(Write::Put(kept.input, input));
             // The newest run of a step may leave neither.
@@ -185,6 +186,16 @@ impl Lower<'_, '_> {
         self.finish_with(no, writes, next)
     }
 
+    /// The attachments that the output of a step has: those of the manifest that it is, else those of the step's input.
+    pub(super) fn emitted(&mut self, no: No) -> Vec<Write> {
+        if !self.own.plan.has_files {
+            return Vec::new();
+        }
+        let slot = self.own.kept.get(&no).and_then(|kept| kept.files);
+        let newest = slot.map(|slot| self.put(slot, "attachmentsIn(value)"));
+        newest.into_iter().chain([self.put("files", "attachmentsIn(value) ?? files")]).collect()
+    }
+
     /// From here on there is a value at hand again.
     pub(super) fn no_gap(&self) -> Option<Write> {
         self.own.plan.has_gaps.then_some(Write::Clear(self.slots["gap"]))
@@ -195,6 +206,7 @@ impl Lower<'_, '_> {
         if let Some(kept) = self.own.kept.get(&no) {
             writes.push(Write::Put(kept.output, output));
         }
+        writes.extend(self.emitted(no));
         let place = self.b.set(writes, next, None);
         let kind = self.b.read(self.slots["kind"]);
         self.b.mark(place, Mark::ContentType(self.own.ids[no], kind));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
 use branchpoint_expr::{Dialect, Expression, Form, Located, Object, Value};
 
@@ -11,9 +12,33 @@ use crate::agent::stop_names;
 use crate::lowering::texts;
 use crate::steps::request::{Request, located};
 use crate::steps::tree::No;
-use crate::steps::{condition, effect, guard};
+use crate::steps::{attachments, condition, effect, guard};
+
+/// The name of the local that holds the attachments for a model, in the fields of its request. No file has a name with a slash.
+const SENT: &str = "attachments[/]";
 
 impl Lower<'_, '_> {
+    /// What a call of a model attaches: what the rules of its step select; without any, the stored files of the input. A step
+    /// with a template for them needs nothing.
+    pub(super) fn sent_with(&mut self, no: No) -> Vec<Write> {
+        let step = &self.own.document.steps[no];
+        if !self.sends_attachments(no) {
+            return Vec::new();
+        }
+        if attachments::has_rules(step) {
+            return self.picked(step);
+        }
+        vec![self.put("probe", "storedAttachments(value)")]
+    }
+
+    fn sends_attachments(&self, no: No) -> bool {
+        let step = &self.own.document.steps[no];
+        let is_model = effect::kind(step, self.own.options.scripted.contains(&*step.id)) == Kind::Model;
+        is_model
+            && attachments::ATTACHING.contains(&step.kind.name)
+            && (attachments::has_rules(step) || step.get("attachments").is_none())
+    }
+
     /// Asks the outside and takes the answer as the value at hand.
     pub(super) fn ask(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
         let step = &self.own.document.steps[no];
@@ -71,6 +96,11 @@ impl Lower<'_, '_> {
             request.fields.retain(|(name, ..)| &**name != "subject");
             request.fields.push(field("subject", &judged, step.located));
         }
+        if self.sends_attachments(no) {
+            request.fields.retain(|(name, ..)| &**name != "attachments");
+            request.fields.push(field("attachments", &Value::from(format!("{{{{{SENT}}}}}")), step.located));
+            self.b.name(ROOT, &[SENT], self.slots["probe"]);
+        }
         if let Some(written) = step.get("stop_when") {
             let names = stop_names(&condition::under(written)).expect("the rules refuse what does not compile");
             let values = names.iter().map(|path| path.join(".")).map(|name| {
@@ -86,14 +116,10 @@ impl Lower<'_, '_> {
 
     fn answered(&mut self, no: No, finish: PlaceId) -> PlaceId {
         let mut writes = vec![self.put("value", "answer.output"), self.put("kind", "answer.content_type")];
-        if self.own.plan.has_files {
-            writes.push(self.put("files", "answer.attachments ?? files"));
-        }
         if let Some(kept) = self.own.kept.get(&no).copied() {
             for (fact, slot) in kept.facts.into_iter().flatten() {
                 writes.push(self.put(slot, &format!("answer.{fact}")));
             }
-            writes.extend(kept.files.map(|slot| self.put(slot, "answer.attachments")));
         }
         self.b.set(writes, finish, None)
     }

@@ -73,6 +73,8 @@ impl Lower<'_, '_> {
         let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, done, done);
         let item = self.b.read(item);
         let mut writes = self.hold(item);
+        // An item that is an attachment is the one that its steps work on.
+        writes.extend(self.own.plan.has_files.then(|| self.put("files", "attachmentsIn(value) ?? files")));
         writes.extend(self.no_gap());
         self.b.set(writes, begin, None)
     }
@@ -123,6 +125,11 @@ impl Lower<'_, '_> {
             };
             return vec![Write::Put(self.slots["probe"], listed)];
         }
+        self.picked(step)
+    }
+
+    /// Puts the attachments that the rules of a step select into the slot `probe`.
+    pub(super) fn picked(&mut self, step: &Step<'_>) -> Vec<Write> {
         let rules = attachments::rules(step);
         let mut writes = self.sources(&rules);
         writes.push(self.put_with("probe", "pickAttachments(RULES, outcomes)", &[], &[("RULES", rules)]));
@@ -132,7 +139,9 @@ impl Lower<'_, '_> {
     /// Puts the lists that attachment rules choose from into the slot `outcomes`, as an object by source.
     fn sources(&mut self, rules: &Value) -> Vec<Write> {
         let given = ("given", self.own.named["attachments"]);
-        let mut writes = vec![self.put_with("outcomes", r#"{"input": files, "agent": given.agent}"#, &[given], &[])];
+        let names = [given, ("start", self.b.input())];
+        let sources = r#"{"input": files, "agent": given.agent ?? attachmentsIn(start)}"#;
+        let mut writes = vec![self.put_with("outcomes", sources, &names, &[])];
         let mut seen = Vec::new();
         for rule in rules.as_list().unwrap_or_default() {
             let source = rule.get("source").and_then(Value::as_str).unwrap_or_default();

@@ -71,8 +71,9 @@ impl Lower<'_, '_> {
         let begin = self.b.set(begun, run, None);
         self.b.mark(begin, Mark::Begin(self.own.ids[no], Some(input)));
         if self.own.plan.has_files {
-            writes.push(self.put("files", "len(probe) == 1 ? probe[0].f : nil"));
+            writes.push(self.put("files", "len(probe) == 1 ? probe[0].f : joinAttachments(map(probe, .f))"));
         }
+        writes.extend(self.selected_by(no));
         writes.extend(self.not_skipping());
         self.b.set(writes, begin, None)
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use branchpoint_expr::Located;
 
 use crate::lowering::texts;
+use crate::steps::attachments;
 use crate::steps::region::{joins, retried};
 use crate::steps::tree::{Document, No, Role};
 
@@ -50,7 +51,7 @@ impl<'d> Plan<'d> {
             revives: vec![false; document.steps.len()],
             at_home: at_home(document),
             has_gaps: document.steps.iter().any(|step| ["gate", "join", "merge"].contains(&step.kind.name)),
-            has_files: document.steps.iter().any(|step| step.flag("iterate_attachments", false))
+            has_files: document.steps.iter().any(attachments::has_rules)
                 || texts(document.located).any(|text| text.contains("attachments[")),
             words: words(document),
             ..Self::default()
@@ -176,5 +177,6 @@ fn words<'d>(document: &Document<'d>) -> HashSet<&'d str> {
     let mut words: HashSet<_> = naming.flat_map(|text| text.split(apart)).filter(|word| !word.is_empty()).collect();
     let judged = document.steps.iter().filter(|step| step.is("evaluate_step"));
     words.extend(judged.filter_map(|step| step.text("target_step_id").map(|id| &**id)));
+    words.extend(document.steps.iter().flat_map(attachments::source_steps));
     words
 }

@@ -95,7 +95,7 @@ impl Lower<'_, '_> {
         let named = self.own.named.iter().filter(|(fact, _)| **fact != "shown");
         puts.extend(named.map(|(fact, slot)| (*slot, format!("facts.{fact}"))));
         if self.own.plan.has_files {
-            puts.push((self.slots["files"], "facts.attachments.input".to_owned()));
+            puts.push((self.slots["files"], "facts.attachments.input ?? attachmentsIn(input)".to_owned()));
         }
         let writes: Vec<_> = puts.iter().map(|(slot, text)| self.put_with(*slot, text, &names, &[])).collect();
         self.b.set(writes, next, None)

@@ -33,6 +33,7 @@ pub(super) struct Kept {
     pub(super) error: SlotId,
     /// Facts beside the output: of http steps status and headers, of commands exit code and complaints.
     pub(super) facts: Option<[(&'static str, SlotId); 2]>,
+    /// The attachments of its output.
     pub(super) files: Option<SlotId>,
     /// The round of a while loop.
     pub(super) round: Option<SlotId>,
@@ -62,8 +63,8 @@ impl Lower<'_, '_> {
                 input: slot("input"),
                 error: slot("error"),
                 facts,
-                files: step.kind.is_effect().then(|| slot("files")),
                 round: step.is("while").then(|| slot("iteration")),
+                files: self.own.plan.has_files.then(|| self.b.slot(home, &format!("{id}.files"), None)),
             };
             self.own.kept.insert(no, kept);
         }

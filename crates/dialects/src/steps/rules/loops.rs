@@ -27,10 +27,12 @@ impl Check<'_, '_> {
                 format!("`limit` {limit} is an index, not a count, and `offset` is {offset}: nothing is left");
             self.error(Kind::ForEachBounds, span, message, "`limit` must be above `offset`");
         }
-        for key in ["attachment_rules", "attachments"] {
-            for rule in step.located.list(key).iter().filter(|rule| rule.is_object()) {
-                self.attachment_rule(rule);
-            }
+        self.attachment_rules(step, &["attachment_rules", "attachments"]);
+    }
+
+    pub(super) fn attachment_rules(&mut self, step: &Step<'_>, keys: &[&str]) {
+        for rule in keys.iter().flat_map(|key| step.located.list(key)).filter(|rule| rule.is_object()) {
+            self.attachment_rule(rule);
         }
     }
 

@@ -71,6 +71,7 @@ impl<'d> Check<'_, 'd> {
             "for_each" => self.for_each(step),
             "while" => self.body(step),
             "parallel" => self.parallel(step),
+            "prompt_call" | "agent" | "extract_data" => self.attachment_rules(step, &["attachment_rules"]),
             _ => {}
         }
         // A wait asks nobody, unless someone wrote down what it gives.

@@ -35,7 +35,7 @@ const CASE: Table = &[
 const BRANCH: Table =
     &[field("name", Filled, "Its name, a key of the output.").required(), field("steps", CHAIN, "What runs in it.")];
 
-const ATTACHMENTS: Type = Either(&[Text, List(&Object(&[ATTACHMENT]))]);
+pub(super) const ATTACHMENTS: Type = Either(&[Text, List(&Object(&[ATTACHMENT]))]);
 
 const ATTACHMENT: Table = &[
     field("source", Words(&["input", "agent", "step"]), "Where they come from.").or("input"),

@@ -2,7 +2,11 @@
 
 use branchpoint_core::effect::Kind as Effect;
 
+use branchpoint_expr::Kind;
+
+use super::control::ATTACHMENTS;
 use super::{Family, ID, StepType};
+use crate::DocumentKinds as _;
 use crate::fields::Content::{Command, Fixed, Json};
 use crate::fields::Type::{Any, Filled, Flag, Int, List, Map, Own, Ref, Text, Words};
 use crate::fields::{MAX, NUMBER, Table, field};
@@ -21,6 +25,12 @@ const LIMITS: Table = &[
     field("token_budget", Int(1, MAX), "The most tokens that its turns may use."),
     field("cost_budget_micros", Int(1, MAX), "The most that its turns may cost, in millionths of a dollar."),
     field("sequential", Flag, "Whether the tool calls of one reply are made one after the other.").or("false"),
+];
+
+/// The files that go with a prompt.
+const ATTACHED: Table = &[
+    field("attachments", Any, "The files for the model: a selector, or a template; those of the input if absent."),
+    field("attachment_rules", ATTACHMENTS, "Which attachments the model gets.").kind(Kind::AttachmentRule),
 ];
 
 const PROMPT_CALL: Table = &[
@@ -173,12 +183,12 @@ const WAIT: Table = &[
 ];
 
 pub(super) static EFFECTS: &[StepType] = &[
-    effect("prompt_call", Effect::Model, "Asks a model once; gives its text.", &[LIMITS, PROMPT_CALL]),
+    effect("prompt_call", Effect::Model, "Asks a model once; gives its text.", &[LIMITS, ATTACHED, PROMPT_CALL]),
     effect(
         "agent",
         Effect::Model,
         "Lets a model work with tools, turn by turn; gives its last reply.",
-        &[LIMITS, AGENT],
+        &[LIMITS, ATTACHED, AGENT],
     ),
     effect(
         "evaluate_step",
@@ -189,7 +199,7 @@ pub(super) static EFFECTS: &[StepType] = &[
     effect("retrieval", Effect::Retrieval, "Searches a knowledge base; gives a JSON list.", &[RETRIEVAL]),
     effect("web_search", Effect::Search, "Searches the web.", &[WEB_SEARCH]),
     effect("web_fetch", Effect::Fetch, "Fetches a page.", &[WEB_FETCH]),
-    effect("extract_data", Effect::Extract, "Extracts values from its input.", &[EXTRACT_DATA]),
+    effect("extract_data", Effect::Extract, "Extracts values from its input.", &[ATTACHED, EXTRACT_DATA]),
     effect("extract_content", Effect::Extract, "Extracts the content of its input.", &[EXTRACT_DATA]),
     effect("http", Effect::Http, "Sends an HTTP request; gives its body, `.status` and `.headers`.", &[HTTP]),
     effect("webhook_call", Effect::Webhook, "Calls a webhook; gives the response's text.", &[WEBHOOK_CALL]),
