@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_core::Rejected;
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
+use branchpoint_runners::storage::Uploads;
 use serde::{Deserialize, Serialize};
 
 use crate::{Parent, Part, RunNo, WorkflowNo};
@@ -21,6 +22,8 @@ pub struct Start {
     pub part: Part,
     /// What it is started with.
     pub input: Value,
+    /// The files that it is started with, stored together with the run. Its input is their [manifest](Uploads::manifest).
+    pub attachments: Uploads,
     /// The folder that it works in; the empty name is the folder of the process that performs its calls.
     pub folder: Arc<str>,
     /// Facts that the host is not asked for.
@@ -47,6 +50,7 @@ impl Start {
             workflow,
             part: "".into(),
             input,
+            attachments: Uploads::default(),
             folder: "".into(),
             facts: BTreeMap::new(),
             secrets: Secrets::default(),

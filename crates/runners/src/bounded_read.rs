@@ -45,7 +45,11 @@ pub fn read_regular_text_file(path: &Path, limit: u64) -> Result<String, ReadErr
 }
 
 /// The bytes of a regular file, up to a limit.
-pub(crate) fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+///
+/// # Errors
+///
+/// The file cannot be opened or read, is not regular, or is longer than the limit.
+pub fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty()).map_err(io::Error::from)?);
     if !file.metadata()?.is_file() {

@@ -20,9 +20,10 @@ mod runtime;
 mod secrets;
 mod shorten;
 pub mod storage;
+mod stored_files;
 pub mod tools;
 
-pub use bounded_read::{ReadError, read_line, read_regular_text_file, read_text, read_text_file};
+pub use bounded_read::{ReadError, read_line, read_regular_file, read_regular_text_file, read_text, read_text_file};
 pub use hexadecimal::hexadecimal;
 pub use judge::judge;
 pub use local::shell::{Listener, MAX_OUTPUT, Shell, max_output};

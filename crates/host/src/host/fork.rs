@@ -67,6 +67,7 @@ impl Host {
         let run = self.new_number(&id)?;
         let new = Run { run, id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row.clone() };
         self.store.insert_run_later(new.clone(), program.semantics);
+        self.store.share_attachments_later(from, run);
         self.seal(run, &packing.secrets)?;
         let mut open = Box::new(Open::new(&new, program, packing));
         (open.watched, open.touched, open.turn) = (watched, true, self.counters.turns);

@@ -90,6 +90,7 @@ impl Host {
             None => start.parent.and_then(|parent| self.open.get(&parent.run)).and_then(|parent| parent.script),
         };
         self.store.insert_run_later(row.clone(), program.semantics);
+        self.store.attach_later(run, start.attachments);
         match self.seal(run, &secrets) {
             Err(trouble @ Trouble::Sealed(_)) => {
                 self.drop_script(script);

@@ -1,6 +1,7 @@
-//! The stored data of runs (memories, chats, knowledge bases) in the tables of the store.
+//! The stored data of runs (memories, chats, knowledge bases, files) in the tables of the store.
 
 mod chats;
+mod files;
 mod full_text;
 mod knowledge;
 mod memories;

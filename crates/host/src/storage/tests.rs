@@ -4,8 +4,8 @@ use branchpoint_core::EffectNo;
 use branchpoint_core::effect::{MemoryEntry, Role};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::storage::{
-    ChatHistory, EntrySearch, KnowledgeDocument, MAX_CONTENT_BYTES, MAX_ENTRIES, MAX_QUERY_WORDS, MAX_TURNS, Memory,
-    ModelVector, PassageSearch, Retrieval, StorageError, Vector, WriteId,
+    Blobs, ChatHistory, EntrySearch, FileKey, KnowledgeDocument, MAX_CONTENT_BYTES, MAX_ENTRIES, MAX_FILE_BYTES,
+    MAX_QUERY_WORDS, MAX_TURNS, Memory, ModelVector, PassageSearch, Retrieval, StorageError, Upload, Vector, WriteId,
 };
 
 use super::*;
@@ -349,4 +349,30 @@ fn stored_data_is_listed_and_removed() {
     let vectors = "SELECT count(*) FROM memory_vectors";
     let vectors: u32 = testing::open(&place.file()).db.query_row(vectors, [], |row| row.get(0)).expect("it reads");
     assert_eq!(vectors, 0, "a removed entry leaves no vector");
+}
+
+#[test]
+fn files_of_a_run_are_read_by_key_and_name_and_have_a_limit() {
+    let (_place, storage) = storage();
+    let file = |name: &str, bytes: Vec<u8>| Upload::new(name, None, bytes).expect("a good file");
+    let small = file("a.txt", b"one".to_vec());
+    for _ in 0..2 {
+        storage.put_file(&effect(1), &small).expect("it is stored");
+    }
+    storage.put_file(&effect(2), &file("a.txt", b"two".to_vec())).expect("it is stored");
+    let text = |key: &str, run: &str| {
+        let loaded = storage.load_file(run, &FileKey::parse(key)).expect("it reads");
+        loaded.map(|file| String::from_utf8(file.bytes).expect("it is text"))
+    };
+    assert_eq!(text("a.txt", "run").as_deref(), Some("two"), "the newest of a name");
+    assert_eq!(text(&small.key().to_string(), "run").as_deref(), Some("one"));
+    assert_eq!((text("b.txt", "run"), text("a.txt", "other")), (None, None));
+    let large = |number: u8| file("large", vec![number; MAX_FILE_BYTES]);
+    for number in 0..3 {
+        storage.put_file(&effect(10 + u64::from(number)), &large(number)).expect("it is stored");
+    }
+    for attempt in 0..2 {
+        let error = storage.put_file(&effect(20), &large(3)).expect_err("the run has too much");
+        assert!(matches!(&error, StorageError::Limit(why) if why.contains("`large`")), "attempt {attempt}: {error}");
+    }
 }

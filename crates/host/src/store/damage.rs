@@ -16,6 +16,7 @@ impl Store {
         self.check_programs(&mut damage)?;
         self.check_large_values(&mut damage)?;
         self.check_runs(&mut damage)?;
+        self.check_attachments(&mut damage)?;
         damage.truncate(MAX_FINDINGS);
         Ok(damage)
     }
@@ -44,6 +45,17 @@ impl Store {
                 damage.push(format!("large value {} is damaged: its bytes do not fit its hash", hexadecimal(&name)));
             }
         }
+        Ok(())
+    }
+
+    /// Files of runs whose content is missing.
+    fn check_attachments(&self, damage: &mut Vec<String>) -> Result<(), Trouble> {
+        let sql = "SELECT id, name FROM attachments JOIN runs USING (run)
+            WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE hash = content) ORDER BY attachment LIMIT ?1";
+        let lost = self.rows(sql, [MAX_FINDINGS], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        damage.extend(
+            lost.into_iter().map(|(run, name)| format!("run `{run}`: the content of its file `{name}` is missing")),
+        );
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Runs as JSON lines, to be read by people and by another store. `import` reads them.
 //!
-//! The first line says what the file is. Then, for each run, its workflow if it has not come yet, the run, and its events in
-//! order. Children come after their parents. Bytes are in hexadecimal; what people may want to read stands beside them. Nothing
+//! The first line says what the file is. Then, for each run, its workflow if it has not come yet, the run, its events in order, and its
+//! files. Children come after their parents. Bytes are in hexadecimal; what people may want to read stands beside them. Nothing
 //! that follows from the events is in the file: whoever reads it folds them again.
 //!
 //! A secret that was sealed is never written: an ended run is written with `***` in its place, as far as its events lead to the
@@ -16,12 +16,15 @@ use std::io::{self, Write};
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Fold, FoldedEvent, JournalRow, State, codec};
+use branchpoint_runners::storage::LoadedFile;
 use serde::Serialize;
 
 use super::{Document, Exported, Packing, Parent, Run, RunNo, Store, Trouble, UsedEntry, WorkflowNo};
 use crate::script::EntryKey;
 pub use import::ImportLimits;
-use lines::{Bytes, EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine};
+use lines::{
+    AttachmentLine, Bytes, EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine,
+};
 
 /// The version of the lines. A reader refuses others.
 pub const FORMAT: u64 = 1;
@@ -186,6 +189,9 @@ impl Store {
                 codec::encode_event(stamp, event).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
             let (at_ms, kind) = (stamp.now_ms, kind(event));
             write_line(out, &Line::Event(EventLine { at_ms, kind, mark: *mark, bytes: Bytes(bytes) }))?;
+        }
+        for LoadedFile { name, mime, bytes } in self.attachments_of(row.run)? {
+            write_line(out, &Line::Attachment(AttachmentLine { name, mime, bytes: Bytes(bytes) }))?;
         }
         Ok(())
     }

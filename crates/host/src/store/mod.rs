@@ -6,6 +6,7 @@
 //! | `runs` | the small row of each run |
 //! | `journal` | events, snapshots, what was asked for, timers, questions |
 //! | `approvals` | the open approvals of runs |
+//! | `attachments` | the files of runs |
 //! | `batch` | rows that are written several at a time |
 //! | `pack`, `seal` | values that are kept apart from the rows: large ones and secret ones |
 //! | `owner` | which process drives which run |
@@ -21,6 +22,7 @@
 //! Nothing here knows what an event means: that is the business of [`crate::host`].
 
 mod approvals;
+mod attachments;
 mod batch;
 mod damage;
 mod exchange;

@@ -11,7 +11,7 @@ use super::Trouble;
 const APPLICATION: i32 = 0x4272_5074;
 
 /// The version of the tables. Versions 1 to 3 were written by builds whose tables differed under the same number.
-const VERSION: usize = 15;
+const VERSION: usize = 16;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
@@ -109,7 +109,7 @@ mod tests {
         let digest = hexadecimal(&hash([SCHEMA.as_bytes()]));
         assert_eq!(
             (VERSION, &digest[..16]),
-            (15, "8567f75687403946"),
+            (16, "99ac63de031b74ba"),
             "schema.sql has changed: increase VERSION, then pin both here"
         );
     }

@@ -147,6 +147,18 @@ CREATE TABLE blob_uses (
 ) WITHOUT ROWID;
 CREATE INDEX blob_users ON blob_uses (hash);
 
+-- The files of runs, by the SHA-256 of their content. The bytes are in `blobs`, under the hash `content`.
+CREATE TABLE attachments (
+    attachment INTEGER PRIMARY KEY,
+    run        INTEGER NOT NULL,
+    sha256     BLOB NOT NULL,
+    name       TEXT NOT NULL,
+    mime       TEXT NOT NULL,
+    bytes      INTEGER NOT NULL,
+    content    BLOB NOT NULL,
+    UNIQUE (run, sha256, name)
+);
+
 -- Secret inputs, encrypted with a key that is not in the store. Everything else holds their number.
 CREATE TABLE sealed (
     run    INTEGER NOT NULL,

@@ -14,7 +14,8 @@ use super::{Prune, Pruned, RunNo, Store, Trouble};
 const RUNS_A_CHANGE: usize = 50;
 
 /// Everything that a run has beside its row. Its timers went when it ended.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
+    "attachments",
     "events",
     "snapshots",
     "outbox",

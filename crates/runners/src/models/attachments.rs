@@ -1,14 +1,13 @@
-//! Images and files that go with a prompt, as `{mime, name}` with `data` in base64, a `url`, or the `storage_key` of a file in the
-//! folder for files of steps.
+//! Images and files that go with a prompt, as `{mime, name}` with `data` in base64, a `url`, or the `storage_key` of a stored file.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use branchpoint_core::Failed;
 use branchpoint_expr::Value;
 
 use crate::runner::Answer;
 use crate::shorten::shortened;
-use crate::tools::FilesSettings;
+use crate::storage::LoadedFile;
+use crate::stored_files::last_name;
 
 /// An image or a file.
 #[derive(Clone, Debug)]
@@ -23,20 +22,22 @@ pub(super) enum Source {
     /// Its bytes in base64.
     Data(String),
     Url(String),
+    /// The key of a stored file, which has to be loaded.
+    Stored(String),
 }
 
+/// The media type of files that have none.
+const UNKNOWN: &str = "application/octet-stream";
+
 impl Attachment {
-    pub(super) fn read(written: &Value, files: Option<&FilesSettings>) -> Result<Self, Answer> {
+    pub(super) fn read(written: &Value) -> Result<Self, Answer> {
         let text = |key: &str| written.get(key).and_then(Value::as_str);
-        let mime = text("mime").or(text("content_type")).unwrap_or("application/octet-stream").to_owned();
+        let mime = text("mime").or(text("content_type")).unwrap_or(UNKNOWN).to_owned();
         let name = text("name").map(str::to_owned);
         match (text("data"), text("url"), text("storage_key")) {
             (Some(data), ..) => Ok(Self { mime, name, source: Source::Data(base64(data)?) }),
             (None, Some(url), _) => Ok(Self { mime, name, source: Source::Url(url.to_owned()) }),
-            (None, None, Some(key)) => {
-                let name = name.or_else(|| key.rsplit('/').next().map(str::to_owned));
-                Ok(Self { mime, name, source: Source::Data(STANDARD.encode(stored(key, files)?)) })
-            }
+            (None, None, Some(key)) => Ok(Self { mime, name, source: Source::Stored(key.to_owned()) }),
             (None, None, None) => {
                 let written = shortened(&written.to_string());
                 let message = format!(
@@ -47,12 +48,13 @@ impl Attachment {
         }
     }
 
-    /// All attachments of a call: a list, or a single one. Null and empty text, from a template without matches, are skipped.
-    pub(super) fn read_all(written: &Value, files: Option<&FilesSettings>) -> Result<Vec<Self>, Answer> {
+    /// All attachments of a call: a list, a manifest, or a single one. Null and empty text, from a template without matches, are skipped.
+    pub(super) fn read_all(written: &Value) -> Result<Vec<Self>, Answer> {
+        let written = written.get("attachments").filter(|list| list.as_list().is_some()).unwrap_or(written);
         let single = std::slice::from_ref(written);
         let read = |one: &Value| match one {
             Value::Null => None,
-            Value::Object(_) => Some(Self::read(one, files)),
+            Value::Object(_) => Some(Self::read(one)),
             Value::Str(text) if text.is_empty() => None,
             other => {
                 let expected = "an attachment is an object such as {mime, name, url}";
@@ -61,6 +63,21 @@ impl Attachment {
             }
         };
         written.as_list().unwrap_or(single).iter().filter_map(read).collect()
+    }
+
+    /// The same with the name and the media type of its file where it has none.
+    pub(super) fn completed(&self, file: &LoadedFile) -> Self {
+        let mime = if self.mime == UNKNOWN && !file.mime.is_empty() { file.mime.clone() } else { self.mime.clone() };
+        Self { mime, name: Some(self.name.clone().unwrap_or_else(|| file.name.clone())), source: self.source.clone() }
+    }
+
+    /// Its name, as people and models see it.
+    pub(super) fn shown_name(&self) -> &str {
+        match (&self.name, &self.source) {
+            (Some(name), _) => name,
+            (None, Source::Stored(key)) => last_name(key),
+            (None, _) => "without a name",
+        }
     }
 
     /// The first part of its media type, such as `image`.
@@ -72,15 +89,15 @@ impl Attachment {
     pub(super) fn url(&self) -> String {
         match &self.source {
             Source::Data(data) => format!("data:{};base64,{data}", self.mime),
-            Source::Url(url) => url.clone(),
+            Source::Url(url) | Source::Stored(url) => url.clone(),
         }
     }
 
-    /// The error of a wire format that cannot carry it.
+    /// The error of a model or a wire format that cannot carry it.
     pub(super) fn unsupported(&self) -> String {
         let name = shortened(self.name.as_deref().unwrap_or("without a name"));
         let remedy = match &self.source {
-            Source::Data(_) => "as data",
+            Source::Data(_) | Source::Stored(_) => "as data",
             Source::Url(_) => "by its address; attach it with `data` or `storage_key`",
         };
         format!("this provider does not take the attachment {name} ({}) {remedy}", self.mime)
@@ -96,20 +113,4 @@ fn base64(data: &str) -> Result<String, Answer> {
             Err(Answer::impossible("step_failed", format!("the `data` of an attachment is not base64: {error}")))
         }
     }
-}
-
-fn stored(key: &str, files: Option<&FilesSettings>) -> Result<Vec<u8>, Answer> {
-    let Some(files) = files else {
-        let message = format!(
-            "the attachment `{}` cannot be read: no folder is set for files of steps; add [files] with dir to the settings",
-            shortened(key)
-        );
-        return Err(Answer::impossible("step_failed", message));
-    };
-    files.bytes(key).map_err(|answer| match answer {
-        Answer::Failed(failed) => {
-            Answer::Failed(Failed { message: format!("the attachment {}", failed.message).into(), ..failed })
-        }
-        other => other,
-    })
 }

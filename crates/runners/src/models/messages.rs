@@ -10,7 +10,6 @@ use serde_json::Value as Json;
 use super::attachments::Attachment;
 use crate::runner::Answer;
 use crate::shorten::shortened;
-use crate::tools::FilesSettings;
 
 /// A message.
 #[derive(Clone, Debug)]
@@ -103,7 +102,7 @@ pub(super) fn tool_name(tool: &Value) -> &str {
     tool.as_str().or_else(|| tool.get("name").and_then(Value::as_str)).unwrap_or_default()
 }
 
-pub(super) fn read(list: &[Value], names: &Names, files: Option<&FilesSettings>) -> Result<Vec<Message>, Answer> {
+pub(super) fn read(list: &[Value], names: &Names) -> Result<Vec<Message>, Answer> {
     let mut messages: Vec<Message> = Vec::new();
     for message in list {
         let content = message.get("content").cloned().unwrap_or_default();
@@ -118,7 +117,7 @@ pub(super) fn read(list: &[Value], names: &Names, files: Option<&FilesSettings>)
             }
             "assistant" => Message::Assistant(assistant(message, &content, names)),
             "system" => Message::System(plain(&content)),
-            _ => Message::User(parts(&content, files)?),
+            _ => Message::User(parts(&content)?),
         };
         messages.push(read);
     }
@@ -164,7 +163,7 @@ fn result(message: &Value, names: &Names) -> ToolResult {
 }
 
 /// Content of the user: a list of typed parts, or text in any other form.
-fn parts(content: &Value, files: Option<&FilesSettings>) -> Result<Vec<Part>, Answer> {
+fn parts(content: &Value) -> Result<Vec<Part>, Answer> {
     let list = content.as_list().unwrap_or_default();
     let is_typed = |part: &Value| part.get("type").and_then(Value::as_str).is_some();
     if list.is_empty() || !list.iter().all(is_typed) {
@@ -172,7 +171,7 @@ fn parts(content: &Value, files: Option<&FilesSettings>) -> Result<Vec<Part>, An
     }
     let part = |part: &Value| match part.get("type").and_then(Value::as_str).unwrap_or_default() {
         "text" => Ok(Part::Text(part.get("text").map(plain).unwrap_or_default())),
-        "image" | "file" => Attachment::read(part, files).map(Part::File),
+        "image" | "file" => Attachment::read(part).map(Part::File),
         other => {
             let other = shortened(other);
             let message = format!("`{other}` is not a type of message parts; use `text`, `image` or `file`");

@@ -5,6 +5,7 @@
 //! `shape` checks the form of replies.
 
 mod attachments;
+mod delivery;
 mod exchange;
 mod fault;
 mod formats;
@@ -29,17 +30,20 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Value};
 use serde_json::{Value as Json, json};
 
+pub use delivery::FileKind;
 pub use settings::{Price, Provider, Settings};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 pub use tools::{Catalogue, Descriptions, ToolDescription};
 
+use crate::documents::TextExtractor;
 use crate::local::SecretStore;
 use crate::local::agents;
 use crate::network::clients::Clients;
 use crate::network::{Network, Source};
 use crate::runner::{Answer, Call, PreparedCall};
 use crate::secrets::SharedSecrets;
+use crate::storage::Storage;
 use crate::tools::{FilesSettings, HttpSettings};
 use formats::Reply;
 use model_call::ModelCall;
@@ -71,8 +75,12 @@ pub struct Models {
     pub environment: SecretStore,
     /// Describes tools that calls only name.
     pub catalogue: Catalogue,
-    /// Where files are that calls attach by their keys.
+    /// The folder of files that calls attach by their keys.
     pub files: Option<FilesSettings>,
+    /// The stored files of runs.
+    pub storage: Option<Storage>,
+    /// Extracts the text of files that a model does not take.
+    pub extractor: Option<TextExtractor>,
     /// Hears answers while they come.
     pub listener: Listener,
     /// What whoever listens must not hear.
@@ -89,6 +97,8 @@ impl Models {
             environment: Arc::new(|name| std::env::var(name).ok()),
             catalogue: Arc::new(|names| Box::pin(std::future::ready(vec![None; names.len()]))),
             files: None,
+            storage: None,
+            extractor: None,
             listener: Arc::new(|_, _| {}),
             mask: SharedSecrets::default(),
             clients: Clients::default(),
@@ -115,7 +125,8 @@ impl Models {
         }
         let until = retry::until(&self.settings, call);
         // Tool servers describe their tools first; that counts towards the limit, too.
-        let request = cancel.run_until_cancelled(timeout_at(until.into(), self.prepare(prepared, request))).await;
+        let request =
+            cancel.run_until_cancelled(timeout_at(until.into(), self.prepare(prepared, request, cancel))).await;
         let request = match request {
             Some(Ok(Ok(request))) => request,
             Some(Ok(Err(answer))) => return Some(answer),

@@ -3,6 +3,7 @@
 use branchpoint_core::effect::{Format, ModelRequest, Task};
 use branchpoint_expr::Value;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::attachments::Attachment;
 use super::formats::strict;
@@ -14,7 +15,6 @@ use crate::judge::schema;
 use crate::runner::{Answer, Call, PreparedCall};
 use crate::secrets::Secrets;
 use crate::shorten::shortened;
-use crate::tools::FilesSettings;
 
 /// A call that is ready to be sent, in any wire format.
 pub(super) struct ModelCall {
@@ -85,7 +85,12 @@ const EXTRACTOR: &str = "You extract data from what the user sends. Answer with 
 
 impl Models {
     /// Builds the call of a request, or returns the answer of one that cannot be sent.
-    pub(super) async fn prepare(&self, prepared: &PreparedCall, request: &ModelRequest) -> Result<ModelCall, Answer> {
+    pub(super) async fn prepare(
+        &self,
+        prepared: &PreparedCall,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+    ) -> Result<ModelCall, Answer> {
         let (call, secrets) = (&prepared.call, prepared.secrets.values());
         let missing_runner_kind = call.response().missing_runner_kind.as_deref().unwrap_or("no_runner");
         let target = self.target(request).map_err(|Lack(message)| Answer::impossible(missing_runner_kind, message))?;
@@ -94,12 +99,14 @@ impl Models {
         let offered = if request.task == Task::Reply { &request.tools.0[..] } else { &[] };
         let names = Names::of(offered);
         let shape = shape(call, &request);
+        let mut messages = messages(&request, &names)?;
+        self.deliver(prepared, &target, &mut messages, cancel).await?;
         let key = target.key.as_ref();
         let error_secrets = Secrets::from_values(secrets.iter().chain(key).cloned());
         let long_key = key.filter(|key| key.len() >= MIN_REDACTED_KEY).cloned();
         Ok(ModelCall {
             system: with_shape(system(&request), &shape, &target),
-            messages: messages(&request, &names, self.files.as_ref())?,
+            messages,
             tools: tools::wire(offered, &names, &self.catalogue, request.optional_tools).await,
             target,
             names,
@@ -127,26 +134,26 @@ fn system(request: &ModelRequest) -> String {
     }
 }
 
-fn messages(request: &ModelRequest, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<Message>, Answer> {
+fn messages(request: &ModelRequest, names: &Names) -> Result<Vec<Message>, Answer> {
     if request.task == Task::Score {
         return Ok(vec![Message::User(vec![Part::Text(judged(request))])]);
     }
-    let mut messages = opening(request, names, files)?;
-    messages.extend(messages::read(&request.since, names, files)?);
+    let mut messages = opening(request, names)?;
+    messages.extend(messages::read(&request.since, names)?);
     Ok(messages)
 }
 
 /// The messages before the first reply.
-fn opening(request: &ModelRequest, names: &Names, files: Option<&FilesSettings>) -> Result<Vec<Message>, Answer> {
-    let attachments = Attachment::read_all(&request.attachments, files)?;
+fn opening(request: &ModelRequest, names: &Names) -> Result<Vec<Message>, Answer> {
+    let attachments = Attachment::read_all(&request.attachments)?;
     let mut parts: Vec<Part> = attachments.into_iter().map(Part::File).collect();
     if request.messages == Value::Null {
-        let mut messages = messages::read(&request.history, names, files)?;
+        let mut messages = messages::read(&request.history, names)?;
         parts.push(Part::Text(request.user_text()));
         messages.push(Message::User(parts));
         return Ok(messages);
     }
-    let mut messages = messages::read(&written_messages(&request.messages)?, names, files)?;
+    let mut messages = messages::read(&written_messages(&request.messages)?, names)?;
     if !parts.is_empty() {
         messages.push(Message::User(parts));
     }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::delivery::FileKind;
+
 /// The table `[models]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -26,6 +28,8 @@ pub struct Settings {
     pub max_response_bytes: u64,
     /// Providers by name. A known one is changed, any other is added.
     pub providers: BTreeMap<String, Provider>,
+    /// Kinds of files that models take as they are, by the beginning of a model's name; the longest beginning counts.
+    pub takes: BTreeMap<String, Vec<FileKind>>,
     /// Prices by the beginning of a model's name; the longest beginning counts.
     pub prices: BTreeMap<String, Price>,
 }
@@ -42,6 +46,8 @@ pub struct Provider {
     pub key_env: Option<String>,
     /// The model of calls that name this provider and no model.
     pub model: Option<String>,
+    /// Kinds of files that its models take as they are; others reach them as text.
+    pub takes: Option<Vec<FileKind>>,
 }
 
 /// What a million tokens cost, in dollars.
@@ -68,6 +74,7 @@ impl Default for Settings {
             stream: true,
             max_response_bytes: 64 * 1024 * 1024,
             providers: BTreeMap::new(),
+            takes: BTreeMap::new(),
             prices: BTreeMap::new(),
         }
     }

@@ -1,8 +1,10 @@
-//! Stored data of runs: memories, chats and knowledge bases.
+//! Stored data of runs: memories, chats, knowledge bases and files.
 //!
-//! A host implements the traits [`Memory`], [`ChatHistory`] and [`Retrieval`]; [`Storage`] performs the effects over them. Stored data
-//! belongs to the store, not to a run, and is not encrypted, so secrets are redacted before a host sees it.
+//! A host implements the traits [`Memory`], [`ChatHistory`], [`Retrieval`] and [`Blobs`]; [`Storage`] performs the effects over them.
+//! Stored data is not encrypted, so secrets are redacted before a host sees what steps write. Files belong to their run, all other data
+//! to the store.
 
+mod attachments;
 mod checks;
 mod vector;
 
@@ -20,6 +22,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
+pub use attachments::{
+    Blobs, ContentKey, FileKey, LoadedFile, MAX_FILE_BYTES, MAX_FILE_NAME_BYTES, MAX_FILES_BYTES, MAX_UPLOADS, Upload,
+    UploadError, Uploads,
+};
 use checks::Checks;
 pub use vector::{MAX_DIMENSIONS, ModelVector, Vector, fuse};
 
@@ -267,12 +273,39 @@ pub struct Storage {
     memory: Arc<dyn Memory>,
     chats: Arc<dyn ChatHistory>,
     knowledge: Arc<dyn Retrieval>,
+    files: Arc<dyn Blobs>,
 }
 
 impl Storage {
     /// All stored data in one place.
-    pub fn new<S: Memory + ChatHistory + Retrieval + 'static>(storage: Arc<S>) -> Self {
-        Self { memory: storage.clone(), chats: storage.clone(), knowledge: storage }
+    pub fn new<S: Memory + ChatHistory + Retrieval + Blobs + 'static>(storage: Arc<S>) -> Self {
+        Self { memory: storage.clone(), chats: storage.clone(), knowledge: storage.clone(), files: storage }
+    }
+
+    /// Stores a file of a run. Secrets in text are redacted before it is stored.
+    pub(crate) fn put_file(
+        &self,
+        call: &Call,
+        (name, mime): (&str, Option<&str>),
+        content: &str,
+        secrets: &Secrets,
+    ) -> Result<Upload, StorageError> {
+        let checks = Checks { kind: call.kind(), secrets };
+        let name = checks.name("path", Some(name.to_owned()))?;
+        let content = secrets.mask(content);
+        let file = Upload::new(&name, mime.filter(|mime| !mime.is_empty()), content.as_bytes());
+        let file = file.map_err(|error| match error {
+            UploadError::Name { .. } => checks.wrong("path", &format!("is invalid: {error}")).into(),
+            UploadError::MediaType { .. } => checks.wrong("content_type", &format!("is invalid: {error}")).into(),
+            limit => StorageError::Limit(limit.to_string()),
+        })?;
+        self.files.put_file(&WriteId { run: call.run.clone(), effect: call.effect }, &file)?;
+        Ok(file)
+    }
+
+    /// The file of a run with a storage key or a name.
+    pub(crate) fn load_file(&self, run: &str, key: &str) -> Result<Option<LoadedFile>, StorageError> {
+        self.files.load_file(run, &FileKey::parse(key))
     }
 
     /// Memories.

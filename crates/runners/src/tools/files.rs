@@ -33,7 +33,6 @@ impl FilesSettings {
         let key = request.path.as_deref().unwrap_or_default();
         let content = &request.content;
         match request.operation {
-            FilesOperation::Load => Ok(Answer::data(&*String::from_utf8_lossy(&self.bytes(key)?))),
             FilesOperation::Write => {
                 let text = if *content == Value::Null { String::new() } else { content.to_string() };
                 let mime = request.content_type.as_deref().unwrap_or("text/plain");

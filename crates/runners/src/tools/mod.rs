@@ -5,6 +5,7 @@
 
 mod body;
 mod builtin;
+mod content;
 mod deadline;
 mod embeddings;
 mod extract;
@@ -25,6 +26,7 @@ use branchpoint_core::effect::{FilesOperation, Request};
 use branchpoint_core::ir::Effect;
 use tokio_util::sync::CancellationToken;
 
+use crate::documents::TextExtractor;
 use crate::local::SecretStore;
 use crate::models::ToolDescription;
 use crate::network::Network;
@@ -53,6 +55,7 @@ pub struct Tools {
     wire: Wire,
     mcp: Mcp,
     storage: Option<Storage>,
+    extractor: Option<TextExtractor>,
 }
 
 impl Tools {
@@ -62,7 +65,7 @@ impl Tools {
         let clients = Clients::new(Network::new(settings.http.allow_private_network, &settings.http.trusted_hosts));
         let wire = Wire::new(&settings.http, clients.clone());
         let mcp = Mcp::new(&settings.mcp, &lookup, &clients);
-        Self { settings, lookup, wire, mcp, storage: None }
+        Self { settings, lookup, wire, mcp, storage: None, extractor: None }
     }
 
     /// The same tools over the stored data of a host.
@@ -124,7 +127,7 @@ impl Tools {
             Request::Webhook(_) => self.lacks_webhook(),
             Request::Search(_) => self.lacks_search(),
             Request::Mail(_) => self.mail_server().err(),
-            Request::Files(request) if !request.operation.is_local() => self.folder(request.operation).err(),
+            Request::Files(request) if !request.operation.is_local() => self.lacks_content(request.operation),
             Request::Mcp(request) => self.mcp.lacks_server(request.server.as_deref()),
             Request::Memory(_) => self.lacks_storage().or_else(|| self.lacks_embeddings()),
             Request::ChatHistory(_) => self.lacks_storage(),
@@ -179,10 +182,7 @@ impl Tools {
             Request::Search(request) => self.search(&request).await,
             Request::Extract(request) => blocking(move || extract::perform(&request)).await,
             Request::Mail(request) => self.mail(call, &request).await,
-            Request::Files(request) => {
-                let folder = self.folder(request.operation).map_err(impossible)?.clone();
-                blocking(move || folder.perform(&request)).await
-            }
+            Request::Files(request) => self.content(call, request, secrets).await,
             Request::ObjectStore(request) => {
                 let folder = self.folder(FilesOperation::Write).map_err(impossible)?.clone();
                 blocking(move || folder.write_object(&request)).await

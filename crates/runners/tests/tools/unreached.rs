@@ -3,8 +3,8 @@
 use branchpoint_core::effect::{ChatTurn, MemoryEntry, MemoryMatch, Passage, Role};
 use branchpoint_runners::CancellationToken;
 use branchpoint_runners::storage::{
-    Chat, ChatHistory, DocumentSummary, EntrySearch, KnowledgeBase, KnowledgeDocument, Memory, ModelVector,
-    PassageSearch, Retrieval, StorageError, WriteId,
+    Blobs, Chat, ChatHistory, DocumentSummary, EntrySearch, FileKey, KnowledgeBase, KnowledgeDocument, LoadedFile,
+    Memory, ModelVector, PassageSearch, Retrieval, StorageError, Upload, WriteId,
 };
 
 #[derive(Debug)]
@@ -63,5 +63,14 @@ impl Retrieval for Unreached {
     }
     fn knowledge_bases(&self) -> Done<Vec<KnowledgeBase>> {
         panic!("knowledge bases are listed")
+    }
+}
+
+impl Blobs for Unreached {
+    fn put_file(&self, _: &WriteId, _: &Upload) -> Done<()> {
+        panic!("a file is stored")
+    }
+    fn load_file(&self, _: &str, _: &FileKey) -> Done<Option<LoadedFile>> {
+        panic!("a file is loaded")
     }
 }

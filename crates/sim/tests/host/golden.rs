@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-15.db")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-16.db")
 }
 
 /// A run that has ended, one that is in the middle of a call, one that waits for a person, one that waits for its time.

@@ -9,12 +9,15 @@ use branchpoint_core::ir::{Program, Status, validate};
 use branchpoint_core::{Event, JournalRow, codec};
 use branchpoint_expr::{Compiled, Value};
 
-use super::lines::{EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine};
+use super::lines::{
+    AttachmentLine, EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine,
+};
 use super::rebuild::{OpsLeft, RebuiltRun};
 use super::{ExchangeTrouble, FORMAT, Journal};
 use crate::host::{MAX_OPS, child_id};
 use crate::script::EntryKey;
 use crate::store::{Document, Imported, Packing, Parent, Run, RunNo, Store, Taker, Trouble, UsedEntry, WorkflowNo};
+use branchpoint_runners::storage::Upload;
 use branchpoint_runners::{ReadError, read_line};
 
 /// The longest line. The longest lines are workflows with their programs, and events with large values.
@@ -82,7 +85,7 @@ impl Store {
                     limits.run_ops
                 )));
             }
-            runs.push(PreparedRun::New(run, rebuilt));
+            runs.push(PreparedRun::New(Box::new(run), rebuilt));
         }
         Ok(PreparedFile { workflows: file.workflows, runs })
     }
@@ -93,8 +96,8 @@ impl Store {
         let mut workflows: BTreeMap<String, WorkflowNo> = BTreeMap::new();
         let mut numbers: BTreeMap<String, RunNo> = BTreeMap::new();
         for run in file.runs {
-            let (ImportRun { workflow, mut row, parent, script, .. }, rebuilt) = match run {
-                PreparedRun::New(run, rebuilt) => (run, rebuilt),
+            let (ImportRun { workflow, mut row, parent, script, attachments, .. }, rebuilt) = match run {
+                PreparedRun::New(run, rebuilt) => (*run, rebuilt),
                 PreparedRun::Known(known) => {
                     numbers.insert(known.id.clone(), known.run);
                     imported.known.push(known.id);
@@ -112,6 +115,7 @@ impl Store {
                 let reason = "another process has just added a run with this id; import the file again".into();
                 return Err(ExchangeTrouble::Run { run: row.id, reason });
             };
+            attachments.iter().try_for_each(|file| self.add_attachment(run, file))?;
             numbers.insert(row.id.clone(), run);
             scripts.extend(script.filter(|_| row.parent.is_none()).map(|script| (run, row.id.clone(), script)));
             imported.runs.push(row.id);
@@ -176,7 +180,7 @@ enum PreparedRun {
     /// The store has it.
     Known(Run),
     /// It is new, and was replayed.
-    New(ImportRun, RebuiltRun),
+    New(Box<ImportRun>, RebuiltRun),
 }
 
 /// A file of exported runs, decoded.
@@ -200,6 +204,7 @@ struct ImportRun {
     parent: Option<ParentLine>,
     script: Option<ImportScript>,
     journal: Journal,
+    attachments: Vec<Upload>,
 }
 
 struct ImportScript {
@@ -231,7 +236,9 @@ impl ImportFile {
             }
             let invalid = |reason: String| ExchangeTrouble::Line { line: number, reason };
             if has_header {
-                let expected = |error| invalid(format!("a line needs a `workflow`, a `run` or an `event`: {error}"));
+                let expected = |error| {
+                    invalid(format!("a line needs a `workflow`, a `run`, an `event` or an `attachment`: {error}"))
+                };
                 let line = serde_json::from_str(&text).map_err(expected)?;
                 file.line(line, &mut open, &mut ids).map_err(invalid)?;
             } else {
@@ -259,6 +266,10 @@ impl ImportFile {
                     return Err(format!("run `{}` has more events than the {events} that it declares", run.row.id));
                 }
                 run.journal.push(event_of(&event)?);
+            }
+            Line::Attachment(attachment) => {
+                let (run, _) = open.as_mut().ok_or("an attachment comes before its run")?;
+                run.attachments.push(attachment_of(attachment)?);
             }
             Line::Workflow(workflow) => {
                 self.finish(open.take())?;
@@ -368,7 +379,7 @@ fn run_of(line: RunLine) -> Result<(ImportRun, usize), String> {
         waited_ms: 0,
     };
     let script = script.map(script_of).transpose()?;
-    Ok((ImportRun { workflow, row, parent, script, journal: Vec::new() }, events))
+    Ok((ImportRun { workflow, row, parent, script, journal: Vec::new(), attachments: Vec::new() }, events))
 }
 
 fn script_of(line: ScriptLine) -> Result<ImportScript, String> {
@@ -389,6 +400,10 @@ impl ImportEntry {
         });
         Self { entry, taker }
     }
+}
+
+fn attachment_of(line: AttachmentLine) -> Result<Upload, String> {
+    Upload::new(&line.name, Some(&line.mime), line.bytes.0).map_err(|error| error.to_string())
 }
 
 fn event_of(line: &EventLine) -> Result<JournalRow, String> {

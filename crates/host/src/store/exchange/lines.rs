@@ -22,6 +22,7 @@ pub(super) enum Line {
     Workflow(WorkflowLine),
     Run(RunLine),
     Event(EventLine),
+    Attachment(AttachmentLine),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -92,6 +93,14 @@ pub(super) struct EventLine {
     #[serde(skip_deserializing)]
     pub(super) kind: &'static str,
     pub(super) mark: u32,
+    pub(super) bytes: Bytes,
+}
+
+/// A file of the run whose events come before it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct AttachmentLine {
+    pub(super) name: String,
+    pub(super) mime: String,
     pub(super) bytes: Bytes,
 }
 

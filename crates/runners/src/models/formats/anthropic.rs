@@ -118,6 +118,7 @@ fn attachment(file: &Attachment) -> Result<Value, String> {
     let source = match &file.source {
         Source::Data(data) => json!({"type": "base64", "media_type": file.mime, "data": data}),
         Source::Url(url) => json!({"type": "url", "url": url}),
+        Source::Stored(_) => return Err(file.unsupported()),
     };
     Ok(json!({"type": kind, "source": source}))
 }

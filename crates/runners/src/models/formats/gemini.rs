@@ -111,7 +111,7 @@ fn part(part: &Part) -> Value {
         Part::File(Attachment { mime, source: Source::Data(data), .. }) => {
             json!({"inlineData": {"mimeType": mime, "data": data}})
         }
-        Part::File(Attachment { mime, source: Source::Url(url), .. }) => {
+        Part::File(Attachment { mime, source: Source::Url(url) | Source::Stored(url), .. }) => {
             json!({"fileData": {"mimeType": mime, "fileUri": url}})
         }
     }

@@ -148,7 +148,7 @@ fn attachment(file: &Attachment) -> Result<Value, String> {
     Ok(match (file.kind(), &file.source) {
         ("image", _) => json!({"type": "image_url", "image_url": {"url": file.url()}}),
         ("video", _) => json!({"type": "video_url", "video_url": {"url": file.url()}}),
-        (_, Source::Url(_)) => return Err(file.unsupported()),
+        (_, Source::Url(_) | Source::Stored(_)) => return Err(file.unsupported()),
         ("audio", Source::Data(data)) => {
             let format = file.mime.rsplit('/').next().unwrap_or_default();
             let format = if format == "mpeg" { "mp3" } else { format };

@@ -1,0 +1,90 @@
+//! Contents that steps load and write: files in the folder of the operator, or files of the run in the store of the host.
+
+use branchpoint_core::effect::{FilesOperation, FilesRequest, StoredFile};
+use branchpoint_expr::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::impossible;
+use super::{Tools, blocking};
+use crate::documents::{DocumentFormat, TextExtractor};
+use crate::runner::{Answer, Call};
+use crate::secrets::Secrets;
+use crate::shorten::shortened;
+use crate::storage::ContentKey;
+use crate::stored_files::{StoredFiles, last_name};
+
+impl Tools {
+    /// The same tools, which extract the text of documents.
+    #[must_use]
+    pub fn with_extractor(self, extractor: TextExtractor) -> Self {
+        Self { extractor: Some(extractor), ..self }
+    }
+
+    pub(super) async fn content(&self, call: &Call, request: FilesRequest, named: &Secrets) -> Result<Answer, Answer> {
+        let operation = request.operation;
+        if operation == FilesOperation::Load {
+            return self.load_content(call, &request).await;
+        }
+        if self.settings.files.is_some() || self.storage.is_none() || operation == FilesOperation::Publish {
+            let folder = self.folder(operation).map_err(impossible)?.clone();
+            return blocking(move || folder.perform(&request)).await;
+        }
+        self.store_content(call, request, named).await
+    }
+
+    /// Why contents cannot be read or written; none if they can.
+    pub(super) fn lacks_content(&self, operation: FilesOperation) -> Option<String> {
+        let is_stored = self.settings.files.is_none() && self.storage.is_some();
+        if is_stored && operation != FilesOperation::Publish { None } else { self.folder(operation).err() }
+    }
+
+    /// The text of a content. PDF and DOCX files give their extracted text, other files must be text.
+    async fn load_content(&self, call: &Call, request: &FilesRequest) -> Result<Answer, Answer> {
+        let key = request.path.as_deref().unwrap_or_default();
+        if self.settings.files.is_some() && ContentKey::parse(key).is_none() {
+            self.folder(request.operation).map_err(impossible)?;
+        }
+        let files = StoredFiles {
+            folder: self.settings.files.clone(),
+            storage: self.storage.clone(),
+            extractor: self.extractor.clone(),
+        };
+        let file = files.load(&call.run, key).await?;
+        if let Some(DocumentFormat::Pdf | DocumentFormat::Docx) = DocumentFormat::of(&file.mime, &file.name) {
+            return Ok(Answer::data(&*files.text(file, &CancellationToken::new()).await?));
+        }
+        let text = String::from_utf8(file.bytes);
+        let text = text.map_err(|_| {
+            let name = shortened(&file.name);
+            impossible(format!("`{name}` is not text; hand it to a model with `attachments`"))
+        })?;
+        Ok(Answer::data(text))
+    }
+
+    /// Stores a content as a file of the run. Neither secrets that the call names nor those of its run are stored.
+    async fn store_content(&self, call: &Call, request: FilesRequest, named: &Secrets) -> Result<Answer, Answer> {
+        let lack = || impossible(self.lacks_storage().unwrap_or_default());
+        let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
+        secrets.add(call.sealed.values());
+        blocking(move || {
+            let name = last_name(request.path.as_deref().unwrap_or_default()).to_owned();
+            let (name, mime, text) = match request.operation {
+                FilesOperation::WriteMetadata => (name + ".json", "application/json", json(&request.content)),
+                _ => (name, request.content_type.as_deref().unwrap_or("text/plain"), plain(&request.content)),
+            };
+            let file = storage.put_file(&call, (&name, Some(mime)), &text, &secrets)?;
+            let bytes = i64::try_from(file.bytes().len()).unwrap_or(i64::MAX);
+            let (name, mime) = (file.name().to_owned(), file.mime().to_owned());
+            Ok(Answer::data(StoredFile { storage_key: file.key().to_string(), mime, name, bytes }))
+        })
+        .await
+    }
+}
+
+fn plain(content: &Value) -> String {
+    if *content == Value::Null { String::new() } else { content.to_string() }
+}
+
+fn json(content: &Value) -> String {
+    content.as_str().map_or_else(|| content.to_string(), |text| serde_json::Value::from(text).to_string())
+}
