@@ -15,6 +15,7 @@ use branchpoint_runners::tools::{self, Tools};
 use branchpoint_runners::{Answer, CancellationToken, Lack, Models, PreparedCall, SecretStore, SharedSecrets, agents};
 use serde::de::DeserializeOwned;
 
+use crate::documents;
 use crate::project::{FILE, Project};
 
 /// What this program can do for runs beyond its own machine.
@@ -35,7 +36,11 @@ impl Runners {
     ) -> Result<Self> {
         let settings = tool_settings(project)?;
         let (http, files) = (settings.http.clone(), settings.files.clone());
-        let tools = Arc::new(Tools::new(settings, Arc::clone(secrets)).with_storage(storage));
+        let tools = Arc::new(
+            Tools::new(settings, Arc::clone(secrets))
+                .with_storage(storage.clone())
+                .with_extractor(documents::extractor()?),
+        );
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
         for agent in agents.values_mut() {
             anchor_program(&mut agent.program, &project.folder);
@@ -43,6 +48,8 @@ impl Runners {
         let catalogue = Arc::clone(&tools);
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.files = files;
+        models.storage = Some(storage);
+        models.extractor = Some(documents::extractor()?);
         models.listener = words;
         models.mask = mask;
         models.catalogue = Arc::new(move |names| {

@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use branchpoint_backend::{Backend, Run, WorkflowNo};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::Secrets;
+use branchpoint_runners::storage::ContentKey;
 
 use crate::masked;
 use crate::runs::start_of;
@@ -15,6 +16,8 @@ pub(crate) struct Wanted<'a> {
     /// The name and the origin of the workflow.
     pub(crate) name: String,
     pub(crate) input: &'a Value,
+    /// Whether it has files. A start without any means those of the run.
+    pub(crate) has_attachments: bool,
     pub(crate) facts: &'a Object,
     pub(crate) script: Option<&'a Value>,
     pub(crate) secrets: &'a Secrets,
@@ -34,7 +37,13 @@ pub(crate) fn check(store: &dyn Backend, run: &Run, wanted: &Wanted<'_>) -> Resu
     }
     let mut secrets = store.secrets(run.run)?;
     secrets.add(wanted.secrets.values());
-    let (input, facts) = start_of(store, run)?;
+    let (mut input, mut facts) = start_of(store, run)?;
+    if !wanted.has_attachments
+        && let Some(text) = text_of_manifest(&input)
+    {
+        input = text;
+        facts.extend(wanted.facts.get_key_value("content_type").map(|(name, fact)| (name.clone(), fact.clone())));
+    }
     differences.extend(differing("input", &input, wanted.input, &secrets));
     for (name, fact) in wanted.facts.iter().filter(|(name, _)| !OF_HOST.contains(&&***name)) {
         let was = facts.get(name).cloned().unwrap_or_default();
@@ -57,6 +66,17 @@ pub(crate) fn check(store: &dyn Backend, run: &Run, wanted: &Wanted<'_>) -> Resu
         run.id,
         differences.join("\n  ")
     );
+}
+
+/// The text of an input that names stored files.
+fn text_of_manifest(input: &Value) -> Option<Value> {
+    let attachments = input.get("attachments")?.as_list()?;
+    let is_stored = |file: &Value| {
+        let key = file.get("storage_key").and_then(Value::as_str);
+        key.is_some_and(|key| ContentKey::parse(key).is_some())
+    };
+    let is_manifest = !attachments.is_empty() && attachments.iter().all(is_stored);
+    input.get("text").filter(|_| is_manifest).cloned()
 }
 
 /// How two values differ, field by field.

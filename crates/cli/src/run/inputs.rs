@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::{Dialect, Object, Value, nearest};
+use branchpoint_runners::storage::Uploads;
 
 use crate::source::Source;
 
@@ -135,6 +136,14 @@ fn unknown_of_steps(key: &str) -> String {
         "a workflow of steps has no input `{key}`\nhelp: {help}`-i input=TEXT` gives its input, `-i metadata.NAME=TEXT` what it \
          reads as `metadata.NAME`"
     )
+}
+
+/// The start of a run with files: its input is the manifest that names them.
+pub(crate) fn attaching(attachments: &Uploads, input: Value, mut facts: Object) -> (Value, Object) {
+    if !attachments.files().is_empty() {
+        facts.insert("content_type".into(), Value::from("application/json"));
+    }
+    (attachments.manifest(input), facts)
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Object {

@@ -1,6 +1,7 @@
 //! `branchpoint run`: one run of a workflow, kept in the store and driven here.
 
 mod answers;
+mod attach;
 mod declared;
 mod dry;
 mod dry_outcome;
@@ -27,6 +28,7 @@ use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::cassette;
 use branchpoint_host::host::new_id;
 use branchpoint_runners::Secrets;
+use branchpoint_runners::storage::Uploads;
 use jiff::Timestamp;
 
 pub(crate) use self::answers::Answers;
@@ -54,6 +56,10 @@ pub(crate) struct Arguments {
     /// A value that the run starts with: text after `=`, JSON after `:=`; `@FILE` and `-` read JSON
     #[arg(long = "input", short, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
+
+    /// A file that the run starts with; can be given up to 20 times
+    #[arg(long = "attach", value_name = "FILE")]
+    attachments: Vec<PathBuf>,
 
     /// A YAML file with answers to calls and questions
     #[arg(long, short, value_name = "FILE")]
@@ -120,7 +126,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
     let account = answers.fact("account").unwrap_or_else(|| outside::account(&project, &user));
-    let (input, mut facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
+    let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
+    let attachments = attach::read(&arguments.attachments, workflow.dialect)?;
+    let (input, mut facts) = inputs::attaching(&attachments, input, facts);
     if let Some(folder) = arguments.workflow.folder() {
         facts.insert("document_dir".into(), Value::from(folder.display().to_string()));
     }
@@ -134,7 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.dry_run {
         return dry::run(workflow, input, facts, answers, project.max_ops(), arguments.json);
     }
-    arguments.start(&project, user, &workflow, &answers, input, &facts)
+    arguments.start(&project, user, &workflow, &answers, (input, attachments), &facts)
 }
 
 impl Arguments {
@@ -166,7 +174,7 @@ impl Arguments {
         user: String,
         workflow: &Workflow,
         answers: &Answers,
-        input: Value,
+        (input, attachments): (Value, Uploads),
         facts: &Object,
     ) -> Result<ExitCode> {
         let tape = self.record.as_deref().map(Tape::new).transpose()?;
@@ -179,6 +187,7 @@ impl Arguments {
             workflow: number,
             name: format!("`{}` from {}", name_of(workflow), origin_of(workflow)),
             input: &input,
+            has_attachments: !attachments.files().is_empty(),
             facts,
             script: answers.written(),
             secrets: &secrets,
@@ -199,6 +208,7 @@ impl Arguments {
             script: answers.written().cloned(),
             watched: !self.detach,
             detached: self.detach,
+            attachments: attachments.clone(),
             ..Start::new(number, id.clone(), input.clone())
         };
         let Taken { run, new } = match foreground.store().start(start) {

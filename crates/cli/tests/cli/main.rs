@@ -4,6 +4,7 @@
 //! writes what is printed now; read the difference before you commit it.
 
 mod agents;
+mod attachments;
 mod authoring;
 mod canary;
 mod chat;
@@ -29,6 +30,8 @@ mod mistakes;
 #[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;
 mod people;
+#[path = "../../../runners/tests/provider/mod.rs"]
+mod provider;
 mod replay;
 mod running;
 mod scripted;
