@@ -28,6 +28,10 @@ kinds! {
         // Step trees.
         /// A JSON Schema that exceeds a limit, or a value whose check does.
         SchemaLimit = "schema_limit",
+        /// A policy blocked a step.
+        PolicyBlocked = "policy_blocked",
+        /// A policy that could not be evaluated.
+        PolicyError = "policy_error",
 
         // What a host cannot do for a document.
         /// A step without a configured runner.

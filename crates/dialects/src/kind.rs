@@ -177,6 +177,8 @@ kinds! {
         StreamingDuplicate = "streaming_duplicate",
         /// A streamed result under a trigger without a viewer.
         StreamingTrigger = "streaming_trigger",
+        /// A policy that is incomplete, or that nothing can follow.
+        BadPolicy = "bad_policy",
         /// An invalid schedule of a trigger.
         BadSchedule = "bad_schedule",
         /// A step about content under a trigger that brings none.

@@ -66,7 +66,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
     let mut runs = store.runs(&filter)?;
     let more = !arguments.all && runs.len() > arguments.limit as usize;
     runs.truncate(if arguments.all { usize::MAX } else { arguments.limit as usize });
-    let mut listed = Listed { store, documents: BTreeMap::new(), alive: alive(store)? };
+    let mut listed = Listed { store, can_flag: BTreeMap::new(), documents: BTreeMap::new(), alive: alive(store)? };
     if json {
         let rows = runs.iter().map(|run| listed.json(run)).collect::<Result<Vec<_>>>()?;
         return terminal::print_json(&Value::from(rows));
@@ -90,6 +90,8 @@ pub(super) fn alive(store: &dyn Backend) -> Result<Vec<i64>> {
 
 struct Listed<'s> {
     store: &'s dyn Backend,
+    /// By workflow and part: whether its policies can set flags. Only then a run is opened to look for them.
+    can_flag: BTreeMap<(WorkflowNo, String), bool>,
     documents: BTreeMap<WorkflowNo, Document>,
     alive: Vec<i64>,
 }
@@ -103,10 +105,27 @@ impl Listed<'_> {
         Ok(if run.part.is_empty() { name.clone() } else { format!("{name}/{}", run.part) })
     }
 
+    /// The flags of a run; none of one that cannot be opened, which its status says.
+    fn flags(&mut self, run: &Run) -> Result<Vec<Value>> {
+        let key = (run.workflow, run.part.clone());
+        if self.can_flag.get(&key) == Some(&false) {
+            return Ok(Vec::new());
+        }
+        let look = match self.store.load(run.run) {
+            Ok(look) => look,
+            Err(trouble) if trouble.is_of_one_run() => return Ok(Vec::new()),
+            Err(trouble) => return Err(trouble.into()),
+        };
+        self.can_flag.insert(key, look.program.views.iter().any(|view| &*view.name == "flags"));
+        Ok(super::show::flags(&look))
+    }
+
     fn row(&mut self, run: &Run) -> Result<[String; 6]> {
         let (status, waits) = waits(self.store, run, &self.alive)?;
         let (started, took) = (moment::at(run.started_ms), moment::took(moment::worked_ms(run, status)));
-        Ok([run.id.clone(), self.name(run)?, status.as_str().to_owned(), started, took, masked::cut(&waits)])
+        let flagged = if self.flags(run)?.is_empty() { "" } else { ", flagged" };
+        let stands = format!("{}{flagged}", status.as_str());
+        Ok([run.id.clone(), self.name(run)?, stands, started, took, masked::cut(&waits)])
     }
 
     fn json(&mut self, run: &Run) -> Result<Value> {
@@ -120,6 +139,7 @@ impl Listed<'_> {
             ("took_ms", Value::Int(moment::worked_ms(run, status))),
             ("waited_ms", Value::Int(run.waited_ms)),
             ("events", masked::count(run.seq)),
+            ("flags", self.store.secrets(run.run)?.mask_value(&Value::from(self.flags(run)?))),
             ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ]))
     }

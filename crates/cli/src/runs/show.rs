@@ -51,6 +51,8 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
     facts.extend(problem.map(|problem| ("problem", problem)));
     facts.extend(look.as_ref().and_then(|look| spent::words(look.state.usage())).map(|used| ("used", used)));
     facts.extend(start(store, &row).ok().map(|(input, _)| ("input", masked::line(&secrets, &input))));
+    let flags = look.as_ref().map(flags).unwrap_or_default();
+    facts.extend(flags.iter().map(|flag| ("flagged", secrets.mask(&flag_line(flag)).into_owned())));
     if let Some(look) = look.filter(|_| status.is_final()) {
         facts.push(end(status, &look.result().unwrap_or_default(), &secrets));
     } else if !waits.is_empty() {
@@ -84,6 +86,19 @@ fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, Stri
     }
     let failure = ended::failure(status, result);
     ("error", secrets.mask(&failure).lines().next().unwrap_or_default().to_owned())
+}
+
+/// The flags that policies have set: `{step, policy, on, message}` each.
+pub(super) fn flags(look: &Look) -> Vec<Value> {
+    let flags = look.view("flags").or_else(|| look.result()?.get("flags").cloned());
+    flags.and_then(|flags| flags.as_list().map(<[Value]>::to_vec)).unwrap_or_default()
+}
+
+/// A flag on one line.
+fn flag_line(flag: &Value) -> String {
+    let part = |key: &str| flag.get(key).and_then(Value::as_str).unwrap_or_default();
+    let message = if part("message").is_empty() { String::new() } else { format!(": {}", part("message")) };
+    format!("{} by the policy {} ({}){message}", part("step"), part("policy"), part("on"))
 }
 
 /// The process that drives a run.
@@ -159,6 +174,7 @@ fn told(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("input", secrets.mask_value(&input)),
         ("facts", secrets.mask_value(&Value::from(facts))),
         ("result", secrets.mask_value(&look.as_ref().and_then(Look::result).unwrap_or_default())),
+        ("flags", secrets.mask_value(&Value::from(look.as_ref().map(self::flags).unwrap_or_default()))),
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ("approvals", Value::from(approvals.collect::<Result<Vec<_>>>()?)),
         ("children", Value::from(children.collect::<Vec<_>>())),

@@ -10,6 +10,12 @@ pub(super) fn join_texts<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     work.join(list.iter().map(|item| work.text_form(item)), "\n")
 }
 
+/// The JSON value of a text in which matches were masked; the text, if it is not JSON any more.
+pub(super) fn masked_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let View::Str(text) = arguments[0] else { return Ok(arguments[0]) };
+    Ok(work.json(text)?.unwrap_or(arguments[0]))
+}
+
 /// What a loop goes over: `loopItems(text, offset, limit)` is a list, or `{fault, message}`.
 ///
 /// The text holds a JSON array, of which the elements from `offset` up to `limit` are meant, or a JSON integer, which

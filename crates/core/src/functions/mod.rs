@@ -58,6 +58,7 @@ const TABLE: &[(&str, (u8, u8), Types, Run)] = &[
     ("attachmentsIn", (1, 1), Types::LIST.union(Types::NIL), attachments::attachments_in),
     ("storedAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::stored),
     ("joinAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::join),
+    ("maskedJson", (1, 1), Types::ANY, lines::masked_json),
 ];
 
 fn functions() -> Functions {

@@ -54,6 +54,8 @@ pub enum DecisionKind {
     Join,
     /// What ended a wait.
     Wait,
+    /// Whether a policy applies to a value.
+    Policy,
 }
 
 impl DecisionKind {
@@ -69,6 +71,7 @@ impl DecisionKind {
             Self::Retry => "retry",
             Self::Join => "join",
             Self::Wait => "wait",
+            Self::Policy => "policy",
         }
     }
 }

@@ -11,6 +11,7 @@ mod effect;
 mod guard;
 mod lower;
 mod missing_input;
+mod policy;
 mod raw;
 mod region;
 mod request;

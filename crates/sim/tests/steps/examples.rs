@@ -38,6 +38,7 @@ const RUNS: &[(&str, &str, Option<&str>, &str)] = &[
     ("gates-if-else", "{}", None, "Forty-two."),
     ("gates-switch", "{}", None, "Finance desk"),
     ("gates-parallel", "{summary: true, tags: true}", None, "A summary.\na, b"),
+    ("policies", "{}", None, "We guarantee that card *** is refunded."),
     ("attachments", "{}", None, r#"["one","two"]"#),
 ];
 

@@ -3,4 +3,5 @@
 mod attachments;
 mod calls;
 mod examples;
+mod policies;
 mod rules;

@@ -10,6 +10,9 @@ use crate::steps::tree::{No, Role};
 impl Lower<'_, '_> {
     /// Where the step's own error goes. `finish` is the end of its own work, for errors that are handled.
     pub(super) fn failure(&mut self, no: No, at: Where, finish: Option<PlaceId>) -> Failure {
+        if let Some(known) = self.own.failures.get(&no).filter(|_| finish.is_some()) {
+            return *known;
+        }
         let error = self.error_of(no);
         let on_error = self.own.document.steps[no].get("on_error");
         let (to, handling) = match (on_error, finish) {

@@ -15,6 +15,7 @@ mod merge;
 mod parallel;
 mod people;
 mod plan;
+mod policies;
 mod pure;
 mod retry;
 mod root;
@@ -28,7 +29,7 @@ pub(super) use selectors::is_zone;
 use std::collections::BTreeMap;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{Invalid, PlaceId, Program, ScopeId, SlotId, StepId};
+use branchpoint_core::ir::{Failure, Invalid, PlaceId, Program, ScopeId, SlotId, StepId};
 use branchpoint_expr::Dialect;
 
 use super::tree::{Document, List, No, Role};
@@ -60,6 +61,8 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
         again: BTreeMap::new(),
         named: BTreeMap::new(),
         named_selectors: Vec::new(),
+        failures: BTreeMap::new(),
+        judges: BTreeMap::new(),
         levels: 0,
     };
     let mut lower = Lower { b: builder, slots, grammar: Dialect::Machine, error_slot: "failed", own: steps };
@@ -106,6 +109,10 @@ struct Steps<'a, 'd> {
     named: BTreeMap<&'static str, SlotId>,
     /// The attachment selectors that texts of the document hold.
     named_selectors: Vec<selectors::Selector>,
+    /// By step: where its errors lead, if policies fail it, too. A handler is lowered once.
+    failures: BTreeMap<No, Failure>,
+    /// By step, whether it is its input, and policy: the steps that people see for calls of a judge.
+    judges: BTreeMap<(No, bool, &'d str), StepId>,
     /// Numbers that tell where skipping began.
     levels: i64,
 }
@@ -154,8 +161,9 @@ impl Lower<'_, '_> {
         let (children, skipped) = if is_shown { (to.next, to.blocked) } else { self.children(no, at, to) };
         let finish = self.finish(no, children);
         let finish = if is_shown { self.shown(no, finish) } else { finish };
+        let finish = self.govern(no, at, finish);
         let begin = work(self, no, at, finish);
-        self.begin(no, begin);
+        self.begin_governed(no, at, begin);
         skipped
     }
 

@@ -1,11 +1,14 @@
 //! The run as a whole: what it begins with, what it gives, how it fails.
 
+use std::collections::BTreeSet;
+
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
-use branchpoint_core::ir::{ExprId, Failure, PlaceId, Status, Write};
+use branchpoint_core::ir::{ExprId, Failure, PlaceId, SlotId, Status, Write};
 use branchpoint_expr::{Located, Object, Value};
 
 use super::{Lower, Where};
 use crate::lowering::texts;
+use crate::steps::policy::{self, Action, Policy};
 
 /// What a document may say the run's input is.
 const INPUT_TYPES: [&str; 4] = ["text/plain", "text/html", "application/json", "application/xml"];
@@ -23,7 +26,8 @@ impl Lower<'_, '_> {
         let failed = self.failed_result();
         let failed = self.b.close(Status::Failed, failed);
         self.b.root(ScopeSpec { fail: Some(self.fail_to(failed)), ..ScopeSpec::default() });
-        let cancelled = self.close_with(Status::Cancelled, r#"{"status": "cancelled", "output": nil, "error": nil}"#);
+        let cancelled = self.result(r#"{"status": "cancelled", "output": nil, "error": nil}"#, &[]);
+        let cancelled = self.b.close(Status::Cancelled, cancelled);
         self.b.on_cancel(cancelled);
         let steps = self.own.document.root.steps.clone();
         let (begin, _) = self.chain(&steps, at, end, end);
@@ -59,7 +63,15 @@ impl Lower<'_, '_> {
                 self.own.named.insert(fact, slot);
             }
         }
-        if self.own.document.steps.iter().any(|step| step.is("human_in_the_loop")) {
+        let actions: BTreeSet<Action> = policy::all(self.own.document).filter_map(Policy::action).collect();
+        if actions.contains(&Action::Flag) {
+            let slot = self.b.slot(ROOT, "flags", Some(Value::from(Vec::new())));
+            let flags = self.b.read(slot);
+            self.b.view("flags", flags);
+            self.own.named.insert("flags", slot);
+        }
+        let asks = self.own.document.steps.iter().any(|step| step.is("human_in_the_loop"));
+        if asks || actions.contains(&Action::Ask) {
             let slot = self.b.slot(ROOT, "account", None);
             self.b.fact("account");
             self.own.named.insert("account", slot);
@@ -92,7 +104,7 @@ impl Lower<'_, '_> {
         let names = [("input", self.b.input()), ("facts", self.b.facts())];
         let kind = r#"facts.content_type ?? (type(value) == "string" ? "text/plain" : "application/json")"#;
         let mut puts = vec![(self.slots["value"], "input".to_owned()), (self.slots["kind"], kind.to_owned())];
-        let named = self.own.named.iter().filter(|(fact, _)| **fact != "shown");
+        let named = self.own.named.iter().filter(|(fact, _)| !["shown", "flags"].contains(*fact));
         puts.extend(named.map(|(fact, slot)| (*slot, format!("facts.{fact}"))));
         if self.own.plan.has_files {
             puts.push((self.slots["files"], "facts.attachments.input ?? attachmentsIn(input)".to_owned()));
@@ -159,18 +171,32 @@ impl Lower<'_, '_> {
     /// The output is what was shown last, else the tail of the root chain.
     fn completed_result(&mut self) -> ExprId {
         let Some(shown) = self.own.named.get("shown").copied() else {
-            return self
-                .formula(r#"{"status": "completed", "output": value, "output_content_type": kind, "error": nil}"#);
+            let text = r#"{"status": "completed", "output": value, "output_content_type": kind, "error": nil}"#;
+            return self.result(text, &[]);
         };
         let text = r#"{"status": "completed", "output": shown == nil ? value : shown.v,
             "output_content_type": shown == nil ? kind : shown.k, "html_format": shown.html, "error": nil}"#;
-        self.formula_with(text, &[("shown", shown)], &[])
+        self.result(text, &[("shown", shown)])
+    }
+
+    /// A result, with the flags of the run if policies can set some. The slots of a run are gone when it has ended.
+    fn result(&mut self, text: &str, slots: &[(&str, SlotId)]) -> ExprId {
+        match self.own.named.get("flags").copied() {
+            None => self.formula_with(text, slots, &[]),
+            Some(flags) => {
+                let slots: Vec<_> = slots.iter().copied().chain([("flags", flags)]).collect();
+                self.formula_with(
+                    &format!(r#"{}, "flags": flags}}"#, text.strip_suffix('}').unwrap_or(text)),
+                    &slots,
+                    &[],
+                )
+            }
+        }
     }
 
     pub(super) fn failed_result(&mut self) -> ExprId {
-        self.formula(
-            r#"{"status": "failed", "output": nil, "output_content_type": nil,
-                "error": {"kind": failed.kind, "message": failed.message, "step": failed.step}}"#,
-        )
+        let text = r#"{"status": "failed", "output": nil, "output_content_type": nil,
+            "error": {"kind": failed.kind, "message": failed.message, "step": failed.step}}"#;
+        self.result(text, &[])
     }
 }

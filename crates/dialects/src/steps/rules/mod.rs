@@ -7,8 +7,11 @@ mod loops;
 mod order;
 mod people;
 mod placement;
+mod policies;
 mod texts;
 mod trigger;
+
+pub(super) use policies::rules as mask_rules;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
@@ -48,6 +51,7 @@ impl<'d> Check<'_, 'd> {
         let located = self.document.located;
         fields::Check::new(STYLE, self.findings).object(Path::Root(""), located, &[DOCUMENT]);
         self.trigger();
+        self.document_policies();
         if let Some(value) = located.given("input_content_type") {
             self.template(value);
         }
@@ -57,6 +61,7 @@ impl<'d> Check<'_, 'd> {
         let mut fields = fields::Check::new(step.kind.style(), self.findings);
         fields.object(Path::Root(&step.id), step.located, &step.kind.tables());
         self.guards(step);
+        self.step_policies(no, step);
         match step.kind.name {
             "if_else" | "while" | "gate" => self.condition_of(step),
             "conditional" => self.conditional(step),

@@ -9,6 +9,7 @@ use branchpoint_expr::Kind;
 use Family::Effect;
 
 use super::cron::is_cron;
+use super::policy::Action;
 use super::raw::is_id;
 use crate::DocumentKinds as _;
 use crate::fields::Type::{
@@ -58,6 +59,7 @@ pub(super) const DOCUMENT: Table = &[
     field("trigger", Object(&[TRIGGER]), "What starts a run.").or(r#"{"type":"dynamic_input"}"#),
     field("input_content_type", Text, "The content type of the input, such as text/plain. A template."),
     field("inputs", Ref("inputs"), "The inputs of a run: `input`, or `metadata.` and a path."),
+    POLICIES,
     field("steps", Own(&BODY), "The steps, one after the other.").required(),
     field("child_steps", Own(&BODY), "The same as `steps`.").alias_of("steps"),
     field("change_id", Any, "Belongs to a stored workflow."),
@@ -107,6 +109,24 @@ pub(super) const COMMON: Table = &[
     field("purpose", Text, "A description, without effect."),
     field("child_steps", CHAIN, "Steps that get the output of this step."),
     field("steps", CHAIN, "The same as `child_steps`.").alias_of("child_steps"),
+    POLICIES,
+];
+
+const POLICIES: Field = field("policies", List(&Object(&[RULE])), "Rules for the values of the steps that they cover.")
+    .kind(Kind::BadPolicy)
+    .content(Content::Fixed);
+
+/// A policy.
+const RULE: Table = &[
+    field("name", ID, "Its name, in traces and errors.").required(),
+    field("on", Words(&["input", "output"]), "The value that it is evaluated over.").required(),
+    field("if", Own(&Ref("if")), "When it applies: a condition, in which `input` is the value."),
+    field("judge", Filled, "When it applies: a model rates how well this describes the value. A template.")
+        .instead_of("if"),
+    field("model", Text, "The model of `judge`; absent or `default` is the host's.").or("default"),
+    field("then", Words(Action::WORDS), "What happens when it applies.").required(),
+    field("message", Text, "The reason, for people."),
+    field("mask", Filled, "`mask`: a regular expression; each match becomes `***`."),
 ];
 
 const TIMEOUT: Table =
