@@ -1,12 +1,11 @@
-//! The examples that people read are true: every `$` line of the README and of the help is run, and gives what stands
+//! The examples of the help are true: every `$` line is executed, and prints the text
 //! below it.
 #![cfg(unix)]
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
-use super::{quiet, root, run};
+use super::{quiet, run};
 
 /// A command and what it is said to print.
 #[derive(Debug)]
@@ -60,12 +59,6 @@ fn check_examples(text: &str, at_least: usize) {
         let output = bash.output().expect("bash starts");
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), printed, "{command}");
     }
-}
-
-#[test]
-fn the_examples_of_the_readme_are_true() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
-    check_examples(&readme, 3);
 }
 
 #[test]

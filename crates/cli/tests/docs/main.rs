@@ -23,7 +23,8 @@ fn root() -> PathBuf {
 
 /// Folders whose pages are part of the documentation, and pages beside them.
 const FOLDERS: [&str; 2] = ["docs", "examples"];
-const PAGES: [&str; 4] = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"];
+const PAGES: [&str; 6] =
+    ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "CHANGELOG.md", "docs/llms.txt"];
 
 /// All pages of the documentation, in a fixed order.
 fn pages() -> Vec<Page> {

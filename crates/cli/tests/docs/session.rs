@@ -1,6 +1,7 @@
 //! A page as a session: its files are written and its commands executed, in order, in a home directory of their own.
 //!
 //! ```` ```yaml title=support.yaml ```` writes the file `support.yaml` into the present folder, and with `append` adds to it.
+//! ```` ```mermaid output=support.mmd ```` shows the file `support.mmd`.
 //! ```` ```console ```` shows commands behind `$ `, each followed by its output; `\` at the end of a line continues a command.
 
 use std::fmt::Write as _;
@@ -33,6 +34,8 @@ struct Shown {
     line: usize,
     typed: String,
     output: String,
+    /// Whether the block shows the output alone, without the command.
+    is_bare: bool,
 }
 
 #[test]
@@ -93,7 +96,10 @@ fn blocks_with(commands: &[&Shown], outputs: &[String]) -> Vec<(usize, String)> 
             blocks.push((command.block, String::new()));
         }
         let (_, text) = blocks.last_mut().expect("one was pushed");
-        let _ = write!(text, "$ {}\n{}", command.typed, updated(&command.output, output));
+        if !command.is_bare {
+            let _ = writeln!(text, "$ {}", command.typed);
+        }
+        *text += &updated(&command.output, output);
     }
     blocks
 }
@@ -112,6 +118,16 @@ fn steps(page: &Page) -> Vec<Step<'_>> {
             let is_appended = block.info.split_whitespace().any(|word| word == "append");
             steps.push(Step::File { path, text: &block.text, is_appended });
         }
+        if let Some(path) = block.attribute("output") {
+            let (line, output) = (block.lines.start, block.text.clone());
+            steps.push(Step::Command(Shown {
+                block: index,
+                line,
+                typed: format!("cat {path}"),
+                output,
+                is_bare: true,
+            }));
+        }
         if is_console(block) {
             steps.extend(typed(index, block).into_iter().map(Step::Command));
         }
@@ -125,7 +141,13 @@ fn typed(index: usize, block: &Block) -> Vec<Shown> {
     for (offset, line) in block.text.lines().enumerate() {
         let line_number = block.lines.start + offset + 1;
         if let Some(typed) = line.strip_prefix("$ ") {
-            commands.push(Shown { block: index, line: line_number, typed: typed.into(), output: String::new() });
+            commands.push(Shown {
+                block: index,
+                line: line_number,
+                typed: typed.into(),
+                output: String::new(),
+                is_bare: false,
+            });
             continue;
         }
         let command = commands.last_mut().unwrap_or_else(|| panic!("a console block begins with `$ `: {line}"));
@@ -219,6 +241,8 @@ fn a_page_that_shows_another_output_is_found() {
         "```yaml title=a/b.txt\none\n```\n\n```yaml title=a/b.txt append\ntwo\n```\n\n```console\n$ cd a\n$ cat \\\n  b.txt\none\ntwo\n$ false\n$ echo $?\n1\n```\n",
         0,
     );
+    check_text("```console\n$ echo one > a.txt\n```\n\n```text output=a.txt\none\n```\n", 0);
+    check_text("```console\n$ echo one > a.txt\n```\n\n```text output=a.txt\ntwo\n```\n", 1);
     check_text("```console\n$ echo one\ntwo\n```\n", 1);
     check_text("```console\n$ echo \"one\n```\n", 1);
     check_text("```console\n$ echo $HOME; branchpoint --version >/dev/null\n/home/ada\n```\n", 0);

@@ -36,6 +36,10 @@ fn section(schema: &Value, definition: &Value, title: &str, out: &mut String) {
     let mut rows = Vec::new();
     add_rows(schema, definition, "", 0, &mut rows);
     table(&rows, out);
+    let forms: Vec<String> = ["then", "else", "anyOf"].iter().flat_map(|key| forms(schema, definition, key)).collect();
+    if rows.is_empty() && !forms.is_empty() {
+        let _ = write!(out, "\nOne of: {}.\n", forms.join(", "));
+    }
     for (names, variant) in variants(definition) {
         if text(&variant, "$ref").is_some() {
             continue;
@@ -49,6 +53,14 @@ fn section(schema: &Value, definition: &Value, title: &str, out: &mut String) {
         add_rows(schema, &variant, "", 0, &mut rows);
         table(&rows, out);
     }
+}
+
+/// The definitions that an object may have the form of, as links.
+fn forms(schema: &Value, definition: &Value, key: &str) -> Vec<String> {
+    let alternatives = list(definition, key);
+    let single = definition.get(key).filter(|form| form.get("$ref").is_some()).cloned();
+    let all = alternatives.into_iter().chain(single).map(|form| type_of(schema, &form));
+    all.filter(|form| form.starts_with('[')).collect()
 }
 
 fn table(rows: &[[String; 4]], out: &mut String) {
