@@ -1,4 +1,4 @@
-//! What a dialect changes in the one language: parameters of the compile, never branches of the evaluator.
+//! The dialects as parameters of the compiler. The evaluator does not depend on the dialect.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::Kind;
 use crate::program::Access;
 use crate::syntax::Grammar;
 
-/// The dialect whose rules a condition or a template follows.
+/// The dialect of a condition or template.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -18,16 +18,16 @@ use crate::syntax::Grammar;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dialect {
-    /// State machines: expressions; missing is nil; texts of `inputs` are coerced.
+    /// State machines: expressions; a missing value is nil; texts of `inputs` are coerced.
     #[default]
     Machine,
     /// JSON flows: typed groups; `$name`; a missing path is an error.
     Flow,
     /// Step trees: target lists, expressions, typed groups; text is read as the JSON it holds.
     Steps,
-    /// Tool gating: history conditions; missing is nil.
+    /// Tool gating: history conditions; a missing value is nil.
     Session,
-    /// Graphs: text match; missing is nil.
+    /// Graphs: text match; a missing value is nil.
     Graph,
 }
 
@@ -74,22 +74,22 @@ impl Dialect {
         }
     }
 
-    /// The root whose top-level texts are read as the booleans and numbers they spell.
+    /// The name whose top-level texts are coerced to the booleans and numbers that they spell.
     pub(crate) fn coerced_root(self) -> Option<&'static str> {
         (self == Self::Machine).then_some("inputs")
     }
 
-    /// Whether `&&` and `||` take any values, so that defaults can be written with them.
+    /// Whether `&&` and `||` accept any values, so that they can express defaults.
     pub(crate) fn values_in_logic(self) -> bool {
         self == Self::Flow
     }
 
-    /// Whether what is certain to fail is only told when it is loaded, and fails when it is reached.
+    /// Whether an error that is certain at load time is only a warning there and fails at run time.
     pub(crate) fn fails_at_run_time(self, cause: Kind) -> bool {
         self == Self::Flow && matches!(cause, Kind::TypeClash | Kind::ZeroDivisor)
     }
 
-    /// What the dialect calls an expression that does not compile.
+    /// The dialect's kind for an expression that does not compile.
     pub(crate) fn refusal(self, cause: Kind) -> Kind {
         match self {
             Self::Steps if matches!(cause, Kind::BadRegex) => cause,
@@ -98,11 +98,11 @@ impl Dialect {
         }
     }
 
-    /// What the dialect calls an expression that cannot be evaluated.
+    /// The dialect's kind for a failed evaluation.
     pub(crate) fn failure(self, cause: Kind) -> Kind {
         match self {
             Self::Steps if matches!(cause, Kind::BadRegex | Kind::RegexLimit | Kind::BadRelativeTime) => cause,
-            _ if NAMED.contains(&cause) => cause,
+            _ if SHARED_KINDS.contains(&cause) => cause,
             Self::Steps if !cause.is_own() => Kind::StepFailed,
             Self::Steps => Kind::ConditionType,
             Self::Flow if cause == Kind::MissingVariable || !cause.is_own() => cause,
@@ -112,8 +112,8 @@ impl Dialect {
     }
 }
 
-/// Failures that keep their names in every dialect: those of typed groups, and values that are too large to be kept.
-const NAMED: [Kind; 7] = [
+/// Kinds of failures that are the same in every dialect: those of typed groups, and values that are too large.
+const SHARED_KINDS: [Kind; 7] = [
     Kind::ValueLimit,
     Kind::TypeMismatch,
     Kind::Parse,

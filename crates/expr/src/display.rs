@@ -1,4 +1,4 @@
-//! A compiled expression as text, for people who read a lowered program. What differs only in rules looks the same here.
+//! Formats compiled expressions as text, for the output of lowered programs. Rules of dialects are not shown.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -8,14 +8,14 @@ use crate::expression::Expression;
 use crate::program::{Id, Ids, Node, Program};
 use crate::value::View;
 
-/// One line that reads like an expression; names as the document writes them.
+/// Formats as an expression on one line, with names as in the document.
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.program.show(f)
     }
 }
 
-/// One line that reads like an expression; names as the document writes them.
+/// Formats as an expression on one line, with names as in the document.
 impl Display for Condition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.program.show(f)
@@ -23,7 +23,7 @@ impl Display for Condition {
 }
 
 impl Program {
-    /// One part in its compiled form.
+    /// Formats one node.
     pub(crate) fn compiled_text(&self, id: Id) -> String {
         NodeDisplay { program: self, id, inner: false }.to_string()
     }
@@ -33,7 +33,7 @@ impl Program {
     }
 }
 
-/// A node as text; `inner` ones stand in brackets where that makes a difference.
+/// Formats a node. `inner` ones get parentheses where needed.
 struct NodeDisplay<'p> {
     program: &'p Program,
     id: Id,

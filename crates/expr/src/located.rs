@@ -1,14 +1,13 @@
-//! A document's value with the place of every part: what structured conditions are compiled from.
+//! A document's value with the span of every part, from which structured conditions are compiled.
 
 use std::sync::Arc;
 
 use crate::diagnostic::Span;
 use crate::value::{Object, Value, View};
 
-/// A value in a source text.
+/// A value with its span in a source text.
 ///
-/// A reader of documents makes these with real places. [`Located::from`] a [`Value`] makes one without: every place is
-/// then the empty one at the start.
+/// A reader of documents sets the spans. [`Located::from`] a [`Value`] sets every span to the empty one at the start.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -19,7 +18,7 @@ use crate::value::{Object, Value, View};
 pub struct Located {
     /// The value.
     pub shape: Shape,
-    /// Its place in the source text, quotes and brackets included.
+    /// Its span in the source text, including quotes and brackets.
     pub span: Span,
 }
 
@@ -44,8 +43,8 @@ pub enum Shape {
     Str {
         /// The text.
         text: Arc<str>,
-        /// Where its first character stands, if the source holds the text letter for letter: then a place inside the
-        /// text is a place in the source.
+        /// The position of its first character, if the source contains the text verbatim. Then every position inside the text
+        /// is a position in the source.
         verbatim: Option<u32>,
     },
     /// A list.
@@ -54,7 +53,7 @@ pub enum Shape {
     Object(Vec<Field>),
 }
 
-/// A key and its value.
+/// A key of an object and its value.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -65,7 +64,7 @@ pub enum Shape {
 pub struct Field {
     /// The key.
     pub key: Arc<str>,
-    /// The key's place.
+    /// The key's span.
     pub key_span: Span,
     /// The value.
     pub value: Located,
@@ -147,7 +146,7 @@ impl Located {
         matches!(self.shape, Shape::Object(_))
     }
 
-    /// What kind of value this is, as a person would say it.
+    /// The kind of the value with its article, for messages.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -165,7 +164,7 @@ impl Located {
         }
     }
 
-    /// The value without its places.
+    /// The value without spans.
     ///
     /// ```
     /// # use branchpoint_expr::*;

@@ -1,4 +1,4 @@
-//! The names a dialect's conditions and templates can see, for canonical spelling and for "did you mean".
+//! The names that conditions and templates of a dialect can read, for canonical spelling and suggestions.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ const AWF: &[&str] = &[
     "plugins_dir",
 ];
 
-/// Secrets stay with the host: no condition and no pure step may read one.
+/// The root of secrets, which conditions and pure steps cannot read.
 const SECRET: &str = "secret";
 
 fn roots(dialect: Dialect) -> &'static [&'static str] {
@@ -56,7 +56,7 @@ fn roots(dialect: Dialect) -> &'static [&'static str] {
     }
 }
 
-/// Properties of `machine` namespaces that braces may write in any case, with or without `_`.
+/// The properties of `machine` namespaces, which references in braces may write in any case, with or without `_`.
 fn properties(root: &str) -> Option<&'static [&'static str]> {
     match root {
         "workflow" => Some(WORKFLOW),
@@ -68,11 +68,11 @@ fn properties(root: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Looks for names that can never exist, which are warnings. Secrets, and variables named like a namespace, are errors. `needed`: what is
-/// missing is an error here, not nil.
+/// Reports names that never exist, as warnings. Secrets, and variables named like a namespace, are errors. `needed` means that a missing
+/// name is an error here, not nil.
 pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, needed: bool, findings: &mut Vec<Diagnostic>) {
     let mut variables = Vec::new();
-    let so = if needed { "this can never be expanded" } else { "this is always nil" };
+    let consequence = if needed { "this can never be expanded" } else { "this is always nil" };
     walk(expr, &mut variables, &mut |path, variables| {
         if let ExprKind::Let(name, ..) = path.kind {
             if name == SECRET || roots(dialect).contains(&name) {
@@ -95,17 +95,17 @@ pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, needed: bool, findings: &
                     .with_help("secrets are for the fields of steps that call the outside"),
             );
         } else if dialect != Dialect::Flow && !roots(dialect).contains(&&**name) {
-            let message = format!("there is no `{name}` here, so {so}");
+            let message = format!("there is no `{name}` here, so {consequence}");
             let finding = Diagnostic::warning(Kind::UnknownName, root.span, message);
             findings.push(finding.suggest(name, roots(dialect).iter().copied()));
         } else if dialect == Dialect::Machine {
-            findings.extend(unknown_property(name, &keys, so));
+            findings.extend(unknown_property(name, &keys, consequence));
         }
     });
 }
 
-/// The first property that its namespace does not have.
-fn unknown_property(root: &str, keys: &[(&str, Span)], so: &str) -> Option<Diagnostic> {
+/// Reports the first property that the namespace does not have.
+fn unknown_property(root: &str, keys: &[(&str, Span)], consequence: &str) -> Option<Diagnostic> {
     let (known, key, span) = match (root, keys) {
         ("states", [(_, _), (key, span), ..]) => (STATE, *key, *span),
         ("loop", _) => {
@@ -118,11 +118,11 @@ fn unknown_property(root: &str, keys: &[(&str, Span)], so: &str) -> Option<Diagn
     if known.contains(&key) {
         return None;
     }
-    let message = format!("`{root}` has no property `{key}`, so {so}");
+    let message = format!("`{root}` has no property `{key}`, so {consequence}");
     Some(Diagnostic::warning(Kind::UnknownProperty, span, message).suggest(key, known.iter().copied()))
 }
 
-/// A property that no state has, which a template may not name.
+/// Reports a property of a state that does not exist, which is an error in templates.
 pub(crate) fn unknown_state_property(reference: &Expr<'_>) -> Option<Box<Diagnostic>> {
     let (root, keys) = split(reference);
     let (ExprKind::Name(name), [_, (key, span), ..]) = (&root.kind, &keys[..]) else {
@@ -142,7 +142,7 @@ fn split<'e, 's>(path: &'e Expr<'s>) -> (&'e Expr<'s>, SmallVec<[(&'e str, Span)
     while let ExprKind::Member(object, key) = &root.kind {
         match &key.kind {
             ExprKind::Str(text) => keys.push((&**text, key.span)),
-            // What stands before an index is all that can be judged.
+            // Only the keys before an index are checked.
             _ => keys.clear(),
         }
         root = object;
@@ -151,7 +151,7 @@ fn split<'e, 's>(path: &'e Expr<'s>) -> (&'e Expr<'s>, SmallVec<[(&'e str, Span)
     (root, keys)
 }
 
-/// Gives properties of `loop`, `context`, `error` and `workflow` their own spelling: braces may write them in any case.
+/// Replaces properties of `loop`, `context`, `error` and `workflow` by their canonical spelling.
 pub(crate) fn canonical(reference: &mut Expr<'_>, in_template: bool) {
     let mut keys: Vec<&mut Cow<'_, str>> = Vec::new();
     let mut part = reference;
@@ -177,7 +177,7 @@ pub(crate) fn canonical(reference: &mut Expr<'_>, in_template: bool) {
     }
     let Some(known) = properties(&root) else { return };
     for key in keys {
-        let Some(property) = known.iter().find(|property| same(property, key)) else { return };
+        let Some(property) = known.iter().find(|property| matches_ignoring_case(property, key)) else { return };
         *key = Cow::Borrowed(property);
         if *property != "Parent" {
             return;
@@ -185,19 +185,19 @@ pub(crate) fn canonical(reference: &mut Expr<'_>, in_template: bool) {
     }
 }
 
-fn same(property: &str, written: &str) -> bool {
+fn matches_ignoring_case(property: &str, written: &str) -> bool {
     let letters = |name: &'_ str| name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect::<String>();
     letters(written) == letters(property)
 }
 
-/// Calls `visit` with every path, longest first, and every `let`, and with the `let` variables that are known there.
+/// Calls `visit` with every path, longest first, and with every `let`, and the `let` variables in scope.
 fn walk<'e, 's>(expr: &'e Expr<'s>, variables: &mut Vec<&'s str>, visit: &mut impl FnMut(&'e Expr<'s>, &[&'s str])) {
     match &expr.kind {
         ExprKind::Name(_) => visit(expr, variables),
         ExprKind::Member(object, key) => {
             if let ExprKind::Name(_) = split(expr).0.kind {
                 visit(expr, variables);
-                // The keys of the path may hold paths of their own.
+                // The keys of the path may contain paths.
                 let mut part = expr;
                 while let ExprKind::Member(object, key) = &part.kind {
                     walk(key, variables, visit);

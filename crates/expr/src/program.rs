@@ -1,4 +1,4 @@
-//! The compiled form: a flat table of nodes that name each other by number. Every node keeps its place in the source.
+//! The compiled form: a flat table of nodes that refer to each other by number. Every node has a span in the source.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -17,7 +17,7 @@ use crate::value::{Value, View};
 /// The number of a node.
 pub(crate) type Id = u32;
 
-/// A run of node numbers in [`Program::lists`].
+/// A range of node numbers in [`Code::lists`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Ids {
     pub(crate) start: u32,
@@ -30,13 +30,13 @@ pub(crate) enum Node {
     Constant(u32),
     Path(u32),
     Local(u16),
-    /// A field or an index that is known only when evaluating.
+    /// A field or an index with a computed key.
     Member {
         object: Id,
         key: Id,
         access: Access,
     },
-    /// The rest of a path over every element of a list that has it.
+    /// The rest of a path for every element of a list; elements without it are skipped.
     Project {
         list: Id,
         rest: Id,
@@ -54,14 +54,14 @@ pub(crate) enum Node {
     Negate(Id),
     Plus(Id),
     Binary(Binary, Id, Id),
-    /// A test of a path against a constant: what most conditions are made of, with both sides at hand.
+    /// A comparison of a path with a constant, stored in one place because most conditions consist of these.
     Compare(u32),
     /// Membership in a list of literal texts.
     InSet {
         needle: Id,
         set: u32,
     },
-    /// A search with a pattern that is known.
+    /// A search with a constant pattern.
     Matches {
         text: Id,
         pattern: u32,
@@ -70,9 +70,9 @@ pub(crate) enum Node {
     And(Ids),
     /// Stops at the first true.
     Or(Ids),
-    /// All are evaluated; the first error counts.
+    /// Whether all hold. All are evaluated, and the first error is the result.
     Every(Ids),
-    /// All are evaluated; the first error counts.
+    /// Whether one holds. All are evaluated, and the first error is the result.
     Some(Ids),
     /// `a && b` on any values: a when it is empty or false, else b.
     Both(Id, Id),
@@ -88,13 +88,13 @@ pub(crate) enum Node {
     },
     Sequence(Id, Id),
     List(Ids),
-    /// Keys and values in turn.
+    /// Alternating keys and values.
     Object(Ids),
     Call {
         builtin: u16,
         arguments: Ids,
     },
-    /// `local` is the element, the next its index, the one after the accumulator.
+    /// `local` is the element, `local + 1` its index, `local + 2` the accumulator.
     Fold {
         fold: Fold,
         list: Id,
@@ -102,39 +102,39 @@ pub(crate) enum Node {
         extra: Option<Id>,
         local: u16,
     },
-    /// A text with what a pattern finds in it replaced.
+    /// A text with the matches of a pattern replaced.
     Replace {
         text: Id,
         replacement: u32,
     },
-    /// The text forms of the parts, joined.
+    /// The joined text forms of the parts.
     Template(Ids),
-    /// A comparison by the rules of a typed group or a target list.
+    /// A clause of a typed group or a target list.
     Clause(u32),
     /// Whether a value is not empty: not nil, false, zero, or an empty text, list or object.
     Filled(Id),
-    /// Keeps a value in a local, and is empty text.
+    /// Assigns a value to a local. The result is empty text.
     Assign {
         local: u16,
         value: Id,
     },
-    /// The texts of the body for every element, joined; `local` is the element, the next its index or key.
+    /// The joined texts of the body for every element. `local` is the element, `local + 1` its index or key.
     Range {
         over: Id,
         body: Id,
         otherwise: Id,
         local: u16,
     },
-    /// Leaves the round of a range, or all of it.
+    /// Leaves the current round of a range, or the whole range.
     Leave {
         all: bool,
     },
-    /// The text of a template with blocks, which has a limit of its own.
+    /// The text of a template with blocks, which has its own limit.
     Bounded(Id),
 }
 
 impl Node {
-    /// Whether this is true or false, and nothing else.
+    /// Whether the result is always a boolean.
     pub(crate) fn is_test(self) -> bool {
         match self {
             Self::Binary(operator, ..) => operator.is_test(),
@@ -153,22 +153,22 @@ impl Node {
     }
 }
 
-/// How a field or an index is looked up; a dialect's choice.
+/// The dialect's rules for looking up fields and indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Access {
-    /// What is not there is nil; a field of text or of a number is an error.
+    /// A missing field is nil; a field of text or of a number is an error.
     Nil,
-    /// What is not there, a field of text or of a number included, is an error.
+    /// A missing field is an error, and so is a field of text or of a number.
     Required,
-    /// What is not there is nil, and so is what cannot be there.
+    /// A missing field is nil, and so is a field of text or of a number.
     Absent,
-    /// What is not there is nil; a field of text is the field of the JSON that it holds; lists take positions as keys.
+    /// A missing field is nil; a field of text is a field of the JSON in the text; lists accept positions as keys.
     JsonText,
-    /// As `JsonText`, but what is not there is empty text: what a template shows for it.
+    /// Like `JsonText`, but a missing field is empty text, for templates.
     Blank,
 }
 
-/// A path from a root of the context, known when compiling.
+/// A path of literal keys from a name of the context.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Path {
     pub(crate) root: Name,
@@ -176,7 +176,7 @@ pub(crate) struct Path {
     pub(crate) access: Access,
     /// Whether the value of the first key is coerced.
     pub(crate) coerce: bool,
-    /// Paths of one number lead to fields of one object.
+    /// Paths with the same number are fields of the same object.
     pub(crate) parent: u32,
 }
 
@@ -196,11 +196,11 @@ pub(crate) enum Key {
     Index(i64),
 }
 
-/// As people write it.
+/// The path as written.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.root.text)?;
-        // The slot of everything that is not bound otherwise has no name of its own.
+        // The slot of all unbound names has no name.
         let unnamed = self.root.text.is_empty();
         for (position, key) in self.keys.iter().enumerate() {
             match key {
@@ -214,7 +214,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// A root of the context: a name and, where the host bound it when compiling, the number of a slot.
+/// A name of the context, with its slot if the host bound it.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -229,7 +229,7 @@ pub struct Name {
     pub slot: Option<u32>,
 }
 
-/// A name that a condition or template reads, as far as it is known when compiling.
+/// A name that a condition or template reads, with its literal keys.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -241,11 +241,11 @@ pub struct Name {
 pub struct Reference {
     /// Its parts: the root, then keys and positions.
     pub parts: Vec<Arc<str>>,
-    /// Its place in the source.
+    /// Its span in the source.
     pub span: Span,
 }
 
-/// A test of a path against a constant. The nodes of both sides stay, for the long way and for explanations.
+/// A comparison of a path with a constant. The nodes of both sides are kept for full evaluation and for explanations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Compare {
     pub(crate) operator: Binary,
@@ -255,25 +255,24 @@ pub(crate) struct Compare {
     pub(crate) right: Id,
 }
 
-/// An expression as its author wrote it, so that an explanation needs no document.
+/// The text of an expression, so that explanations need no document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct WrittenText {
-    /// The nodes that it was compiled to.
+    /// The nodes of the expression.
     pub(crate) nodes: Range<u32>,
-    /// The byte of the document at which the text begins; none where the document spells it otherwise (escapes, folded
-    /// lines), so that only the whole text has a place.
+    /// The position of the text in the document; `None` if the document does not contain it verbatim (escapes, folded lines), so
+    /// that only the whole text has a span.
     pub(crate) start: Option<u32>,
     pub(crate) text: Arc<str>,
 }
 
-/// The first number of a call that stands for a function of the host and not for a built-in one.
+/// Calls with this number or above are calls of host functions.
 pub(crate) const FIRST_HOST_FUNCTION: u16 = 1 << 15;
 
-/// A list of literal texts, kept for looking one up.
+/// A set of literal texts.
 pub(crate) type LiteralSet = indexmap::IndexSet<Arc<str>, foldhash::fast::RandomState>;
 
-/// A compiled condition or template. What its copies have in common is shared: a formula that is filled in a thousand times has its
-/// operations once.
+/// A compiled condition or template. Clones share the code, so a formula that is filled a thousand times stores it once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Program<C = Arc<Code>> {
     pub(crate) code: C,
@@ -294,17 +293,17 @@ pub(crate) struct Code {
     pub(crate) replacements: Vec<(Pattern, Arc<str>)>,
     pub(crate) sets: Vec<LiteralSet>,
     pub(crate) clauses: Vec<Clause>,
-    /// The functions of the host that it calls, by name: calls from [`FIRST_HOST_FUNCTION`] on are positions in this list.
+    /// The names of the called host functions. Calls from [`FIRST_HOST_FUNCTION`] on are positions in this list.
     pub(crate) host_functions: Vec<Arc<str>>,
-    /// The names of files whose content the host reads before it evaluates; their content is read under `file:<n>`.
+    /// The names of files that the host reads before the evaluation. Their content is the name `file:<n>`.
     pub(crate) files: Vec<Id>,
-    /// The expressions that an author wrote. All other nodes were made from structure, and their place in the source does
-    /// not read like what they do.
+    /// The texts of written expressions. The other nodes come from structured conditions, whose source text does not read like an
+    /// expression.
     pub(crate) written: Vec<WrittenText>,
     pub(crate) locals: u16,
 }
 
-/// A condition that is nothing but comparisons: the first `count` of the table, all of which must hold, or one of them.
+/// Marks a condition that consists of the first comparisons of the table, of which all or one must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Shortcut {
     #[default]
@@ -324,15 +323,15 @@ impl Code {
     }
 }
 
-/// A program that is being compiled.
+/// A program during compilation.
 pub(crate) type Draft = Program<OwnedCode>;
 
-/// Code that nothing shares yet.
+/// Code that is not shared yet.
 #[derive(Debug)]
 pub(crate) struct OwnedCode(Code);
 
 impl Default for OwnedCode {
-    /// With room for what most conditions have.
+    /// Has capacity for most conditions.
     fn default() -> Self {
         let (nodes, spans) = (Vec::with_capacity(8), Vec::with_capacity(8));
         Self(Code { nodes, spans, ..Code::default() })
@@ -380,7 +379,7 @@ impl Draft {
         self.emit(Node::Path(index(self.paths.len() - 1)), span)
     }
 
-    /// The number of the object that a path ends in. Looking a few paths back finds what conditions repeat.
+    /// The number of the object that a path ends in. Only the latest paths are searched, which finds most repetitions.
     fn parent(&self, path: &Path) -> u32 {
         const BACK: usize = 8;
         let before = |path: &Path| path.keys.len().saturating_sub(1);
@@ -393,7 +392,7 @@ impl Draft {
         same.map_or_else(|| index(self.paths.len()), |known| known.parent)
     }
 
-    /// The content of a file, which the host reads: nothing here touches the disk.
+    /// Adds the content of a file, which the host reads.
     pub(crate) fn file(&mut self, name: Id, span: Span, slot: impl FnOnce(&str) -> Option<u32>) -> Id {
         let text: Arc<str> = format!("file:{}", self.files.len()).into();
         let root = Name { slot: slot(&text), text };
@@ -411,7 +410,7 @@ impl Draft {
         index(self.patterns.len() - 1)
     }
 
-    /// The number by which calls name a function of the host.
+    /// The number of a host function in calls.
     pub(crate) fn host_function(&mut self, name: &str) -> u16 {
         let known = self.host_functions.iter().position(|known| &**known == name);
         let position = known.unwrap_or_else(|| {
@@ -432,18 +431,18 @@ impl Draft {
         Ids { start, len: index(ids.len()) }
     }
 
-    /// Keeps the text of the expression that was compiled to the nodes from `first` on.
-    pub(crate) fn keep_text(&mut self, first: usize, start: Option<u32>, text: &str) {
+    /// Stores the text of the expression whose nodes begin at `first`.
+    pub(crate) fn store_text(&mut self, first: usize, start: Option<u32>, text: &str) {
         let nodes = index(first)..index(self.nodes.len());
         self.written.push(WrittenText { nodes, start, text: text.into() });
     }
 
-    /// Gives a node of a structured condition the words by which its author knows it.
+    /// Sets the text of a node of a structured condition.
     pub(crate) fn name_node(&mut self, id: Id, text: &str) {
         self.written.push(WrittenText { nodes: id..id + 1, start: None, text: text.into() });
     }
 
-    /// The finished program, which gives the value of a node.
+    /// Finishes the program, whose result is the value of a node.
     pub(crate) fn finish(mut self, root: Id) -> Program {
         self.fuse();
         let shortcut = match self.nodes[root as usize] {
@@ -461,7 +460,7 @@ impl Draft {
         (0..).zip(nodes).all(|(position, node)| matches!(node, Node::Compare(compare) if compare == position))
     }
 
-    /// Puts both sides of tests of a path against a constant into one place.
+    /// Fuses comparisons of a path with a constant into one node.
     fn fuse(&mut self) {
         for id in 0..self.nodes.len() {
             if let Node::Binary(operator, left, right) = self.nodes[id]
@@ -478,7 +477,7 @@ impl Draft {
 }
 
 impl Program {
-    /// A program that gives a value.
+    /// A program whose result is a constant.
     pub(crate) fn of_constant(value: Value) -> Self {
         static CODE: LazyLock<Arc<Code>> = LazyLock::new(|| Arc::new(Code::leaf(Node::Constant(0))));
         let (constants, code) = (vec![value], Arc::clone(&CODE));
@@ -492,7 +491,7 @@ impl Program {
         Self { code, constants: Vec::new(), paths, compares: Vec::new(), shortcut: Shortcut::None, root: 0 }
     }
 
-    /// About how many bytes it has when it is stored: its parts, the texts and values of the document in it, its names.
+    /// The approximate size in bytes when it is stored: nodes, constants, names, patterns and texts.
     pub(crate) fn size_bytes(&self) -> u64 {
         const NODE_BYTES: u64 = 16;
         let nodes = (self.nodes.len() + self.lists.len() + self.clauses.len()) as u64 * NODE_BYTES;
@@ -503,7 +502,7 @@ impl Program {
         nodes + constants + self.paths.iter().map(path).sum::<u64>() + patterns + written
     }
 
-    /// The host's slots that it reads, each once, in ascending order.
+    /// The slots that it reads, without duplicates, in ascending order.
     pub(crate) fn slots(&self) -> Vec<u32> {
         let mut slots: Vec<_> = self.paths.iter().filter_map(|path| path.root.slot).collect();
         slots.sort_unstable();
@@ -511,25 +510,25 @@ impl Program {
         slots
     }
 
-    /// Calls `visit` with every slot that it reads, as often as it reads it.
+    /// Calls `visit` for every read of a slot, duplicates included.
     pub(crate) fn each_slot(&self, visit: impl FnMut(u32)) {
         self.paths.iter().filter_map(|path| path.root.slot).for_each(visit);
     }
 
-    /// The names it reads, with their places in the source.
+    /// The names that it reads, with their spans in the source.
     pub(crate) fn references(&self) -> Vec<Reference> {
         self.references_in(0..self.nodes.len())
     }
 
-    /// The names that some nodes read, which name only nodes among them.
+    /// The names that a range of nodes reads. The nodes must refer only to each other.
     pub(crate) fn references_in(&self, nodes: std::ops::Range<usize>) -> Vec<Reference> {
         let first = nodes.start;
         let mut references: Vec<Option<Reference>> = vec![None; nodes.len()];
         for at in nodes {
             references[at - first] = match self.nodes[at] {
                 Node::Path(path) => Some(self.paths[path as usize].reference(self.spans[at])),
-                // A key that is written out is part of the reference, however the access is spelled.
-                Node::Member { object, key, .. } => self.written_key(key).and_then(|key| {
+                // A literal key is part of the reference in every spelling.
+                Node::Member { object, key, .. } => self.literal_key(key).and_then(|key| {
                     let mut reference = references[(object as usize).checked_sub(first)?].take()?;
                     reference.parts.push(key);
                     Some(reference)
@@ -540,14 +539,14 @@ impl Program {
         references.into_iter().flatten().collect()
     }
 
-    fn written_key(&self, key: Id) -> Option<Arc<str>> {
+    fn literal_key(&self, key: Id) -> Option<Arc<str>> {
         match self.nodes[key as usize] {
             Node::Constant(value) => Some(self.constants[value as usize].to_string().into()),
             _ => None,
         }
     }
 
-    /// The name of a function that is called.
+    /// The name of a called function.
     pub(crate) fn function_name(&self, number: u16) -> &str {
         match number.checked_sub(FIRST_HOST_FUNCTION) {
             Some(position) => &self.host_functions[usize::from(position)],
@@ -555,18 +554,18 @@ impl Program {
         }
     }
 
-    /// Whether all functions of the host that it calls are registered as pure.
+    /// Whether all called host functions are registered as pure.
     pub(crate) fn is_pure(&self, environment: &Environment) -> bool {
         self.host_functions.iter().all(|name| environment.functions.get(name).is_some_and(|function| function.pure))
     }
 
-    /// The words that a node of a structured condition was given.
+    /// The text that was set for a node of a structured condition.
     pub(crate) fn node_name(&self, id: Id) -> Option<&str> {
         let named = self.written.iter().find(|written| written.nodes == (id..id + 1) && written.start.is_none())?;
         Some(&named.text)
     }
 
-    /// The text of a node as its author wrote it, on one line; none for what was made from structure.
+    /// The text of a node as its author wrote it, on one line; `None` for nodes of structured conditions.
     pub(crate) fn written_text(&self, id: Id) -> Option<String> {
         let written = self.written.iter().find(|written| written.nodes.contains(&id))?;
         let text = match written.start {
@@ -574,7 +573,7 @@ impl Program {
                 let span = self.spans[id as usize];
                 written.text.get(span.start.checked_sub(start)? as usize..span.end.checked_sub(start)? as usize)?
             }
-            // Its root is the last node of an expression: nodes name only nodes before them.
+            // The root of an expression is its last node, because nodes refer only to earlier ones.
             None if id + 1 == written.nodes.end => &written.text,
             None => return None,
         };
@@ -582,7 +581,7 @@ impl Program {
         (!words.is_empty()).then(|| words.join(" "))
     }
 
-    /// A node as it was compiled, before tests were fused.
+    /// A node before comparisons were fused.
     pub(crate) fn node(&self, id: Id) -> Node {
         match self.nodes[id as usize] {
             Node::Compare(compare) => {
@@ -594,7 +593,7 @@ impl Program {
     }
 }
 
-/// Table positions fit in 32 bits: the number of nodes is limited long before.
+/// Converts a table position, which the limit on nodes keeps below 32 bits.
 fn index(position: usize) -> u32 {
     u32::try_from(position).expect("the limit on nodes keeps every table below 32 bits")
 }

@@ -1,4 +1,4 @@
-//! Ordered replacements in a text: `[{pattern, substitution}]`, each working on the result of the one before.
+//! Compiles replacements in a text: `[{pattern, substitution}]`, each applied to the result of the one before.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Sets of kinds: what a part of an expression can be, as far as its text tells.
+//! Sets of types, for static checks of expressions.
 
 use std::fmt;
 use std::ops::BitOr;
 
-/// A set of types of values: what a function takes and gives.
+/// A set of value types, such as the types of an argument.
 ///
 /// ```
 /// use branchpoint_expr::function::Types;
@@ -71,7 +71,7 @@ impl Types {
     /// ```
     pub const ANY: Self = Self(127);
 
-    /// Both sets together; usable in constants.
+    /// The union of two sets, for constants.
     ///
     /// ```
     /// # use branchpoint_expr::function::Types;
@@ -83,17 +83,17 @@ impl Types {
         Self(self.0 | other.0)
     }
 
-    /// Whether the two have a kind in common.
+    /// Whether the two sets intersect.
     pub(crate) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The kinds of this set that are not in the other.
+    /// The difference of two sets.
     pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Integers and floats are one kind for every operator that asks.
+    /// Adds both types of numbers if the set has one of them, because operators accept both.
     pub(crate) fn widened(self) -> Self {
         if self.meets(Self::NUMBER) { self | Self::NUMBER } else { self }
     }
@@ -107,7 +107,7 @@ impl BitOr for Types {
     }
 }
 
-/// As a person would say it: "text", "a number or a list".
+/// Lists the types: "text", "a number or a list".
 impl fmt::Display for Types {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = [

@@ -1,4 +1,4 @@
-//! One condition or template while it is being compiled: the program so far and everything found on the way.
+//! The compilation of one condition or template: the program so far and its findings.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::syntax::{self, ast::Expr};
 use crate::template::Scope;
 use crate::types::Types;
 
-/// How a condition or template is compiled.
+/// Options for compiling a condition or template.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -26,18 +26,18 @@ use crate::types::Types;
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct Options<'o> {
-    /// The dialect whose rules it follows.
+    /// The dialect.
     pub dialect: Dialect,
-    /// The host's slots, when it has some.
+    /// The bindings of names to slots, if the host has slots.
     pub bind: Option<&'o dyn Bind>,
-    /// Limits, and functions beside the built-in ones; none stands for the standard ones.
+    /// The limits and host functions; `None` means the standard environment.
     pub environment: Option<&'o Environment>,
-    /// Whether a program wrote the text, and not an author: names are not checked, and the text is not kept.
+    /// Whether the text was generated: names are not checked, and the text is not stored.
     pub generated: bool,
 }
 
 impl<'o> Options<'o> {
-    /// The rules of a dialect, names looked up when evaluating.
+    /// Options for a dialect, with names looked up when evaluating.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -47,7 +47,7 @@ impl<'o> Options<'o> {
         Self { dialect, ..Self::default() }
     }
 
-    /// The same with names bound to the host's slots.
+    /// Sets the bindings of names to slots.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -65,7 +65,7 @@ impl<'o> Options<'o> {
         Self { bind: Some(bind), ..self }
     }
 
-    /// The same with limits and functions of a host.
+    /// Sets the limits and functions of a host.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -77,7 +77,7 @@ impl<'o> Options<'o> {
         Self { environment: Some(environment), ..self }
     }
 
-    /// The same for a text that a program wrote, and not an author: names are not checked, and the text is not kept.
+    /// Marks the text as generated: names are not checked, and the text is not stored.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -96,7 +96,7 @@ impl<'o> Options<'o> {
     }
 }
 
-/// Everything that is wrong with a condition or template, in document order.
+/// The findings for a condition or template that does not compile, in document order.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -122,8 +122,7 @@ impl Problems {
     }
 }
 
-/// What stands where a value is expected and could not be compiled: nothing is run with it, compiling only goes on to
-/// find more problems.
+/// A placeholder for a node that could not be compiled. Compiling continues to find more problems, but the program is discarded.
 pub(crate) const UNKNOWN: Id = 0;
 
 pub(crate) struct Unit<'o> {
@@ -139,7 +138,7 @@ impl<'o> Unit<'o> {
         Self { program: Draft::default(), options, findings: Vec::new(), scope: Scope::default() }
     }
 
-    /// The finished program, with its warnings, unless something is wrong with it.
+    /// Returns the finished program with its warnings, or all findings if there are errors.
     pub(crate) fn finish(mut self, root: Id) -> Result<(Program, Vec<Diagnostic>), Problems> {
         let most = self.options.limits().nodes;
         if self.program.nodes.len() > most {
@@ -147,7 +146,7 @@ impl<'o> Unit<'o> {
             let message = format!("this has more than {most} parts");
             self.error(Kind::NodeLimit, span, message);
         }
-        // Few programs have as many nodes, and the others need no counting.
+        // A program with fewer nodes cannot be nested so deeply.
         if self.program.nodes.len() > usize::from(MAX_NODE_DEPTH) && self.program.node_depth() > MAX_NODE_DEPTH {
             let span = self.program.spans.get(root as usize).copied().unwrap_or_default();
             let message = format!("functions and blocks are nested more than {MAX_NODE_DEPTH} deep");
@@ -175,13 +174,13 @@ impl<'o> Unit<'o> {
         self.findings.last_mut().expect("one was pushed just now")
     }
 
-    /// Compiles an expression and tells what it can give.
+    /// Compiles an expression and returns its possible result types.
     pub(crate) fn expression(&mut self, text: &str, place: Place) -> (Id, Types) {
         let parsed = syntax::parse(text, self.dialect().grammar(), self.options.limits());
         self.compile_tree(parsed.map_err(|finding| vec![*finding]), place, self.dialect().access())
     }
 
-    /// Checks and compiles a tree; problems get the dialect's own name for them.
+    /// Checks and compiles a syntax tree. Errors get the kind of the dialect.
     pub(crate) fn compile_tree(
         &mut self,
         parsed: Result<Expr<'_>, Vec<Diagnostic>>,
@@ -195,7 +194,7 @@ impl<'o> Unit<'o> {
             Err(refused) => findings = refused,
             Ok(expr) => {
                 let types = check::check(&expr, &self.options, &mut findings);
-                // The names of a front-end are its own: no document is to be warned of them.
+                // The names in generated expressions do not come from the document.
                 if !self.options.generated {
                     let needed = dialect == Dialect::Machine && access == Access::Required;
                     names::check(&expr, dialect, needed, &mut findings);
@@ -233,17 +232,17 @@ impl<'o> Unit<'o> {
         compiler.node(expr)
     }
 
-    /// A condition written as an expression: its result must be able to be boolean or nil.
+    /// Compiles a condition that is written as an expression, whose result can be a boolean or nil.
     pub(crate) fn condition(&mut self, text: &str, place: Place) -> Id {
         let first = self.program.nodes.len();
         let (id, types) = self.expression(text, place);
-        // The formulas of a front-end are never shown to anyone.
+        // Generated expressions are never shown.
         if !self.options.generated && first < self.program.nodes.len() {
             let start = match place {
                 Place::From(start) => Some(start),
                 Place::At(_) => None,
             };
-            self.program.keep_text(first, start, text);
+            self.program.store_text(first, start, text);
         }
         if !types.meets(Types::BOOL | Types::NIL) {
             let dialect = self.dialect();
@@ -255,7 +254,7 @@ impl<'o> Unit<'o> {
         id
     }
 
-    /// A path whose names are known to the compiler itself.
+    /// Compiles a path with fixed names.
     pub(crate) fn known_path(&mut self, parts: &[&str], access: Access, span: Span) -> Id {
         let bound = self.options.bind.and_then(|bind| bind.bind(parts));
         let used = bound.map_or(1, |bound| bound.parts.min(parts.len()));
@@ -270,7 +269,7 @@ impl<'o> Unit<'o> {
     }
 }
 
-/// Where the text of a document's value stands.
+/// The position of the text of a document's value.
 pub(crate) fn place_of(located: &Located) -> Place {
     match located.shape {
         Shape::Str { verbatim: Some(start), .. } => Place::From(start),

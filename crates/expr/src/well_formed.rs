@@ -1,4 +1,4 @@
-//! Whether stored code names only what it has. Bytes may come from anywhere, and evaluation trusts what a compiler has made.
+//! Validates stored code, because the evaluator trusts its indexes and stored bytes may come from anywhere.
 
 use crate::builtins;
 use crate::child_nodes::MAX_NODE_DEPTH;
@@ -6,8 +6,8 @@ use crate::compiled::Compiled;
 use crate::program::{FIRST_HOST_FUNCTION, Id, Ids, Node, Program, Shortcut};
 
 impl Compiled {
-    /// Whether every number in the stored form names something that is there, so that an evaluation cannot panic or go in circles.
-    /// What a compiler has made always is; what was read from bytes of others must be asked before it is evaluated.
+    /// Whether every index in the stored form is valid, so that an evaluation cannot panic or loop. Compiled code is always
+    /// well-formed; code from untrusted bytes must be checked before it is evaluated.
     ///
     /// ```
     /// use branchpoint_expr::Condition;
@@ -38,7 +38,7 @@ impl Program {
             && self.stored_depth() <= MAX_NODE_DEPTH
     }
 
-    /// Whether a node names only nodes before it and entries of tables.
+    /// Whether a node refers only to earlier nodes and to existing entries of tables.
     fn is_well_formed_node(&self, at: usize, node: Node) -> bool {
         let list = |ids: Ids| ids.start.checked_add(ids.len).is_some_and(|end| end as usize <= self.lists.len());
         let in_tables = match node {
@@ -66,7 +66,7 @@ impl Program {
 
     fn is_well_formed_call(&self, function: u16, given: u32) -> bool {
         match function.checked_sub(FIRST_HOST_FUNCTION) {
-            // The number of arguments is compared when the function is called.
+            // The number of arguments is checked when the function is called.
             Some(position) => usize::from(position) < self.host_functions.len(),
             None => builtins::TABLE
                 .get(usize::from(function))
@@ -74,7 +74,7 @@ impl Program {
         }
     }
 
-    /// A comparison as it was compiled.
+    /// A comparison before fusion.
     fn unfuse(&self, node: Node) -> Node {
         match node {
             Node::Compare(compare) => {
@@ -90,7 +90,7 @@ impl Program {
     }
 }
 
-/// The last of the locals that a node uses.
+/// The highest local that a node uses.
 fn highest_local(node: Node) -> Option<usize> {
     match node {
         Node::Local(local) | Node::Project { local, .. } | Node::Let { local, .. } | Node::Assign { local, .. } => {
@@ -108,7 +108,7 @@ mod tests {
 
     use crate::{Condition, Expression, Options};
 
-    /// Everything that a condition can hold, as JSON.
+    /// Compiled expressions with every kind of node, as JSON.
     fn stored() -> Vec<Json> {
         let conditions = [
             "a == 1 && b matches 'x' && c in ['p', 'q']",
@@ -124,15 +124,15 @@ mod tests {
         conditions.iter().map(condition).chain(texts.iter().map(text)).collect()
     }
 
-    /// All numbers of a value, by the way to them.
-    fn numbers(value: &Json, way: String, all: &mut Vec<String>) {
+    /// The JSON pointers of all numbers in a value.
+    fn numbers(value: &Json, pointer: String, all: &mut Vec<String>) {
         match value {
-            Json::Number(_) => all.push(way),
+            Json::Number(_) => all.push(pointer),
             Json::Array(items) => {
-                items.iter().enumerate().for_each(|(at, item)| numbers(item, format!("{way}/{at}"), all));
+                items.iter().enumerate().for_each(|(at, item)| numbers(item, format!("{pointer}/{at}"), all));
             }
             Json::Object(fields) => fields.iter().for_each(|(key, item)| {
-                numbers(item, format!("{way}/{}", key.replace('~', "~0").replace('/', "~1")), all);
+                numbers(item, format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), all);
             }),
             _ => {}
         }
@@ -141,27 +141,27 @@ mod tests {
     #[test]
     fn a_changed_number_is_rejected_or_harmless() {
         let contexts = [json!({}), json!({"a": [1, 2], "list": [1, 2], "inputs": {"x": 1, "l": [1, 2]}})];
-        let mut found = 0;
+        let mut rejected = 0;
         for stored in stored() {
-            let mut ways = Vec::new();
-            numbers(&stored, String::new(), &mut ways);
-            for way in ways {
+            let mut pointers = Vec::new();
+            numbers(&stored, String::new(), &mut pointers);
+            for pointer in pointers {
                 for number in [0_u64, 1, 3, 7, 40, 65_535, 4_294_967_295] {
                     let mut changed = stored.clone();
-                    *changed.pointer_mut(&way).unwrap() = json!(number);
+                    *changed.pointer_mut(&pointer).unwrap() = json!(number);
                     let Ok(expression) = serde_json::from_value::<Expression>(changed) else { continue };
                     if !expression.is_well_formed() {
-                        found += 1;
+                        rejected += 1;
                         continue;
                     }
-                    // It may give anything, but it must end.
+                    // Any result is fine, but the evaluation must end.
                     for context in &contexts {
                         let _ = expression.value(context);
                     }
                 }
             }
         }
-        assert!(found > 100, "only {found} changes were found");
+        assert!(rejected > 100, "only {rejected} changes were rejected");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::value::{
     ListView, Object, ObjectView, Source, Value, View, compare, parse_json, push_canonical, push_json, push_text,
 };
 
-/// The memory of one evaluation and its budget: functions make results with it, and pay before they look at what can be large.
+/// The memory and the budget of one evaluation. Functions allocate results with it, and charge work before they do it.
 ///
 /// ```
 /// use branchpoint_expr::function::{Function, Types};
@@ -33,16 +33,15 @@ use crate::value::{
 /// # let _ = words;
 /// ```
 ///
-/// The memory is a bump arena that costs nothing until something is produced and is given back at once. Only plain
-/// data may be put there: no destructor is run.
+/// The memory is a bump arena, which is free until the first allocation. It must contain only plain data, because it runs no
+/// destructors.
 pub struct Work<'a> {
     pub(crate) bump: &'a Bump,
     limits: &'a Limits,
     steps: Cell<u64>,
     bytes: Cell<usize>,
     regex: Cell<u64>,
-    /// What was read last from text, because a condition asks the same text again: a pattern that a predicate uses for
-    /// every element, the JSON that a text holds.
+    /// The pattern compiled last and the JSON parsed last, because predicates and paths often read the same text again.
     pattern: RefCell<Option<(&'a str, Pattern)>>,
     json: Cell<Option<(&'a str, Option<View<'a>>)>>,
 }
@@ -82,7 +81,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Calls a function with values, outside of an expression and within the default limits.
+    /// Calls a function with values outside an expression, with the default limits.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, function::Work};
@@ -95,7 +94,7 @@ impl<'a> Work<'a> {
         run(&Work::new(&bump, &Limits::DEFAULT), &arguments)
     }
 
-    /// Counts parts that are looked at.
+    /// Charges steps.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -112,14 +111,14 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The work done so far, in steps: parts and bytes read, regular expression steps and bytes produced.
+    /// The work so far, in steps: parts and bytes read, regular expression steps and bytes produced.
     pub(crate) fn steps_used(&self) -> u64 {
         let bytes = (self.limits.produced_bytes - self.bytes.get()) / limits::BYTES_PER_STEP;
         let regex = (self.limits.regex_steps - self.regex.get()) / limits::REGEX_STEPS_PER_STEP;
         (self.limits.steps - self.steps.get()) + bytes as u64 + regex
     }
 
-    /// Evaluates an expression that a function has compiled itself, within the rest of this evaluation's limits, and counts its work.
+    /// Evaluates an expression that a function has compiled, within the remaining budget of this evaluation.
     ///
     /// ```
     /// # use branchpoint_expr::{Expression, Options, Value, function::Work};
@@ -142,7 +141,7 @@ impl<'a> Work<'a> {
         result.or_else(|error| fault(error.detail, error.message))
     }
 
-    /// Counts bytes of text that are looked at.
+    /// Charges reading bytes of text.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -153,12 +152,12 @@ impl<'a> Work<'a> {
         if bytes < limits::BYTES_PER_STEP { Ok(()) } else { self.spend(bytes / limits::BYTES_PER_STEP) }
     }
 
-    /// Counts bytes that are produced, before they are.
+    /// Charges bytes before they are produced.
     pub(crate) fn reserve(&self, bytes: usize) -> Outcome<()> {
         self.left_after(bytes).map(|left| self.bytes.set(left))
     }
 
-    /// Whether a list of so many elements could still be produced: asked while it is gathered, paid when it is made.
+    /// Checks that a list of this many elements fits in the budget, without charging it, while the elements are collected.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -172,7 +171,7 @@ impl<'a> Work<'a> {
         self.bytes.get().checked_sub(bytes).map_or_else(|| self.too_large(), Ok)
     }
 
-    /// Makes a text, and counts its bytes.
+    /// Allocates text and charges its bytes.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -183,7 +182,7 @@ impl<'a> Work<'a> {
         Ok(View::Str(self.bump.alloc_str(text)))
     }
 
-    /// Makes a list, and counts its bytes.
+    /// Allocates a list and charges its bytes.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -195,7 +194,7 @@ impl<'a> Work<'a> {
         Ok(View::List(ListView::Made(self.bump.alloc_slice_copy(items))))
     }
 
-    /// An object of keys that the caller knows to be unique.
+    /// Allocates an object with unique keys and charges its bytes.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -207,7 +206,7 @@ impl<'a> Work<'a> {
         Ok(View::Object(ObjectView::Made(self.bump.alloc_slice_copy(entries))))
     }
 
-    /// The value of a key.
+    /// The value of a key; charges the lookup.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -239,7 +238,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// The text form, without a copy when it is text already.
+    /// The text form, without a copy if the value is text.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -252,7 +251,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Compact JSON, text in quotes.
+    /// Compact JSON, with quoted text.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -262,7 +261,7 @@ impl<'a> Work<'a> {
         self.write_bounded(|out| push_json(out, view)).map(|text| &*self.bump.alloc_str(&text))
     }
 
-    /// A text that equal values, and only they, have in common.
+    /// A text that is the same exactly for equal values.
     pub(crate) fn canonical(&self, view: View<'_>) -> Outcome<String> {
         self.write_bounded(|out| push_canonical(out, view))
     }
@@ -276,7 +275,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// An owned copy. Parts that are shared already stay shared, and count as often as they are there.
+    /// Converts to an owned value and checks its size. Shared parts stay shared and count each time.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -316,7 +315,7 @@ impl<'a> Work<'a> {
         Ok(view.to_value())
     }
 
-    /// An object of entries, of which the last of each key counts.
+    /// Allocates an object. The last entry of each key wins.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -331,7 +330,7 @@ impl<'a> Work<'a> {
         self.object(&entries.into_iter().collect::<Vec<_>>())
     }
 
-    /// Texts with a separator between them.
+    /// Joins texts with a separator.
     ///
     /// ```
     /// # use branchpoint_expr::function::Work;
@@ -342,7 +341,7 @@ impl<'a> Work<'a> {
         let mut joined = String::new();
         for (index, text) in texts.into_iter().enumerate() {
             let text = text?;
-            // Empty texts cost, too: a list of them may be long.
+            // Empty texts also cost a byte, because a list of them may be long.
             self.reserve(text.len() + separator.len() + 1)?;
             joined.push_str(if index > 0 { separator } else { "" });
             joined.push_str(text);
@@ -350,7 +349,7 @@ impl<'a> Work<'a> {
         Ok(View::Str(self.bump.alloc_str(&joined)))
     }
 
-    /// Whether two values are equal, or have the same text form without regard to case.
+    /// Whether two values are equal or have the same text form ignoring case.
     ///
     /// ```
     /// # use branchpoint_expr::{View, function::Work};
@@ -365,7 +364,7 @@ impl<'a> Work<'a> {
         Ok(left.chars().flat_map(char::to_lowercase).eq(right.chars().flat_map(char::to_lowercase)))
     }
 
-    /// Whether something nested so deeply may be looked into.
+    /// Fails if the depth exceeds the limit.
     ///
     /// ```
     /// # use branchpoint_expr::{Kind, function::Work};
@@ -387,7 +386,7 @@ impl<'a> Work<'a> {
         fault(Kind::DepthLimit, format!("this value is nested more than {} levels deep", self.limits.depth()))
     }
 
-    /// Reads JSON text; the error is for people.
+    /// Parses JSON text. The inner error is a message.
     ///
     /// ```
     /// # use branchpoint_expr::{Value, View, function::Work};
@@ -395,12 +394,12 @@ impl<'a> Work<'a> {
     /// assert!(is_list("[1]").unwrap() && !is_list("[1").unwrap());
     /// ```
     pub fn json(&self, text: &str) -> Outcome<Result<View<'a>, String>> {
-        // A parsed value takes a few times the bytes of its text.
+        // A parsed value takes several times the bytes of its text.
         self.reserve(text.len().saturating_mul(4))?;
         Ok(parse_json(text, self.bump).map_err(|error| error.to_string()))
     }
 
-    /// The list or object that a text holds as JSON.
+    /// Parses a list or object from JSON in a text.
     pub(crate) fn json_inside(&self, text: &'a str) -> Outcome<Option<View<'a>>> {
         if !text.trim_start().starts_with(['{', '[']) {
             return Ok(None);
@@ -415,19 +414,19 @@ impl<'a> Work<'a> {
         Ok(inside)
     }
 
-    /// Whether a pattern is found in a text.
+    /// Searches a text for a pattern.
     pub(crate) fn search(&self, pattern: &Pattern, text: &str) -> Outcome<bool> {
         self.spend_regex(pattern.cost(text))?;
         Ok(pattern.is_match(text)?)
     }
 
-    /// A text with every match of a pattern replaced.
+    /// Replaces every match of a pattern in a text.
     pub(crate) fn replace(&self, pattern: &Pattern, text: &str, substitution: &str) -> Outcome<String> {
         self.spend_regex(pattern.cost(text))?;
         Ok(pattern.replace_all(text, substitution, self.bytes.get())?)
     }
 
-    /// A pattern of RE2 that is known only now.
+    /// Compiles a computed RE2 pattern.
     pub(crate) fn re2(&self, text: &'a str) -> Outcome<Pattern> {
         if let Some((known, pattern)) = &*self.pattern.borrow()
             && *known == text
@@ -440,7 +439,7 @@ impl<'a> Work<'a> {
         Ok(pattern)
     }
 
-    /// A pattern of Python that is known only now.
+    /// Compiles a computed Python pattern.
     pub(crate) fn python(&self, text: &str) -> Outcome<Pattern> {
         self.compile(text)?;
         Ok(Pattern::python(text)?)
@@ -462,7 +461,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// A text that stops growing when the budget is spent.
+/// A text that fails to grow beyond the budget.
 struct BoundedText {
     text: String,
     most: usize,

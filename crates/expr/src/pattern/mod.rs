@@ -1,12 +1,12 @@
 //! Regular expressions in the two flavours that documents use.
 //!
-//! - [`Pattern::re2`]: the `matches` operator and message conditions. RE2 as Go has it; always linear.
-//! - [`Pattern::python`]: `$regex` and `regex_replace` of the `steps` dialect. Python's `re`, look-around and
-//!   back-references included.
+//! - [`Pattern::re2`]: RE2 as in Go, always linear, for the `matches` operator and message conditions.
+//! - [`Pattern::python`]: Python's `re` with look-around and back-references, for `$regex` and `regex_replace` of the
+//!   `steps` dialect.
 //!
-//! Both are read here in full and written anew for the engine (`regex`, `fancy_regex`). A feature is thus either
-//! understood, with the meaning its flavour gives it, or refused; none slips through to an engine that takes it for
-//! something else. All work is bounded by numbers, never by a clock, so that the same input always has the same end.
+//! Both are parsed here and translated for the engine (`regex`, `fancy_regex`). So a feature either has the meaning of its
+//! flavour or is rejected, and never reaches an engine that gives it another meaning. All work is limited by counts, not by
+//! time, so that equal inputs have equal results.
 
 mod python;
 mod re2;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use crate::Kind;
 
-/// A pattern that compiled. Copies share what was compiled.
+/// A compiled pattern, which is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Pattern(Arc<Shared>);
 
@@ -37,24 +37,24 @@ enum Engine {
     Python(Box<python::Compiled>),
 }
 
-/// Why a pattern cannot be had or cannot be run.
+/// Why a pattern does not compile or a search stops.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
-    /// The pattern, or a substitution for it, is wrong. The message is one line for people.
+    /// The pattern or its substitution is invalid. The message is one line.
     #[error("this is not a regular expression: {0}")]
     Invalid(String),
-    /// The search or the replacement would go over its bounds.
+    /// The search or the replacement exceeds its limits.
     #[error("this regular expression takes too much work")]
     TooMuchWork,
 }
 
-/// Longer patterns are refused; lists of some thousand words still fit.
+/// The longest pattern: enough for a list of some thousand words.
 const MAX_PATTERN_BYTES: usize = 64 * 1024;
-/// The bytes an engine may use for one compiled pattern. Python's `\w{1,100}`, which is Unicode, needs most of it.
+/// The maximum memory of a compiled pattern. Python's `\w{1,100}`, which is Unicode, needs most of it.
 const MAX_COMPILED_BYTES: usize = 8 * 1024 * 1024;
-/// The bytes of the cache with which a linear engine speeds itself up.
+/// The maximum memory of a linear engine's cache.
 const MAX_CACHE_BYTES: usize = 2 * 1024 * 1024;
-/// What a search that backtracks is reckoned to cost at least, because its own bounds are so much wider.
+/// The minimum charged cost of a backtracking search, whose own limits are much wider.
 const BACKTRACKING_COST: u64 = 1_000_000;
 
 impl Pattern {
@@ -80,7 +80,7 @@ impl Pattern {
         Ok(Pattern(Arc::new(Shared { source: text.to_owned(), copies, engine })))
     }
 
-    /// Whether the pattern is found anywhere in the text.
+    /// Whether the pattern matches anywhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> Result<bool, PatternError> {
         match &self.0.engine {
             Engine::Re2(regex) => Ok(regex.is_match(text)),
@@ -88,8 +88,7 @@ impl Pattern {
         }
     }
 
-    /// The most steps that a search of this text takes: for a linear one, the characters of the pattern times the bytes
-    /// of the text.
+    /// The maximum number of steps of a search: for a linear one, the characters of the pattern times the bytes of the text.
     pub(crate) fn cost(&self, text: &str) -> u64 {
         let steps = self.0.copies.saturating_mul(text.len() as u64);
         match &self.0.engine {
@@ -98,13 +97,13 @@ impl Pattern {
         }
     }
 
-    /// Replaces every match of a Python pattern, with `\1` and `\g<name>` in the substitution standing for groups.
-    /// A result of more than `max_bytes` is too much work.
+    /// Replaces every match of a Python pattern. `\1` and `\g<name>` in the substitution refer to groups. A result of more than
+    /// `max_bytes` is an error.
     pub(crate) fn replace_all(&self, text: &str, substitution: &str, max_bytes: usize) -> Result<String, PatternError> {
         self.0.python()?.replace_all(text, substitution, max_bytes)
     }
 
-    /// Whether `replace_all` would take this substitution; for finding mistakes before anything runs.
+    /// Checks a substitution before the run starts.
     pub(crate) fn check_substitution(&self, substitution: &str) -> Result<(), PatternError> {
         self.0.python()?.template(substitution).map(drop)
     }
@@ -142,21 +141,21 @@ impl PatternError {
         }
     }
 
-    /// Parts of the author's text may stand in a message; it stays one line whatever they hold.
+    /// Builds an error on one line, although it may quote the author's text.
     fn invalid(message: &str) -> PatternError {
         PatternError::Invalid(message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
     }
 
-    /// What an engine still finds wrong with what we wrote. Positions in its message would be those of our text.
+    /// Converts an error of the engine, without positions, because those refer to the translated pattern.
     fn from_engine(message: &str) -> PatternError {
-        let says = |part: &str| message.contains(part);
-        if says("size limit") || says("too complex") || says("building NFA") {
+        let mentions = |part: &str| message.contains(part);
+        if mentions("size limit") || mentions("too complex") || mentions("building NFA") {
             return PatternError::invalid("the regular expression is too large");
         }
-        if says("Target of repeat") {
+        if mentions("Target of repeat") {
             return PatternError::invalid("a repetition of nothing, or of something without width");
         }
-        if says("Unicode property") {
+        if mentions("Unicode property") {
             return PatternError::invalid("`\\p` or `\\P` names a script that is not known");
         }
         let line = message.lines().last().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the two translators share: reading the author's pattern and writing the engine's.
+//! The cursor and the helpers that both translators use.
 
 use super::PatternError;
 
@@ -35,7 +35,7 @@ impl<'t> Scanner<'t> {
         found
     }
 
-    /// The text up to the mark, which is passed over too; nothing is read if the mark does not come.
+    /// Reads the text up to the mark, and the mark. Reads nothing if the mark is missing.
     pub(super) fn until(&mut self, mark: &str) -> Option<&'t str> {
         let rest = self.rest();
         let end = rest.find(mark)?;
@@ -43,7 +43,7 @@ impl<'t> Scanner<'t> {
         Some(&rest[..end])
     }
 
-    /// At most so many characters of a kind, maybe none.
+    /// Reads up to `most` characters of a kind.
     pub(super) fn take_while(&mut self, most: usize, kind: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.char_indices().take(most).find(|(_, c)| !kind(*c)).map(|(at, _)| at);
@@ -52,13 +52,13 @@ impl<'t> Scanner<'t> {
         &rest[..end]
     }
 
-    /// Exactly so many hexadecimal digits.
+    /// Reads a character as exactly this many hexadecimal digits.
     pub(super) fn hex(&mut self, digits: usize) -> Option<char> {
         let text = self.take_while(digits, |c| c.is_ascii_hexdigit());
         if text.len() == digits { char_of(text, 16) } else { None }
     }
 
-    /// Where we are, for going back there.
+    /// The current position, for [`Self::back_to`].
     pub(super) fn mark(&self) -> usize {
         self.at
     }
@@ -67,19 +67,19 @@ impl<'t> Scanner<'t> {
         self.at = mark;
     }
 
-    /// The error at the character that was read last.
+    /// An error at the last character read.
     pub(super) fn fail<T>(&self, what: &str) -> Result<T, PatternError> {
         let position = self.text[..self.at].chars().count().max(1);
         Err(PatternError::invalid(&format!("{what} (at character {position})")))
     }
 }
 
-/// The character with this number; none if there is none, surrogates included.
+/// The character with this code; `None` for surrogates and invalid codes.
 pub(super) fn char_of(digits: &str, radix: u32) -> Option<char> {
     char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 
-/// The control character that both flavours write as a backslash and this letter.
+/// The control character of an escape that both flavours have.
 pub(super) fn control(letter: char) -> Option<char> {
     match letter {
         'a' => Some('\x07'),
@@ -96,10 +96,9 @@ pub(super) fn is_octal(c: char) -> bool {
     ('0'..='7').contains(&c)
 }
 
-/// A character that stands for itself, as both engines read it, inside brackets and outside.
+/// A literal character in the syntax of both engines, inside and outside brackets.
 ///
-/// Everything that could mean something to an engine is written by number, so no list of special characters has to
-/// be kept in step with the engines.
+/// Every character that could be special is written by its code, so no list of special characters must match the engines.
 pub(super) fn literal(c: char) -> String {
     if c.is_ascii() && !c.is_ascii_alphanumeric() { c.escape_unicode().to_string() } else { c.to_string() }
 }

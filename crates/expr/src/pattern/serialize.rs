@@ -1,4 +1,4 @@
-//! A stored pattern is its text and its flavour; it is compiled anew when it is read back.
+//! Stores a pattern as its text and flavour. It is compiled again when it is loaded.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,18 +1,18 @@
-//! How large and how wide the parts of a pattern are, reckoned while it is read.
+//! Computes the size and width of the parts of a pattern while it is parsed.
 //!
-//! The engines refuse what is too large only after they have built much of it, and one of them multiplies sizes
-//! unchecked. So the sizes are bounded here first.
+//! The engines reject large patterns only after they have built much of them, and one of them multiplies sizes without checks.
+//! So sizes are limited here first.
 
 use std::fmt;
 
-/// What is known of a part of a pattern.
+/// The size and width of a part of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// Single-character parts once every counted repetition is written out.
+    /// The number of single-character parts, with counted repetitions written out.
     pub(super) copies: u64,
-    /// The largest product of counts of repetitions inside one another.
+    /// The largest product of counts of nested repetitions.
     pub(super) product: u64,
-    /// How many characters it matches, if that is always the same number.
+    /// The number of characters that it matches, if that is fixed.
     pub(super) width: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Shape {
     }
 
     fn repeated(self, count: Count) -> Shape {
-        // Unbounded repetition costs an engine as many copies as it must find, and one for the loop.
+        // An engine compiles an unbounded repetition to its minimum number of copies and one for the loop.
         let copies = count.max.unwrap_or(count.min.saturating_add(1)).max(1);
         let product = match count {
             Count { counted: false, .. } => self.product,
@@ -68,7 +68,7 @@ impl Count {
     }
 }
 
-/// As both engines read it.
+/// The syntax of both engines.
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.max {
@@ -78,7 +78,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// The inside of a group, or of the whole pattern, as far as it was read.
+/// The part of a group, or of the whole pattern, that was read so far.
 #[derive(Debug)]
 pub(super) struct Body {
     alternatives: Option<Shape>,
@@ -87,7 +87,7 @@ pub(super) struct Body {
     untouched: bool,
 }
 
-/// What a repetition would repeat now. An atom is added to its branch only when the next thing comes.
+/// The item that a repetition would repeat. It is added to its branch when the next item comes.
 #[derive(Clone, Copy, Debug)]
 enum Last {
     Nothing,
@@ -95,7 +95,7 @@ enum Last {
     Repeated(Shape),
 }
 
-/// Why something cannot be repeated.
+/// Why an item cannot be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CannotRepeat {
     Nothing,
@@ -113,7 +113,7 @@ impl Body {
         self.untouched = false;
     }
 
-    /// Ends what a repetition could reach; also used after parts that must not be repeated.
+    /// Adds the last item to its branch, so that it cannot be repeated.
     pub(super) fn settle(&mut self) {
         if let Last::Atom(shape) | Last::Repeated(shape) = self.last {
             self.branch = self.branch.then(shape);
@@ -121,7 +121,7 @@ impl Body {
         self.last = Last::Nothing;
     }
 
-    /// Repeats the last atom and tells the shape that this gives.
+    /// Repeats the last atom and returns the resulting shape.
     pub(super) fn repeat(&mut self, count: Count) -> Result<Shape, CannotRepeat> {
         let shape = match self.last {
             Last::Nothing => return Err(CannotRepeat::Nothing),
@@ -132,7 +132,7 @@ impl Body {
         Ok(shape)
     }
 
-    /// The width of what a repetition would repeat now, if that is fixed.
+    /// The width of the item that a repetition would repeat, if it is fixed.
     pub(super) fn last_width(&self) -> Option<u64> {
         match self.last {
             Last::Atom(shape) => shape.width,
@@ -145,7 +145,7 @@ impl Body {
         *self = Body { alternatives: Some(done), untouched: false, ..Body::new() };
     }
 
-    /// The shape of all that was read.
+    /// The shape of everything read so far.
     pub(super) fn close(&mut self) -> Shape {
         self.settle();
         match self.alternatives {
@@ -154,7 +154,7 @@ impl Body {
         }
     }
 
-    /// Whether nothing was read yet, so that flags for the whole pattern may still come.
+    /// Whether nothing was read yet, so that flags for the whole pattern are allowed.
     pub(super) fn is_new(&self) -> bool {
         self.untouched
     }

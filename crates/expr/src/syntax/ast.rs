@@ -1,4 +1,4 @@
-//! The tree of an expression. Text is borrowed from the source; every part knows its place.
+//! The syntax tree of an expression. Text is borrowed from the source, and every part has a span.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::Span;
 pub(crate) struct Expr<'s> {
     pub(crate) kind: ExprKind<'s>,
     pub(crate) span: Span,
-    /// How deeply this part is nested; the parser refuses what is nested too deeply.
+    /// The depth of this subtree, which the parser limits.
     pub(crate) depth: u16,
 }
 
@@ -24,40 +24,40 @@ pub(crate) enum ExprKind<'s> {
     Str(Cow<'s, str>),
     List(Vec<Expr<'s>>),
     Object(Vec<(Expr<'s>, Expr<'s>)>),
-    /// A name: a `let` variable, or a root of the context.
+    /// A name: a `let` variable, or a name of the context.
     Name(Cow<'s, str>),
-    /// `$name`: always a root of the context.
+    /// `$name`: always a name of the context.
     Variable(Cow<'s, str>),
     /// `#`, `#index`, `#acc`.
     Element(Element),
     /// `a.b`, `a["b"]`, `a[i]`.
     Member(Box<Expr<'s>>, Box<Expr<'s>>),
-    /// `a[*].rest`: the rest of the path, where `#` is the element, over every element that has it.
+    /// `a[*].rest`: the rest of the path for every element that has it. `#` is the element.
     Project(Box<Expr<'s>>, Box<Expr<'s>>),
     /// `a[from:to]`.
     Slice(Box<Expr<'s>>, Option<Box<Expr<'s>>>, Option<Box<Expr<'s>>>),
     Not(Box<Expr<'s>>),
     Negate(Box<Expr<'s>>),
-    /// Prefix `+`, which only checks that its operand is a number.
+    /// Prefix `+`, which checks that its operand is a number.
     Plus(Box<Expr<'s>>),
     Binary(Binary, Box<Expr<'s>>, Box<Expr<'s>>),
-    /// `a && b && …`, flat: a long chain is not deep.
+    /// `a && b && …`, flat, so that long chains are not deep.
     And(Vec<Expr<'s>>),
     /// `a || b || …`, flat.
     Or(Vec<Expr<'s>>),
-    /// `a < b <= c`: each neighbour pair is compared, each operand stands once.
+    /// `a < b <= c`: neighbours are compared in pairs.
     Chain(Box<Expr<'s>>, Vec<(Binary, Expr<'s>)>),
     Coalesce(Box<Expr<'s>>, Box<Expr<'s>>),
     Conditional(Box<[Expr<'s>; 3]>),
     /// `a ?: b`.
     Elvis(Box<Expr<'s>>, Box<Expr<'s>>),
     Let(&'s str, Box<Expr<'s>>, Box<Expr<'s>>),
-    /// `a; b`: the value of the last.
+    /// `a; b`: the value of `b`.
     Sequence(Box<Expr<'s>>, Box<Expr<'s>>),
     Call(Call<'s>),
 }
 
-/// A call of a builtin; in a predicate function the second argument stands in `predicate`.
+/// A function call. The second argument of a predicate function is `predicate`.
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'s> {
     pub(crate) function: &'s str,
@@ -96,7 +96,7 @@ pub(crate) enum Binary {
 }
 
 impl Binary {
-    /// As it is written, in backticks, for messages.
+    /// The operator in backticks, for messages.
     pub(crate) fn quoted(self) -> &'static str {
         match self {
             Self::Equal => "`==`",
@@ -120,7 +120,7 @@ impl Binary {
         }
     }
 
-    /// Whether the operator is true or false, and nothing else.
+    /// Whether the result is always a boolean.
     pub(crate) fn is_test(self) -> bool {
         self.is_ordering()
             || matches!(
@@ -141,7 +141,7 @@ impl Binary {
 }
 
 impl<'s> Expr<'s> {
-    /// The parts directly below, in document order.
+    /// Visits the direct children, in document order.
     pub(crate) fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr<'s>)) {
         match &self.kind {
             ExprKind::Nil

@@ -1,4 +1,4 @@
-//! Calls, pipes, predicates with `#`, and what may follow a value: fields, indexes, slices.
+//! Parses calls, pipes, predicates, and the fields, indexes and slices after a value.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::builtins;
 use crate::diagnostic::Span;
 
 impl<'s> Parser<'s> {
-    /// The right side of `x | f(args)`, which means `f(x, args)`.
+    /// Parses the right side of `x | f(args)`, which means `f(x, args)`.
     pub(super) fn pipe(&mut self, input: Expr<'s>) -> Parsed<Expr<'s>> {
         let Token::Word(function) = self.token else {
             return Err(self.unexpected("where a pipe needs a function"));
@@ -21,7 +21,7 @@ impl<'s> Parser<'s> {
         self.postfix(call)
     }
 
-    /// The arguments of a call, from the opening parenthesis on.
+    /// Parses the arguments of a call, from the opening parenthesis on.
     pub(super) fn call(&mut self, function: &'s str, name_span: Span, input: Option<Expr<'s>>) -> Parsed<Expr<'s>> {
         let start = input.as_ref().map_or(name_span, |input| input.span);
         self.expect("(")?;
@@ -43,7 +43,7 @@ impl<'s> Parser<'s> {
         self.build(span, ExprKind::Call(Call { function, name_span, arguments, predicate }))
     }
 
-    /// An expression about an element; braces around it are optional.
+    /// Parses a predicate. Braces around it are optional.
     fn predicate(&mut self) -> Parsed<Expr<'s>> {
         self.predicates += 1;
         let body = if self.eat("{")? {
@@ -57,7 +57,7 @@ impl<'s> Parser<'s> {
         Ok(body)
     }
 
-    /// `#`, `#index`, `#acc`, the `#` being read already.
+    /// Parses `#`, `#index` and `#acc`, after the `#`.
     pub(super) fn element(&mut self, start: Span) -> Parsed<Expr<'s>> {
         self.advance()?;
         let element = match self.token {
@@ -72,14 +72,14 @@ impl<'s> Parser<'s> {
         self.build(span, ExprKind::Element(element.unwrap_or(Element::Item)))
     }
 
-    /// `.field` in a predicate, short for `#.field`, the point not yet being read past.
+    /// Parses `.field` in a predicate, which is short for `#.field`, before the point.
     pub(super) fn implied_member(&mut self, start: Span) -> Parsed<Expr<'s>> {
         let item = self.build(Span { start: start.start, end: start.start }, ExprKind::Element(Element::Item))?;
         self.token = Token::Symbol(".");
         self.postfix(item)
     }
 
-    /// Fields, indexes and slices after a value.
+    /// Parses fields, indexes and slices after a value.
     pub(super) fn postfix(&mut self, mut object: Expr<'s>) -> Parsed<Expr<'s>> {
         loop {
             object = match self.token {
@@ -117,7 +117,7 @@ impl<'s> Parser<'s> {
         self.build(span, ExprKind::Member(Box::new(object), Box::new(key)))
     }
 
-    /// `[i]`, `["key"]`, `[from:to]` and, in paths, `[*]`.
+    /// Parses `[i]`, `["key"]`, `[from:to]` and, in paths, `[*]`.
     fn index(&mut self, object: Expr<'s>) -> Parsed<Expr<'s>> {
         let open = self.span;
         self.advance()?;
@@ -139,7 +139,7 @@ impl<'s> Parser<'s> {
         self.build(span, ExprKind::Member(Box::new(object), key))
     }
 
-    /// `[*]` maps the rest of the path over a list.
+    /// Parses `[*]`, which maps the rest of the path over a list.
     fn projection(&mut self, object: Expr<'s>, open: Span) -> Parsed<Expr<'s>> {
         self.advance()?;
         if self.token != Token::Symbol("]") {

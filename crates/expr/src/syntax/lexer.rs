@@ -1,4 +1,4 @@
-//! Tokens. The lexer is a cursor that is cheap to copy, so looking ahead is reading on with a copy.
+//! The lexer. It is a cursor that is cheap to copy, so look-ahead reads from a copy.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ pub(crate) enum Token<'s> {
     Int(i64),
     Float(f64),
     Str(Cow<'s, str>),
-    /// A word: a name, or an operator that is written as a word.
+    /// A name, or an operator that is a word.
     Word(&'s str),
     /// `$name` or `$"any name"`.
     Variable(Cow<'s, str>),
-    /// What stands between `{{` and `}}`.
+    /// The content between `{{` and `}}`.
     Braces(&'s str),
     /// An operator or a bracket.
     Symbol(&'static str),
@@ -75,7 +75,7 @@ impl<'s> Lexer<'s> {
             let span = Span::new(self.position, self.position + first.len_utf8());
             return Err(syntax_error(span, format!("`{}` has no meaning here", first.escape_debug())));
         };
-        // `a ?.5 : 1` is a condition and a number, not an optional field.
+        // `a ?.5 : 1` is a conditional with a number, not an optional field.
         let length =
             if symbol == "?." && rest[2..].starts_with(|c: char| c.is_ascii_digit()) { 1 } else { symbol.len() };
         self.position += length;

@@ -1,4 +1,4 @@
-//! Literals: numbers in all their forms, text in all its quotes.
+//! Parses number and text literals.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::syntax_error;
 use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
 
-/// A problem at a place relative to the literal's first byte.
+/// A syntax error whose span is relative to the literal's first byte.
 pub(super) struct LiteralError(Box<Diagnostic>);
 
 impl LiteralError {
@@ -21,7 +21,7 @@ impl LiteralError {
     }
 }
 
-/// Reads a number at the start of the text and tells its length.
+/// Parses a number at the start of the text and returns its length.
 pub(super) fn number(text: &str) -> Result<(Token<'_>, usize), LiteralError> {
     for (prefix, radix) in [("0x", 16), ("0X", 16), ("0b", 2), ("0B", 2), ("0o", 8), ("0O", 8)] {
         if let Some(digits) = text.strip_prefix(prefix) {
@@ -44,7 +44,7 @@ pub(super) fn number(text: &str) -> Result<(Token<'_>, usize), LiteralError> {
     }
 }
 
-/// Digits, a fraction and an exponent; `1..5` is a range, so a point before a point ends the number.
+/// The length of digits, fraction and exponent. A point before a point ends the number, because `1..5` is a range.
 fn decimal_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |mut at: usize| {
@@ -82,12 +82,12 @@ fn without_underscores(digits: &str) -> Cow<'_, str> {
     if digits.contains('_') { Cow::Owned(digits.replace('_', "")) } else { Cow::Borrowed(digits) }
 }
 
-/// Reads text in `'…'`, `"…"` or backticks at the start of the source and tells its length.
+/// Parses text in `'…'`, `"…"` or backticks at the start of the source and returns its length.
 pub(super) fn string(source: &str) -> Result<(Cow<'_, str>, usize), LiteralError> {
     if source.starts_with('`') { raw_string(source) } else { quoted_string(source) }
 }
 
-/// Between backticks everything stands for itself; a doubled backtick is one.
+/// Parses text in backticks, which has no escapes but a doubled backtick.
 fn raw_string(source: &str) -> Result<(Cow<'_, str>, usize), LiteralError> {
     let mut from = 1;
     while let Some(end) = source[from..].find('`').map(|at| from + at) {
@@ -125,7 +125,7 @@ fn quoted_string(source: &str) -> Result<(Cow<'_, str>, usize), LiteralError> {
     Err(LiteralError::new(0, 1, "this text is not closed on its line"))
 }
 
-/// Appends what an escape at the start of the source stands for and tells its length.
+/// Appends the character of an escape at the start of the source and returns the escape's length.
 fn escape(source: &str, text: &mut String) -> Result<usize, &'static str> {
     let plain = match source.as_bytes().get(1) {
         Some(b'a') => '\u{7}',
@@ -154,7 +154,7 @@ fn coded(source: &str, from: usize, digits: usize, radix: u32, text: &mut String
     Ok(from + digits)
 }
 
-/// `\uHHHH`; characters beyond the first plane may be written as two of them, as JSON does.
+/// Parses `\uHHHH`, or a surrogate pair of two of them, as in JSON.
 fn unicode(source: &str, text: &mut String) -> Result<usize, &'static str> {
     let unit = |at: usize| source.get(at..at + 4).and_then(|code| u16::from_str_radix(code, 16).ok());
     if let (Some(high), Some("\\u"), Some(low)) = (unit(2), source.get(6..8), unit(8))
@@ -167,7 +167,7 @@ fn unicode(source: &str, text: &mut String) -> Result<usize, &'static str> {
     coded(source, 2, 4, 16, text)
 }
 
-/// `\u{H…}`
+/// Parses `\u{H…}`.
 fn braced(source: &str, text: &mut String) -> Result<usize, &'static str> {
     let end = source.find('}').ok_or("this escape is never closed")?;
     let digits = &source[3..end];

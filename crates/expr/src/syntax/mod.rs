@@ -1,4 +1,4 @@
-//! From text to a tree: lexer, parser, and the tree with the place of every part.
+//! The lexer, the parser and the syntax tree.
 
 pub(crate) mod ast;
 mod calls;
@@ -13,27 +13,27 @@ pub(crate) use parser::parse;
 use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
 
-/// What a dialect changes in the grammar.
+/// The dialect's variant of the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grammar {
-    /// Bare names, and nothing else: `{{` is two brackets.
+    /// Bare names; `{{` is two brackets.
     Bare,
     /// Bare names and `{{references}}`.
     Plain,
-    /// As `Plain`, and a reference may write the properties of a namespace in any case.
+    /// Like `Plain`, and references may write the properties of a namespace in any case.
     AnyCase,
-    /// `$name` for variables; a name without `$` is refused, and so are braces.
+    /// `$name` for variables; names without `$` and braces are rejected.
     Dollar,
 }
 
-/// The first thing that does not parse.
+/// The result of parsing, or the first syntax error.
 pub(crate) type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 fn syntax_error(span: Span, message: impl Into<String>) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(Kind::Syntax, span, message))
 }
 
-/// The text of a whole string literal; none when it is not one.
+/// The text of a string literal; `None` if the source is anything else.
 pub(crate) fn string_literal(source: &str) -> Option<std::borrow::Cow<'_, str>> {
     literal::string(source).ok().filter(|(_, length)| *length == source.len()).map(|(text, _)| text)
 }

@@ -1,4 +1,4 @@
-//! Operators, by precedence climbing.
+//! Parses operators by precedence climbing.
 
 use super::ast::{Binary, Expr, ExprKind};
 use super::lexer::Token;
@@ -6,7 +6,7 @@ use super::parser::Parser;
 use super::{Parsed, syntax_error};
 use crate::diagnostic::Span;
 
-/// Loosest first. Prefix operators and the pipe have levels of their own in between.
+/// Precedence levels, loosest first. Prefix operators and the pipe have separate levels.
 mod level {
     pub(super) const PIPE: u8 = 1;
     pub(super) const OR: u8 = 2;
@@ -31,12 +31,12 @@ enum Infix {
 }
 
 impl<'s> Parser<'s> {
-    /// Values joined by operators of every level but that of `?:`.
+    /// Parses operators of all levels except `?:`.
     pub(super) fn operators(&mut self) -> Parsed<Expr<'s>> {
         self.binary(level::PIPE)
     }
 
-    /// Operators that bind at least as tightly as `lowest`.
+    /// Parses operators that bind at least as tightly as `lowest`.
     fn binary(&mut self, lowest: u8) -> Parsed<Expr<'s>> {
         let mut left = self.prefix()?;
         let mut after_coalesce = false;
@@ -66,7 +66,7 @@ impl<'s> Parser<'s> {
         Ok(left)
     }
 
-    /// The operator at this place, if it binds tightly enough. `not in` and its like are read up to their last word.
+    /// The current operator, if it binds tightly enough. For `not in` and the like, the `not` is consumed.
     fn infix(&mut self, lowest: u8) -> Parsed<Option<(Infix, u8, bool)>> {
         if self.token == Token::Word("not") {
             let mut ahead = self.lexer;
@@ -84,7 +84,7 @@ impl<'s> Parser<'s> {
     fn join(&mut self, infix: Infix, left: Expr<'s>, right: Expr<'s>) -> Parsed<Expr<'s>> {
         let span = left.span.to(right.span);
         let kind = match (infix, left.kind) {
-            // A chain grows in place, so that a thousand terms are neither deep nor slow to read.
+            // A chain is extended in place, so that a thousand terms are neither deep nor slow to parse.
             (Infix::And, ExprKind::And(parts)) => return self.extend(span, left.depth, parts, right, ExprKind::And),
             (Infix::Or, ExprKind::Or(parts)) => return self.extend(span, left.depth, parts, right, ExprKind::Or),
             (Infix::And, kind) => ExprKind::And(vec![Expr { kind, ..left }, right]),
@@ -112,7 +112,7 @@ impl<'s> Parser<'s> {
         self.check_depth(depth, span).map(|()| Expr { kind: wrap(parts), span, depth })
     }
 
-    /// `a < b <= c` means `a < b && b <= c`.
+    /// Parses comparisons: `a < b <= c` means `a < b && b <= c`.
     fn comparison(&mut self, first: Expr<'s>, operator: Binary) -> Parsed<Expr<'s>> {
         let second = self.nested(|parser| parser.binary(level::COMPARE + 1))?;
         let mut span = first.span.to(second.span);

@@ -1,5 +1,5 @@
-//! From tokens to the tree: the grammar of `docs/spec/machine.md`, section 3.3. Operators and what follows a value have files
-//! of their own.
+//! The parser for the grammar of `docs/spec/machine.md`, section 3.3. Operators are parsed in `operators.rs`, calls and fields in
+//! `calls.rs`.
 
 use std::borrow::Cow;
 
@@ -31,12 +31,12 @@ pub(super) struct Parser<'s> {
     pub(super) lexer: Lexer<'s>,
     pub(super) token: Token<'s>,
     pub(super) span: Span,
-    /// The end of the token before this one: where a finished part ends.
+    /// The end of the previous token.
     end: u32,
     grammar: Grammar,
-    /// How many predicates are open: `#` and `.field` mean something only inside one.
+    /// The number of open predicates, in which `#` and `.field` are allowed.
     pub(super) predicates: usize,
-    /// How many calls of this parser are open; text like `((((…` must not use up the stack.
+    /// The number of active recursive calls, limited so that text like `((((…` cannot overflow the stack.
     nesting: u16,
     most_nesting: u16,
     nodes: usize,
@@ -62,7 +62,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// `a; b; c`: where a whole expression may stand.
+    /// Parses `a; b; c`.
     pub(super) fn sequence(&mut self) -> Parsed<Expr<'s>> {
         let first = self.expression()?;
         if !self.eat(";")? || self.at_close() {
@@ -77,7 +77,7 @@ impl<'s> Parser<'s> {
         matches!(self.token, Token::End | Token::Symbol(")" | "}"))
     }
 
-    /// One expression, down to the loosest operators; `let` and `if` may stand here and nowhere deeper.
+    /// Parses one expression. `let` and `if` are allowed only at its start.
     pub(super) fn expression(&mut self) -> Parsed<Expr<'s>> {
         self.nested(|parser| match parser.token {
             Token::Word("let") => parser.variable_declaration(),
@@ -133,13 +133,13 @@ impl<'s> Parser<'s> {
         Ok(body)
     }
 
-    /// `c ? a : b` and `a ?: b` after a condition that was read already.
+    /// Parses `c ? a : b` and `a ?: b` after the condition.
     fn conditional(&mut self, condition: Expr<'s>) -> Parsed<Expr<'s>> {
         let elvis = self.eat("?:")?;
         if !elvis && !self.eat("?")? {
             return Ok(condition);
         }
-        // `a ? : b` is `a ?: b` with a blank in it.
+        // `a ? : b` is `a ?: b` with a space in it.
         if elvis || self.eat(":")? {
             let otherwise = self.expression()?;
             let span = condition.span.to(otherwise.span);
@@ -207,7 +207,7 @@ impl<'s> Parser<'s> {
         self.advance()?;
         let inner = self.sequence()?;
         self.expect(")")?;
-        // The parentheses belong to what they hold, so that its place reads as it was written.
+        // The span includes the parentheses, so that it shows the text as written.
         let span = open.to(self.end_of_last_token());
         Ok(Expr { span, ..inner })
     }
@@ -280,7 +280,7 @@ impl<'s> Parser<'s> {
         self.grammar == Grammar::Dollar
     }
 
-    /// The end of what was read last, as an empty place.
+    /// The empty span at the end of the previous token.
     pub(super) fn end_of_last_token(&self) -> Span {
         Span { start: self.end, end: self.end }
     }

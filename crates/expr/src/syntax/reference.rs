@@ -1,4 +1,4 @@
-//! References: `ns.path`, `.ns.path`, `[n]`, `["key"]`, with names that may hold a `-`. No operators.
+//! Parses references: `ns.path`, `.ns.path`, `[n]`, `["key"]`, with names that may contain a `-`, without operators.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::diagnostic::Span;
 use crate::limits;
 use crate::value::Value;
 
-/// Parses what stands between braces. `offset` is where it begins in the source.
+/// Parses the content of braces, which begins at `offset` in the source.
 pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
     if content.trim().is_empty() {
         let error = syntax_error(Span::new(0, content.len()).shifted(offset), "there is nothing between the braces");
@@ -26,7 +26,7 @@ pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
     Ok(expr)
 }
 
-/// Parses the keys behind a name: `.name`, `[0]`, `["key"]`.
+/// Parses the keys after a name: `.name`, `[0]`, `["key"]`.
 pub(crate) fn keys(content: &str) -> Parsed<Vec<Value>> {
     let mut cursor = Cursor { content, at: 0, offset: 0 };
     let mut keys = Vec::new();
@@ -99,7 +99,7 @@ impl<'s> Cursor<'s> {
         } else {
             let negative = self.eat('-');
             let digits = self.name()?;
-            // One sign at most, so that the number below can be negated.
+            // Only one sign is allowed, so the negation below cannot overflow.
             let int = digits.parse::<i64>().ok().filter(|int| *int >= 0 && !digits.starts_with('-'));
             let int = int.ok_or_else(|| self.not_a_reference())?;
             ExprKind::Int(if negative { -int } else { int })

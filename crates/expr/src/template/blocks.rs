@@ -1,15 +1,15 @@
-//! Blocks of templates: `{{if …}}`, `{{range …}}`, `{{with …}}`, variables, comments and trim markers, read into statements.
+//! Parses blocks of templates into statements: `{{if …}}`, `{{range …}}`, `{{with …}}`, variables, comments and trim markers.
 
 use super::placeholders::Part;
 use crate::Kind;
 use crate::diagnostic::{Diagnostic, Span};
 
-/// How deeply blocks may be nested.
+/// The maximum nesting of blocks.
 pub(super) const MAX_DEPTH: usize = 32;
-/// How many `{{else if}}` a block may have.
+/// The maximum number of `{{else if}}` of a block.
 const MAX_CHAIN: usize = 100;
 
-/// What a template does, in order.
+/// A statement of a template.
 #[derive(Debug)]
 pub(super) enum Statement<'t> {
     Text(&'t str, usize),
@@ -27,17 +27,17 @@ pub(super) enum Statement<'t> {
     Continue(Span),
 }
 
-/// The content of a placeholder, and where it begins.
+/// The content of a placeholder, and its position in the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Action<'t> {
     pub(super) content: &'t str,
     pub(super) start: usize,
 }
 
-/// A block with what it is about and its two bodies.
+/// A block: its head and its two bodies.
 #[derive(Debug)]
 pub(super) struct Block<'t> {
-    /// The variables that its head declares: one, or for a range an index and an element.
+    /// The variables that the head declares: one, or the index and the element of a range.
     pub(super) variables: Vec<&'t str>,
     pub(super) head: Action<'t>,
     pub(super) body: Vec<Statement<'t>>,
@@ -49,18 +49,18 @@ const CLOSED: &str = "remove it; a secret cannot be inside a block";
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
-/// Whether a text has anything but text and values: then it is read by [`statements`].
+/// Whether a template has more than text and values, and so must be parsed by [`statements`].
 pub(super) fn has_blocks(parts: &[Part<'_>]) -> bool {
     parts.iter().any(|part| match part {
         Part::Text(_) => false,
         Part::Placeholder { content, .. } => {
-            let (action, before, after) = trimmed(content, 0);
-            before || after || names_variable(action.content) || is_comment(&action) || Word::of(&action).is_some()
+            let (action, before, after) = strip_trim_markers(content, 0);
+            before || after || names_variable(action.content) || is_comment(&action) || Keyword::of(&action).is_some()
         }
     })
 }
 
-/// Reads the parts of a text as statements.
+/// Parses the parts of a text as statements.
 pub(super) fn statements<'t>(text: &'t str, parts: &[Part<'t>]) -> Parsed<Vec<Statement<'t>>> {
     let mut reader = Reader { tokens: tokens(text, parts), at: 0, depth: 0, in_range: false };
     let all = reader.body()?;
@@ -70,7 +70,7 @@ pub(super) fn statements<'t>(text: &'t str, parts: &[Part<'t>]) -> Parsed<Vec<St
     }
 }
 
-/// A piece of the text, with spaces removed where markers ask for it.
+/// A piece of the text, after trim markers were applied.
 enum Token<'t> {
     Text(&'t str, usize),
     Action(Action<'t>),
@@ -104,12 +104,12 @@ fn tokens<'t>(text: &'t str, parts: &[Part<'t>]) -> Vec<Token<'t>> {
                 trims = false;
             }
             Part::Placeholder { content, start } => {
-                let (action, before, after) = trimmed(content, start);
+                let (action, before, after) = strip_trim_markers(content, start);
                 if let (true, Some(Token::Text(written, _))) = (before, tokens.last_mut()) {
                     *written = written.trim_end();
                 }
                 trims = after;
-                // A comment separates the texts around it, so that markers trim only what is next to them.
+                // A comment separates the texts around it, so that markers trim only adjacent text.
                 tokens.push(if is_comment(&action) { Token::Text("", action.start) } else { Token::Action(action) });
             }
         }
@@ -117,9 +117,9 @@ fn tokens<'t>(text: &'t str, parts: &[Part<'t>]) -> Vec<Token<'t>> {
     tokens
 }
 
-/// The content of a placeholder without trim markers, and whether there was one on each side. A marker is apart by a space: `{{-3}}`
-/// is a number.
-fn trimmed(content: &str, start: usize) -> (Action<'_>, bool, bool) {
+/// Removes trim markers from the content of a placeholder, and returns whether there was one on each side. A space must separate
+/// a marker from the content: `{{-3}}` is a number.
+fn strip_trim_markers(content: &str, start: usize) -> (Action<'_>, bool, bool) {
     let space = char::is_whitespace;
     let before = content.strip_prefix('-').filter(|rest| rest.starts_with(space) || rest.is_empty());
     let inner = before.unwrap_or(content);
@@ -134,7 +134,7 @@ fn is_comment(action: &Action<'_>) -> bool {
     action.content.starts_with("/*") && action.content.ends_with("*/")
 }
 
-/// Whether there is a `$` outside of quotes.
+/// Whether there is a `$` outside quotes.
 fn names_variable(content: &str) -> bool {
     let mut quote = None;
     let mut escaped = false;
@@ -151,9 +151,9 @@ fn names_variable(content: &str) -> bool {
     false
 }
 
-/// The words that begin, divide and end blocks.
+/// The keywords of blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum Keyword {
     If,
     With,
     Range,
@@ -164,7 +164,7 @@ enum Word {
     Unsupported,
 }
 
-impl Word {
+impl Keyword {
     fn of(action: &Action<'_>) -> Option<Self> {
         Some(match action.content.split(char::is_whitespace).next()? {
             "if" => Self::If,
@@ -188,7 +188,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The statements up to an `else`, an `end`, or the end of the text.
+    /// Parses statements up to an `else`, an `end`, or the end of the text.
     fn body(&mut self) -> Parsed<Vec<Statement<'t>>> {
         let mut statements = Vec::new();
         while let Some(token) = self.tokens.get(self.at) {
@@ -200,8 +200,8 @@ impl<'t> Reader<'t> {
                 }
                 Token::Action(action) => action,
             };
-            let word = Word::of(&action);
-            if matches!(word, Some(Word::Else | Word::End)) {
+            let word = Keyword::of(&action);
+            if matches!(word, Some(Keyword::Else | Keyword::End)) {
                 break;
             }
             self.at += 1;
@@ -210,7 +210,7 @@ impl<'t> Reader<'t> {
         Ok(statements)
     }
 
-    fn statement(&mut self, action: Action<'t>, word: Option<Word>) -> Parsed<Statement<'t>> {
+    fn statement(&mut self, action: Action<'t>, word: Option<Keyword>) -> Parsed<Statement<'t>> {
         let in_range = |statement| {
             if self.in_range {
                 return Ok(statement);
@@ -218,19 +218,19 @@ impl<'t> Reader<'t> {
             refuse(action.span(), "`break` and `continue` are for `range` blocks", "remove it")
         };
         match word {
-            Some(Word::If) => self.block(action, false, (action, 0)).map(Statement::If),
-            Some(Word::With) => self.block(action, false, (action, 0)).map(Statement::With),
-            Some(Word::Range) => self.block(action, true, (action, 0)).map(Statement::Range),
-            Some(Word::Break) => in_range(Statement::Break(action.span())),
-            Some(Word::Continue) => in_range(Statement::Continue(action.span())),
-            Some(Word::Unsupported) => {
+            Some(Keyword::If) => self.block(action, false, (action, 0)).map(Statement::If),
+            Some(Keyword::With) => self.block(action, false, (action, 0)).map(Statement::With),
+            Some(Keyword::Range) => self.block(action, true, (action, 0)).map(Statement::Range),
+            Some(Keyword::Break) => in_range(Statement::Break(action.span())),
+            Some(Keyword::Continue) => in_range(Statement::Continue(action.span())),
+            Some(Keyword::Unsupported) => {
                 let word = action.content.split(char::is_whitespace).next().unwrap_or_default();
                 let message = format!("`{word}` is not supported in templates");
                 let finding = Diagnostic::error(Kind::Syntax, action.span(), message);
                 let finding = finding.with_help("write the text where it is used");
                 Err(Box::new(Diagnostic { detail: Some(Kind::Unsupported), ..finding }))
             }
-            Some(Word::Else | Word::End) => unreachable!("they end a body"),
+            Some(Keyword::Else | Keyword::End) => unreachable!("they end a body"),
             None => match assignment(action) {
                 Some((variables, declares, value)) => match variables[..] {
                     [variable] => Ok(Statement::Set { variable, declares, value }),
@@ -245,8 +245,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A block whose head begins with a word such as `if`. `chain`: the action that the author sees as its beginning, and how many
-    /// `else if` are between.
+    /// Parses a block. `chain` is the action that begins the whole `if` chain, and the number of `else if` after it.
     fn block(&mut self, action: Action<'t>, is_range: bool, chain: (Action<'t>, usize)) -> Parsed<Block<'t>> {
         self.depth += usize::from(chain.1 == 0);
         if self.depth > MAX_DEPTH || chain.1 > MAX_CHAIN {
@@ -258,7 +257,7 @@ impl<'t> Reader<'t> {
             return Err(Box::new(finding.with_help("split the template")));
         }
         let (variables, head) = head(action, if is_range { 2 } else { 1 })?;
-        // In the `else` of a range there is no range to leave.
+        // The `else` of a range is outside the range.
         let outer = self.in_range;
         self.in_range |= is_range;
         let body = self.body()?;
@@ -268,7 +267,7 @@ impl<'t> Reader<'t> {
         Ok(Block { variables, head, body, otherwise })
     }
 
-    /// The statements between `else` and `end`. `{{else if …}}` is an `if` in the `else`, ended by the same `end`.
+    /// Parses the statements between `else` and `end`. `{{else if …}}` is an `if` in the `else` that ends with the same `end`.
     fn otherwise(&mut self, is_range: bool, chain: (Action<'t>, usize)) -> Parsed<Vec<Statement<'t>>> {
         let unclosed = || refuse(chain.0.span(), "`{{end}}` is missing for this block", CLOSE);
         let Some(Token::Action(action)) = self.tokens.get(self.at) else {
@@ -276,21 +275,21 @@ impl<'t> Reader<'t> {
         };
         let action = *action;
         self.at += 1;
-        if Word::of(&action) == Some(Word::End) {
+        if Keyword::of(&action) == Some(Keyword::End) {
             return Ok(Vec::new());
         }
         let rest = action.content["else".len()..].trim_start();
         let inner = Action { content: rest, start: action.start + action.content.len() - rest.len() };
         let next = (chain.0, chain.1 + 1);
-        match Word::of(&inner) {
+        match Keyword::of(&inner) {
             _ if rest.is_empty() => {}
-            Some(Word::If) if !is_range => return Ok(vec![Statement::If(self.block(inner, false, next)?)]),
-            Some(Word::With) if !is_range => return Ok(vec![Statement::With(self.block(inner, false, next)?)]),
+            Some(Keyword::If) if !is_range => return Ok(vec![Statement::If(self.block(inner, false, next)?)]),
+            Some(Keyword::With) if !is_range => return Ok(vec![Statement::With(self.block(inner, false, next)?)]),
             _ => return refuse(inner.span(), "only `if` and `with` can follow `else`", "write `{{else}}`"),
         }
         let otherwise = self.body()?;
         match self.tokens.get(self.at) {
-            Some(Token::Action(end)) if Word::of(end) == Some(Word::End) => {
+            Some(Token::Action(end)) if Keyword::of(end) == Some(Keyword::End) => {
                 self.at += 1;
                 Ok(otherwise)
             }
@@ -300,7 +299,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The variables and the value of a block's head.
+/// Parses the variables and the value of a block's head.
 fn head(action: Action<'_>, most: usize) -> Parsed<(Vec<&str>, Action<'_>)> {
     let word = action.content.split(char::is_whitespace).next().unwrap_or_default();
     let rest = action.content[word.len()..].trim_start();
@@ -315,7 +314,7 @@ fn head(action: Action<'_>, most: usize) -> Parsed<(Vec<&str>, Action<'_>)> {
     }
 }
 
-/// `$x := v`, `$i, $x := v` or `$x = v`: the variables, whether they are declared, and the value.
+/// Parses `$x := v`, `$i, $x := v` or `$x = v` into the variables, whether they are declared, and the value.
 fn assignment(action: Action<'_>) -> Option<(Vec<&str>, bool, Action<'_>)> {
     let mut variables = Vec::new();
     let mut rest = action.content;

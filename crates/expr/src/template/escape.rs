@@ -1,4 +1,4 @@
-//! Templates whose values are escaped for the language of the text: what is around a placeholder decides how.
+//! Templates whose values are escaped for the language of the text, such as a shell, depending on the text around them.
 
 use super::{
     Compiled,
@@ -47,22 +47,22 @@ use crate::{Kind, Span};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Escape {
-    /// Reads text that the author wrote.
+    /// Processes literal text of the template.
     fn text(&mut self, text: &str);
 
-    /// The text before and after the escaped value at this place.
+    /// The text to insert before and after the escaped value at the current position.
     ///
     /// # Errors
     ///
-    /// Why no value is allowed here.
+    /// The reason why no value is allowed here.
     fn value(&mut self) -> Result<(&'static str, &'static str), String>;
 
-    /// What to do about a place where no value is allowed.
+    /// The remedy if no value is allowed.
     fn help(&self) -> &'static str;
 }
 
 impl Unit<'_> {
-    /// Compiles a text, or a list of parts that become one, that has been read so far.
+    /// Compiles a text, or a list of parts of one text. `escape` has the state after the text before it.
     pub(crate) fn escaped(&mut self, located: &Located, escape: &mut dyn Escape) -> Compiled {
         match &located.shape {
             Shape::Str { text, .. } => self.escaped_text(text, place_of(located), escape),
@@ -71,7 +71,7 @@ impl Unit<'_> {
                 Compiled { id: self.emit_all(Node::List, &ids, located.span), literal: false }
             }
             _ => {
-                // The host inserts a value here later and escapes it in the same way.
+                // The host inserts a value here later and escapes it the same way.
                 self.around(escape, located.span);
                 Compiled { id: self.program.constant(located.to_value(), located.span), literal: true }
             }
@@ -113,7 +113,7 @@ impl Unit<'_> {
         Compiled { id: self.emit_all(Node::Template, &ids, span), literal }
     }
 
-    /// The text around a value at this place; an error is reported where none is allowed.
+    /// The text around a value at this position. Reports an error if no value is allowed.
     fn around(&mut self, escape: &mut dyn Escape, at: Span) -> (&'static str, &'static str) {
         escape.value().unwrap_or_else(|message| {
             self.findings.push(Diagnostic::error(Kind::BadTemplate, at, message).with_help(escape.help()));
@@ -121,7 +121,7 @@ impl Unit<'_> {
         })
     }
 
-    /// A value as one word of a shell command.
+    /// Compiles the quoting of a value as one word of a shell command.
     fn word(&mut self, shown: Id) -> Id {
         let span = self.program.spans.get(shown as usize).copied().unwrap_or_default();
         let arguments = self.program.ids(&[shown]);

@@ -1,7 +1,6 @@
-//! Functions in the templates of `machine`: `{{escape inputs.name}}`, `{{states.list.Output | trimSpace | split ","}}`.
+//! Parses and compiles function calls in templates of `machine`: `{{states.list.Output | trimSpace | split ","}}`.
 //!
-//! What comes over a pipe is the first argument of the next function. An argument may be a call in parentheses:
-//! `{{join (split inputs.names ",") " | "}}`.
+//! An argument can be a call in parentheses: `{{join (split inputs.names ",") " | "}}`.
 
 use std::borrow::Cow;
 
@@ -14,17 +13,17 @@ use crate::syntax::ast::Binary;
 use crate::unit::{UNKNOWN, Unit};
 use crate::value::Value;
 
-/// A function of templates.
+/// A template function.
 struct Function {
     name: &'static str,
     least: usize,
     most: usize,
-    /// Whether what comes over a pipe is the last argument; it is the first of functions whose first argument is what they work on.
+    /// Whether a piped value is the last argument. It is the first argument of functions such as `split` and `join`.
     piped_last: bool,
     call: Call,
 }
 
-/// What a function is compiled to.
+/// How a function is compiled.
 #[derive(Clone, Copy)]
 enum Call {
     Builtin(&'static str),
@@ -77,12 +76,12 @@ const FUNCTIONS: [Function; 25] = [
     piped_last("urlquery", 1, 1, Call::Builtin("urlquery")),
 ];
 
-/// How deep calls may stand in calls: far more than anyone writes, and few enough to be read by recursion.
+/// The maximum nesting of calls, which are parsed recursively.
 const DEEPEST: usize = 16;
-/// How many functions may be joined by `|`.
+/// The maximum number of functions in a pipeline.
 const MAX_STAGES: usize = 32;
 
-/// Calls joined by `|`.
+/// Function calls joined by `|`.
 pub(super) struct Pipeline<'t> {
     stages: Vec<Stage<'t>>,
 }
@@ -102,11 +101,11 @@ enum Argument<'t> {
     Reference(&'t str),
     Text(Cow<'t, str>),
     Constant(Value),
-    /// Calls in parentheses, and where their text begins.
+    /// Calls in parentheses, and the position of their text.
     Calls(Pipeline<'t>, u32),
 }
 
-/// Reads calls and pipes. None: this is a plain reference.
+/// Parses calls and pipes; `None` for a plain reference.
 pub(super) fn parse(content: &str) -> Result<Option<Pipeline<'_>>, Box<Diagnostic>> {
     parse_inside(content, 0)
 }
@@ -176,7 +175,7 @@ fn argument((word, span): (&str, Span), depth: usize) -> Result<(Argument<'_>, S
     Ok((argument, span))
 }
 
-/// A number, a boolean or nil.
+/// Parses a number, a boolean or nil.
 fn constant(word: &str) -> Option<Value> {
     match word {
         "true" => Some(Value::Bool(true)),
@@ -190,7 +189,7 @@ fn constant(word: &str) -> Option<Value> {
     }
 }
 
-/// What stands in parentheses: calls, or a reference that needed none.
+/// Parses the content of parentheses: calls, or a reference.
 fn calls(inner: &str, span: Span, depth: usize) -> Result<(Argument<'_>, Span), Box<Diagnostic>> {
     let (open, start) = (span.start + 1, span.start as usize + 1);
     match parse_inside(inner, depth + 1) {
@@ -207,7 +206,7 @@ fn calls(inner: &str, span: Span, depth: usize) -> Result<(Argument<'_>, Span), 
     }
 }
 
-/// Words apart by blanks; quotes and parentheses keep their blanks; `|` stands alone.
+/// Splits content at blanks outside quotes and parentheses. `|` is always a separate word.
 fn words(content: &str) -> Result<Vec<(&str, Span)>, Box<Diagnostic>> {
     let mut words = Vec::new();
     let mut start = None;
@@ -254,7 +253,7 @@ impl Unit<'_> {
         let mut piped = None;
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let piped_last = stage.function.is_some_and(|(function, _)| function.piped_last);
-            // What a default replaces may be missing, also when it comes over the pipe.
+            // The value that a default replaces may be missing, also if it is piped.
             let feeds_default = stage.function.is_none() && pipeline.stages.get(at + 1).is_some_and(Stage::is_default);
             let access = if stage.is_default() || feeds_default { Access::Absent } else { Access::Required };
             let arguments = stage.arguments.iter();
@@ -323,20 +322,20 @@ impl Unit<'_> {
         self.program.emit(Node::Call { builtin: builtins::inner(builtin), arguments }, span)
     }
 
-    /// The first value that is filled (or empty, for `and`), else the last. Later values are not evaluated.
+    /// Compiles `or` and `and`: the first value that is not empty (or empty, for `and`), else the last. Later values are not evaluated.
     fn first_filled(&mut self, values: &[Id], span: Span, filled: bool) -> Id {
         let Some((last, before)) = values.split_last() else { return UNKNOWN };
         before.iter().rev().fold(*last, |rest, value| {
             let Some(local) = self.local(span) else { return UNKNOWN };
-            let kept = self.program.emit(Node::Local(local), span);
-            let is_filled = self.program.emit(Node::Filled(kept), span);
-            let (then, otherwise) = if filled { (kept, rest) } else { (rest, kept) };
+            let local_value = self.program.emit(Node::Local(local), span);
+            let is_filled = self.program.emit(Node::Filled(local_value), span);
+            let (then, otherwise) = if filled { (local_value, rest) } else { (rest, local_value) };
             let body = self.program.emit(Node::Conditional(is_filled, then, otherwise), span);
             self.program.emit(Node::Let { local, value: *value, body }, span)
         })
     }
 
-    /// The content of a file. The host reads all files before the template is expanded, so a file cannot depend on blocks.
+    /// Compiles `readFile`. The host reads all files before the template is expanded, so a file cannot depend on blocks.
     fn read_file(&mut self, name: Id, span: Span) -> Id {
         if self.scope.is_in_block || self.reads_local(name) {
             let message =
@@ -350,7 +349,7 @@ impl Unit<'_> {
         self.program.file(name, span, |name| Some(bind?.bind(&[name])?.slot))
     }
 
-    /// Whether a value is known only while the template is expanded.
+    /// Whether a value depends on a variable of the template.
     fn reads_local(&self, id: Id) -> bool {
         let mut stack = vec![id];
         while let Some(node) = stack.pop().and_then(|id| self.program.nodes.get(id as usize)) {

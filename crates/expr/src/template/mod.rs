@@ -1,7 +1,7 @@
-//! Templates: text with placeholders, in the spelling of each dialect, over one renderer.
+//! Compiles templates, which are text with placeholders, in the spelling of each dialect.
 //!
-//! A template is expanded once; what a placeholder yields is never expanded again. A text that is one placeholder and
-//! nothing else can keep the value's type.
+//! A template is expanded once; the value of a placeholder is never expanded again. A text that is exactly one placeholder can
+//! keep the value's type.
 
 mod blocks;
 mod escape;
@@ -26,18 +26,18 @@ pub use pieces::{Piece, Substitution};
 use placeholders::Part;
 pub(crate) use statements::Scope;
 
-/// What a text that is one placeholder and nothing else gives.
+/// The result of a text that is exactly one placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Single {
     /// The value itself, with its type.
     Value,
-    /// The same for an operand of a typed group, which may name things in every dialect.
+    /// The value of an operand of a typed group, where every dialect has references.
     Operand,
-    /// Its text form, like every other text with placeholders.
+    /// The text form, as for every other text with placeholders.
     Text,
 }
 
-/// A compiled template: its node, and whether it holds any placeholder.
+/// A compiled template: its node, and whether it is a constant.
 #[derive(Clone, Copy)]
 pub(crate) struct Compiled {
     pub(crate) id: Id,
@@ -45,7 +45,7 @@ pub(crate) struct Compiled {
 }
 
 impl Unit<'_> {
-    /// Compiles a document's value: every text in it may hold placeholders; keys are literal.
+    /// Compiles a document's value. Every text in it can have placeholders; keys are literal.
     pub(crate) fn template_value(&mut self, located: &Located, single: Single) -> Compiled {
         let (ids, wrap): (Vec<Compiled>, fn(crate::program::Ids) -> Node) = match &located.shape {
             Shape::Str { text, .. } => return self.template_text(text, place_of(located), single),
@@ -113,7 +113,7 @@ impl Unit<'_> {
         self.findings.push(Diagnostic { span, ..finding }.renamed(name));
     }
 
-    /// Warns of braces that are never closed: the text keeps them, which is rarely what its author wants.
+    /// Warns about `{{` that is not closed and so stays in the text, which is rarely what the author wants.
     fn unclosed(&mut self, text: &str, parts: &[Part<'_>], place: Place) {
         let Some(Part::Text(last)) = parts.last().filter(|_| matches!(self.dialect(), Dialect::Steps | Dialect::Flow))
         else {
@@ -123,7 +123,7 @@ impl Unit<'_> {
         let inside = &text[open + 2..];
         let rest = inside.trim_start();
         let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || "_.-$[]".contains(*c)).collect();
-        // JSON and prose have braces, too: a placeholder begins with a name, at once or with nothing behind it.
+        // JSON and prose also contain braces. A placeholder begins with a name, directly or with nothing after it.
         let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '$');
         let behind = rest[name.len()..].trim_start();
         let is_alone = rest.len() == inside.len() || behind.is_empty() || behind.starts_with(['}', '|', '\n']);
@@ -135,7 +135,7 @@ impl Unit<'_> {
             Some(format!("write `{{{{{name}}}}}`"));
     }
 
-    /// What stands between the braces. `alone`: it is the whole text, and its value is wanted.
+    /// Compiles the content of braces. `alone` means that it is the whole text, whose value is kept.
     fn placeholder(&mut self, content: &str, start: usize, place: Place, alone: bool) -> Id {
         let inner = place.after(u32::try_from(start).unwrap_or(u32::MAX));
         let span = inner.of(Span::new(0, content.len()));
@@ -153,7 +153,7 @@ impl Unit<'_> {
         }
     }
 
-    /// In text an undefined variable is an error; where its value is compared, missing is nil as in expressions.
+    /// Compiles a placeholder of `machine`. A missing value is an error in text, and nil in operands, as in expressions.
     fn machine_placeholder(&mut self, content: &str, place: Place, alone: bool) -> Id {
         let access = if alone { Access::Nil } else { Access::Required };
         match functions::parse(content) {
@@ -166,7 +166,7 @@ impl Unit<'_> {
         }
     }
 
-    /// A reference, and nothing else.
+    /// Compiles a plain reference.
     pub(crate) fn named_reference(&mut self, content: &str, place: Place, access: Access) -> Id {
         let in_template = self.dialect() == Dialect::Machine;
         let parsed = reference::parse(content, 0).map(|mut reference| {
@@ -190,7 +190,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Templates show inputs as they were given; only conditions coerce them.
+    /// Removes coercion from compiled paths, because only conditions coerce inputs.
     fn uncoerced(&mut self, compile: impl FnOnce(&mut Self) -> (Id, Types)) -> (Id, Types) {
         let paths = self.program.paths.len();
         let (id, types) = compile(self);
@@ -203,12 +203,12 @@ impl Unit<'_> {
         }
     }
 
-    /// Missing is nil where the value is wanted and empty text where it is shown.
+    /// Compiles a placeholder of `steps`. A missing value is empty in text, and nil in operands.
     fn steps_placeholder(&mut self, content: &str, place: Place, alone: bool) -> Id {
         let access = if alone { Access::JsonText } else { Access::Blank };
         let name = content.trim();
         let span = place.of(Span::new(0, content.len()));
-        // Clocks of a zone and attachments are names of their own, which the host knows.
+        // Clocks of a time zone and attachments are names that the host resolves.
         let opaque = ["datetime ", "date ", "attachments["].iter().any(|prefix| name.starts_with(prefix));
         if opaque {
             let name = name.split_whitespace().collect::<Vec<_>>().join(" ");

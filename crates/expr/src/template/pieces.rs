@@ -1,5 +1,4 @@
-//! A compiled text as its pieces: what the author wrote, and what is substituted between. For checks of what a text becomes, such
-//! as a shell command.
+//! Splits a compiled text into literal text and substitutions, for checks of the result, such as a shell command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ pub enum Piece {
     Value(Substitution),
 }
 
-/// The value of a placeholder, as far as it is known when compiling.
+/// A placeholder of a text and its static properties.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -37,18 +36,18 @@ pub enum Piece {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Substitution {
-    /// Its place in the source.
+    /// Its span in the source.
     pub span: Span,
-    /// Whether it is quoted as a word for a shell.
+    /// Whether the value is quoted as a word for a shell.
     pub is_escaped: bool,
-    /// Whether it is a number or a boolean, whatever the data is.
+    /// Whether the value is always a number or a boolean.
     pub is_plain: bool,
     /// The names that it reads.
     pub references: Vec<Reference>,
 }
 
 impl Expression {
-    /// The pieces of a text, in order. A value that is not a text has none.
+    /// The pieces of a text, in order; empty for a value that is not text.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -69,12 +68,12 @@ struct Pieces<'p> {
     /// The first node that belongs to no piece yet.
     from: usize,
     list: Vec<Piece>,
-    /// The names that the values of variables and of `.` come from.
+    /// The names that variables and `.` get their values from.
     locals: BTreeMap<u16, Vec<Reference>>,
 }
 
 impl Pieces<'_> {
-    /// Adds the pieces of a node; of a block those of all its texts.
+    /// Adds the pieces of a node. For a block, these are the pieces of all its texts.
     fn add(&mut self, id: Id) {
         match self.program.nodes[id as usize] {
             Node::Template(ids) => self.program.list(ids).iter().for_each(|id| self.add(*id)),
@@ -115,8 +114,8 @@ impl Pieces<'_> {
         self.from = self.from.max(id as usize + 1);
     }
 
-    /// The names that the nodes since the piece before read, also through variables. A node names only nodes before it, so all of
-    /// them belong to this one.
+    /// The names that the nodes since the previous piece read, also through variables. A node refers only to earlier nodes, so all
+    /// of them belong to this piece.
     fn names_until(&self, id: Id) -> Vec<Reference> {
         let nodes = self.from..id as usize + 1;
         let locals = self.program.nodes[nodes.clone()].iter().filter_map(|node| match node {
@@ -128,7 +127,7 @@ impl Pieces<'_> {
         names
     }
 
-    /// The texts of a block; its head is not a part of the text.
+    /// Adds the texts of a block, without its head, which produces no text.
     fn bodies<const N: usize>(&mut self, head: Id, bodies: [Id; N]) {
         self.from = self.from.max(head as usize + 1);
         for body in bodies {
@@ -136,7 +135,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// Whether this chooses between texts, and not between values as `or` does.
+    /// Whether a node is a block that chooses between texts, unlike `or`, which chooses between values.
     fn is_block(&self, id: Id) -> bool {
         let Node::Conditional(_, then, _) = self.program.nodes[id as usize] else { return false };
         matches!(self.program.nodes[then as usize], Node::Template(_))

@@ -1,32 +1,32 @@
-//! Finding the placeholders in a text, in time proportional to its length.
+//! Finds the placeholders of a text, in time proportional to its length.
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
 use crate::{Kind, limits};
 
-/// The one placeholder of the `graph` dialect, written exactly so.
+/// The only placeholder of the `graph` dialect.
 const PREVIOUS_OUTPUT: &str = "{{PREVIOUS_OUTPUT}}";
 
-/// The name in it.
+/// The name in the placeholder.
 pub(super) const PREVIOUS: &str = "PREVIOUS_OUTPUT";
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part<'t> {
-    /// Plain text, by its place.
+    /// Literal text.
     Text(Span),
-    /// What stands between the braces, and where that begins.
+    /// The content of braces and its position.
     Placeholder { content: &'t str, start: usize },
 }
 
 /// Splits a text at its placeholders.
 ///
-/// `operand`: the text is an operand of a typed group, where dialects without templates of their own take references.
+/// `operand` means that the text is an operand of a typed group, where even dialects without templates have references.
 pub(super) fn parts(text: &str, dialect: Dialect, operand: bool) -> Result<Vec<Part<'_>>, Box<Diagnostic>> {
     Scanner::new(text, dialect, operand).parts()
 }
 
-/// The placeholder of a text that is one placeholder and nothing else, blanks around it ignored.
+/// The placeholder of a text that is exactly one placeholder, ignoring blanks around it.
 pub(super) fn only<'t>(parts: &[Part<'t>], text: &str) -> Option<(&'t str, usize)> {
     let mut found = None;
     for part in parts {
@@ -43,23 +43,23 @@ struct Scanner<'t> {
     text: &'t str,
     ends: Ends,
     dialect: Dialect,
-    /// Whether no comment ends in the rest of the text.
+    /// Whether the rest of the text has no end of a comment.
     no_more_comments: bool,
-    /// How many bytes were examined: a small multiple of the text, whatever it holds.
+    /// The number of examined bytes, for tests that it is a small multiple of the length.
     examined: usize,
 }
 
 /// How the end of a placeholder is found.
 enum Ends {
-    /// The dialect has no placeholders here.
+    /// There are no placeholders.
     Never,
-    /// Only this text, from its first brace to its last.
+    /// The placeholder is exactly this text.
     Exactly(&'static str),
     /// The next `}}`.
     Next,
     /// The text has no more `}}`.
     NoMore,
-    /// The next `}}` outside of quotes; the table is made when the first `{{` is met.
+    /// The next `}}` outside quotes. The table is built at the first `{{`.
     OutsideQuotes(Option<EndTable>),
 }
 
@@ -110,19 +110,19 @@ impl<'t> Scanner<'t> {
         found
     }
 
-    /// Where a comment ends that begins here, which may hold braces; `start` if there is none.
+    /// The end of a comment that begins at `start`, which may contain braces; `start` if there is no comment.
     fn after_comment(&mut self, start: usize) -> usize {
         let rest = self.text[start..].strip_prefix('-').unwrap_or(&self.text[start..]).trim_start();
         if self.dialect != Dialect::Machine || !rest.starts_with("/*") || self.no_more_comments {
             return start;
         }
         let end = self.find("*/", start);
-        // A text of many `/*` and no `*/` is searched for its end only once.
+        // The end is searched only once, so that many `/*` without `*/` take linear time.
         self.no_more_comments = end.is_none();
         end.unwrap_or(start)
     }
 
-    /// Where the placeholder ends whose content begins at `start`.
+    /// The end of the placeholder whose content begins at `start`.
     fn end(&mut self, start: usize) -> Option<usize> {
         match &mut self.ends {
             Ends::Never | Ends::NoMore => None,
@@ -134,7 +134,7 @@ impl<'t> Scanner<'t> {
             Ends::Next => {
                 let from = self.after_comment(start);
                 let end = self.find("}}", from);
-                // A text of many `{{` and no `}}` is searched for its end only once.
+                // The end is searched only once, so that many `{{` without `}}` take linear time.
                 if end.is_none() {
                     self.ends = Ends::NoMore;
                 }
@@ -162,23 +162,23 @@ fn too_many(open: usize) -> Box<Diagnostic> {
     Box::new(finding.with_help("split the text, or build it from data"))
 }
 
-/// For every `{{`, the first `}}` behind it that is not inside quotes.
+/// For every `{{`, the next `}}` outside quotes.
 ///
-/// Which quotes are open depends on where reading begins, so that one pass from the front per placeholder would be needed. One
-/// pass from the back answers for all of them: what follows a byte is known for each quote that can be open there.
+/// Which quotes are open depends on the start, so a forward pass would be needed for every placeholder. A single backward pass
+/// computes the end for every position and every quote that can be open there.
 struct EndTable {
-    /// Where contents begin and end, the last first; contents without an end are left out.
+    /// The start and end of every content, last first. Contents without an end are omitted.
     ends: Vec<(usize, usize)>,
 }
 
-/// The quotes that can be open, and none.
+/// The states of the scan: no open quote, or one of the quotes.
 const QUOTES: [Option<u8>; 4] = [None, Some(b'"'), Some(b'\''), Some(b'`')];
 
 impl EndTable {
     fn new(text: &str, from: usize) -> Self {
         let bytes = text.as_bytes();
         let mut ends = Vec::new();
-        // The end that is found when reading begins one byte later, and two, by the quote that is open.
+        // The ends for a start one byte later, and two bytes later, by state.
         let (mut next, mut after_next) = ([None; QUOTES.len()], [None; QUOTES.len()]);
         for at in (from..bytes.len()).rev() {
             let here = QUOTES.map(|open| match (open, bytes[at]) {
@@ -199,7 +199,7 @@ impl EndTable {
         Self { ends }
     }
 
-    /// Where the content ends that begins at `start`. Contents are asked for in the order of the text.
+    /// The end of the content that begins at `start`. Calls must be in the order of the text.
     fn end(&mut self, start: usize) -> Option<usize> {
         while self.ends.last().is_some_and(|(begin, _)| *begin < start) {
             self.ends.pop();
@@ -221,7 +221,7 @@ fn index(open: Option<u8>) -> usize {
 mod tests {
     use super::*;
 
-    /// The definition: reads on from `start` byte by byte.
+    /// The reference implementation: a forward pass from `start`.
     fn end_outside_quotes(text: &str, start: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         let (mut quote, mut at) = (None, start);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pass_finds_the_ends_that_reading_on_finds() {
+    fn the_table_agrees_with_the_reference_implementation() {
         let pieces = ["{{", "}}", "\"", "'", "`", "\\", "a", "{", "}", "ü"];
         for seed in 0..4_000_usize {
             let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Texts that made each placeholder look at all that follows it, of the given number of bytes.
+    /// Texts of the given length that cause quadratic time in simple scanners.
     fn attacks(bytes: usize) -> Vec<String> {
         let texts = [
             "{{",
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_examined_a_few_times_whatever_the_text() {
+    fn every_byte_of_hostile_texts_is_examined_only_a_few_times() {
         for bytes in [1_000, 10_000, 100_000] {
             for text in attacks(bytes) {
                 for dialect in Dialect::ALL {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_of_too_many_parts_is_refused_while_it_is_scanned() {
+    fn a_template_with_too_many_parts_is_rejected_during_the_scan() {
         let text = "{{a}}".repeat(limits::NODES + 1);
         let refused = parts(&text, Dialect::Steps, false).expect_err("it has too many parts");
         assert_eq!(refused.kind, Kind::NodeLimit);

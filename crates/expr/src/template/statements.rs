@@ -1,4 +1,4 @@
-//! Statements of templates, compiled: blocks, variables, and what `.` and `$x` mean inside of them.
+//! Compiles statements of templates: blocks, variables, and references to `.` and `$x`.
 
 use super::blocks::{self, Action, Block, Statement};
 use super::placeholders::Part;
@@ -11,14 +11,14 @@ use crate::syntax::reference;
 use crate::unit::{UNKNOWN, Unit};
 use crate::value::Value;
 
-/// The most variables of one template.
+/// The maximum number of variables of a template.
 const MAX_VARIABLES: u16 = 1000;
 
-/// The names that a statement can read beside those of the dialect.
+/// The variables that a statement can read in addition to the names of the dialect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     variables: Vec<(String, u16)>,
-    /// What `.` is inside of `range` and `with`.
+    /// The local of `.` inside `range` and `with`.
     dot: Option<u16>,
     pub(super) is_in_block: bool,
 }
@@ -39,7 +39,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Statements in a scope of their own: variables that they declare end with them.
+    /// Compiles statements in their own scope.
     fn body(&mut self, statements: &[Statement<'_>], place: Place, span: Span) -> Id {
         let outer = self.scope.clone();
         let ids: Vec<Id> = statements.iter().map(|statement| self.statement(statement, place)).collect();
@@ -71,7 +71,7 @@ impl Unit<'_> {
         self.machine_placeholder(action.content, place.after(offset(action.start)), false)
     }
 
-    /// `if` and `with`: one of two bodies. With `with`, `.` is the value in the first.
+    /// Compiles `if` and `with`. In the first body of `with`, `.` is the value.
     fn choice(&mut self, block: &Block<'_>, place: Place, is_dot: bool) -> Id {
         let outer = self.scope.clone();
         let span = place.of(block.head.span());
@@ -87,8 +87,8 @@ impl Unit<'_> {
         self.scope = otherwise_scope;
         let otherwise = self.body(&block.otherwise, place, span);
         self.scope = outer;
-        let kept = self.program.emit(Node::Local(local), span);
-        let filled = self.program.emit(Node::Filled(kept), span);
+        let local_value = self.program.emit(Node::Local(local), span);
+        let filled = self.program.emit(Node::Filled(local_value), span);
         let chosen = self.program.emit(Node::Conditional(filled, then, otherwise), span);
         self.program.emit(Node::Let { local, value, body: chosen }, span)
     }
@@ -134,7 +134,7 @@ impl Unit<'_> {
         found
     }
 
-    /// Room for a value while the template is expanded.
+    /// Reserves a local for a value.
     pub(super) fn local(&mut self, span: Span) -> Option<u16> {
         if self.program.locals >= MAX_VARIABLES {
             let message = format!("the template has more than {MAX_VARIABLES} variables and blocks");
@@ -145,7 +145,7 @@ impl Unit<'_> {
         Some(self.program.locals - 1)
     }
 
-    /// A reference: a variable, something of `.`, or a name of the dialect, which `$.` always means.
+    /// Compiles a reference: a variable, a part of `.`, or a name of the dialect, which `$.` always refers to.
     pub(super) fn template_reference(&mut self, content: &str, place: Place, access: Access) -> Id {
         let written = content.trim();
         let place = place.after(offset(content.len() - content.trim_start().len()));
@@ -167,7 +167,7 @@ impl Unit<'_> {
         }
     }
 
-    /// The part of a local value that keys such as `.name[0]` lead to.
+    /// Compiles the part of a local at keys such as `.name[0]`.
     fn inside(&mut self, local: u16, keys: &str, span: Span, access: Access) -> Id {
         let mut id = self.program.emit(Node::Local(local), span);
         if keys.is_empty() {

@@ -1,6 +1,6 @@
 //! Durations as documents write them: `500ms`, `30s`, `1m30s`, `2h`, `1d`.
 
-/// The milliseconds of a duration: numbers with a unit each, one after the other. None for anything else.
+/// Parses a duration of numbers with units into milliseconds.
 ///
 /// ```
 /// assert_eq!(branchpoint_expr::duration_ms("1m30s"), Some(90_000));
@@ -31,7 +31,7 @@ pub fn duration_ms(text: &str) -> Option<u64> {
     Some(total)
 }
 
-/// A duration as documents write it.
+/// Formats milliseconds as a duration.
 ///
 /// ```
 /// assert_eq!(branchpoint_expr::duration_text(90_000), "1m30s");
@@ -49,7 +49,7 @@ pub fn duration_text(ms: u64) -> String {
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
-/// The milliseconds of a number of seconds. None for what is negative or beyond any calendar.
+/// Converts seconds to milliseconds; `None` if they are negative or too large.
 ///
 /// ```
 /// # use branchpoint_expr::*;

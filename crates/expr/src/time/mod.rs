@@ -1,6 +1,6 @@
-//! Instants, their text forms and the relative phrases that name one.
+//! Instants, their text forms, relative times and durations.
 //!
-//! Everything here is arithmetic on values that are handed in: the clock belongs to the host, and all calendars are UTC.
+//! Nothing here reads a clock: the host passes the time. All calendars are UTC.
 
 mod duration;
 mod parse;
@@ -19,8 +19,8 @@ pub(crate) use relative::RelativeTime;
 
 /// A moment in UTC, in nanoseconds since the Unix epoch.
 ///
-/// Invariant: it lies in the years 0001 to 9999, so it has a calendar date and a text form. Every constructor checks
-/// this. `jiff::Timestamp` is not used because it ends a day before the year 9999 does.
+/// Invariant, which every constructor checks: it lies in the years 0001 to 9999, so it has a calendar date and a text form.
+/// `jiff::Timestamp` is not used, because it ends a day before the end of the year 9999.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Instant(i128);
 
@@ -39,12 +39,12 @@ impl Instant {
         Instant::from_unix_nanos(i128::from(seconds) * NANOS_PER_SECOND)
     }
 
-    /// Reads the number by its shortest decimal digits and cuts them after the nanosecond.
+    /// Converts the shortest decimal digits of the number, truncated to nanoseconds.
     ///
-    /// The digits are what the author wrote and what the text form shows, so `1714521600.1` is the same instant as
-    /// the text `2024-05-01T00:00:00.1Z`. The exact binary value would fall short of it by 95 nanoseconds.
+    /// The digits are what the author wrote, so `1714521600.1` is the same instant as the text `2024-05-01T00:00:00.1Z`. The exact
+    /// binary value is 95 nanoseconds less.
     pub(crate) fn from_unix_seconds_float(seconds: f64) -> Option<Instant> {
-        // Anything larger is outside the calendar anyway; the test also refuses infinities and NaN.
+        // Larger values are outside the calendar. The test also rejects infinities and NaN.
         if seconds.is_nan() || seconds.abs() > 1e12 {
             return None;
         }
@@ -59,7 +59,7 @@ impl Instant {
         i64::try_from(self.0.div_euclid(1_000_000)).expect("the calendar has fewer than 2^63 milliseconds")
     }
 
-    /// The calendar date in UTC, by which values of the type `date` are compared.
+    /// The calendar date in UTC, by which values of type `date` are compared.
     pub(crate) fn date(self) -> Date {
         let days = self.0.div_euclid(NANOS_PER_DAY);
         let hours = i64::try_from(days * 24).expect("the calendar has fewer than 2^63 hours");
@@ -67,7 +67,7 @@ impl Instant {
     }
 
     fn start_of_day(self) -> Instant {
-        // The range begins at a midnight, so rounding down never leaves it.
+        // The range begins at midnight, so the result is in the range.
         Instant(self.0.div_euclid(NANOS_PER_DAY) * NANOS_PER_DAY)
     }
 
@@ -76,7 +76,7 @@ impl Instant {
     }
 }
 
-/// A time as people and documents write it: ISO 8601 in UTC with `Z`. None outside the years 0001 to 9999.
+/// Formats a time as ISO 8601 in UTC with `Z`; `None` outside the years 0001 to 9999.
 ///
 /// ```
 /// assert_eq!(branchpoint_expr::iso_utc(1_771_416_000_500).as_deref(), Some("2026-02-18T12:00:00.5Z"));
@@ -85,7 +85,7 @@ pub fn iso_utc(unix_ms: i64) -> Option<String> {
     Instant::from_unix_nanos(i128::from(unix_ms) * 1_000_000).map(|instant| instant.to_string())
 }
 
-/// A time so many seconds ahead of UTC, ISO 8601 with that offset; none outside the years 1 to 9999.
+/// Formats a time as ISO 8601 with an offset from UTC in seconds; `None` outside the years 1 to 9999.
 ///
 /// ```
 /// assert_eq!(branchpoint_expr::iso_at(1_771_416_000_000, 5_400).as_deref(), Some("2026-02-18T13:30:00+01:30"));
@@ -96,17 +96,17 @@ pub fn iso_at(unix_ms: i64, offset_s: i32) -> Option<String> {
     Some(format!("{}{sign}{:02}:{:02}", local.trim_end_matches('Z'), minutes / 60, minutes % 60))
 }
 
-/// The date at such a time.
+/// The date of a time with an offset from UTC in seconds.
 pub fn iso_date_at(unix_ms: i64, offset_s: i32) -> Option<String> {
     iso_at(unix_ms, offset_s)?.split_once('T').map(|(date, _)| date.to_owned())
 }
 
-/// The milliseconds since the Unix epoch of an ISO 8601 text; without an offset, in UTC.
+/// Parses ISO 8601 text into milliseconds since the Unix epoch. Text without an offset is UTC.
 pub fn instant_ms(text: &str) -> Option<i64> {
     parse_iso(text).map(Instant::unix_ms)
 }
 
-/// ISO 8601 in UTC with `Z`; the fraction has only the digits it needs.
+/// ISO 8601 in UTC with `Z` and the shortest fraction.
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_day = self.0.rem_euclid(NANOS_PER_DAY);
@@ -130,7 +130,7 @@ fn days_since_epoch(date: Date) -> i128 {
     i128::from(date.duration_since(EPOCH).as_hours() / 24)
 }
 
-/// The nanoseconds that the decimal digits after the point stand for; digits after the ninth are cut.
+/// The nanoseconds of the decimal digits after the point, truncated after the ninth digit.
 fn fraction_nanos(digits: &str) -> i128 {
     let nine = digits.bytes().chain(std::iter::repeat(b'0')).take(9);
     nine.fold(0, |nanos, digit| nanos * 10 + i128::from(digit - b'0'))

@@ -1,4 +1,4 @@
-//! The ISO 8601 texts we take, by one grammar for all dialects.
+//! Parses ISO 8601 text, by one grammar for all dialects.
 //!
 //! ```text
 //! text   = date | date ("T" | " ") time offset?
@@ -7,31 +7,31 @@
 //! offset = "Z" | ("+" | "-") (hh | hhmm | hh:mm)
 //! ```
 //!
-//! Date, time and offset choose between the short and the long form each for itself. Week dates, ordinal dates, hour
-//! 24 and second 60 are not in the grammar; what a library would guess beyond it changes with the library.
+//! Date, time and offset can each have the short or the long form. Week dates, ordinal dates, hour 24 and second 60 are not in
+//! the grammar. No library is used, because libraries accept different texts beyond the grammar.
 
 use jiff::civil::Date;
 
 use super::{Instant, NANOS_PER_DAY, NANOS_PER_SECOND, days_since_epoch, fraction_nanos};
 
-/// Reads the datetime text of the `flow` dialect: the grammar above, blanks around it ignored, UTC without offset.
+/// Parses datetime text of the `flow` dialect. Blanks around it are ignored; text without an offset is UTC.
 pub(crate) fn parse_strict(text: &str) -> Option<Instant> {
     parse(text.trim(), Case::Upper)
 }
 
-/// Reads the datetime text of the `steps` dialect, which also takes the lower-case `t` and `z` of RFC 3339.
+/// Parses datetime text of the `steps` dialect, which also accepts the lower-case `t` and `z` of RFC 3339.
 pub(crate) fn parse_iso(text: &str) -> Option<Instant> {
     parse(text.trim(), Case::Any)
 }
 
-/// Whether the text is a real calendar date written `YYYY-MM-DD`, with nothing around it.
+/// Whether the text is a valid date `YYYY-MM-DD`, without blanks.
 pub(crate) fn is_date_format(text: &str) -> bool {
     text.len() == "YYYY-MM-DD".len() && parse(text, Case::Upper).is_some()
 }
 
-/// Whether the text is what `parse_iso` takes, a date alone included, with nothing around it.
+/// Whether `parse_iso` accepts the text, which may be a date alone, without blanks.
 ///
-/// Such texts are compared as they stand, so blanks that a parser would forgive would never match.
+/// Such texts are compared literally, so a value with blanks around it would never match.
 pub(crate) fn is_datetime_format(text: &str) -> bool {
     parse(text, Case::Any).is_some()
 }
@@ -56,7 +56,7 @@ fn parse(text: &str, case: Case) -> Option<Instant> {
     if rest.text.is_empty() { Instant::from_unix_nanos(nanos) } else { None }
 }
 
-/// What is still to be read.
+/// The text that is not parsed yet.
 struct Rest<'t> {
     text: &'t str,
     case: Case,
@@ -77,7 +77,7 @@ impl Rest<'_> {
         Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
     }
 
-    /// The time of day in nanoseconds.
+    /// Parses the time of day, in nanoseconds.
     fn time(&mut self) -> Option<i128> {
         let hour = self.number_below(24)?;
         let long = self.eat(':');
@@ -93,7 +93,7 @@ impl Rest<'_> {
         Some(nanos)
     }
 
-    /// How far the written time is ahead of UTC, in nanoseconds; no offset at all is UTC.
+    /// Parses the offset from UTC, in nanoseconds. A missing offset is UTC.
     fn offset(&mut self) -> Option<i128> {
         if self.text.is_empty() || self.eat_letter('Z') {
             return Some(0);
@@ -114,7 +114,7 @@ impl Rest<'_> {
         self.number(2).filter(|number| *number < limit)
     }
 
-    /// A number of exactly this many ASCII digits.
+    /// Parses a number of exactly this many ASCII digits.
     fn number(&mut self, width: usize) -> Option<u32> {
         let (digits, rest) = self.text.split_at_checked(width)?;
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -124,7 +124,7 @@ impl Rest<'_> {
         digits.parse().ok()
     }
 
-    /// As many ASCII digits as there are, but at least so many.
+    /// Reads all ASCII digits, which must be at least `least`.
     fn digits(&mut self, least: usize) -> Option<&str> {
         let end = self.text.bytes().take_while(u8::is_ascii_digit).count();
         let (digits, rest) = self.text.split_at_checked(end)?;

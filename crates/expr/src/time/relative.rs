@@ -1,20 +1,20 @@
-//! The phrases of the type `relative_time`: what is written apart from the instant it means at a given moment.
+//! The phrases of the type `relative_time`, such as `3 days ago`.
 
 use super::{Instant, NANOS_PER_DAY, NANOS_PER_SECOND};
 
-/// A phrase that names an instant relative to the moment at which a step runs. Days and weeks are those of UTC.
+/// A phrase that names an instant relative to the current time. Days and weeks are in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RelativeTime {
-    /// `now`, and `N minutes ago` or `N hours from now`: this many nanoseconds away, keeping the time of day.
+    /// `now`, `N minutes ago` or `N hours from now`: an offset in nanoseconds.
     Shifted(i128),
-    /// `today`, `yesterday`: the start of the day that lies this many days back.
+    /// `today` or `yesterday`: the start of the day this many days ago.
     DayStart { days_back: u8 },
-    /// `this week`, `last week`: the start of the Monday of the week that lies this many weeks back.
+    /// `this week` or `last week`: the start of the Monday this many weeks ago.
     WeekStart { weeks_back: u8 },
 }
 
 impl RelativeTime {
-    /// Reads a phrase. Case is ignored, and any run of blanks counts as one.
+    /// Parses a phrase, ignoring case and repeated blanks.
     pub(crate) fn parse(text: &str) -> Option<RelativeTime> {
         let lower = text.to_ascii_lowercase();
         let words: Vec<&str> = lower.split_whitespace().collect();
@@ -30,7 +30,7 @@ impl RelativeTime {
         })
     }
 
-    /// The instant the phrase means at `now`; none if it lies outside the calendar.
+    /// The instant of the phrase at `now`; `None` if it is outside the calendar.
     pub(crate) fn resolve(self, now: Instant) -> Option<Instant> {
         let today = now.start_of_day();
         match self {
@@ -44,12 +44,12 @@ impl RelativeTime {
     }
 }
 
-/// A count and a unit in nanoseconds. The count is a whole number of ASCII digits, so neither `+1` nor `1.5` is one.
+/// Converts a count and a unit to nanoseconds. The count has only ASCII digits, so `+1` and `1.5` are invalid.
 fn span(count: &str, unit: &str) -> Option<i128> {
     if !count.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // A 64-bit count of weeks stays far below the range of `i128`, so the product cannot overflow.
+    // A 64-bit count of weeks in nanoseconds fits in `i128`.
     let count = i128::from(count.parse::<u64>().ok()?);
     let seconds = match unit {
         "minute" | "minutes" => 60,

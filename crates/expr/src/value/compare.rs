@@ -1,14 +1,14 @@
-//! How two values relate: structural equality and the order of numbers.
+//! Structural equality of values, and the order of numbers.
 
 use std::cmp::Ordering;
 
 use super::{ListView, ObjectView, View, number};
 use crate::limits;
 
-/// Structural equality: numbers by value, lists in order, objects without regard to key order, kinds never mixed.
+/// Structural equality: numbers by value, lists in order, objects ignoring key order. Values of different types differ.
 ///
-/// Values can be nested and shared so that comparing them takes for ever. So before anything inside a list or an object
-/// is looked at, `pay` is asked, with how many parts that is and how deep they lie, and may refuse.
+/// Comparing values with shared parts can take exponential time. So `pay` is called with the number of parts and the depth before
+/// a list or an object is compared, and can return an error.
 #[inline(always)]
 pub(crate) fn equal<E>(
     left: &View<'_>,
@@ -90,7 +90,7 @@ impl<P> Relation<'_, P> {
     }
 }
 
-/// The order of two numbers by value; none when either is no number.
+/// The order of two numbers by value; `None` if one is not a number.
 #[inline]
 pub(crate) fn compare_numbers(left: &View<'_>, right: &View<'_>) -> Option<Ordering> {
     match (left, right) {

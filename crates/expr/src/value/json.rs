@@ -1,4 +1,4 @@
-//! Values from and to JSON (or any other format serde speaks), keys in document order.
+//! Serializes and deserializes values, with keys in document order.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::{ListView, Object, ObjectView, Value, View, number};
 use crate::limits;
 
-/// Reads JSON text into memory that lives as long as one evaluation.
+/// Parses JSON text into the memory of an evaluation.
 pub(crate) fn parse_json<'a>(text: &str, bump: &'a Bump) -> Result<View<'a>, serde_json::Error> {
     serde_json::from_str::<Value>(text).map(|value| keep(value.view(), bump))
 }
 
-/// Copies a value into memory that lives as long as one evaluation.
+/// Copies a value into the memory of an evaluation.
 ///
-/// The memory is given back at once and runs no destructor, so nothing shared may be put there.
+/// The memory is freed without running destructors, so it must not contain reference counts.
 pub(crate) fn keep<'a>(view: View<'_>, bump: &'a Bump) -> View<'a> {
     match view {
         View::Null => View::Null,
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// A value in formats that do not tell what comes next: its kind stands before it. [`Value::store`] writes it.
+/// A value in formats that are not self-describing, with a tag for its type. [`Value::store`] writes it.
 #[derive(Deserialize)]
 enum Stored<'a> {
     Null,
@@ -70,8 +70,8 @@ thread_local! {
     static LEVEL: Cell<u16> = const { Cell::new(0) };
 }
 
-/// One level of a stored value that is being read or written. Formats that do not tell what comes next do not bound the
-/// depth either, and bytes that were damaged must not exhaust the stack.
+/// One level of a stored value during reading or writing. It limits the depth, because such formats do not, and damaged bytes
+/// must not overflow the stack.
 struct Level;
 
 impl Level {
@@ -166,13 +166,13 @@ impl Serialize for Value {
 }
 
 impl Value {
-    /// Writes what [`Stored`] reads, without copying the parts of the value.
+    /// Writes the format of [`Stored`] without copying the value.
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => serializer.serialize_unit_variant(STORED, 0, "Null"),
             Self::Bool(bool) => serializer.serialize_newtype_variant(STORED, 1, "Bool", bool),
             Self::Int(int) => serializer.serialize_newtype_variant(STORED, 2, "Int", int),
-            // Equal values have equal bytes: a float that is an integer is read back as one.
+            // Equal values must have equal bytes, so an integral float is stored as an integer.
             Self::Float(float) => match Self::number(*float) {
                 Self::Float(float) => serializer.serialize_newtype_variant(STORED, 3, "Float", &float),
                 other => other.store(serializer),

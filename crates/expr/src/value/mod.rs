@@ -1,8 +1,8 @@
-//! The one value type of Branchpoint: JSON, with exact 64-bit integers beside floats.
+//! The value type: JSON with exact 64-bit integers and floats.
 //!
-//! [`Value`] is owned and cheap to clone: text, lists and objects are shared. [`View`] is what an expression reads: a
-//! copyable look at a [`Value`], at a `serde_json::Value`, or at something produced while evaluating. Nothing is
-//! converted on the way in, so the size of a context costs nothing.
+//! [`Value`] is owned and cheap to clone, because text, lists and objects are shared. [`View`] is a `Copy` reference to a
+//! [`Value`], to a `serde_json::Value` or to a value produced by an evaluation. Contexts are read through views without
+//! conversion, so their size does not matter.
 
 pub(crate) mod compare;
 mod json;
@@ -21,7 +21,7 @@ pub use shared::{Fields, List, Shared, Size};
 pub(crate) use text_form::{push_canonical, push_json, push_shown, push_text};
 pub use view::{ListView, ObjectView, Source, View};
 
-/// An object: keys in the order in which they were set.
+/// An object with keys in insertion order.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -32,8 +32,8 @@ pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
 
 /// A JSON value that is cheap to clone.
 ///
-/// A float is always finite. A number with an integral value that fits 64 bits becomes [`Value::Int`] when it enters
-/// from JSON, however it was written.
+/// Floats are always finite. A JSON number with an integral value that fits in 64 bits becomes [`Value::Int`], however it is
+/// written.
 ///
 /// ```
 /// use branchpoint_expr::Value;
@@ -44,7 +44,7 @@ pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
 /// ```
 #[derive(Clone, Default)]
 pub enum Value {
-    /// JSON `null`, and what a missing value reads as in most dialects.
+    /// JSON `null`. A missing value is also null in most dialects.
     #[default]
     Null,
     /// `true` or `false`.
@@ -62,7 +62,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// A number from a float: an integer when it has an integral value that fits, null when it is not finite.
+    /// Converts a float: to an integer if it is integral and fits, to null if it is not finite.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -133,10 +133,9 @@ impl Value {
         }
     }
 
-    /// Whether lists and objects are nested in this value at most so many levels deep.
+    /// Whether lists and objects are nested at most this many levels.
     ///
-    /// A value that grows by one level at a time, each level shared, would otherwise be too deep to be stored or even
-    /// dropped one day.
+    /// A value that grows by a shared level at a time would otherwise become too deep to be stored or even dropped.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -147,7 +146,7 @@ impl Value {
         self.size().depth <= levels
     }
 
-    /// A copyable look at this value.
+    /// A view of this value.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -168,7 +167,7 @@ impl Value {
     }
 }
 
-/// Structural equality: numbers by value (`1` equals `1.0`), objects without regard to key order.
+/// Structural equality: numbers by value (`1` equals `1.0`), objects ignoring key order.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         let Ok(equal) = compare::equal(&self.view(), &other.view(), &|_, _| Ok::<_, std::convert::Infallible>(()));
@@ -176,14 +175,14 @@ impl PartialEq for Value {
     }
 }
 
-/// The text form: text as it is, everything else compact JSON.
+/// The text form: text itself, or compact JSON.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.view(), f)
     }
 }
 
-/// Compact JSON, text quoted: what a failing test should print.
+/// Compact JSON with quoted text.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.view(), f)

@@ -1,11 +1,11 @@
-//! Numbers: exact comparison of integers with floats, and the text forms that count as a number.
+//! Compares integers with floats exactly, and parses decimal text.
 
 use std::cmp::Ordering;
 
 /// 2^63 as a float: the first value above every 64-bit integer.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
-/// The integer a float stands for, if it has an integral value in the 64-bit range.
+/// Converts a float to an integer if it is integral and in the 64-bit range.
 #[expect(clippy::cast_possible_truncation, reason = "the comparison before it keeps the value in range")]
 pub(crate) fn integral(float: f64) -> Option<i64> {
     (float.fract() == 0.0 && (-TOO_LARGE..TOO_LARGE).contains(&float)).then_some(float as i64)
@@ -30,12 +30,12 @@ pub(crate) enum Parsed {
     Int(i64),
     /// Any other finite number.
     Float(f64),
-    /// Number text beyond the range of floats.
+    /// A number beyond the range of floats.
     Overflow,
 }
 
-/// Reads decimal text: optional sign, ASCII digits, at most one point, optional exponent (`+5`, `007`, `.5`, `5.`, `1e3`).
-/// No blanks, underscores, hex, other digits, `inf` or `nan`.
+/// Parses decimal text: optional sign, ASCII digits, at most one point, optional exponent (`+5`, `007`, `.5`, `5.`, `1e3`).
+/// Blanks, underscores, hex, other digits, `inf` and `nan` are rejected.
 pub(crate) fn parse_decimal(text: &str) -> Option<Parsed> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
@@ -63,8 +63,8 @@ pub(crate) fn parse_decimal(text: &str) -> Option<Parsed> {
     }
 }
 
-/// The integer that digits, fraction and exponent spell, if they spell one that fits 64 bits. A float on the way would
-/// round it.
+/// The integer with these digits, fraction and exponent, if it fits in 64 bits. It is computed without a float, which would
+/// round.
 fn exact_integer(negative: bool, whole: &str, fraction: &str, exponent: Option<&str>) -> Option<i64> {
     let exponent: i64 = exponent.map_or(Some(0), |exponent| exponent.parse().ok())?;
     let fraction = fraction.trim_end_matches('0');
@@ -91,7 +91,7 @@ fn exact_integer(negative: bool, whole: &str, fraction: &str, exponent: Option<&
     Some(int)
 }
 
-/// Whether text is a whole number written as `[+-]digits`, and nothing else.
+/// Whether the text is `[+-]digits`.
 pub(crate) fn is_integer_text(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

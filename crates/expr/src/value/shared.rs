@@ -1,8 +1,8 @@
-//! Lists and objects that are shared, with the size that they have when nothing is shared.
+//! Shared lists and objects that store their unfolded size, which counts shared parts each time.
 //!
-//! A value can be small in memory and enormous when it is written out: `[x, x]`, forty times over, is forty small lists
-//! and 2^40 parts in JSON. So every list and object knows its unfolded size from the moment it is made. Asking for the
-//! size takes no time, and whoever keeps, writes or compares values can refuse the large ones first.
+//! A value can be small in memory and enormous in JSON: `[x, x]`, nested forty times, is forty small lists and 2^40 parts in JSON.
+//! So every list and object computes its unfolded size when it is created. Code that stores, writes or compares values can check
+//! the size first, in constant time.
 
 use std::fmt;
 use std::ops::Deref;
@@ -32,10 +32,10 @@ pub type List = Shared<Vec<Value>>;
 /// ```
 pub type Fields = Shared<Object>;
 
-/// What each value and each key counts, beside its text.
+/// The size of each value and each key, without its text.
 const PART_BYTES: u64 = 8;
 
-/// The size of a value when nothing in it is shared. Equal values have equal sizes.
+/// The unfolded size of a value. Equal values have equal sizes.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -43,14 +43,14 @@ const PART_BYTES: u64 = 8;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Eight bytes for each value and each key, and the bytes of all texts. Stops at `u64::MAX`.
+    /// Eight bytes for each value and each key, plus the bytes of all texts. Saturates at `u64::MAX`.
     pub bytes: u64,
     /// How deeply lists and objects are nested; 0 for everything else.
     pub depth: u16,
 }
 
 impl Size {
-    /// The size of a list or object before anything is in it.
+    /// The size of an empty list or object.
     const EMPTY: Self = Self { bytes: PART_BYTES, depth: 1 };
 
     /// The size of text.
@@ -58,14 +58,14 @@ impl Size {
         Self { bytes: PART_BYTES.saturating_add(text.len() as u64), depth: 0 }
     }
 
-    /// The size of a list or object with one more part.
+    /// Adds a part to the size of a list or object.
     fn with(self, part: Self) -> Self {
         Self { bytes: self.bytes.saturating_add(part.bytes), depth: self.depth.max(part.depth.saturating_add(1)) }
     }
 }
 
 impl Value {
-    /// The size of this value when nothing in it is shared. Takes no time, however large it is.
+    /// The unfolded size of this value, in constant time.
     ///
     /// ```
     /// use branchpoint_expr::Value;
@@ -88,7 +88,7 @@ impl Value {
     }
 }
 
-/// A list or object that is cheap to clone and knows its unfolded size. Reads like the list or object itself.
+/// A list or object that is cheap to clone and stores its unfolded size. It dereferences to the list or object.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -104,7 +104,7 @@ struct Inner<T> {
     size: Size,
 }
 
-/// What a [`Shared`] can hold.
+/// The content of a [`Shared`].
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -128,7 +128,7 @@ impl Parts for Object {
 }
 
 impl<T: Parts> Shared<T> {
-    /// The size when nothing in it is shared.
+    /// The unfolded size.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -138,7 +138,7 @@ impl<T: Parts> Shared<T> {
         self.0.size
     }
 
-    /// Identifies this list or object among all that exist at the same time; values that share it have the same identity.
+    /// The address of this list or object. Clones have the same identity.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -149,7 +149,7 @@ impl<T: Parts> Shared<T> {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Changes the parts, and measures them again. What others share stays as it is: they keep a copy.
+    /// Changes the parts and updates the size. Other clones are not changed.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -165,7 +165,7 @@ impl<T: Parts> Shared<T> {
         result
     }
 
-    /// The parts, copied only if others share them.
+    /// The parts, copied only if they are shared.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -177,7 +177,7 @@ impl<T: Parts> Shared<T> {
 }
 
 impl List {
-    /// Appends a value. Returns the size before, for [`Self::undo_push`].
+    /// Appends a value. Returns the previous size, for [`Self::undo_push`].
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -193,7 +193,7 @@ impl List {
         before
     }
 
-    /// Removes what the latest [`Self::push`] appended, which returned that size.
+    /// Removes the value of the latest [`Self::push`], which returned `before`.
     ///
     /// ```
     /// # use branchpoint_expr::*;

@@ -1,11 +1,11 @@
-//! The text form of a value: text as it is, everything else compact JSON.
+//! Writes the text form of a value: text itself, or compact JSON.
 
 use std::fmt::{self, Write};
 
 use super::{ObjectView, View, number};
 use crate::limits;
 
-/// Appends the text form of a value. An error of its own, besides those of `out`: the value is nested too deeply.
+/// Appends the text form of a value. Fails if `out` fails or the value is nested too deeply.
 pub(crate) fn push_text(out: &mut impl Write, view: View<'_>) -> fmt::Result {
     match view.as_str() {
         Some(text) => out.write_str(text),
@@ -13,17 +13,17 @@ pub(crate) fn push_text(out: &mut impl Write, view: View<'_>) -> fmt::Result {
     }
 }
 
-/// Appends compact JSON: keys in their order, non-ASCII as it is, integral floats in the 64-bit range without fraction.
+/// Appends compact JSON: keys in order, non-ASCII unescaped, integral floats in the 64-bit range without fraction.
 pub(crate) fn push_json(out: &mut impl Write, view: View<'_>) -> fmt::Result {
     Json { out, sorted: false, cut: false }.value(view, 0)
 }
 
-/// Appends JSON with sorted keys: equal values, and only they, have the same text.
+/// Appends JSON with sorted keys, which is the same text exactly for equal values.
 pub(crate) fn push_canonical(out: &mut impl Write, view: View<'_>) -> fmt::Result {
     Json { out, sorted: true, cut: false }.value(view, 0)
 }
 
-/// Appends compact JSON in which `…` stands for what is nested too deeply: for people, who would not read that far.
+/// Appends compact JSON with `…` in place of values that are nested too deeply, for display.
 pub(crate) fn push_shown(out: &mut impl Write, view: View<'_>) -> fmt::Result {
     Json { out, sorted: false, cut: true }.value(view, 0)
 }
@@ -34,7 +34,7 @@ struct Json<'o, W> {
     out: &'o mut W,
     /// Whether keys are sorted.
     sorted: bool,
-    /// Whether what is nested too deeply is left out, or refused.
+    /// Whether a value that is nested too deeply is written as `…`, and not an error.
     cut: bool,
 }
 
@@ -95,14 +95,14 @@ impl<W: Write> Json<'_, W> {
     fn float(&mut self, float: f64) -> fmt::Result {
         match (number::integral(float), serde_json::Number::from_f64(float)) {
             (Some(int), _) => write!(self.out, "{int}"),
-            // serde_json prints the shortest text that reads back as the same float, which is what JSON readers expect.
+            // serde_json writes the shortest text that parses as the same float.
             (None, Some(number)) => write!(self.out, "{number}"),
-            // A host may break the promise that floats are finite; JSON has no word for it.
+            // A host may pass a float that is not finite, which JSON cannot represent.
             (None, None) => self.out.write_str("null"),
         }
     }
 
-    /// In pieces, so that a writer that has enough can stop before a long text is read to its end.
+    /// Writes in pieces, so that a limited writer can stop early.
     fn quoted(&mut self, text: &str) -> fmt::Result {
         self.out.write_char('"')?;
         let mut rest = text;

@@ -1,4 +1,4 @@
-//! A copyable look at a value, wherever it lives.
+//! Views: `Copy` references to values in any representation.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::{Fields, List, Object, Value, compare, number};
 use crate::condition::typed_comparison;
 use crate::fault::{Outcome, wrong_kind};
 
-/// A copyable look at a value: what an expression reads and what it yields.
+/// A `Copy` reference to a value, which expressions read and produce.
 ///
 /// ```
 /// use branchpoint_expr::View;
@@ -19,7 +19,7 @@ use crate::fault::{Outcome, wrong_kind};
 /// ```
 #[derive(Clone, Copy)]
 pub enum View<'a> {
-    /// Null, nil, nothing.
+    /// Null, also called nil.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -29,7 +29,7 @@ pub enum View<'a> {
     Float(f64),
     /// Borrowed text.
     Str(&'a str),
-    /// Shared text of a [`Value`]: making a value of it again copies nothing.
+    /// Shared text of a [`Value`], which converts back to a value without a copy.
     Text(&'a Arc<str>),
     /// A list.
     List(ListView<'a>),
@@ -37,7 +37,7 @@ pub enum View<'a> {
     Object(ObjectView<'a>),
 }
 
-/// A look at a list.
+/// A view of a list.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -51,13 +51,13 @@ pub enum ListView<'a> {
     Shared(&'a List),
     /// A JSON array.
     Json(&'a [serde_json::Value]),
-    /// Made while evaluating.
+    /// A list produced by an evaluation.
     Made(&'a [View<'a>]),
     /// The integers from the first to the second, both included; empty when the first is greater.
     Range(i64, i64),
 }
 
-/// A look at an object.
+/// A view of an object.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -71,11 +71,11 @@ pub enum ObjectView<'a> {
     Shared(&'a Fields),
     /// A JSON object.
     Json(&'a serde_json::Map<String, serde_json::Value>),
-    /// Made while evaluating; keys are unique.
+    /// An object produced by an evaluation, with unique keys.
     Made(&'a [(&'a str, View<'a>)]),
 }
 
-/// A value where it lies, of a context. It fits in two registers, which is what makes comparing two of them cheap.
+/// A reference to a value of a context. It fits in two registers, so that comparisons are cheap.
 ///
 /// ```
 /// # use branchpoint_expr::*;
@@ -86,14 +86,14 @@ pub enum ObjectView<'a> {
 /// ```
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
-    /// One of our own.
+    /// A [`Value`].
     Value(&'a Value),
     /// JSON.
     Json(&'a serde_json::Value),
 }
 
 impl<'a> Source<'a> {
-    /// A look at the value.
+    /// A view of the value.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -162,7 +162,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The text, for an operation that needs text.
+    /// The text, or an error that names the operation.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -173,7 +173,7 @@ impl<'a> View<'a> {
         self.as_str().map_or_else(|| wrong_kind(user, "text", self), Ok)
     }
 
-    /// The integer, for an operation that needs one; a float with an integral value is one.
+    /// The integer, or an error that names the operation. An integral float is an integer.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -183,7 +183,7 @@ impl<'a> View<'a> {
         self.as_integer().map_or_else(|| wrong_kind(user, "an integer", self), Ok)
     }
 
-    /// The list, for an operation that needs one.
+    /// The list, or an error that names the operation.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The object, for an operation that needs one.
+    /// The object, or an error that names the operation.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -209,7 +209,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The integer that this is; a float with an integral value is one.
+    /// The integer, if this is one. An integral float is an integer.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -223,7 +223,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The order of two numbers or two texts; none for everything else.
+    /// The order of two numbers or two texts; `None` for other values.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -238,7 +238,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The number that decimal text spells; none for other text and for numbers beyond the range of floats.
+    /// Parses decimal text; `None` for other text and for numbers beyond the range of floats.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -253,7 +253,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether this names a moment: ISO 8601 text, or Unix seconds in the years 1 to 9999.
+    /// Whether this is a datetime: ISO 8601 text, or Unix seconds in the years 1 to 9999.
     ///
     /// ```
     /// # use branchpoint_expr::View;
@@ -264,7 +264,7 @@ impl<'a> View<'a> {
         typed_comparison::instant(self).is_ok()
     }
 
-    /// The name of this value's kind, as the builtin `type` gives it.
+    /// The name of this value's type, as the built-in function `type` returns it.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -284,7 +284,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An owned value. Parts that are shared already stay shared.
+    /// Converts to an owned value. Shared parts stay shared.
     ///
     /// ```
     /// # use branchpoint_expr::*;
@@ -456,7 +456,7 @@ impl<'a> ObjectView<'a> {
         }
     }
 
-    /// What looking up one key costs, in parts looked at: only what was made while evaluating is searched.
+    /// The cost of looking up a key, in steps. Only objects produced by an evaluation are searched linearly.
     pub(crate) fn lookup_cost(self) -> usize {
         match self {
             Self::Shared(_) | Self::Json(_) => 1,

@@ -6,7 +6,7 @@ use crate::pattern::scanner::{char_of, control, is_octal, literal};
 use crate::pattern::shape::Shape;
 
 impl Translator<'_> {
-    /// What follows a backslash outside brackets.
+    /// Translates an escape outside brackets, after its backslash.
     pub(super) fn escape(&mut self) -> Result<(), PatternError> {
         let Some(c) = self.scan.next() else {
             return self.scan.fail("a single backslash at the end");
@@ -26,7 +26,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Three octal digits are a character; anything else that begins with a digit is a group of one or two digits.
+    /// Translates three octal digits to a character, and any other digits to a reference to a group.
     fn reference_or_octal(&mut self, first: char) -> Result<(), PatternError> {
         let mark = self.scan.mark();
         let octal = self.scan.take_while(2, is_octal);
@@ -40,7 +40,7 @@ impl Translator<'_> {
         self.reference(format!("{first}{second}").parse().unwrap_or(usize::MAX))
     }
 
-    /// The character that an escape stands for, inside brackets and outside; `c` follows the backslash.
+    /// The character of an escape, inside or outside brackets. `c` follows the backslash.
     fn escaped(&mut self, c: char) -> Result<char, PatternError> {
         let found = match c {
             'a' | 'f' | 'n' | 'r' | 't' | 'v' => control(c),
@@ -67,16 +67,16 @@ impl Translator<'_> {
         }
     }
 
-    /// The rest of a class, after its `[`. All of it is characters, ranges and classes such as `\d`: Python has neither
-    /// nested classes nor set operations nor `[:alpha:]`.
+    /// Translates a class, after its `[`. It contains characters, ranges and classes such as `\d`: Python has no nested classes,
+    /// set operations or `[:alpha:]`.
     pub(super) fn class(&mut self) -> Result<String, PatternError> {
         let mut class = String::from(if self.scan.eat("^") { "[^" } else { "[" });
-        // A `]` in the first place stands for itself.
+        // A `]` in the first position is literal.
         let mut first = true;
         while first || !self.scan.eat("]") {
             first = false;
             let low = self.class_member()?;
-            // So does a `-` in the last place.
+            // A `-` in the last position is literal.
             if self.scan.rest().starts_with("-]") || !self.scan.eat("-") {
                 class.push_str(&low.written());
                 continue;
@@ -112,7 +112,7 @@ impl Translator<'_> {
     }
 }
 
-/// What can stand in brackets.
+/// A member of a class in brackets.
 enum Member {
     Character(char),
     /// `\d` and the like, by their letter.

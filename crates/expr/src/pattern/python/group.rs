@@ -1,14 +1,14 @@
-//! What begins with a parenthesis in Python's `re`.
+//! The groups of Python's `re`.
 
 use super::{Flags, Group, Kind, Level, Translator};
 use crate::pattern::PatternError;
 use crate::pattern::scanner::quote;
 
-/// Groups inside one another; the engine allows 63 levels, of which we use some ourselves.
+/// The maximum nesting of groups. The engine allows 63 levels, of which the translation uses some.
 const MAX_DEPTH: usize = 60;
 
 impl Translator<'_> {
-    /// What follows `(?`.
+    /// Translates a group that begins with `(?`.
     pub(super) fn extension(&mut self) -> Result<(), PatternError> {
         let flags = self.level.flags;
         let Some(c) = self.scan.next() else {
@@ -74,7 +74,7 @@ impl Translator<'_> {
         Ok(name.to_owned())
     }
 
-    /// The number of an earlier group whose name stands here, up to the mark.
+    /// Reads the name of an earlier group up to the mark and returns its number.
     fn known_name(&mut self, mark: &str) -> Result<usize, PatternError> {
         let Some(name) = self.scan.until(mark) else {
             return self.scan.fail(&format!("the name of the group has no `{mark}`"));
@@ -89,7 +89,7 @@ impl Translator<'_> {
         self.groups.iter().position(|group| group.name.as_deref() == Some(name))
     }
 
-    /// `(?(1)yes|no)` and `(?(name)yes|no)`, after the second parenthesis.
+    /// Translates `(?(1)yes|no)` and `(?(name)yes|no)`, after the second parenthesis.
     fn condition(&mut self) -> Result<(), PatternError> {
         let by_number = self.scan.peek().is_some_and(|c| c.is_ascii_digit());
         let group = if by_number {
@@ -105,7 +105,7 @@ impl Translator<'_> {
         self.open(Kind::Condition, self.level.flags, &format!("(?({group})"), "(?:")
     }
 
-    /// `(?i)` for the whole pattern, only at its start, or `(?i-s:` for a group; `c` is the first letter.
+    /// Translates `(?i)` at the start of the pattern, or `(?i-s:` for a group. `c` is the first letter.
     fn flags(&mut self, mut c: char) -> Result<(), PatternError> {
         let (mut flags, mut on, mut turned_on, mut last) = (self.level.flags, true, String::new(), ' ');
         loop {

@@ -1,7 +1,7 @@
-//! The syntax of Python's `re`, written for the `fancy_regex` crate.
+//! Translates the syntax of Python's `re` for the `fancy_regex` crate.
 //!
-//! Names of groups become numbers, flags become what they change, and verbose spacing goes away, so that the engine
-//! sees only constructs that it and Python agree on.
+//! Names of groups become numbers, flags are applied, and verbose spacing is removed, so that the engine gets only
+//! constructs that have the same meaning in Python.
 
 mod escape;
 mod group;
@@ -18,19 +18,19 @@ use writer::{EnginePatterns, Writer};
 
 pub(super) use search::Compiled;
 
-/// The pattern for the engine, and what is known of it.
+/// The pattern for the engine and its properties.
 #[derive(Debug)]
 pub(super) struct Translation {
     written: EnginePatterns,
     /// The names of groups by number; the whole match is number 0.
     names: Vec<Option<String>>,
-    /// Whether the engine has to try ways one after the other instead of all at once.
+    /// Whether the engine has to backtrack.
     backtracks: bool,
     pub(super) copies: u64,
 }
 
-/// The size up to which the engine is asked at all. It also keeps the products of sizes, which the engine does not
-/// check, far from overflowing.
+/// The maximum size of a pattern for the engine. It also prevents overflows in the products of sizes, which the engine does not
+/// check.
 const MAX_COPIES: u64 = 100_000;
 
 pub(super) fn translate(text: &str) -> Result<Translation, PatternError> {
@@ -58,12 +58,12 @@ struct Translator<'t> {
     backtracks: bool,
 }
 
-/// The inside of a group, or the whole pattern, as far as it was read.
+/// The part of a group, or of the whole pattern, that was read so far.
 struct Level {
     kind: Kind,
     flags: Flags,
     body: Body,
-    /// The numbers of the `$` after which nothing has come on this level: in this branch, and in earlier ones.
+    /// The numbers of the `$` with nothing after them on this level: in this branch, and in earlier ones.
     tails: Vec<usize>,
     earlier_tails: Vec<usize>,
     branches: usize,
@@ -74,7 +74,7 @@ enum Kind {
     Plain,
     Capture(usize),
     Ahead,
-    /// With the number of the first group that could be inside.
+    /// With the number of the first group that can be inside.
     Behind(usize),
     Atomic,
     Condition,
@@ -156,13 +156,13 @@ impl Translator<'_> {
         self.atom(&literal(c), Shape::CHARACTER);
     }
 
-    /// Writes something that Python does not let one repeat.
+    /// Writes an assertion, which Python does not allow to be repeated.
     fn assertion(&mut self, written: &str) {
         self.atom(written, Shape::ASSERTION);
         self.level.body.settle();
     }
 
-    /// Writes a reference to an earlier group; parentheses keep digits that follow out of its number.
+    /// Writes a reference to an earlier group, in parentheses to separate it from following digits.
     fn reference(&mut self, group: usize) -> Result<(), PatternError> {
         let shape = match self.groups.get(group) {
             Some(group) if group.closed => Shape { width: group.width, ..Shape::CHARACTER },
@@ -176,7 +176,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Python refuses this too: whether such a group has a value yet depends on the engine.
+    /// Rejects a reference to a group in the same look-behind, like Python, because its value depends on the engine.
     fn refuse_same_look_behind(&self, group: usize) -> Result<(), PatternError> {
         let inside = |level: &Level| matches!(level.kind, Kind::Behind(first) if group >= first);
         if inside(&self.level) || self.outer.iter().any(inside) {
@@ -195,7 +195,7 @@ impl Translator<'_> {
     }
 
     fn repeat(&mut self, count: Count) -> Result<(), PatternError> {
-        // Python takes such repetitions, but the engine does not in all places, and they mean nothing.
+        // Python allows such repetitions, but the engine does not allow all of them, and they have no effect.
         if self.level.body.last_width() == Some(0) {
             return self.scan.fail("a repetition of something without width");
         }
@@ -220,7 +220,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `{2}`, `{2,}`, `{,5}` or `{2,5}`; in any other shape the brace stands for itself.
+    /// Reads `{2}`, `{2,}`, `{,5}` or `{2,5}`. Any other brace is literal.
     fn count(&mut self) -> Result<Option<Count>, PatternError> {
         let mark = self.scan.mark();
         let low = self.scan.take_while(usize::MAX, |c| c.is_ascii_digit());
@@ -230,7 +230,7 @@ impl Translator<'_> {
             self.scan.back_to(mark);
             return Ok(None);
         }
-        // A number too large for 64 bits is only as good as any other above the limit.
+        // A number that overflows exceeds the limit anyway.
         let number = |digits: &str| digits.parse().unwrap_or(u64::MAX);
         let min = if low.is_empty() { 0 } else { number(low) };
         let max = if high.is_empty() { None } else { Some(number(high)) };

@@ -1,4 +1,4 @@
-//! Searching and replacing with Python patterns, within bounds.
+//! Searches and replaces with Python patterns, within limits.
 
 use std::sync::OnceLock;
 
@@ -8,24 +8,23 @@ use super::Translation;
 use super::substitution::Template;
 use crate::pattern::{MAX_CACHE_BYTES, MAX_COMPILED_BYTES, PatternError};
 
-/// How often one search may give a way up and try another.
+/// The maximum number of backtracks of one search.
 const MAX_BACKTRACKS: usize = 100_000;
-/// How many places where the rough pattern matches, but the exact one does not, are tried one by one, each with the
-/// bound above to itself.
+/// The maximum number of positions where the rough pattern matches and the exact one does not. Each is a search of its own.
 const MAX_FALSE_STARTS: usize = 1000;
-/// The longest text for a pattern that backtracks, as the engine may look over all of it between two ways.
+/// The longest text for a backtracking pattern, because the engine may read all of it between two backtracks.
 const MAX_BACKTRACKING_TEXT: usize = 128 * 1024;
-/// The most replacements by a pattern that backtracks, as each may go to its own bound.
+/// The maximum number of replacements by a backtracking pattern, because each may reach the limit of a search.
 const MAX_BACKTRACKING_MATCHES: usize = 10_000;
-/// The most instructions of a pattern that backtracks.
+/// The maximum number of instructions of a backtracking pattern.
 const MAX_INSTRUCTIONS: usize = 100_000;
 
 /// A compiled Python pattern.
 pub(in crate::pattern) struct Compiled {
     search: Regex,
-    /// Finds where a pattern that backtracks can match at all, in time linear in the text.
+    /// Finds the positions where a backtracking pattern can match, in time linear in the text.
     rough: Option<regex::Regex>,
-    /// Compiled when something is first replaced; most patterns are only searched for.
+    /// Compiled at the first replacement, because most patterns are only searched.
     replace: OnceLock<Result<Regex, PatternError>>,
     translation: Translation,
 }
@@ -48,7 +47,7 @@ impl Compiled {
         Template::parse(substitution, &self.translation.names)
     }
 
-    /// Replaces from left to right, an empty match right after another match included, as `re.sub` does.
+    /// Replaces from left to right, including empty matches next to other matches, like `re.sub`.
     pub(in crate::pattern) fn replace_all(
         &self,
         text: &str,
@@ -73,17 +72,17 @@ impl Compiled {
             out.push(&text[copied..whole.start()])?;
             template.expand(&found, |piece| out.push(piece))?;
             copied = whole.end();
-            // An empty match is passed by one character, which is copied with what comes before the next match.
+            // After an empty match, the search skips one character, which is copied with the text before the next match.
             from = if whole.start() == whole.end() { after_char(text, copied) } else { copied };
         }
         out.push(&text[copied..])?;
         Ok(out.text)
     }
 
-    /// What the engine finds first at `from` or later.
+    /// The first match at `from` or later.
     ///
-    /// A pattern that backtracks starts where the rough one matches first. If it then goes over its bound, the places
-    /// where the rough one matches are tried one by one, so that a long text alone is not too much work.
+    /// A backtracking pattern is searched from the first match of the rough pattern. If that exceeds the limit, the matches of the
+    /// rough pattern are tried one by one, so that a long text alone is not too much work.
     fn first<'t, T>(
         &self,
         text: &'t str,
@@ -139,12 +138,12 @@ impl Output {
     }
 }
 
-/// Without a rough pattern the search is only slower, so one that is too large does no harm.
+/// Compiles the rough pattern; `None` if it is too large, which only makes the search slower.
 fn build_rough(pattern: &str) -> Option<regex::Regex> {
     regex::RegexBuilder::new(pattern).size_limit(MAX_COMPILED_BYTES).dfa_size_limit(MAX_CACHE_BYTES).build().ok()
 }
 
-/// The place after the character that begins here; at the end of the text a place beyond it.
+/// The position after the character at `at`, or one beyond the end of the text.
 fn after_char(text: &str, at: usize) -> usize {
     at + text[at..].chars().next().map_or(1, char::len_utf8)
 }

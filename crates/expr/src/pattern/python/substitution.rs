@@ -1,11 +1,11 @@
-//! Substitutions, with the rules of Python's `re.sub`.
+//! Parses substitutions by the rules of Python's `re.sub`.
 
 use fancy_regex::Captures;
 
 use crate::pattern::PatternError;
 use crate::pattern::scanner::{Scanner, char_of, is_octal, quote};
 
-/// A substitution that was read: `\1`, `\g<1>`, `\g<name>`, escapes such as `\n`, and plain text.
+/// A parsed substitution: `\1`, `\g<1>`, `\g<name>`, escapes such as `\n`, and literal text.
 #[derive(Debug)]
 pub(in crate::pattern) struct Template {
     parts: Vec<Part>,
@@ -18,7 +18,7 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a substitution for a pattern with groups of these names, the whole match being the first.
+    /// Parses a substitution for a pattern whose groups have these names. The whole match is the first group.
     pub(super) fn parse(substitution: &str, names: &[Option<String>]) -> Result<Template, PatternError> {
         let mut scan = Scanner::new(substitution);
         let mut parts = Vec::new();
@@ -40,7 +40,7 @@ impl Template {
         Ok(Template { parts })
     }
 
-    /// Hands out the pieces that replace a match. A group that took no part in it is empty.
+    /// Passes the pieces that replace a match to `push`. A group that did not match is empty.
     pub(super) fn expand(
         &self,
         found: &Captures<'_, str>,
@@ -53,7 +53,7 @@ impl Template {
     }
 }
 
-/// What follows a backslash. Before anything but a letter or a digit the backslash stays as it is.
+/// Parses an escape after its backslash. Before anything but a letter or a digit, the backslash is literal.
 fn escape(scan: &mut Scanner<'_>, names: &[Option<String>]) -> Result<Part, PatternError> {
     let c = match scan.next() {
         None => return scan.fail("a single backslash at the end of the substitution"),
@@ -86,7 +86,7 @@ fn named_group(scan: &mut Scanner<'_>, names: &[Option<String>]) -> Result<Part,
     group(scan, number, name, names)
 }
 
-/// `\0` and three octal digits are a character; anything else is a group of one or two digits.
+/// Parses `\0` and three octal digits as a character, and other digits as a group of one or two digits.
 fn group_or_octal(scan: &mut Scanner<'_>, first: char, names: &[Option<String>]) -> Result<Part, PatternError> {
     let mark = scan.mark();
     let more = scan.take_while(2, is_octal);

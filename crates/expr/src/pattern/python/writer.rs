@@ -1,23 +1,23 @@
-//! The engine's pattern while it is written, in the forms it is needed in.
+//! Writes the engine's pattern in the forms that searching and replacing need.
 
-/// Writes the pattern twice, because look-around and references make a search slow on long texts.
+/// Writes an exact and a rough pattern, because look-around and references make searches of long texts slow.
 #[derive(Default)]
 pub(super) struct Writer {
     exact: String,
-    /// The pattern without what makes an engine backtrack: wherever the exact one matches, this one does.
+    /// The pattern without anything that needs backtracking. It matches wherever the exact pattern matches.
     rough: String,
-    /// How many of the open groups look around; what is inside them is left out of the rough pattern.
+    /// The number of open look-around groups, whose content is omitted from the rough pattern.
     hidden: usize,
-    /// Where each `$` belongs in the exact pattern; it is written at the end, when it is known what can follow it.
+    /// The position of each `$` in the exact pattern. They are written last, when it is known whether anything follows them.
     dollars: Vec<usize>,
 }
 
-/// The finished forms.
+/// The finished patterns.
 #[derive(Debug)]
 pub(super) struct EnginePatterns {
-    /// For yes or no. A `$` after which nothing can come takes the final newline in, which needs no looking ahead.
+    /// For searches. A `$` at the end consumes the final newline, which needs no look-ahead.
     pub(super) search: String,
-    /// For replacing. Every `$` looks ahead, so that the match ends before the newline.
+    /// For replacements. Every `$` is a look-ahead, so that the match ends before the newline.
     pub(super) replace: String,
     pub(super) rough: String,
 }
@@ -44,13 +44,13 @@ impl Writer {
         self.push_two(")", "");
     }
 
-    /// Leaves room for a `$` and tells its number.
+    /// Adds a `$` and returns its number.
     pub(super) fn dollar(&mut self) -> usize {
         self.dollars.push(self.exact.len());
         self.dollars.len() - 1
     }
 
-    /// Writes every `$`; after those in `tails` nothing can come.
+    /// Writes every `$`. Nothing can follow those in `tails`.
     pub(super) fn finish(self, tails: &[usize]) -> EnginePatterns {
         let mut is_tail = vec![false; self.dollars.len()];
         for tail in tails {

@@ -1,10 +1,10 @@
-//! The bracketed and the named classes of RE2 syntax.
+//! The character classes of RE2: in brackets, Perl and Unicode.
 
 use super::Translator;
 use crate::pattern::PatternError;
 use crate::pattern::scanner::{Scanner, literal, quote};
 
-/// The short names of general categories. Surrogates (`Cs`) are left out: no text holds any.
+/// The short names of general categories, without surrogates (`Cs`), which no text contains.
 const CATEGORIES: [&str; 37] = [
     "C", "Cc", "Cf", "Cn", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No", "P",
     "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs", "LC",
@@ -15,13 +15,13 @@ const POSIX: [&str; 14] = [
 ];
 
 impl Translator<'_> {
-    /// The rest of a class, after its `[`.
+    /// Translates a class, after its `[`.
     pub(super) fn class(&mut self) -> Result<(), PatternError> {
         self.out.push('[');
         if self.scan.eat("^") {
             self.out.push('^');
         }
-        // A `]` in the first place stands for itself.
+        // A `]` in the first position is literal.
         let mut first = true;
         while first || !self.scan.eat("]") {
             first = false;
@@ -73,8 +73,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Other engines would intersect, subtract or compare here. RE2 itself takes the signs for members, which nobody
-    /// means who writes them twice.
+    /// Rejects doubled signs, which are set operations in other engines. In RE2 they are members of the class, which is rarely what
+    /// the author means.
     fn refuse_set_operation(&mut self) -> Result<(), PatternError> {
         for sign in ["&&", "--", "~~"] {
             if self.scan.eat(sign) {
@@ -87,7 +87,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `[:alpha:]` and `[:^alpha:]`; `[:` without an end is two characters.
+    /// Translates `[:alpha:]` and `[:^alpha:]`. `[:` without an end is two characters.
     fn posix(&mut self) -> Result<bool, PatternError> {
         let mark = self.scan.mark();
         let named = if self.scan.eat("[:") { self.scan.until(":]") } else { None };
@@ -103,7 +103,7 @@ impl Translator<'_> {
     }
 }
 
-/// `\d`, `\s`, `\w` and their opposites: ASCII, and `\s` without the vertical tab.
+/// Writes `\d`, `\s`, `\w` and their opposites, which are ASCII, and `\s` without the vertical tab.
 pub(super) fn push_perl(out: &mut String, letter: char) {
     out.push_str(match letter {
         'd' => "[0-9]",
@@ -115,7 +115,7 @@ pub(super) fn push_perl(out: &mut String, letter: char) {
     });
 }
 
-/// What follows `\p` or `\P`: `L`, `{Lu}`, `{Greek}`, `{^Greek}`. RE2 knows categories and scripts, nothing else.
+/// Translates the name after `\p` or `\P`: `L`, `{Lu}`, `{Greek}`, `{^Greek}`. RE2 supports only categories and scripts.
 pub(super) fn push_unicode(scan: &mut Scanner<'_>, out: &mut String, opposite: bool) -> Result<(), PatternError> {
     let name = if scan.eat("{") { scan.until("}") } else { Some(scan.take_while(1, |_| true)) };
     let Some(name) = name else {

@@ -1,8 +1,8 @@
-//! RE2 syntax, as Go's `regexp` reads it, written for the `regex` crate.
+//! Translates RE2 syntax, as in Go's `regexp`, for the `regex` crate.
 //!
-//! The two are close relatives, which makes the differences dangerous: `regex` takes `\d` for any Unicode digit,
-//! `[a&&b]` for an intersection and `(?x)` for a flag. A search only says yes or no, so groups are written without
-//! captures, and greed (`*?`, `(?U)`) is read and left out.
+//! The differences between the two are subtle: in `regex`, `\d` is any Unicode digit, `[a&&b]` is an intersection and `(?x)` is a
+//! flag. A search only returns whether there is a match, so groups are translated without captures, and greediness (`*?`, `(?U)`)
+//! is ignored.
 
 mod class;
 #[cfg(test)]
@@ -20,11 +20,11 @@ pub(super) struct Translation {
     pub(super) copies: u64,
 }
 
-/// Groups inside one another; the engine itself allows 250 levels, of which we use some ourselves.
+/// The maximum nesting of groups. The engine allows 250 levels, of which the translation uses some.
 const MAX_DEPTH: usize = 200;
-/// The largest count of a repetition, and the largest product of counts inside one another, in RE2.
+/// RE2's maximum count of a repetition, and of the product of nested counts.
 const MAX_COUNT: u64 = 1000;
-/// The size up to which the engine is asked at all.
+/// The maximum size of a pattern for the engine.
 const MAX_COPIES: u64 = 1_000_000;
 
 pub(super) fn translate(text: &str) -> Result<Translation, PatternError> {
@@ -47,12 +47,12 @@ struct Translator<'t> {
     out: String,
     body: Body,
     flags: Flags,
-    /// What goes on after each open group.
+    /// The state to restore after each open group.
     outer: Vec<(Body, Flags)>,
     names: Vec<&'t str>,
 }
 
-/// `i` is left to the engine; the others change what we write.
+/// The flags of a group. The engine handles `i`; the others change the translation.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Flags {
     ignore_case: bool,
@@ -139,7 +139,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `{2}`, `{2,}` or `{2,5}`; in any other shape the brace stands for itself.
+    /// Reads `{2}`, `{2,}` or `{2,5}`. Any other brace is literal.
     fn count(&mut self) -> Result<Option<Count>, PatternError> {
         let mark = self.scan.mark();
         let Some(min) = self.number() else {
@@ -160,8 +160,7 @@ impl Translator<'_> {
         Ok(Some(Count { min, max, counted: true }))
     }
 
-    /// A count without leading zeros, as RE2 wants it. One too large for 64 bits is only as good as any other above
-    /// the limit.
+    /// Reads a count without leading zeros, as in RE2. A number that overflows exceeds the limit anyway.
     fn number(&mut self) -> Option<u64> {
         let digits = self.scan.take_while(usize::MAX, |c| c.is_ascii_digit());
         if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
@@ -170,7 +169,7 @@ impl Translator<'_> {
         Some(digits.parse().unwrap_or(u64::MAX))
     }
 
-    /// What follows `(?`: a named group, or flags for a group or for the rest of this one.
+    /// Translates a group that begins with `(?`: a named group, or flags for a group or for the rest of the current one.
     fn extension(&mut self) -> Result<(), PatternError> {
         if self.scan.eat("P<") || (!self.looks_behind() && self.scan.eat("<")) {
             self.name()?;
@@ -251,7 +250,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The character that an escape stands for, inside brackets and outside; `c` follows the backslash.
+    /// The character of an escape, inside or outside brackets. `c` follows the backslash.
     fn escaped(&mut self, c: char) -> Result<char, PatternError> {
         let found = match c {
             'a' | 'f' | 'n' | 'r' | 't' | 'v' => control(c),
@@ -271,7 +270,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `\0`, `\07`, `\123`; but one digit alone, other than 0, would be a back-reference.
+    /// Reads `\0`, `\07` or `\123`. A single digit other than 0 would be a back-reference.
     fn octal(&mut self, first: char) -> Option<char> {
         let more = self.scan.take_while(2, is_octal);
         if first != '0' && more.is_empty() {
