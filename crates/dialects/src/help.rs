@@ -18,7 +18,7 @@ fn help(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::NotBoolean => "compare it with something, such as `== 'yes'`",
         Kind::UnknownFunction => "docs/spec lists the functions of each dialect",
-        Kind::BadRegex => "mend the regular expression; a backslash makes the sign after it plain",
+        Kind::BadRegex => "correct the regular expression; a backslash escapes the next character",
         Kind::BadTemplate => "between `{{` and `}}` stands a reference, such as `{{input}}`",
         Kind::BadExpression => "compare and join values, such as `a == 'x' && b > 1`; texts stand in quotes",
         Kind::TypeMismatch | Kind::Incomparable => "write a value of the type that is wanted here",
@@ -27,7 +27,7 @@ fn help(kind: Kind) -> Option<&'static str> {
         Kind::InvalidCondition => "write {\"variable\": …, \"operator\": …, \"value\": …}",
         Kind::CircularCall => "repeat with a loop, or with a retry",
         Kind::NodeLimit | Kind::DepthLimit => "cut it into smaller parts",
-        Kind::SecretNotAllowed => "secrets are for the fields of steps that call the outside",
+        Kind::SecretNotAllowed => "use secrets only in the fields of steps that call external services",
         _ => return None,
     })
 }

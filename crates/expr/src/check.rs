@@ -113,7 +113,7 @@ impl<'s> Checker<'_, 's> {
         if found.meets(wanted.widened() | Types::NIL) {
             return found;
         }
-        self.report(Kind::TypeClash, operand, format!("{user} takes {wanted}, and this is {found}"));
+        self.report(Kind::TypeClash, operand, format!("{user} takes {wanted}, but this is {found}"));
         Types::ANY
     }
 
@@ -144,7 +144,7 @@ impl<'s> Checker<'_, 's> {
                 Element::Index => ("#index", "a predicate"),
                 Element::Item => ("#", "a predicate"),
             };
-            self.report(Kind::NoElement, expr, format!("`{sign}` means something only inside {place}"));
+            self.report(Kind::NoElement, expr, format!("`{sign}` is only allowed inside {place}"));
         }
         if element == Element::Index { Types::INT } else { Types::ANY }
     }
@@ -162,7 +162,7 @@ impl<'s> Checker<'_, 's> {
             self.report(Kind::TypeClash, object, format!("{object_types} has no fields"));
         }
         if !key_types.meets(Types::STR | Types::NUMBER | Types::NIL) {
-            self.report(Kind::TypeClash, key, format!("an index is text or a number, and this is {key_types}"));
+            self.report(Kind::TypeClash, key, format!("an index must be text or a number, but this is {key_types}"));
         }
         Types::ANY
     }
@@ -217,7 +217,7 @@ impl<'s> Checker<'_, 's> {
         let left_types = self.expect(left, Types::NUMBER | Types::STR, user);
         let right_types = self.expect(right, Types::NUMBER | Types::STR, user);
         if known(left_types, right_types) && !left_types.widened().meets(right_types.widened()) {
-            let message = format!("{left_types} has no order with {right_types}");
+            let message = format!("cannot compare {left_types} with {right_types}");
             self.report(Kind::TypeClash, expr, message);
         }
     }
@@ -228,7 +228,7 @@ impl<'s> Checker<'_, 's> {
             let user = operator.quoted();
             let right = self.expect(operand, Types::NUMBER | Types::STR, user);
             if known(left, right) && !left.widened().meets(right.widened()) {
-                self.report(Kind::TypeClash, operand, format!("{left} has no order with {right}"));
+                self.report(Kind::TypeClash, operand, format!("cannot compare {left} with {right}"));
             }
             left = right;
         }
@@ -263,7 +263,7 @@ impl<'s> Checker<'_, 's> {
             _ => false,
         };
         if zero {
-            self.report(Kind::ZeroDivisor, right, "this divides by zero".into());
+            self.report(Kind::ZeroDivisor, right, "division by zero".into());
         }
     }
 
@@ -281,7 +281,7 @@ impl<'s> Checker<'_, 's> {
         let types = self.types(value);
         let is_declared = self.variables.iter().any(|(known, _)| *known == name);
         if is_declared || builtins::find(name, false).is_some() || builtins::takes_predicate(name) {
-            self.report(Kind::Redeclared, expr, format!("the name `{name}` is taken already"));
+            self.report(Kind::Redeclared, expr, format!("the name `{name}` already exists"));
         }
         self.variables.push((name, types));
         let types = self.types(body);
@@ -304,7 +304,7 @@ impl<'s> Checker<'_, 's> {
         let builtin = builtins::find(call.function, self.dialect == Dialect::Flow);
         let function = builtin.map(|found| &builtins::TABLE[usize::from(found)]);
         let Some(builtin) = function.or_else(|| self.functions?.get(call.function)) else {
-            let message = format!("there is no function `{}`", call.function);
+            let message = format!("unknown function `{}`", call.function);
             let finding = Diagnostic::error(Kind::UnknownFunction, call.name_span, message);
             let host_functions = self.functions.into_iter().flat_map(Functions::names);
             self.findings.push(finding.suggest(call.function, builtins::names().chain(host_functions)));
@@ -345,7 +345,7 @@ impl<'s> Checker<'_, 's> {
                 _ => Types::ANY,
             };
             if !found.meets(wanted | Types::NIL) {
-                let message = format!("this predicate gives {wanted}, and this is {found}");
+                let message = format!("the predicate must give {wanted}, but this is {found}");
                 self.report(Kind::TypeClash, predicate, message);
             }
         }

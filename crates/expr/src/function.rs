@@ -231,10 +231,10 @@ pub struct Functions(IndexMap<Cow<'static, str>, Function, foldhash::fast::Rando
 ///
 /// let len = Function::new("len", 0..=0, [], Types::INT, |_, _| Ok(View::Int(0)));
 /// let error = Functions::default().register(len).unwrap_err();
-/// assert_eq!(error.to_string(), "there is a function `len` already");
+/// assert_eq!(error.to_string(), "function `len` already exists");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is a function `{0}` already")]
+#[error("function `{0}` already exists")]
 pub struct NameTaken(pub String);
 
 impl Functions {

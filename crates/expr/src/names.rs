@@ -92,10 +92,10 @@ pub(crate) fn check(expr: &Expr<'_>, dialect: Dialect, needed: bool, findings: &
         if name == SECRET {
             findings.push(
                 Diagnostic::error(Kind::SecretNotAllowed, path.span, "a secret cannot be read here")
-                    .with_help("secrets are for the fields of steps that call the outside"),
+                    .with_help("use secrets only in the fields of steps that call external services"),
             );
         } else if dialect != Dialect::Flow && !roots(dialect).contains(&&**name) {
-            let message = format!("there is no `{name}` here, so {consequence}");
+            let message = format!("unknown name `{name}`, so {consequence}");
             let finding = Diagnostic::warning(Kind::UnknownName, root.span, message);
             findings.push(finding.suggest(name, roots(dialect).iter().copied()));
         } else if dialect == Dialect::Machine {

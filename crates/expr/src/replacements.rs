@@ -12,7 +12,7 @@ impl Unit<'_> {
     pub(crate) fn replacements(&mut self, rules: &Located) -> Id {
         let mut text = self.known_path(&["input"], Access::Blank, rules.span);
         let Some(items) = rules.items() else {
-            self.wrong_shape(Kind::BadField, rules, "the rules are a list");
+            self.wrong_shape(Kind::BadField, rules, "the rules must be a list");
             return text;
         };
         for rule in items {
@@ -27,7 +27,7 @@ impl Unit<'_> {
         self.unknown_keys(rule, &["pattern", "substitution"]);
         let text = |key: &str| rule.get(key).and_then(Located::text);
         let Some(written) = text("pattern") else {
-            self.error(Kind::BadField, rule.span, "a rule needs a `pattern`, which is text");
+            self.error(Kind::BadField, rule.span, "`pattern` is missing or not text");
             return None;
         };
         let substitution = text("substitution").cloned().unwrap_or_else(|| Arc::from(""));

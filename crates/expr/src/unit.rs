@@ -143,7 +143,7 @@ impl<'o> Unit<'o> {
         let most = self.options.limits().nodes;
         if self.program.nodes.len() > most {
             let span = self.program.spans.get(root as usize).copied().unwrap_or_default();
-            let message = format!("this has more than {most} parts");
+            let message = format!("the text compiles to more than {most} parts");
             self.error(Kind::NodeLimit, span, message);
         }
         // A program with fewer nodes cannot be nested so deeply.
@@ -247,8 +247,11 @@ impl<'o> Unit<'o> {
         if !types.meets(Types::BOOL | Types::NIL) {
             let dialect = self.dialect();
             let span = place.of(Span::new(0, text.len()));
-            let finding =
-                Diagnostic::error(Kind::NotBoolean, span, format!("a condition is true or false, and this is {types}"));
+            let finding = Diagnostic::error(
+                Kind::NotBoolean,
+                span,
+                format!("a condition must be true or false, but this is {types}"),
+            );
             self.findings.push(finding.renamed(dialect.refusal(Kind::NotBoolean)));
         }
         id

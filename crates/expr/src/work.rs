@@ -107,7 +107,7 @@ impl<'a> Work<'a> {
                 self.steps.set(left);
                 Ok(())
             }
-            None => fault(Kind::StepLimit, format!("this takes more than {} steps", self.limits.steps)),
+            None => fault(Kind::StepLimit, format!("the evaluation takes more than {} steps", self.limits.steps)),
         }
     }
 
@@ -378,12 +378,12 @@ impl<'a> Work<'a> {
 
     #[cold]
     fn too_large<T>(&self) -> Outcome<T> {
-        fault(Kind::SizeLimit, format!("this produces more than {} bytes", self.limits.produced_bytes))
+        fault(Kind::SizeLimit, format!("the evaluation produces more than {} bytes", self.limits.produced_bytes))
     }
 
     #[cold]
     fn too_deep<T>(&self) -> Outcome<T> {
-        fault(Kind::DepthLimit, format!("this value is nested more than {} levels deep", self.limits.depth()))
+        fault(Kind::DepthLimit, format!("the value is nested more than {} levels deep", self.limits.depth()))
     }
 
     /// Parses JSON text. The inner error is a message.

@@ -102,7 +102,7 @@ fn session(step: &Located, options: Options<'_>) -> Result<Condition, Problems> 
         return under_if(step, options);
     }
     let Some(conditions) = step.get("conditions") else {
-        let finding = Diagnostic::error(Kind::NoConditions, step.span, "there is no condition here");
+        let finding = Diagnostic::error(Kind::NoConditions, step.span, "`if` or `conditions` is missing");
         let help = "give `conditions` with a list, and `sequence` if a condition is about it";
         return Err(Problems(vec![finding.with_help(help)]));
     };

@@ -35,7 +35,7 @@ pub(super) fn last<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>
 pub(super) fn take<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let list = arguments[0].expect_list("take()")?;
     let Ok(most) = usize::try_from(arguments[1].expect_integer("take()")?) else {
-        return fault(Kind::BadArgument, "take() takes a number of elements that is not negative");
+        return fault(Kind::BadArgument, "take() needs a count of at least 0");
     };
     work.spend(most.min(list.len()))?;
     work.check_room(most.min(list.len()))?;

@@ -11,7 +11,7 @@ use crate::work::Work;
 pub(super) fn from_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     match work.json(arguments[0].expect_text("fromJSON()")?)? {
         Ok(view) => Ok(view),
-        Err(error) => fault(Kind::BadJson, format!("this text is not JSON: {error}")),
+        Err(error) => fault(Kind::BadJson, format!("invalid JSON: {error}")),
     }
 }
 

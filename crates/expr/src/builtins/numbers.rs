@@ -48,7 +48,7 @@ pub(super) fn abs<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>>
     match arguments[0] {
         View::Int(int) => match int.checked_abs() {
             Some(int) => Ok(View::Int(int)),
-            None => fault(Kind::OutOfRange, "abs() of this number does not fit in 64 bits"),
+            None => fault(Kind::OutOfRange, "the result of abs() does not fit in 64 bits"),
         },
         View::Float(float) => Ok(View::Float(float.abs())),
         other => wrong_kind("abs()", "a number", other),
@@ -140,7 +140,7 @@ pub(super) fn bits<'a>(function: &str, arguments: &[View<'a>], combine: fn(i64, 
 pub(super) fn shift<'a>(function: &str, arguments: &[View<'a>], apply: fn(i64, u32) -> i64) -> Outcome<View<'a>> {
     let by = arguments[1].expect_integer(function)?;
     if by < 0 {
-        return fault(Kind::BadArgument, format!("{function} takes a shift that is not negative"));
+        return fault(Kind::BadArgument, format!("{function} needs a shift of at least 0"));
     }
     Ok(View::Int(apply(arguments[0].expect_integer(function)?, u32::try_from(by).unwrap_or(u32::MAX))))
 }

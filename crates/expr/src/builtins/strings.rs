@@ -69,7 +69,7 @@ pub(super) fn replace<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vi
 pub(super) fn repeat<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let part = arguments[0].expect_text("repeat()")?;
     let Ok(times) = usize::try_from(arguments[1].expect_integer("repeat()")?) else {
-        return fault(Kind::BadArgument, "repeat() takes a number of times that is not negative");
+        return fault(Kind::BadArgument, "repeat() needs a count of at least 0");
     };
     work.reserve(part.len().saturating_mul(times))?;
     Ok(View::Str(work.bump.alloc_str(&part.repeat(times))))

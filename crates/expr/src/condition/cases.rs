@@ -53,9 +53,9 @@ impl Gate {
                 Some((_, Some("stop"))) => blocks = true,
                 Some((on_match, written)) => {
                     let written = written.unwrap_or(on_match.describe());
-                    let message = format!("`on_match` is `continue` or `stop`, not `{written}`");
+                    let message = format!("`on_match` must be `continue` or `stop`, not `{written}`");
                     unit.error(Kind::UnknownOnMatch, on_match.span, message).help =
-                        Some("`continue` lets pass what matches, `stop` holds it back".into());
+                        Some("`continue` passes if the condition holds, `stop` blocks".into());
                 }
             }
             unit.step_condition(step)
@@ -153,9 +153,9 @@ impl Cases {
             for case in cases {
                 let name = unit.case_name(case);
                 if !names_seen.insert(name.clone()) && !name.is_empty() {
-                    let message = format!("there are two cases named `{name}`");
+                    let message = format!("duplicate case name `{name}`");
                     unit.error(Kind::CaseNameDuplicate, name_span(case), message).help =
-                        Some("give one of them another name, or both values to one case".into());
+                        Some("rename one of them, or merge them into one case".into());
                 }
                 names.push(name);
                 case_tests.push(unit.case_test(case, value_type, discriminator, &mut values_seen));
@@ -234,14 +234,14 @@ impl Unit<'_> {
             None => {
                 let message = match case.get("name").filter(|name| !name.is_null()) {
                     None => "a case needs a `name`".to_owned(),
-                    Some(name) if name.text().is_some() => "the name of a case is not blank".to_owned(),
-                    Some(name) => format!("the name of a case is text, and this is {}", name.describe()),
+                    Some(name) if name.text().is_some() => "the name of a case must not be blank".to_owned(),
+                    Some(name) => format!("the name of a case must be text, but this is {}", name.describe()),
                 };
                 self.error(Kind::CaseName, name_span(case), message).help =
-                    Some("give it a `name`, by which the trace tells it from the others".into());
+                    Some("add a `name`, which identifies the case in the trace".into());
             }
             Some(name) if &**name == "else" => {
-                let message = "a case cannot be named `else`: that is the marker of what no case matched";
+                let message = "a case cannot be named `else`, which marks that no case matched";
                 self.error(Kind::CaseNameReserved, name_span(case), message).help =
                     Some("give it another name, or put its steps into `else_steps`".into());
             }
@@ -268,12 +268,12 @@ impl Unit<'_> {
         for literal in matches.items().unwrap_or(single) {
             let value = literal.to_value();
             if !has_format(value_type, value.view()) {
-                let message = format!("{} is no {}", crate::fault::preview(value.view()), value_type.as_str());
+                let message = format!("{} is not a {}", crate::fault::preview(value.view()), value_type.as_str());
                 self.error(Kind::CaseMatchFormat, literal.span, message).help = Some(value_type.help().into());
             }
             if !seen.insert(value.to_string()) {
-                self.warn(Kind::DuplicateMatch, literal.span, "another case matches this value already").help =
-                    Some("take it out here: the first case that matches wins".into());
+                self.warn(Kind::DuplicateMatch, literal.span, "another case already matches this value").help =
+                    Some("remove it: the first case that matches wins".into());
             }
         }
         // Dates must have a date format, but they are compared as text.

@@ -34,7 +34,7 @@ impl Unit<'_> {
 
     fn history_entry(&mut self, entry: &Located, sequence: Option<&Located>) -> Id {
         if !entry.is_object() {
-            self.wrong_shape(Kind::InvalidCondition, entry, "a condition is an object");
+            self.wrong_shape(Kind::InvalidCondition, entry, "a condition must be an object");
             return UNKNOWN;
         }
         let looks_back = entry.get("type").and_then(Located::text).is_some_and(|kind| &**kind == "not_recently_used");
@@ -57,13 +57,13 @@ impl Unit<'_> {
 
     fn typed_entry(&mut self, entry: &Located, written: Option<&Located>, sequence: Option<&Located>) -> Id {
         let Some(kind) = written.and_then(Located::text) else {
-            self.error(Kind::InvalidCondition, entry.span, "a condition needs a `type`, which is text");
+            self.error(Kind::InvalidCondition, entry.span, "`type` is missing or not text");
             return UNKNOWN;
         };
         let kind = &**kind;
         if !TYPES.contains(&kind) {
             let span = written.map_or(entry.span, |written| written.span);
-            self.error(Kind::UnknownConditionType, span, format!("there is no condition type `{kind}`"));
+            self.error(Kind::UnknownConditionType, span, format!("unknown condition type `{kind}`"));
             self.suggest(kind, TYPES);
             return UNKNOWN;
         }
@@ -89,11 +89,11 @@ impl Unit<'_> {
         match entry.get("value").map(|value| (value, &value.shape)) {
             Some((value, Shape::Str { text, .. })) if !text.is_empty() => Some((text.to_string(), value.span)),
             None | Some((_, Shape::Null | Shape::Str { .. })) => {
-                self.error(Kind::MissingValue, entry.span, "this condition needs a `value` that is not empty");
+                self.error(Kind::MissingValue, entry.span, "the condition needs a `value` that is not empty");
                 None
             }
             Some((value, _)) => {
-                self.wrong_shape(Kind::InvalidCondition, value, "`value` is text");
+                self.wrong_shape(Kind::InvalidCondition, value, "`value` must be text");
                 None
             }
         }
@@ -136,7 +136,7 @@ impl Unit<'_> {
             None => WINDOW,
             Some((_, Shape::Int(window))) if *window >= 1 => *window,
             Some((window, _)) => {
-                self.error(Kind::InvalidCondition, window.span, "`window` is an integer from 1 on");
+                self.error(Kind::InvalidCondition, window.span, "`window` must be an integer of at least 1");
                 return UNKNOWN;
             }
         };

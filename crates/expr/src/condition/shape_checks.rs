@@ -8,14 +8,14 @@ use crate::unit::Unit;
 impl Unit<'_> {
     /// Reports a value of the wrong shape: "a condition must be an object, but this is text".
     pub(crate) fn wrong_shape(&mut self, kind: Kind, found: &Located, wanted: &str) -> &mut Diagnostic {
-        self.error(kind, found.span, format!("{wanted}, and this is {}", found.describe()))
+        self.error(kind, found.span, format!("{wanted}, but this is {}", found.describe()))
     }
 
     /// The entries of `conditions`, which must be a list.
     pub(crate) fn entries<'l>(&mut self, conditions: &'l Located, kind: Kind) -> Option<&'l [Located]> {
         let items = conditions.items();
         if items.is_none() {
-            self.wrong_shape(kind, conditions, "`conditions` is a list").help =
+            self.wrong_shape(kind, conditions, "`conditions` must be a list").help =
                 Some("put the conditions in square brackets".into());
         }
         items
@@ -25,8 +25,8 @@ impl Unit<'_> {
     pub(crate) fn unknown_keys(&mut self, located: &Located, known: &[&'static str]) {
         for field in located.fields() {
             if !known.contains(&&*field.key) {
-                self.warn(Kind::UnknownKey, field.key_span, format!("the key `{}` has no meaning here", field.key))
-                    .help = Some("remove it".into());
+                self.warn(Kind::UnknownKey, field.key_span, format!("unknown key `{}`", field.key)).help =
+                    Some("remove it".into());
                 self.suggest(&field.key, known.iter().copied());
             }
         }

@@ -129,11 +129,11 @@ impl ValueType {
     /// The remedy for a value that does not have this type.
     pub(crate) fn help(self) -> &'static str {
         match self {
-            Self::Text => "write a text",
-            Self::Number => "write a number such as 1.5, or take another `value_type`",
-            Self::Boolean => "write true or false, or take another `value_type`",
-            Self::Date => "write a date such as 2026-02-18, or take another `value_type`",
-            Self::Datetime => "write a time such as 2026-02-18T12:00:00Z, or take another `value_type`",
+            Self::Text => "write text",
+            Self::Number => "write a number such as 1.5, or set another `value_type`",
+            Self::Boolean => "write true or false, or set another `value_type`",
+            Self::Date => "write a date such as 2026-02-18, or set another `value_type`",
+            Self::Datetime => "write a time such as 2026-02-18T12:00:00Z, or set another `value_type`",
             Self::RelativeTime => "write a time such as `now`, `today`, `last week` or `3 days ago`",
         }
     }
@@ -222,7 +222,7 @@ impl TargetComparison {
             return Ok(read(self.value_type, value));
         }
         let Some(phrase) = value.as_str().and_then(RelativeTime::parse) else {
-            return fault(Kind::BadRelativeTime, format!("{} names no time", preview(value)));
+            return fault(Kind::BadRelativeTime, format!("{} is not a relative time", preview(value)));
         };
         let now = now.as_str().and_then(time::parse_iso);
         match now.and_then(|now| phrase.resolve(now)) {

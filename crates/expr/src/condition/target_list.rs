@@ -28,8 +28,8 @@ impl Unit<'_> {
                 UNKNOWN
             }
             (None, None) => {
-                self.error(Kind::NoConditions, step.span, "there is no condition here").help =
-                    Some("give `if` with an expression, or `conditions` with a list".into());
+                self.error(Kind::NoConditions, step.span, "`if` or `conditions` is missing").help =
+                    Some("add `if` with an expression, or `conditions` with a list".into());
                 UNKNOWN
             }
             (None, Some(condition)) => self.if_condition(condition),
@@ -46,7 +46,7 @@ impl Unit<'_> {
             Shape::Object(_) => self.group(located),
             _ => {
                 let kind = if self.dialect() == Dialect::Steps { Kind::BadField } else { Kind::InvalidCondition };
-                self.wrong_shape(kind, located, "`if` takes an expression or a group").help =
+                self.wrong_shape(kind, located, "`if` must be an expression or a group").help =
                     Some("write an expression such as `input == 'yes'`".into());
                 UNKNOWN
             }
@@ -58,9 +58,9 @@ impl Unit<'_> {
             None | Some((_, Some("all"))) => true,
             Some((_, Some("any"))) => false,
             Some((mode, written)) => {
-                let message = format!("`match` is `all` or `any`, not `{}`", written.unwrap_or(mode.describe()));
+                let message = format!("`match` must be `all` or `any`, not `{}`", written.unwrap_or(mode.describe()));
                 self.error(Kind::UnknownMatch, mode.span, message).help =
-                    Some("`all` wants every condition to hold, `any` one of them".into());
+                    Some("`all` requires every condition to hold, `any` at least one".into());
                 true
             }
         };
@@ -68,7 +68,7 @@ impl Unit<'_> {
             return UNKNOWN;
         };
         if items.is_empty() {
-            self.error(Kind::NoConditions, conditions.span, "this list of conditions is empty").help =
+            self.error(Kind::NoConditions, conditions.span, "`conditions` is empty").help =
                 Some("add `{target: input, operator: $eq, value: …}`".into());
             return UNKNOWN;
         }
@@ -83,7 +83,7 @@ impl Unit<'_> {
             Shape::Object(_) if super::typed_group::is_group(entry) => self.group(entry),
             Shape::Object(_) => self.comparison(entry),
             _ => {
-                self.wrong_shape(Kind::BadField, entry, "a condition is an object or an expression").help =
+                self.wrong_shape(Kind::BadField, entry, "a condition must be an object or an expression").help =
                     Some("write `{target: input, operator: $eq, value: …}`".into());
                 UNKNOWN
             }
@@ -98,9 +98,9 @@ impl Unit<'_> {
         };
         let unordered = operator.is_ordering() || operator.takes_pattern();
         if value_type == ValueType::Boolean && unordered {
-            let message = format!("`{}` does not work on booleans", operator.as_str());
+            let message = format!("the operator `{}` does not support booleans", operator.as_str());
             self.error(Kind::OperatorValueType, entry.span, message).help =
-                Some("booleans are compared with $eq, $ne, $in and $nin".into());
+                Some("booleans support $eq, $ne, $in and $nin".into());
             return UNKNOWN;
         }
         let mut test = TargetComparison { operator, value_type, pattern: None };
@@ -122,7 +122,7 @@ impl Unit<'_> {
 
     fn target(&mut self, entry: &Located) -> Id {
         let Some(target) = entry.get("target") else {
-            self.warn(Kind::TargetOmitted, entry.span, "this condition has no `target`; `input` is meant").help =
+            self.warn(Kind::TargetOmitted, entry.span, "`target` is missing; the default is `input`").help =
                 Some("write `target: input`".into());
             return self.known_path(&["input"], Access::JsonText, entry.span);
         };
@@ -137,7 +137,7 @@ impl Unit<'_> {
             "input" | "input_content_type" => self.known_path(&[written], Access::JsonText, target.span),
             "input_length" => self.input_length(target.span),
             _ => {
-                self.error(Kind::UnknownTarget, target.span, format!("there is no target `{written}`")).help = Some(
+                self.error(Kind::UnknownTarget, target.span, format!("unknown target `{written}`")).help = Some(
                     "targets are input, input_length, input_content_type and metadata.<path>; `if` takes any reference"
                         .into(),
                 );
@@ -161,14 +161,14 @@ impl Unit<'_> {
         let written = entry.get("operator").and_then(Located::text).map_or("", |text| &**text);
         let span = entry.get("operator").map_or(entry.span, |operator| operator.span);
         if written == "equals" {
-            self.warn(Kind::AliasUsed, span, "`equals` is an older name").help = Some("write `$eq`".into());
+            self.warn(Kind::AliasUsed, span, "`equals` is deprecated").help = Some("write `$eq`".into());
             return Some(Operator::Equal);
         }
         let known = Operator::ALL.into_iter().find(|known| known.as_str() == written);
         if known.is_none() {
             let message = match entry.get("operator") {
-                None => "this condition has no `operator`".to_owned(),
-                Some(_) => format!("there is no operator `{written}`"),
+                None => "`operator` is missing".to_owned(),
+                Some(_) => format!("unknown operator `{written}`"),
             };
             let known = Operator::ALL.map(Operator::as_str).join(", ");
             self.error(Kind::UnknownOperator, span, message).help = Some(format!("the operators are {known}"));
@@ -186,7 +186,7 @@ impl Unit<'_> {
         let known = allowed.iter().copied().find(|known| known.as_str() == written);
         if known.is_none() {
             let known: Vec<&str> = allowed.iter().map(|known| known.as_str()).collect();
-            self.error(Kind::UnknownValueType, value_type.span, format!("there is no value type `{written}`")).help =
+            self.error(Kind::UnknownValueType, value_type.span, format!("unknown value type `{written}`")).help =
                 Some(format!("the value types are {}", known.join(", ")));
             self.suggest(written, allowed.iter().map(|known| known.as_str()));
         }
@@ -195,12 +195,12 @@ impl Unit<'_> {
 
     fn literal_pattern(&mut self, value: &Located) -> Option<Pattern> {
         let refused = match Pattern::python(&value.to_value().to_string()) {
-            _ if value.is_null() => "there is no regular expression here".to_owned(),
+            _ if value.is_null() => "the regular expression is missing".to_owned(),
             Ok(pattern) => return Some(pattern),
             Err(error) => error.to_string(),
         };
         self.error(Kind::BadRegex, value.span, refused).help =
-            Some("mend the regular expression; a backslash makes the sign after it plain".into());
+            Some("correct the regular expression; a backslash escapes the next character".into());
         None
     }
 

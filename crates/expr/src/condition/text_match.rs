@@ -12,7 +12,7 @@ impl Unit<'_> {
     /// Compiles one entry of an `if` node's `conditions`.
     pub(crate) fn text_match(&mut self, entry: &Located) -> Id {
         if !entry.is_object() {
-            self.wrong_shape(Kind::InvalidField, entry, "a condition is an object");
+            self.wrong_shape(Kind::InvalidField, entry, "a condition must be an object");
             return UNKNOWN;
         }
         self.unknown_keys(entry, &["operator", "value", "if"]);
@@ -29,7 +29,7 @@ impl Unit<'_> {
             Some((_, Some("contains"))) => Binary::Contains,
             Some((operator, written)) => {
                 let written = written.unwrap_or(operator.describe());
-                self.error(Kind::UnknownOperator, operator.span, format!("there is no operator `{written}`"));
+                self.error(Kind::UnknownOperator, operator.span, format!("unknown operator `{written}`"));
                 self.suggest(written, ["equal", "contains"]);
                 return UNKNOWN;
             }
@@ -67,7 +67,7 @@ impl Unit<'_> {
             return Some(String::new());
         };
         if matches!(value.shape, Shape::List(_) | Shape::Object(_)) {
-            self.wrong_shape(Kind::InvalidField, value, "the value of a condition is text");
+            self.wrong_shape(Kind::InvalidField, value, "the value of a condition must be text");
             return None;
         }
         let text = match value.to_value().view() {

@@ -133,7 +133,7 @@ impl TypedComparison {
             return Ok(self.is_empty(work, left)? != self.operator.negated());
         }
         if right.is_null() {
-            return fault(Kind::MissingValue, "the value of this comparison is nil");
+            return fault(Kind::MissingValue, "the `value` of the comparison is nil");
         }
         let plain = match self.ty {
             Type::Auto => self.auto(work, left, right)?,
@@ -235,7 +235,7 @@ fn mismatch<T>(expected: &str, view: View<'_>) -> Outcome<T> {
 
 fn incomparable<T>(left: View<'_>, right: View<'_>) -> Outcome<T> {
     let odd = if matches!(left, View::List(_) | View::Object(_) | View::Null | View::Bool(_)) { left } else { right };
-    fault(Kind::Incomparable, format!("{} has no order", describe(odd)))
+    fault(Kind::Incomparable, format!("{} cannot be ordered", describe(odd)))
 }
 
 fn not_on_collections<T>(operator: Operator) -> Outcome<T> {
@@ -274,7 +274,7 @@ pub(crate) fn instant(view: View<'_>) -> Outcome<Instant> {
     };
     match found {
         Some(instant) => Ok(instant),
-        None => fault(Kind::Parse, format!("{} is no date or time in ISO 8601 or Unix seconds", preview(view))),
+        None => fault(Kind::Parse, format!("{} is not a date or time in ISO 8601 or Unix seconds", preview(view))),
     }
 }
 
@@ -326,7 +326,7 @@ fn numeric_order(left: View<'_>, right: View<'_>) -> Outcome<Option<Ordering>> {
     let view = |parsed| match parsed {
         Parsed::Int(int) => Ok(View::Int(int)),
         Parsed::Float(float) => Ok(View::Float(float)),
-        Parsed::Overflow => fault(Kind::Overflow, "this numeric text is beyond the range of numbers"),
+        Parsed::Overflow => fault(Kind::Overflow, "the number in the text is out of range"),
     };
     Ok(compare::compare_numbers(&view(left)?, &view(right)?))
 }

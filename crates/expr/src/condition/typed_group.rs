@@ -24,12 +24,12 @@ impl Unit<'_> {
 
     fn group_at(&mut self, located: &Located, depth: u16) -> Id {
         if depth >= limits::DEPTH {
-            self.error(Kind::DepthLimit, located.span, "these groups are nested too deeply").help =
+            self.error(Kind::DepthLimit, located.span, "groups are nested too deeply").help =
                 Some("put parts of the condition into conditions of their own".into());
             return UNKNOWN;
         }
         if !located.is_object() {
-            let message = format!("a group is an object with `conditions`, and this is {}", located.describe());
+            let message = format!("a group must be an object with `conditions`, but this is {}", located.describe());
             self.error(Kind::InvalidCondition, located.span, message).help = Some(GROUP_HELP.into());
             return UNKNOWN;
         }
@@ -56,7 +56,7 @@ impl Unit<'_> {
 
     fn combinator<'l>(&mut self, located: &'l Located) -> Option<&'l str> {
         let Some(combinator) = located.get("combinator") else {
-            self.warn(Kind::CombinatorAbsent, located.span, "this group has no `combinator`; `and` is meant").help =
+            self.warn(Kind::CombinatorAbsent, located.span, "`combinator` is missing; the default is `and`").help =
                 Some("write \"combinator\": \"and\"".into());
             return Some("and");
         };
@@ -64,12 +64,11 @@ impl Unit<'_> {
             Some(known @ ("and" | "or" | "not")) => Some(known),
             other => {
                 let written = other.map_or_else(|| combinator.describe().to_owned(), |text| format!("`{text}`"));
-                let message = format!("a combinator is `and`, `or` or `not`, not {written}");
+                let message = format!("`combinator` must be `and`, `or` or `not`, not {written}");
                 // Findings are sorted by position, and those of a group come before those of its conditions.
                 let after = located.get("conditions").is_some_and(|list| list.span.start < combinator.span.start);
                 let span = if after { located.span } else { combinator.span };
-                self.error(Kind::InvalidCombinator, span, message).help =
-                    Some("write it in lower case, in quotes".into());
+                self.error(Kind::InvalidCombinator, span, message).help = Some("write it in lower case".into());
                 if let Some(text) = other {
                     self.suggest(text, ["and", "or", "not"]);
                 }
@@ -87,7 +86,7 @@ impl Unit<'_> {
             return None;
         }
         if combinator == Some("not") && items.len() != 1 {
-            let message = format!("`not` takes exactly one condition, and here are {}", items.len());
+            let message = format!("`not` takes exactly one condition, not {}", items.len());
             self.error(Kind::NotArity, conditions.span, message).help =
                 Some("put the conditions into one `and` or `or` group inside it".into());
             return None;
@@ -104,15 +103,15 @@ impl Unit<'_> {
         if operator.takes_value() && value.is_none() {
             let message = format!("`{}` needs a `value` that is not null", operator.as_str());
             self.error(Kind::MissingValue, located.span, message).help =
-                Some("add `value`, or ask with is_empty or is_not_empty".into());
+                Some("add `value`, or use `is_empty` or `is_not_empty`".into());
             return UNKNOWN;
         }
         if !operator.works_on(ty) {
-            let message = format!("`{}` does not work on the type `{}`", operator.as_str(), ty.as_str());
+            let message = format!("the operator `{}` does not support the type `{}`", operator.as_str(), ty.as_str());
             let working = Operator::ALL.into_iter().filter(|known| known.works_on(ty)).map(Operator::as_str);
             let working = working.collect::<Vec<_>>().join(", ");
             self.error(Kind::InvalidOperatorForType, located.span, message).help =
-                Some(format!("on `{}` work {working}", ty.as_str()));
+                Some(format!("`{}` supports {working}", ty.as_str()));
             return UNKNOWN;
         }
         let test = TypedComparison { operator, ty };
@@ -131,26 +130,26 @@ impl Unit<'_> {
 
     fn clause_head(&mut self, located: &Located) -> Option<(Operator, Type)> {
         if !located.is_object() {
-            self.wrong_shape(Kind::InvalidCondition, located, "a condition is an object").help =
+            self.wrong_shape(Kind::InvalidCondition, located, "a condition must be an object").help =
                 Some("write {\"variable\": …, \"operator\": …, \"value\": …}".into());
             return None;
         }
         self.unknown_keys(located, &CLAUSE_KEYS);
         if located.get("variable").is_none() {
-            self.error(Kind::InvalidCondition, located.span, "a condition needs a `variable`").help =
-                Some("add `variable`, the value that is looked at".into());
+            self.error(Kind::InvalidCondition, located.span, "`variable` is missing").help =
+                Some("add `variable`, the value to test".into());
             return None;
         }
         let operator = located.get("operator");
         let Some(written) = operator.and_then(Located::text) else {
-            self.error(Kind::InvalidCondition, located.span, "a condition needs an `operator`, which is text").help =
+            self.error(Kind::InvalidCondition, located.span, "`operator` is missing or not text").help =
                 Some("add `operator`, such as `equals`".into());
             return None;
         };
         let Some(known) = Operator::ALL.into_iter().find(|known| known.as_str() == &**written) else {
             let span = operator.map_or(located.span, |operator| operator.span);
             let known = Operator::ALL.map(Operator::as_str).join(", ");
-            self.error(Kind::UnknownOperator, span, format!("there is no operator `{written}`")).help =
+            self.error(Kind::UnknownOperator, span, format!("unknown operator `{written}`")).help =
                 Some(format!("the operators are {known}"));
             self.suggest(written, Operator::ALL.map(Operator::as_str));
             return None;
@@ -161,7 +160,7 @@ impl Unit<'_> {
                 let written = ty.text().map_or("", |text| &**text);
                 let Some(known) = Type::ALL.into_iter().find(|known| known.as_str() == written) else {
                     let known = Type::ALL.map(Type::as_str).join(", ");
-                    self.error(Kind::UnknownType, ty.span, format!("there is no type `{written}`")).help =
+                    self.error(Kind::UnknownType, ty.span, format!("unknown type `{written}`")).help =
                         Some(format!("the types are {known}"));
                     self.suggest(written, Type::ALL.map(Type::as_str));
                     return None;
@@ -195,7 +194,7 @@ impl Unit<'_> {
 
 fn other_value(test: TypedComparison) -> String {
     match test.ty {
-        Type::Auto => "compare values of one kind, or say with `type` how they are meant".to_owned(),
+        Type::Auto => "compare values of the same type, or set `type`".to_owned(),
         ty => format!("write a value of the type `{}`, or change `type`", ty.as_str()),
     }
 }

@@ -80,7 +80,7 @@ impl Diagnostic {
     ///
     /// ```
     /// # use branchpoint_expr::*;
-    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "there is no function `lne`");
+    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "unknown function `lne`");
     /// assert_eq!(finding.severity, Severity::Error);
     /// ```
     pub fn error(kind: Kind, span: Span, message: impl Into<String>) -> Self {
@@ -102,7 +102,7 @@ impl Diagnostic {
     ///
     /// ```
     /// # use branchpoint_expr::*;
-    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "there is no function `lne`");
+    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "unknown function `lne`");
     /// assert_eq!(finding.with_help("write `len`").help.as_deref(), Some("write `len`"));
     /// ```
     #[must_use]
@@ -128,7 +128,7 @@ impl Diagnostic {
     ///
     /// ```
     /// # use branchpoint_expr::*;
-    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "there is no function `lne`");
+    /// let finding = Diagnostic::error(Kind::UnknownFunction, Span::new(0, 3), "unknown function `lne`");
     /// assert_eq!(finding.suggest("lne", ["len", "max"]).help.as_deref(), Some("did you mean `len`?"));
     /// ```
     #[must_use]

@@ -89,7 +89,7 @@ fn index_of_other_value<'a>(
             let found = position(text.chars().count(), index);
             Ok(found.map(|at| View::Str(&text[byte(text, at)..byte(text, at + 1)])))
         }
-        _ => fault(Kind::WrongKind, format!("{} has no positions", describe(object))),
+        _ => fault(Kind::WrongKind, format!("{} cannot be indexed", describe(object))),
     }
 }
 

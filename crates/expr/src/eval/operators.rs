@@ -184,7 +184,7 @@ fn arithmetic<'a>(
     if let (View::Int(left), View::Int(right)) = (left, right) {
         return match ints(left, right) {
             Some(int) => Ok(View::Int(int)),
-            None => fault(Kind::OutOfRange, format!("{} leaves the 64-bit range", operator.quoted())),
+            None => fault(Kind::OutOfRange, format!("the result of {} does not fit in 64 bits", operator.quoted())),
         };
     }
     numbers(operator, left, right)?;
@@ -204,7 +204,7 @@ fn numbers(operator: Binary, left: View<'_>, right: View<'_>) -> Outcome<()> {
 fn divide<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
     numbers(Binary::Divide, left, right)?;
     match as_float(right) {
-        0.0 => fault(Kind::DivisionByZero, "this divides by zero"),
+        0.0 => fault(Kind::DivisionByZero, "division by zero"),
         divisor => finite(as_float(left) / divisor),
     }
 }
@@ -212,7 +212,7 @@ fn divide<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
 fn remainder<'a>(left: View<'a>, right: View<'a>) -> Outcome<View<'a>> {
     numbers(Binary::Remainder, left, right)?;
     match (left.expect_integer("`%`")?, right.expect_integer("`%`")?) {
-        (_, 0) => fault(Kind::DivisionByZero, "this divides by zero"),
+        (_, 0) => fault(Kind::DivisionByZero, "division by zero"),
         // `i64::MIN / -1` overflows, but its remainder is 0.
         (left, right) => Ok(View::Int(left.checked_rem(right).unwrap_or(0))),
     }
@@ -228,7 +228,7 @@ pub(crate) fn negate(operand: View<'_>) -> Outcome<View<'_>> {
         View::Null => Ok(View::Null),
         View::Int(int) => match int.checked_neg() {
             Some(int) => Ok(View::Int(int)),
-            None => fault(Kind::OutOfRange, "`-` leaves the 64-bit range"),
+            None => fault(Kind::OutOfRange, "the result of `-` does not fit in 64 bits"),
         },
         View::Float(float) => Ok(View::Float(-float)),
         other => wrong_kind("`-`", "a number", other),

@@ -24,7 +24,7 @@ impl Explainer<'_, '_> {
                 let chosen = if self.holds(condition) { then } else { otherwise };
                 let because = self.because(condition);
                 match self.node(chosen) {
-                    Node::Constant(_) => because.text(", and then it says ").text(self.text(chosen)),
+                    Node::Constant(_) => because.text(", and then the result is ").text(self.text(chosen)),
                     _ => because.text(", and then ").phrase(self.because(chosen)),
                 }
             }

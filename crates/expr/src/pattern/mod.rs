@@ -41,10 +41,10 @@ enum Engine {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
     /// The pattern or its substitution is invalid. The message is one line.
-    #[error("this is not a regular expression: {0}")]
+    #[error("invalid regular expression: {0}")]
     Invalid(String),
     /// The search or the replacement exceeds its limits.
-    #[error("this regular expression takes too much work")]
+    #[error("the regular expression takes too much work")]
     TooMuchWork,
 }
 
@@ -156,7 +156,7 @@ impl PatternError {
             return PatternError::invalid("a repetition of nothing, or of something without width");
         }
         if mentions("Unicode property") {
-            return PatternError::invalid("`\\p` or `\\P` names a script that is not known");
+            return PatternError::invalid("`\\p` or `\\P` names an unknown script");
         }
         let line = message.lines().last().unwrap_or_default();
         PatternError::invalid(line.rsplit_once(": ").map_or(line, |(_, what)| what))

@@ -103,7 +103,7 @@ fn sizes_are_bounded() {
 fn messages_name_the_character() {
     let message = |pattern| {
         let error = Pattern::re2(pattern).map(drop).unwrap_err().to_string();
-        error.strip_prefix("this is not a regular expression: ").expect("every message says so").to_owned()
+        error.strip_prefix("invalid regular expression: ").expect("every message says so").to_owned()
     };
     assert_eq!(message("é(?=a)"), "look-around is not part of RE2 syntax (at character 4)");
     assert_eq!(message("a\\\n\\"), "a single backslash at the end (at character 4)");

@@ -13,7 +13,7 @@ impl<'s> Parser<'s> {
     /// Parses the right side of `x | f(args)`, which means `f(x, args)`.
     pub(super) fn pipe(&mut self, input: Expr<'s>) -> Parsed<Expr<'s>> {
         let Token::Word(function) = self.token else {
-            return Err(self.unexpected("where a pipe needs a function"));
+            return Err(self.unexpected("a function after `|`"));
         };
         let name_span = self.span;
         self.advance()?;
@@ -108,7 +108,7 @@ impl<'s> Parser<'s> {
             Token::Str(text) if self.uses_dollar() => text,
             other => {
                 self.token = other;
-                return Err(self.unexpected("where the name of a field must stand"));
+                return Err(self.unexpected("the name of a field"));
             }
         };
         self.advance()?;
@@ -132,7 +132,7 @@ impl<'s> Parser<'s> {
             return self.build(span, ExprKind::Slice(Box::new(object), from, to));
         }
         let Some(key) = from else {
-            return Err(self.unexpected("where an index must stand"));
+            return Err(self.unexpected("an index"));
         };
         self.expect("]")?;
         let span = object.span.to(self.end_of_last_token());
@@ -143,7 +143,7 @@ impl<'s> Parser<'s> {
     fn projection(&mut self, object: Expr<'s>, open: Span) -> Parsed<Expr<'s>> {
         self.advance()?;
         if self.token != Token::Symbol("]") {
-            return Err(syntax_error(open, "`*` must stand alone between the brackets"));
+            return Err(syntax_error(open, "`[*]` must contain only `*`"));
         }
         self.advance()?;
         let item = self.build(self.end_of_last_token(), ExprKind::Element(Element::Item))?;

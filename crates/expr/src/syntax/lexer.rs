@@ -73,7 +73,7 @@ impl<'s> Lexer<'s> {
         let begins = |symbol: &&str| symbol.as_bytes()[0] == rest.as_bytes()[0] && rest.starts_with(*symbol);
         let Some(symbol) = SYMBOLS.into_iter().find(begins) else {
             let span = Span::new(self.position, self.position + first.len_utf8());
-            return Err(syntax_error(span, format!("`{}` has no meaning here", first.escape_debug())));
+            return Err(syntax_error(span, format!("unexpected `{}`", first.escape_debug())));
         };
         // `a ?.5 : 1` is a conditional with a number, not an optional field.
         let length =
@@ -116,7 +116,7 @@ impl<'s> Lexer<'s> {
     fn braces(&mut self) -> Parsed<Token<'s>> {
         let rest = self.rest();
         let Some(end) = rest.find("}}") else {
-            let mut error = syntax_error(Span::new(self.position, self.position + 2), "these braces are never closed");
+            let mut error = syntax_error(Span::new(self.position, self.position + 2), "`{{` is not closed");
             error.help = Some("write a reference as `{{namespace.name}}`".into());
             return Err(error);
         };
@@ -132,7 +132,7 @@ impl<'s> Lexer<'s> {
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let Some(end) = comment.find("*/") else {
                     let span = Span::new(self.position, self.source.len());
-                    return Err(syntax_error(span, "this comment is never closed"));
+                    return Err(syntax_error(span, "`/*` is not closed"));
                 };
                 self.position += end + 4;
             } else if let Some(blank) = rest.chars().next().filter(|c| c.is_whitespace()) {

@@ -31,7 +31,7 @@ pub(super) fn number(text: &str) -> Result<(Token<'_>, usize), LiteralError> {
     }
     let length = decimal_length(text);
     if let Some(letter) = text[length..].chars().next().filter(|c| c.is_alphanumeric() || *c == '_') {
-        return Err(LiteralError::new(0, length + letter.len_utf8(), "a number cannot run into a name"));
+        return Err(LiteralError::new(0, length + letter.len_utf8(), "a number must not be followed by a letter"));
     }
     let written = &text[..length];
     if !written.contains(['.', 'e', 'E']) {
@@ -39,8 +39,8 @@ pub(super) fn number(text: &str) -> Result<(Token<'_>, usize), LiteralError> {
     }
     match without_underscores(written).parse::<f64>() {
         Ok(float) if float.is_finite() => Ok((Token::Float(float), length)),
-        Ok(_) => Err(LiteralError::new(0, length, "this number is out of range")),
-        Err(_) => Err(LiteralError::new(0, length, "this is not a number")),
+        Ok(_) => Err(LiteralError::new(0, length, "the number is out of range")),
+        Err(_) => Err(LiteralError::new(0, length, "invalid number")),
     }
 }
 
@@ -69,11 +69,11 @@ fn decimal_length(text: &str) -> usize {
 fn integer<'s>(digits: &str, radix: u32, length: usize) -> Result<Token<'s>, LiteralError> {
     let plain = without_underscores(digits);
     if plain.is_empty() || !plain.chars().all(|c| c.is_digit(radix)) {
-        return Err(LiteralError::new(0, length, "this is not a number"));
+        return Err(LiteralError::new(0, length, "invalid number"));
     }
     i64::from_str_radix(&plain, radix).map(Token::Int).map_err(|_| {
         let span = Span::new(0, length);
-        let error = Diagnostic::error(Kind::IntegerRange, span, "this integer does not fit in 64 bits");
+        let error = Diagnostic::error(Kind::IntegerRange, span, "the integer does not fit in 64 bits");
         LiteralError(Box::new(error.with_help(format!("the largest integer is {}", i64::MAX))))
     })
 }
@@ -98,13 +98,13 @@ fn raw_string(source: &str) -> Result<(Cow<'_, str>, usize), LiteralError> {
         }
         from = end + 2;
     }
-    Err(LiteralError::new(0, 1, "this text is never closed"))
+    Err(LiteralError::new(0, 1, "the text is not closed"))
 }
 
 fn quoted_string(source: &str) -> Result<(Cow<'_, str>, usize), LiteralError> {
     let quote = &source[..1];
     let Some(end) = source[1..].find([quote.as_bytes()[0] as char, '\\', '\n']).map(|at| at + 1) else {
-        return Err(LiteralError::new(0, 1, "this text is never closed"));
+        return Err(LiteralError::new(0, 1, "the text is not closed"));
     };
     if source[end..].starts_with(quote) {
         return Ok((Cow::Borrowed(&source[1..end]), end + 1));
@@ -122,7 +122,7 @@ fn quoted_string(source: &str) -> Result<(Cow<'_, str>, usize), LiteralError> {
             }
         }
     }
-    Err(LiteralError::new(0, 1, "this text is not closed on its line"))
+    Err(LiteralError::new(0, 1, "the text is not closed on its line"))
 }
 
 /// Appends the character of an escape at the start of the source and returns the escape's length.
@@ -141,7 +141,7 @@ fn escape(source: &str, text: &mut String) -> Result<usize, &'static str> {
         Some(b'u') => return unicode(source, text),
         Some(b'U') => return coded(source, 2, 8, 16, text),
         Some(b'0'..=b'3') => return coded(source, 1, 3, 8, text),
-        _ => return Err("this escape has no meaning"),
+        _ => return Err("unknown escape"),
     };
     text.push(plain);
     Ok(2)
@@ -149,8 +149,8 @@ fn escape(source: &str, text: &mut String) -> Result<usize, &'static str> {
 
 fn coded(source: &str, from: usize, digits: usize, radix: u32, text: &mut String) -> Result<usize, &'static str> {
     let code = source.get(from..from + digits).filter(|code| code.chars().all(|c| c.is_digit(radix)));
-    let code = code.and_then(|code| u32::from_str_radix(code, radix).ok()).ok_or("this escape needs more digits")?;
-    text.push(char::from_u32(code).ok_or("this escape is no character")?);
+    let code = code.and_then(|code| u32::from_str_radix(code, radix).ok()).ok_or("the escape needs more digits")?;
+    text.push(char::from_u32(code).ok_or("the escape is not a valid character")?);
     Ok(from + digits)
 }
 
@@ -169,12 +169,12 @@ fn unicode(source: &str, text: &mut String) -> Result<usize, &'static str> {
 
 /// Parses `\u{H…}`.
 fn braced(source: &str, text: &mut String) -> Result<usize, &'static str> {
-    let end = source.find('}').ok_or("this escape is never closed")?;
+    let end = source.find('}').ok_or("the escape is not closed")?;
     let digits = &source[3..end];
     if digits.is_empty() || digits.len() > 6 || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
-        return Err("this escape needs one to six hexadecimal digits");
+        return Err("the escape needs one to six hexadecimal digits");
     }
-    let code = u32::from_str_radix(digits, 16).map_err(|_| "this escape is no character")?;
-    text.push(char::from_u32(code).ok_or("this escape is no character")?);
+    let code = u32::from_str_radix(digits, 16).map_err(|_| "the escape is not a valid character")?;
+    text.push(char::from_u32(code).ok_or("the escape is not a valid character")?);
     Ok(end + 1)
 }

@@ -13,17 +13,17 @@ use crate::{Kind, names};
 /// Parses a whole expression.
 pub(crate) fn parse<'s>(source: &'s str, grammar: Grammar, limits: &Limits) -> Parsed<Expr<'s>> {
     if source.len() > limits.source_bytes {
-        let message = format!("this text has {} bytes, at most {} are read", source.len(), limits.source_bytes);
+        let message = format!("the text has {} bytes, but the limit is {}", source.len(), limits.source_bytes);
         return Err(Box::new(Diagnostic::error(Kind::NodeLimit, Span::new(0, 0), message)));
     }
     let mut parser = Parser::new(source, grammar, limits)?;
     if parser.token == Token::End {
-        return Err(syntax_error(Span::new(0, source.len()), "there is no expression here"));
+        return Err(syntax_error(Span::new(0, source.len()), "the expression is empty"));
     }
     let expr = parser.sequence()?;
     match parser.token {
         Token::End => Ok(expr),
-        _ => Err(parser.unexpected("after a complete expression")),
+        _ => Err(parser.unexpected("the end of the expression")),
     }
 }
 
@@ -101,7 +101,7 @@ impl<'s> Parser<'s> {
         let start = self.span;
         self.advance()?;
         let Token::Word(name) = self.token else {
-            return Err(self.unexpected("where the name of a variable must stand"));
+            return Err(self.unexpected("the name of a variable"));
         };
         self.advance()?;
         self.expect("=")?;
@@ -117,7 +117,7 @@ impl<'s> Parser<'s> {
         let condition = self.expression()?;
         let then = self.block()?;
         if self.token != Token::Word("else") {
-            return Err(self.unexpected("where `else` must stand"));
+            return Err(self.unexpected("`else`"));
         }
         self.advance()?;
         let otherwise =
@@ -175,7 +175,7 @@ impl<'s> Parser<'s> {
             Token::Symbol(".") if self.predicates > 0 => return self.implied_member(span),
             other => {
                 self.token = other;
-                return Err(self.unexpected("where a value must stand"));
+                return Err(self.unexpected("a value"));
             }
         };
         self.advance()?;
@@ -190,7 +190,7 @@ impl<'s> Parser<'s> {
             "nil" | "null" => ExprKind::Nil,
             _ if self.token == Token::Symbol("(") => return self.call(word, span, None),
             "let" | "if" | "else" | "in" | "or" | "and" | "matches" | "contains" | "startsWith" | "endsWith" => {
-                let message = format!("`{word}` cannot stand here");
+                let message = format!("unexpected `{word}`");
                 let help = match word {
                     "let" | "if" => "put it in parentheses",
                     _ => "an operator needs a value on its left",
@@ -251,7 +251,7 @@ impl<'s> Parser<'s> {
             Token::Symbol("(") => return self.parentheses(),
             other => {
                 self.token = other;
-                return Err(self.unexpected("where a key must stand"));
+                return Err(self.unexpected("a key"));
             }
         };
         self.advance()?;
@@ -273,7 +273,7 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn expect(&mut self, symbol: &str) -> Parsed<()> {
-        if self.eat(symbol)? { Ok(()) } else { Err(self.unexpected(&format!("where `{symbol}` must stand"))) }
+        if self.eat(symbol)? { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
     }
 
     pub(super) fn uses_dollar(&self) -> bool {
@@ -299,7 +299,7 @@ impl<'s> Parser<'s> {
         if self.nodes <= self.most_nodes {
             return Ok(());
         }
-        let message = format!("this expression has more than {} parts", self.most_nodes);
+        let message = format!("the expression has more than {} parts", self.most_nodes);
         Err(Box::new(Diagnostic::error(Kind::NodeLimit, span, message)))
     }
 
@@ -307,24 +307,24 @@ impl<'s> Parser<'s> {
         if depth <= self.most_nesting {
             return Ok(());
         }
-        let message = format!("this is nested more than {} levels deep", self.most_nesting);
+        let message = format!("the expression is nested more than {} levels deep", self.most_nesting);
         Err(Box::new(Diagnostic::error(Kind::DepthLimit, span, message).with_help("name parts of it with `let`")))
     }
 
-    pub(super) fn unexpected(&self, place: &str) -> Box<Diagnostic> {
+    pub(super) fn unexpected(&self, expected: &str) -> Box<Diagnostic> {
         let found = match &self.token {
-            Token::End => return syntax_error(self.span, format!("the text ends {place}")),
+            Token::End => return syntax_error(self.span, format!("expected {expected}, but the text ends")),
             Token::Int(_) | Token::Float(_) => "a number".into(),
             Token::Str(_) => "text".into(),
             Token::Variable(name) => format!("`${name}`"),
             Token::Braces(_) => "a reference in braces".into(),
             Token::Word(word) => format!("`{word}`"),
             Token::Symbol("=") => {
-                let error = syntax_error(self.span, format!("`=` stands {place}"));
+                let error = syntax_error(self.span, format!("expected {expected}, found `=`"));
                 return Box::new(error.with_help("write `==` to compare"));
             }
             Token::Symbol(symbol) => format!("`{symbol}`"),
         };
-        syntax_error(self.span, format!("{found} stands {place}"))
+        syntax_error(self.span, format!("expected {expected}, found {found}"))
     }
 }

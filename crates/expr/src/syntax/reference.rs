@@ -11,7 +11,7 @@ use crate::value::Value;
 /// Parses the content of braces, which begins at `offset` in the source.
 pub(crate) fn parse(content: &str, offset: u32) -> Parsed<Expr<'_>> {
     if content.trim().is_empty() {
-        let error = syntax_error(Span::new(0, content.len()).shifted(offset), "there is nothing between the braces");
+        let error = syntax_error(Span::new(0, content.len()).shifted(offset), "the braces are empty");
         return Err(Box::new(error.with_help("write `{{namespace.name}}`")));
     }
     let start = content.len() - content.trim_start().len();
@@ -60,14 +60,14 @@ impl<'s> Cursor<'s> {
     fn build(&self, from: usize, kind: ExprKind<'s>, depth: u16) -> Parsed<Expr<'s>> {
         let span = Span::new(from, self.at).shifted(self.offset);
         if depth >= limits::DEPTH {
-            return Err(syntax_error(span, "this path is too long"));
+            return Err(syntax_error(span, "the path is too long"));
         }
         Ok(Expr { kind, span, depth: depth + 1 })
     }
 
     fn not_a_reference(&self) -> Box<crate::Diagnostic> {
         let span = Span::new(self.at, self.content.len().max(self.at)).shifted(self.offset);
-        let error = syntax_error(span, "only a reference may stand between braces");
+        let error = syntax_error(span, "braces must contain only a reference");
         Box::new(error.with_help("write `{{namespace.name}}`; operators and functions go outside the braces"))
     }
 

@@ -269,7 +269,7 @@ impl<'t> Reader<'t> {
 
     /// Parses the statements between `else` and `end`. `{{else if …}}` is an `if` in the `else` that ends with the same `end`.
     fn otherwise(&mut self, is_range: bool, chain: (Action<'t>, usize)) -> Parsed<Vec<Statement<'t>>> {
-        let unclosed = || refuse(chain.0.span(), "`{{end}}` is missing for this block", CLOSE);
+        let unclosed = || refuse(chain.0.span(), "the block has no `{{end}}`", CLOSE);
         let Some(Token::Action(action)) = self.tokens.get(self.at) else {
             return unclosed();
         };
@@ -293,7 +293,7 @@ impl<'t> Reader<'t> {
                 self.at += 1;
                 Ok(otherwise)
             }
-            Some(token) => refuse(token.span(), "this block has a second `{{else}}`", "remove one of them"),
+            Some(token) => refuse(token.span(), "the block has a second `{{else}}`", "remove one of them"),
             None => unclosed(),
         }
     }
@@ -309,7 +309,7 @@ fn head(action: Action<'_>, most: usize) -> Parsed<(Vec<&str>, Action<'_>)> {
     }
     match assignment(rest) {
         Some((variables, true, value)) if variables.len() <= most => Ok((variables, value)),
-        Some(_) => refuse(rest.span(), "this block cannot declare these variables", "write `$x := value`"),
+        Some(_) => refuse(rest.span(), "the block cannot declare these variables", "write `$x := value`"),
         None => Ok((Vec::new(), rest)),
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn parse(content: &str) -> Result<Option<Pipeline<'_>>, Box<Diagnosti
 
 fn parse_inside(content: &str, depth: usize) -> Result<Option<Pipeline<'_>>, Box<Diagnostic>> {
     if depth > DEEPEST {
-        let message = format!("calls stand in calls at most {DEEPEST} deep");
+        let message = format!("calls are nested more than {DEEPEST} deep");
         return Err(Box::new(Diagnostic::error(Kind::Syntax, Span::new(0, content.len()), message)));
     }
     let words = words(content)?;
@@ -140,7 +140,7 @@ fn parse_stage<'t>(
 ) -> Result<Stage<'t>, Box<Diagnostic>> {
     let Some(((word, span), rest)) = words.split_first() else {
         let span = Span::new(0, content.len());
-        return Err(Box::new(Diagnostic::error(Kind::Syntax, span, "there is nothing between the braces here")));
+        return Err(Box::new(Diagnostic::error(Kind::Syntax, span, "a value or a function is missing")));
     };
     if let Some(function) = FUNCTIONS.iter().find(|function| function.name == *word) {
         let arguments = rest.iter().map(|word| argument(*word, depth)).collect::<Result<_, _>>()?;
@@ -150,10 +150,10 @@ fn parse_stage<'t>(
         return Ok(Stage { function: None, arguments: vec![argument(words[0], depth)?] });
     }
     if word.contains('.') {
-        let message = format!("`{word}` is a reference, and only a function can have something after it");
+        let message = format!("`{word}` is a reference, but only a function can have arguments");
         return Err(Box::new(Diagnostic::error(Kind::UnknownFunction, *span, message)));
     }
-    let finding = Diagnostic::error(Kind::UnknownFunction, *span, format!("there is no template function `{word}`"));
+    let finding = Diagnostic::error(Kind::UnknownFunction, *span, format!("unknown template function `{word}`"));
     Err(Box::new(finding.suggest(word, FUNCTIONS.iter().map(|function| function.name))))
 }
 
@@ -165,7 +165,7 @@ fn argument((word, span): (&str, Span), depth: usize) -> Result<(Argument<'_>, S
     let argument = if quoted {
         match crate::syntax::string_literal(word) {
             Some(text) => Argument::Text(text),
-            None => return Err(Box::new(Diagnostic::error(Kind::Syntax, span, "this text is not closed"))),
+            None => return Err(Box::new(Diagnostic::error(Kind::Syntax, span, "the text is not closed"))),
         }
     } else if let Some(constant) = constant(word) {
         Argument::Constant(constant)
@@ -241,7 +241,7 @@ fn words(content: &str) -> Result<Vec<(&str, Span)>, Box<Diagnostic>> {
         let span = Span::new(start, content.len());
         if quote.is_some() || depth > 0 {
             let what = if quote.is_some() { "text" } else { "parenthesis" };
-            return Err(Box::new(Diagnostic::error(Kind::Syntax, span, format!("this {what} is not closed"))));
+            return Err(Box::new(Diagnostic::error(Kind::Syntax, span, format!("the {what} is not closed"))));
         }
         words.push((&content[start..], span));
     }

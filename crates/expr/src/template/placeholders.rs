@@ -152,12 +152,12 @@ impl<'t> Scanner<'t> {
 }
 
 fn never_closed(open: usize) -> Box<Diagnostic> {
-    let finding = Diagnostic::error(Kind::Syntax, Span::new(open, open + 2), "these braces are never closed");
+    let finding = Diagnostic::error(Kind::Syntax, Span::new(open, open + 2), "`{{` is not closed");
     Box::new(finding.with_help("write `}}` after the reference"))
 }
 
 fn too_many(open: usize) -> Box<Diagnostic> {
-    let message = format!("a template has at most {} parts, and this one has more", limits::NODES);
+    let message = format!("the template has more than {} parts", limits::NODES);
     let finding = Diagnostic::error(Kind::NodeLimit, Span::new(open, open + 2), message);
     Box::new(finding.with_help("split the text, or build it from data"))
 }

@@ -122,7 +122,7 @@ impl Unit<'_> {
         let found = self.scope.variables.iter().rev().find(|(known, _)| known == name).map(|(_, local)| *local);
         if found.is_none() && self.findings.len() < limits::FINDINGS {
             let names: Vec<String> = self.scope.variables.iter().map(|(name, _)| format!("${name}")).collect();
-            let message = format!("there is no variable `${name}` here");
+            let message = format!("unknown variable `${name}`");
             let finding = Diagnostic::error(Kind::UnknownName, span, message).renamed(Kind::BadTemplate);
             let finding = if names.is_empty() {
                 finding.with_help(format!("declare it first: `{{{{${name} := value}}}}`"))

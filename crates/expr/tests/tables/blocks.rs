@@ -100,7 +100,7 @@ fn variables_keep_values() {
     check("{{$x := 1}}{{$x}}{{$x = 2}}{{$x}}", "12");
     check("{{$last := \"\"}}{{range inputs.list}}{{$last = .}}{{end}}{{$last}}", "z");
     check("{{$p := inputs.people}}{{$p[0].name}}", "Ann");
-    check_start("{{if inputs.yes}}{{$x := 1}}{{end}}{{$x}}", "refused unknown_name: there is no variable `$x` here");
+    check_start("{{if inputs.yes}}{{$x := 1}}{{end}}{{$x}}", "refused unknown_name: unknown variable `$x`");
     check_start("{{$x = 1}}", "refused unknown_name");
 }
 
@@ -168,10 +168,10 @@ fn what_a_block_yields_is_not_expanded_again() {
 
 #[test]
 fn broken_blocks_are_refused_at_their_place() {
-    check_start("{{if inputs.yes}}a", "refused syntax: `{{end}}` is missing for this block");
-    check_start("{{range inputs.list}}a{{else}}b", "refused syntax: `{{end}}` is missing for this block");
+    check_start("{{if inputs.yes}}a", "refused syntax: the block has no `{{end}}`");
+    check_start("{{range inputs.list}}a{{else}}b", "refused syntax: the block has no `{{end}}`");
     check_start("a{{end}}", "refused syntax: `{{else}}` or `{{end}}` without an open block");
-    check_start("{{if inputs.yes}}a{{else}}b{{else}}c{{end}}", "refused syntax: this block has a second `{{else}}`");
+    check_start("{{if inputs.yes}}a{{else}}b{{else}}c{{end}}", "refused syntax: the block has a second `{{else}}`");
     check_start("{{if}}a{{end}}", "refused syntax: `if` needs a value");
     check_start(
         "{{range inputs.list}}{{else if inputs.no}}{{end}}",

@@ -279,8 +279,8 @@ fn an_unknown_root_is_always_nil_in_an_expression_and_an_error_in_text() {
         warnings.into_iter().map(|warning| warning.message).collect()
     };
     let options = Options::dialect(Dialect::Machine);
-    let fails = "there is no `input` here, so this can never be expanded";
+    let fails = "unknown name `input`, so this can never be expanded";
     assert_eq!(told(Expression::text("x {{input.n}}", options)), [fails]);
-    let nil = "there is no `input` here, so this is always nil";
+    let nil = "unknown name `input`, so this is always nil";
     assert_eq!(told(Expression::compile("input.n", options)), [nil]);
 }

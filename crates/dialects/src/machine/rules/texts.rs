@@ -298,8 +298,8 @@ impl Check<'_> {
 
     /// A name of the dialect that is never there where it is written.
     fn absent(&mut self, reference: &Reference, role: Role, help: &str) {
-        let so = if role == Role::Condition { "this is always nil" } else { "this can never be expanded" };
-        let message = format!("there is no `{}` here, so {so}", reference.parts[0]);
+        let consequence = if role == Role::Condition { "this is always nil" } else { "this can never be expanded" };
+        let message = format!("unknown name `{}`, so {consequence}", reference.parts[0]);
         self.found.warn(Kind::UnknownName, reference.span, message).help = Some(help.into());
     }
 

@@ -41,7 +41,7 @@ impl Translator<'_> {
 
     fn open(&mut self, kind: Kind, flags: Flags, exact: &str, rough: &str) -> Result<(), PatternError> {
         if self.outer.len() >= MAX_DEPTH {
-            return self.scan.fail(&format!("more than {MAX_DEPTH} groups inside one another"));
+            return self.scan.fail(&format!("groups are nested more than {MAX_DEPTH} deep"));
         }
         self.backtracks |= !matches!(kind, Kind::Plain | Kind::Capture(_));
         match kind {
@@ -81,7 +81,7 @@ impl Translator<'_> {
         };
         match self.number_of(name) {
             Some(number) => Ok(number),
-            None => self.scan.fail(&format!("there is no group {} before this reference", quote(name))),
+            None => self.scan.fail(&format!("group {} does not exist before this reference", quote(name))),
         }
     }
 

@@ -167,7 +167,7 @@ impl Translator<'_> {
         let shape = match self.groups.get(group) {
             Some(group) if group.closed => Shape { width: group.width, ..Shape::CHARACTER },
             Some(_) if group > 0 => return self.scan.fail(&format!("group {group} is referred to inside itself")),
-            _ => return self.scan.fail(&format!("there is no group {group} before this reference")),
+            _ => return self.scan.fail(&format!("group {group} does not exist before this reference")),
         };
         self.refuse_same_look_behind(group)?;
         self.backtracks = true;
@@ -262,7 +262,7 @@ impl Translator<'_> {
                 self.level.tails.append(&mut inner.tails);
             }
             Kind::Behind(_) if shape.width.is_none() => {
-                return self.scan.fail("what looks behind must always have the same width");
+                return self.scan.fail("a look-behind must have a fixed width");
             }
             Kind::Ahead | Kind::Behind(_) => {
                 self.level.push(Shape { width: Some(0), ..shape });

@@ -81,7 +81,7 @@ impl Translator<'_> {
                 let escaped = &sign[..1];
                 return self
                     .scan
-                    .fail(&format!("`{sign}` in brackets: there are no set operations; write `\\{escaped}`"));
+                    .fail(&format!("`{sign}` in brackets: set operations are not supported; write `\\{escaped}`"));
             }
         }
         Ok(())

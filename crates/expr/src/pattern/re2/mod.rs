@@ -102,7 +102,7 @@ impl Translator<'_> {
 
     fn open(&mut self, inside: Flags) -> Result<(), PatternError> {
         if self.outer.len() >= MAX_DEPTH {
-            return self.scan.fail(&format!("more than {MAX_DEPTH} groups inside one another"));
+            return self.scan.fail(&format!("groups are nested more than {MAX_DEPTH} deep"));
         }
         self.out.push_str(if inside.ignore_case { "(?i:" } else { "(?-i:" });
         let outside = std::mem::replace(&mut self.body, Body::new());
