@@ -190,7 +190,7 @@ fn unicode_classes_are_categories_and_scripts() {
         rejected(pattern, "category or script");
     }
     for pattern in [r"\p{Nope}", r"\p{Alphabetic}", r"\p{Emoji}"] {
-        rejected(pattern, "not known");
+        rejected(pattern, "unknown script");
     }
     rejected(r"\p{Greek", "not closed");
 }
