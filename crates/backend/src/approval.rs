@@ -1,4 +1,4 @@
-//! Approvals and requests of runs.
+//! Open approvals and requests to people.
 
 use branchpoint_core::{Approval, RequestNo};
 use branchpoint_expr::Value;
@@ -8,19 +8,19 @@ use crate::{BackendError, RunNo, WorkflowNo};
 /// An open approval of a run.
 #[derive(Clone, Debug)]
 pub struct OpenApproval {
-    /// The run that asks.
+    /// The run that waits for the approval.
     pub run: RunNo,
     /// The id of that run.
     pub id: String,
     /// The workflow of that run.
     pub workflow: WorkflowNo,
-    /// When the run asked.
+    /// When the approval was requested.
     pub asked_ms: i64,
-    /// Who may answer, and what.
+    /// The approvers and the choices.
     pub approval: Approval,
 }
 
-/// The open approvals of several runs. A run that cannot be read does not hide the others.
+/// The open approvals of several runs. Unreadable runs are listed separately.
 #[derive(Debug, Default)]
 pub struct OpenApprovals {
     /// The approvals, the oldest first.
@@ -29,33 +29,33 @@ pub struct OpenApprovals {
     pub unreadable: Vec<(String, BackendError)>,
 }
 
-/// A question that a run has put to people.
+/// A request of a run to people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// The run that asks.
+    /// The run.
     pub run: RunNo,
     /// Its number in that run.
     pub request: RequestNo,
-    /// What is asked.
+    /// The specification of the request.
     pub spec: Value,
-    /// When it was asked.
+    /// When it was opened.
     pub asked_ms: i64,
-    /// How often people were reminded.
+    /// The number of reminders.
     pub reminded: u32,
-    /// When it was settled or taken back.
+    /// When it was settled or withdrawn.
     pub closed_ms: Option<i64>,
 }
 
 impl Question {
-    /// Who is asked. Somebody may be named twice, and is asked once.
+    /// The recipients without duplicates.
     pub fn recipients(&self) -> Vec<String> {
-        let named = self.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
-        let mut once: Vec<String> = Vec::new();
-        for user in named.iter().map(Value::to_string) {
-            if !once.contains(&user) {
-                once.push(user);
+        let listed = self.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
+        let mut recipients: Vec<String> = Vec::new();
+        for user in listed.iter().map(Value::to_string) {
+            if !recipients.contains(&user) {
+                recipients.push(user);
             }
         }
-        once
+        recipients
     }
 }

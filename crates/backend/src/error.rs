@@ -1,41 +1,41 @@
-//! Why a backend did not do what it was asked for.
+//! The error of backend operations.
 
 use crate::{Refused, SessionRefused};
 
-/// Why a backend did not do what it was asked for.
+/// The error of a backend operation.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// The storage or the network of the backend fails.
+    /// The storage or the network of the backend failed.
     #[error("{0}")]
     Unavailable(String),
-    /// Another build of Branchpoint wrote what is stored.
+    /// The stored data comes from an incompatible version of Branchpoint.
     #[error("{0}")]
     Incompatible(String),
-    /// What is stored of one run cannot be read. Other runs are not concerned.
+    /// The stored data of one run cannot be read. Other runs are not affected.
     #[error("{0}")]
     Damaged(String),
-    /// The run, or the host, rejects the request. Nothing has changed.
+    /// The run or the host rejected the request. Nothing has changed.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// The session rejects the request. Nothing has changed.
+    /// The session rejected the request. Nothing has changed.
     #[error(transparent)]
     Session(#[from] SessionRefused),
     /// The run is busy, or the process that drives it does not respond. Nothing has changed.
     #[error("the run is busy, or the process that drives it does not respond; nothing was changed")]
     NoResponse,
-    /// The process that drives the run has the event and has not applied it yet. It may still take effect.
+    /// The process that drives the run received the event and has not applied it yet. It may still take effect.
     #[error(
         "the process that drives the run has received the event and has not applied it yet; it may still take effect"
     )]
     Pending,
-    /// An exported file cannot be written or read. Nothing has changed.
+    /// An export file cannot be written or read. Nothing has changed.
     #[error("{0}")]
     BadFile(String),
     /// The request exceeds a limit. Nothing has changed.
     #[error("{0}")]
     Limit(String),
-    /// The backend was opened to read, not to drive runs.
-    #[error("the runs are only read here")]
+    /// The backend was opened read-only.
+    #[error("the backend is read-only")]
     ReadOnly,
 }
 
@@ -56,7 +56,7 @@ impl BackendError {
         }
     }
 
-    /// Whether the error concerns what is stored of one run only.
+    /// Whether the error affects only one run.
     pub fn is_of_one_run(&self) -> bool {
         matches!(self, Self::Damaged(_))
     }

@@ -1,4 +1,4 @@
-//! Live events of runs.
+//! Live events of runs, for listeners.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use branchpoint_expr::Value;
 
 use crate::RunNo;
 
-/// Receives the events of the runs that this process drives, in order. It must not take long, and must not call the
-/// backend: runs wait for it.
+/// Receives the events of the runs that this process drives, in order. It must return quickly and must not call the backend,
+/// because runs wait for it.
 pub type EventListener = Box<dyn FnMut(&RunEvent) + Send>;
 
-/// Something that happened to a run. It is stored when it is reported. Its values are not redacted: see `Backend::secrets`.
+/// An event of a run. It is stored before it is reported. Its values are not redacted: see `Backend::secrets`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEvent {
     /// The run.
@@ -23,32 +23,32 @@ pub struct RunEvent {
     pub kind: RunEventKind,
 }
 
-/// What happened to a run.
+/// The kind of an event of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunEventKind {
-    /// The run requests a call.
+    /// The run requested a call.
     Call,
     /// The run no longer waits for a call.
     CallWithdrawn,
-    /// Notes of a watched run: the steps that began and ended, and the decisions.
+    /// Notes of a watched run: started and ended steps, and decisions.
     Notes(Vec<Note>),
-    /// The run has another status. A run that has ended has a result.
+    /// The status changed. A run that has ended has a result.
     Status(Status, Option<Value>),
     /// A request to people changed.
     Request(RequestNo, RequestChange),
     /// A message about the run, such as a missing answer of its script.
     Message(String),
-    /// The run cannot be opened, for this reason. It stays as it is until somebody repairs it.
+    /// The run cannot be opened, for this reason. It is not changed until it is repaired.
     Broken(String),
 }
 
 /// A change of a request to people.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestChange {
-    /// People are asked this.
+    /// The request was opened, with this specification.
     Opened(Value),
-    /// These people have not answered.
+    /// These people were reminded.
     Reminded(Vec<Arc<str>>),
-    /// It has ended: the way it was settled, or none if it was withdrawn.
+    /// The request was closed with this outcome, or withdrawn without one.
     Closed(Option<Value>),
 }

@@ -1,4 +1,4 @@
-//! Runs, as lists and commands see them.
+//! Runs as plain data.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use branchpoint_expr::Value;
 
 use crate::WorkflowNo;
 
-/// A backend's own number of a run. People and other systems use the id of the run.
+/// The internal number of a run. People and other systems use the id of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunNo(pub i64);
 
-/// Whose child a run is.
+/// The parent of a child run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// The run that called.
+    /// The calling run.
     pub run: RunNo,
-    /// The effect of that run.
+    /// The effect of the calling run.
     pub effect: u64,
-    /// Which attempt of it.
+    /// The attempt of the effect.
     pub attempt: u32,
 }
 
@@ -28,50 +28,50 @@ pub struct Parent {
 pub struct Run {
     /// Its number in this store.
     pub run: RunNo,
-    /// Its id, as people and other systems name it.
+    /// Its id for people and other systems.
     pub id: String,
-    /// What it is a run of.
+    /// Its workflow.
     pub workflow: WorkflowNo,
-    /// Which program of that workflow.
+    /// The program of the workflow.
     pub part: String,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
-    /// How many events it has taken.
+    /// The number of its events.
     pub seq: u64,
     /// The process that drives it.
     pub owner: Option<i64>,
-    /// Whose child it is.
+    /// The parent, if it is a child run.
     pub parent: Option<Parent>,
-    /// The folder that it works in.
+    /// Its working directory.
     pub folder: String,
     /// When it was started.
     pub started_ms: i64,
-    /// The time of its newest event.
+    /// The time of its latest event.
     pub touched_ms: i64,
-    /// How long it waited for people, up to its newest event.
+    /// How long it waited for people, up to its latest event.
     pub waited_ms: i64,
 }
 
-/// Which runs are meant.
+/// A filter for runs.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Of that status.
+    /// Runs with this status.
     pub status: Option<Status>,
-    /// Of the workflow of that name.
+    /// Runs of this workflow.
     pub workflow: Option<String>,
-    /// Started at that time or later.
+    /// Runs started at this time or later.
     pub since_ms: Option<i64>,
-    /// Whose id, workflow, input or result contains all these words.
+    /// Runs whose id, workflow, input or result contains all these words.
     pub search: Option<String>,
-    /// Whether child runs are listed too.
+    /// Whether child runs are included.
     pub children: bool,
-    /// Older than that run.
+    /// Runs older than this run.
     pub before: Option<RunNo>,
-    /// At most so many.
+    /// The maximum number of runs.
     pub limit: Option<u32>,
 }
 
-/// A run as it stands.
+/// A loaded run: its row, its program and its state.
 #[derive(Debug)]
 pub struct Look {
     /// Its row.
@@ -83,29 +83,29 @@ pub struct Look {
 }
 
 impl Look {
-    /// How it stands.
+    /// The status of the run.
     pub fn status(&self) -> Status {
         status(&self.program, &self.state)
     }
 
-    /// The result object of one that has ended; else what its program shows of it meanwhile.
+    /// The result of a run that has ended, or the intermediate result that its program shows.
     pub fn result(&self) -> Option<Value> {
         self.state.result().map(|(_, result)| result.clone()).or_else(|| self.view("result"))
     }
 
-    /// A pure read of it, by name; none if there is no such view or it cannot be read.
+    /// The value of a view; `None` if the view does not exist or fails.
     pub fn view(&self, name: &str) -> Option<Value> {
         let id = self.program.views.iter().position(|view| &*view.name == name)?;
         view(&self.program, &self.state, ViewId(u32::try_from(id).ok()?)).ok()
     }
 }
 
-/// A part of a run that was replayed.
+/// The result of replaying a part of a run.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The run as it stands.
+    /// The loaded run.
     pub look: Look,
-    /// How many events came before the part.
+    /// The number of events before the part.
     pub first: u64,
     /// The number of the last event of the part.
     pub last: u64,
@@ -116,13 +116,13 @@ pub struct Replayed {
 /// A process that drives runs.
 #[derive(Clone, Debug)]
 pub struct DriverProcess {
-    /// The number that the rows of its runs have as `owner`.
+    /// Its number, which is the `owner` of its runs.
     pub owner: i64,
     /// Its process id.
     pub pid: u32,
-    /// The command that it executes.
+    /// Its command line.
     pub command: String,
-    /// When it began.
+    /// When it started.
     pub since_ms: i64,
 }
 
@@ -135,6 +135,6 @@ pub struct RunScript {
     pub script: Value,
     /// Whether it is a recording, which answers every call and every approval.
     pub is_recorded: bool,
-    /// When somebody continued the run without the script.
+    /// When the run was resumed without the script.
     pub live_ms: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! Sessions: which tools an agent may use now, for programs that run their own model and tools.
+//! Sessions, which decide what tools an agent may use, for programs that run their own model and tools.
 
 use std::sync::Arc;
 
@@ -8,28 +8,28 @@ use branchpoint_runners::agent::Bounds;
 
 use crate::{RunNo, WorkflowNo};
 
-/// How many seconds a session lives without a request, unless its options say otherwise.
+/// The default lifetime of a session without requests, in seconds.
 pub const SESSION_TTL_S: i64 = 86_400;
 
-/// A stored session. It belongs to the document of a name through all versions of the document.
+/// A stored session. It belongs to all versions of its document.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The name of the session.
     pub name: String,
     /// The name of the document.
     pub document: String,
-    /// The version of the document that new requests use. A session of another version continues with what it remembers.
+    /// The version of the document that new requests use. A session of another version keeps its history.
     pub workflow: WorkflowNo,
-    /// What a new session is opened with.
+    /// The options of a new session.
     pub options: SessionOptions,
 }
 
-/// What a session is opened with.
+/// The options of a new session.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// All tools of the agent, in order; none for those of the document.
+    /// All tools of the agent, in order; `None` means those of the document.
     pub tools: Option<Vec<String>>,
-    /// How many seconds the session lives without a request; 0 is for ever.
+    /// The lifetime without requests, in seconds; 0 means that it never expires.
     pub ttl_s: i64,
     /// Limits for each turn of a chat.
     pub limits: Bounds,
@@ -44,11 +44,11 @@ impl Default for SessionOptions {
 /// A request to a session.
 #[derive(Clone, Debug)]
 pub struct SessionRequest {
-    /// What is requested.
+    /// The action.
     pub action: SessionAction,
-    /// Identifies the request: one whose key the session knows changes nothing.
+    /// The idempotency key: a repeated key changes nothing.
     pub key: Option<Arc<str>>,
-    /// Whether the answer has reasons.
+    /// Whether the answer includes reasons.
     pub explain: bool,
 }
 
@@ -58,16 +58,16 @@ impl From<SessionAction> for SessionRequest {
     }
 }
 
-/// What is requested of a session.
+/// An action on a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionAction {
-    /// The user said something.
+    /// The user sent a message.
     Message(Arc<str>),
-    /// A tool was used. A report is a fact, so it is never rejected.
+    /// A tool was used. It is a fact, so it is never rejected.
     Tool(Arc<str>),
-    /// Which tools are offered?
+    /// Query the offered tools.
     Ask,
-    /// Forget everything.
+    /// Clear the history.
     Reset,
 }
 
@@ -76,14 +76,14 @@ pub enum SessionAction {
 pub struct SessionAnswer {
     /// `{activeStep, allowedTools, recentlyUsedTools, sequenceIndex, changed, why}`
     pub state: Value,
-    /// Conditions that could not be evaluated, and so did not hold: `[{step, kind, message}]`.
+    /// Conditions that failed and so did not hold: `[{step, kind, message}]`.
     pub problems: Vec<Value>,
     /// The evaluated steps in order: `[{step, holds, explanation}]`. Empty unless an explanation was requested.
     pub reasons: Vec<Value>,
 }
 
 impl SessionAnswer {
-    /// The view of a session by its id. It lists problems only if there are some.
+    /// The answer as a JSON object with the session's id. `problems` is omitted if it is empty.
     pub fn view(&self, session_id: &str) -> Value {
         let mut view: Object = [(Arc::from("sessionId"), Value::from(session_id))].into_iter().collect();
         view.extend(self.state.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
@@ -93,7 +93,7 @@ impl SessionAnswer {
         Value::from(view)
     }
 
-    /// The same after a request that changed nothing.
+    /// Marks the answer as one to a request that changed nothing.
     #[must_use]
     pub fn unchanged(mut self) -> Self {
         if let Value::Object(state) = &mut self.state {
@@ -103,22 +103,22 @@ impl SessionAnswer {
     }
 }
 
-/// Why there is no session, or no answer.
+/// Why a request to a session was rejected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SessionRefused {
-    /// The program is not that of an agent's session.
-    #[error("this workflow has no session: it does not say which tools are offered")]
+    /// The workflow does not define a session.
+    #[error("the workflow does not define a session: it has no view of the offered tools")]
     NoSession,
     /// A time to live is negative.
-    #[error("a session cannot live for {0} seconds; 0 means that it never expires")]
+    #[error("the lifetime of a session must not be negative, but is {0} seconds; 0 means that it never expires")]
     BadTtl(i64),
     /// A session id is empty.
-    #[error("a session id is text that is not empty")]
+    #[error("the session id must not be empty")]
     NoId,
     /// The session rejects the request.
     #[error("the session rejects the request: {0}")]
     Event(#[from] Rejected),
-    /// The offered tools cannot be evaluated. A gate must not open by accident.
+    /// The offered tools cannot be evaluated, so none are offered.
     #[error("the offered tools cannot be evaluated: {}", .0.message)]
     View(EvalError),
 }
@@ -126,9 +126,9 @@ pub enum SessionRefused {
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptSession {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The document whose session it is, by name.
+    /// The name of its document.
     pub document: String,
     /// Its run.
     pub run: RunNo,

@@ -1,4 +1,4 @@
-//! Requests to a host, and its replies.
+//! Requests to a host and their outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,39 +11,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Parent, Part, RunNo, WorkflowNo};
 
-/// A run to be.
+/// The request to start a run.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Its id. A second start under one id starts nothing.
+    /// Its id. A second start with the same id has no effect.
     pub id: String,
-    /// What it is a run of.
+    /// Its workflow.
     pub workflow: WorkflowNo,
-    /// Which program of it; the empty name is the document's own.
+    /// The program of the workflow; the empty name is the main program.
     pub part: Part,
-    /// What it is started with.
+    /// Its input.
     pub input: Value,
-    /// The files that it is started with, stored together with the run. Its input is their [manifest](Uploads::manifest).
+    /// The files of the input, which are stored with the run. The input is their [manifest](Uploads::manifest).
     pub attachments: Uploads,
-    /// The folder that it works in; the empty name is the folder of the process that performs its calls.
+    /// Its working directory; the empty path is that of the process that performs its calls.
     pub folder: Arc<str>,
-    /// Facts that the host is not asked for.
+    /// Facts that override those of the host.
     pub facts: BTreeMap<String, Value>,
-    /// Inputs that are sealed: in the store, they are numbers wherever they stand.
+    /// Secret inputs. The store contains only references to them.
     pub secrets: Secrets,
-    /// The script that answers its calls and those of its child runs, in every process that drives them.
+    /// The script that answers its calls and those of its child runs, in every process.
     pub script: Option<Value>,
-    /// Whether somebody wants to hear what happens.
+    /// Whether its notes are reported to listeners.
     pub watched: bool,
     /// Whether a worker drives it instead of this process.
     pub detached: bool,
-    /// Whose child it is.
+    /// The parent, if it is a child run.
     pub parent: Option<Parent>,
-    /// How many runs are around it.
+    /// The number of its ancestors.
     pub depth: u32,
 }
 
 impl Start {
-    /// A run of a workflow under that id.
+    /// Builds a request with default options.
     pub fn new(workflow: WorkflowNo, id: String, input: Value) -> Self {
         Self {
             id,
@@ -63,52 +63,52 @@ impl Start {
     }
 }
 
-/// Who answers the calls of a scripted run that is continued.
+/// What answers the calls of a scripted run after it is resumed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ContinueWith {
     /// Its script.
     #[default]
     Script,
-    /// Runners: from now on its calls are executed, which the store records.
+    /// Runners: its calls are executed from now on, which the store records.
     Runners,
-    /// Another script, from its first answer on: a conversation may have one for each part of it.
+    /// Another script, from its first answer on.
     NewScript(Value),
-    /// The script of another run, from the answer on that the other run has reached.
+    /// The script of another run, from the answer that the other run has reached.
     ScriptOf(RunNo),
 }
 
-/// An order that was carried out and kept.
+/// The outcome of an accepted request, which is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The run.
     pub run: RunNo,
-    /// Whether it changed anything: a run of that id, or a signal of that key, may have been there before.
+    /// Whether it changed anything: false if the run id or the signal key already existed.
     pub new: bool,
 }
 
-/// Why an order was not carried out. The run is as it was. It crosses processes as a code with its fields.
+/// Why a request was rejected. The run is unchanged. It is sent between processes as a code with fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "code", content = "detail", rename_all = "snake_case")]
 pub enum Refused {
-    /// The run does not take it.
+    /// The run rejected the event.
     #[error(transparent)]
     Rejected(#[from] Rejected),
     /// Another process drives the run.
-    #[error("another process drives this run")]
+    #[error("another process drives the run")]
     Driven,
-    /// There is no such run.
-    #[error("there is no such run")]
+    /// The run does not exist.
+    #[error("the run does not exist")]
     NoRun,
-    /// What is stored of the run cannot be used. The others go on.
+    /// The stored data of the run is damaged. Other runs are not affected.
     #[error("{0}")]
     Broken(String),
-    /// The workflow has no such program.
+    /// The workflow does not have this program.
     #[error("the workflow has no part `{0}`")]
     NoPart(String),
-    /// It cannot be kept.
+    /// The request cannot be stored.
     #[error("{0}")]
     Unstorable(String),
-    /// Another build of Branchpoint drives the run, and wrote this code.
+    /// An unknown code from another version of Branchpoint, which drives the run.
     #[error("the process that drives the run rejected it with an unknown code: {0}")]
     #[serde(skip)]
     UnknownCode(String),

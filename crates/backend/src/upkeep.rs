@@ -1,4 +1,4 @@
-//! Moving runs between backends, removing old ones, the state of the storage, and notices to people outside.
+//! Export, import, pruning and health of the storage, and notices to people.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,99 +9,99 @@ use branchpoint_expr::Value;
 
 use crate::RunNo;
 
-/// What was written.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// How many runs, children among them.
+    /// The number of exported runs, including child runs.
     pub runs: u64,
-    /// Those that were left out, and why.
+    /// The omitted runs, and why.
     pub left_out: Vec<(String, String)>,
 }
 
-/// What an import has added.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// The ids of the runs that are new here.
+    /// The ids of the added runs.
     pub runs: Vec<String>,
-    /// The ids of runs that this store had already; they are unchanged.
+    /// The ids of runs that already existed, which are unchanged.
     pub known: Vec<String>,
 }
 
-/// Which runs to remove. Runs that have not ended are never removed.
+/// Options for removing ended runs.
 #[derive(Clone, Debug)]
 pub struct Prune {
-    /// Those whose newest event is older than this.
+    /// Remove runs whose latest event is older than this.
     pub before_ms: i64,
-    /// Those that ended like this; all that have ended, if none is named.
+    /// Remove runs with these final statuses; empty means all.
     pub statuses: Vec<Status>,
-    /// Only count.
+    /// Only count the runs.
     pub dry_run: bool,
 }
 
-/// What was removed, or would be.
+/// The result of a prune, or of a dry run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Runs, child runs among them.
+    /// The number of runs, including child runs.
     pub runs: u64,
-    /// Events of these runs.
+    /// The number of their events.
     pub events: u64,
-    /// Large values that nobody else refers to.
+    /// The number of large values that no other run refers to.
     pub blobs: u64,
-    /// Runs that were left because a child of theirs has not ended.
+    /// The number of runs that were not removed because a child run has not ended.
     pub kept: u64,
 }
 
 /// The state of the storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// The version of the stored form.
+    /// The version of the storage format.
     pub version: usize,
-    /// Damage of the storage, of programs, of large values and of runs; empty if everything is intact.
+    /// Damage of the storage, programs, large values and runs; empty if everything is intact.
     pub damage: Vec<String>,
     /// The key of sealed secrets.
     pub key: KeyState,
-    /// Files that others than their owner may use, each with its mode.
+    /// Files with permissions for other users, each with its mode.
     pub open_files: Vec<(PathBuf, u32)>,
     /// The size of the storage in bytes.
     pub file_bytes: u64,
-    /// How many bytes of it are free.
+    /// The free space inside the storage in bytes.
     pub free_bytes: u64,
     /// The size of the write-ahead log in bytes.
     pub log_bytes: u64,
-    /// Free space on the disk in bytes; none if it is unknown.
+    /// The free space on the disk in bytes, if it is known.
     pub disk_bytes: Option<u64>,
-    /// How many runs have events dated in the future: the clock was set back.
+    /// The number of runs with events dated in the future, because the clock was set back.
     pub future_runs: u64,
-    /// How many timers are overdue.
+    /// The number of overdue timers.
     pub overdue: u64,
-    /// How many abandoned runs could continue.
+    /// The number of abandoned runs that could be resumed.
     pub adrift: u64,
 }
 
-/// The key of sealed secrets, as a check found it.
+/// The state of the key for sealed secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// Nothing is sealed, and there is no key.
+    /// There are no sealed secrets and no key.
     None,
-    /// The key opens what is sealed.
+    /// The key opens the sealed secrets.
     Fits,
-    /// The key cannot be used; the text is the reason.
+    /// The key cannot be used, for this reason.
     Unusable(String),
 }
 
-/// A notice to people outside about a request. It stays stored until it is dropped, so that a killed process loses none.
+/// A notice to people about a request. It is stored until it is dropped, so that a killed process loses none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     /// Its number.
     pub number: i64,
-    /// The run that asks.
+    /// The run of the request.
     pub run: RunNo,
     /// The request.
     pub request: RequestNo,
-    /// What happened: `asked`, `reminded` or `ended`.
+    /// The event: `asked`, `reminded` or `ended`.
     pub event: String,
-    /// Who was reminded.
+    /// The reminded users.
     pub users: Vec<Arc<str>>,
-    /// The way a request that has ended was settled; none if it was withdrawn.
+    /// The outcome of an ended request; `None` if it was withdrawn.
     pub outcome: Option<Value>,
 }

@@ -1,22 +1,22 @@
-//! Workflows and sessions, as lists and commands see them.
+//! Workflows as plain data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
 
-/// A backend's number of a workflow: a document and the programs it became. The same content has the same number.
+/// The internal number of a workflow: a document with its programs. Equal content has the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkflowNo(pub i64);
 
-/// A document as its author wrote it.
+/// The source of a workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its dialect.
     pub dialect: String,
-    /// Where it was read from.
+    /// The path or the URL that it was read from.
     pub origin: String,
     /// Its text.
     pub text: String,
@@ -27,13 +27,13 @@ pub struct Document {
 pub struct Workflow<'w> {
     /// The document.
     pub document: &'w Document,
-    /// What it became.
+    /// The lowered program.
     pub program: &'w Program,
-    /// What it calls, by name, and what they call.
+    /// The programs that it calls, directly and indirectly, by name.
     pub children: &'w BTreeMap<Arc<str>, Program>,
 }
 
-/// One of the programs of a workflow, by name; its own has the empty name.
+/// The name of a program of a workflow. The main program has the empty name.
 pub type Part = Arc<str>;
 
 /// A workflow in a list.
@@ -41,16 +41,16 @@ pub type Part = Arc<str>;
 pub struct Listed {
     /// Its number.
     pub workflow: WorkflowNo,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its dialect.
     pub dialect: String,
-    /// Where it was read from.
+    /// The path or the URL that it was read from.
     pub origin: String,
     /// The hash of its content, in hexadecimal.
     pub hash: String,
-    /// When it was added.
+    /// When it was saved.
     pub added_ms: i64,
-    /// How many runs it has.
+    /// The number of its runs.
     pub runs: u64,
 }

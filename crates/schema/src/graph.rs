@@ -1,4 +1,4 @@
-//! A schema as a graph of subschemas, with references followed.
+//! A schema as a graph of subschemas with resolved references.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,13 +11,13 @@ use crate::{APPLIED, CHAIN, PATTERN_BYTES, PATTERNS, SchemaError, limit};
 /// The number of a subschema.
 pub(crate) type Id = usize;
 
-/// The subschemas of a schema; the first is the whole.
+/// The subschemas of a schema. The first is the whole schema.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// What a subschema makes a validator do.
+/// The keywords of a subschema that determine the work of a validator.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     /// Subschemas that apply to the same value.
@@ -30,18 +30,18 @@ pub(crate) struct Node {
     pub(crate) prefix_items: Vec<Id>,
     /// Subschemas that apply to every item: `items`, `contains`, `unevaluatedItems`.
     pub(crate) every_item: Vec<Id>,
-    /// The pattern for texts.
+    /// The pattern for text.
     pub(crate) pattern: Option<PatternCost>,
-    /// Whether the whole value is compared with others: `const`, `enum`, `uniqueItems`.
+    /// Whether the whole value is compared with other values: `const`, `enum`, `uniqueItems`.
     pub(crate) compares: bool,
-    /// Whether what other subschemas have evaluated is computed once more.
+    /// Whether the validator applies other subschemas again to find evaluated properties or items.
     pub(crate) unevaluated: bool,
-    /// What it costs to apply it to any value.
+    /// The cost of applying it to any value, in steps.
     pub(crate) cost: u64,
 }
 
 impl Graph {
-    /// Reads a schema.
+    /// Parses a schema.
     pub(crate) fn new(document: &Json) -> Result<Self, SchemaError> {
         let mut reader =
             Reader { document, anchors: HashMap::new(), ids: HashMap::new(), pending: Vec::new(), patterns: 0 };
@@ -59,7 +59,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Refuses schemas whose parts apply to one value without an end, or too often.
+    /// Rejects schemas with circular references on one value, or whose subschemas apply to one value too often.
     pub(crate) fn check(&self) -> Result<(), SchemaError> {
         let mut applied = vec![Applied::Unknown; self.nodes.len()];
         for id in 0..self.nodes.len() {
@@ -68,7 +68,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Counts how many subschemas apply to a value at a subschema, those it refers to included.
+    /// Counts how many subschemas apply to a value at a subschema, including referenced ones.
     fn applied(&self, start: Id, applied: &mut [Applied]) -> Result<(), SchemaError> {
         let mut stack = vec![(start, 0)];
         while let Some((id, next)) = stack.pop() {
@@ -80,7 +80,7 @@ impl Graph {
                     match applied[*sub] {
                         Applied::Open => {
                             return limit(
-                                "a subschema refers to itself without descending into the value; remove the circle",
+                                "a subschema refers to itself without descending into the value; remove the circular reference",
                             );
                         }
                         Applied::Unknown => stack.push((*sub, 0)),
@@ -95,7 +95,7 @@ impl Graph {
         Ok(())
     }
 
-    /// What is known of a subschema, from those that apply to the same value.
+    /// Computes the counts of a subschema from those of the subschemas that apply to the same value.
     fn sum(&self, id: Id, applied: &[Applied]) -> Result<Applied, SchemaError> {
         let node = &self.nodes[id];
         let (mut times, mut levels) = (0_u64, 0);
@@ -123,9 +123,9 @@ impl Graph {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Applied {
     Unknown,
-    /// Being counted: a reference to it is a circle.
+    /// In progress: a reference to it is circular.
     Open,
-    /// How many subschemas apply to one value from here, and how many of them inside of each other.
+    /// How many subschemas apply to one value from here, and how deeply they are nested.
     Known {
         times: u64,
         levels: usize,
@@ -134,7 +134,7 @@ enum Applied {
 
 struct Reader<'d> {
     document: &'d Json,
-    /// Where anchors stand.
+    /// The JSON pointers of anchors.
     anchors: HashMap<&'d str, String>,
     ids: HashMap<String, Id>,
     pending: Vec<(Id, String)>,
@@ -168,7 +168,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// The number of the subschema at a pointer, which is read later if it is new.
+    /// The number of the subschema at a pointer. A new one is parsed later.
     fn id(&mut self, pointer: String) -> Id {
         let next = self.ids.len();
         *self.ids.entry(pointer).or_insert_with_key(|pointer| {
@@ -180,7 +180,7 @@ impl<'d> Reader<'d> {
     fn node(&mut self, keywords: &'d Map<String, Json>, pointer: &str) -> Result<Node, SchemaError> {
         let mut node = Node { cost: 1 + keywords.len() as u64, ..Node::default() };
         for (keyword, value) in keywords {
-            let at = joined(pointer, keyword);
+            let at = join(pointer, keyword);
             match (&**keyword, value) {
                 ("$ref" | "$dynamicRef", Json::String(reference)) => node.in_place.push(self.reference(reference)?),
                 ("$id", _) if !pointer.is_empty() => {
@@ -190,18 +190,18 @@ impl<'d> Reader<'d> {
                 }
                 ("not" | "if" | "then" | "else", _) => node.in_place.push(self.id(at)),
                 ("allOf" | "anyOf" | "oneOf", Json::Array(subs)) => {
-                    node.in_place.extend((0..subs.len()).map(|index| self.id(joined(&at, &index.to_string()))));
+                    node.in_place.extend((0..subs.len()).map(|index| self.id(join(&at, &index.to_string()))));
                 }
                 ("dependentSchemas" | "dependencies", Json::Object(subs)) => {
-                    node.in_place.extend(subs.keys().map(|key| self.id(joined(&at, key))));
+                    node.in_place.extend(subs.keys().map(|key| self.id(join(&at, key))));
                 }
                 ("properties", Json::Object(subs)) => {
-                    node.properties = subs.keys().map(|key| (key.clone(), self.id(joined(&at, key)))).collect();
+                    node.properties = subs.keys().map(|key| (key.clone(), self.id(join(&at, key)))).collect();
                 }
                 ("patternProperties", Json::Object(subs)) => {
                     for pattern in subs.keys() {
                         let cost = self.pattern(pattern)?;
-                        node.pattern_properties.push((cost, self.id(joined(&at, pattern))));
+                        node.pattern_properties.push((cost, self.id(join(&at, pattern))));
                     }
                 }
                 ("propertyNames", _) => node.property_names = Some(self.id(at)),
@@ -211,7 +211,7 @@ impl<'d> Reader<'d> {
                     node.unevaluated = true;
                 }
                 ("prefixItems", Json::Array(subs)) => {
-                    node.prefix_items = (0..subs.len()).map(|index| self.id(joined(&at, &index.to_string()))).collect();
+                    node.prefix_items = (0..subs.len()).map(|index| self.id(join(&at, &index.to_string()))).collect();
                 }
                 ("items" | "contains", _) => node.every_item.push(self.id(at)),
                 ("unevaluatedItems", _) => {
@@ -244,30 +244,30 @@ impl<'d> Reader<'d> {
         Ok(PatternCost::new(pattern))
     }
 
-    /// The subschema that a reference leads to.
+    /// Resolves a reference.
     fn reference(&mut self, reference: &str) -> Result<Id, SchemaError> {
         let invalid = |why: &str| SchemaError::Invalid(format!("the reference `{reference}` {why}"));
         let Some(fragment) = reference.strip_prefix('#') else {
-            return Err(invalid("leads out of the schema; copy what it refers to under `$defs`"));
+            return Err(invalid("leads out of the schema; copy its target into `$defs`"));
         };
-        let fragment = decoded(fragment).ok_or_else(|| invalid("is not a URI"))?;
+        let fragment = decode(fragment).ok_or_else(|| invalid("is not a URI"))?;
         let pointer = if fragment.is_empty() || fragment.starts_with('/') {
             fragment.into_owned()
         } else {
-            self.anchors.get(&*fragment).cloned().ok_or_else(|| invalid("leads nowhere"))?
+            self.anchors.get(&*fragment).cloned().ok_or_else(|| invalid("has no target in the schema"))?
         };
         if self.document.pointer(&pointer).is_none() {
-            return Err(invalid("leads nowhere"));
+            return Err(invalid("has no target in the schema"));
         }
         Ok(self.id(pointer))
     }
 }
 
-fn joined(pointer: &str, key: &str) -> String {
-    let mut joined = String::with_capacity(pointer.len() + key.len() + 1);
-    joined.push_str(pointer);
-    push(&mut joined, key);
-    joined
+fn join(pointer: &str, key: &str) -> String {
+    let mut path = String::with_capacity(pointer.len() + key.len() + 1);
+    path.push_str(pointer);
+    push(&mut path, key);
+    path
 }
 
 /// Appends a key to a JSON pointer.
@@ -280,8 +280,8 @@ fn push(pointer: &mut String, key: &str) {
     }
 }
 
-/// The fragment of a URI without its percent-encoding.
-fn decoded(fragment: &str) -> Option<Cow<'_, str>> {
+/// Decodes the percent-encoding of a URI fragment.
+fn decode(fragment: &str) -> Option<Cow<'_, str>> {
     if !fragment.contains('%') {
         return Some(Cow::Borrowed(fragment));
     }

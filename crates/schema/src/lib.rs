@@ -1,8 +1,8 @@
-//! JSON Schemas that are bounded before they are compiled and before a value is checked.
+//! JSON Schema validation with limits on the work of compiling a schema and checking a value.
 //!
-//! The library that validates has no limit of its own: a schema of two kilobytes whose parts refer to each other can keep it busy
-//! for hours, and it collects an error for every way that fails. So a schema is first read as a [`graph`] of subschemas, whose
-//! size, depth and references are bounded, and a value is first walked by a [`meter`] that counts what the library will visit.
+//! The validating library has no limits: a schema of two kilobytes with nested references can keep it busy for hours, and it
+//! collects an error for every failed branch. So a schema is first parsed as a [`graph`] of subschemas, whose size, depth and
+//! references are limited, and a value is first walked by a [`meter`] that counts the subschemas that the library will visit.
 
 mod graph;
 mod meter;
@@ -15,35 +15,36 @@ use branchpoint_expr::Value;
 use graph::Graph;
 use meter::Meter;
 
-/// How many values a schema may consist of.
+/// Maximum number of values in a schema.
 const VALUES: usize = 10_000;
-/// How long its keys and texts may be together, in bytes.
+/// Maximum length of all keys and texts of a schema, in bytes.
 const TEXT_BYTES: usize = 256 * 1024;
-/// How deep it may be nested.
+/// Maximum nesting of a schema.
 const DEPTH: usize = 64;
-/// How many subschemas may apply to one value at one place, with references followed.
+/// Maximum number of subschemas that apply to one value, with references followed.
 const APPLIED: u64 = 10_000;
-/// How many subschemas that apply to one value may refer to each other in a row.
+/// Maximum length of a chain of references on one value.
 const CHAIN: usize = 128;
-/// How many regular expressions a schema may have, and how long each may be, in bytes.
+/// Maximum number of regular expressions in a schema.
 const PATTERNS: usize = 100;
+/// Maximum length of a regular expression, in bytes.
 const PATTERN_BYTES: usize = 1024;
-/// The bytes that one compiled pattern may take, and its cache.
+/// Maximum memory of a compiled pattern, and of its cache.
 const COMPILED_PATTERN_BYTES: usize = 256 * 1024;
-/// How often a pattern with look-around or back-references may try another way.
+/// Maximum number of backtracks of a pattern with look-around or back-references.
 const BACKTRACKS: usize = 10_000;
-/// How many steps checking one value may take: subschemas applied to values, with texts and patterns by their length.
+/// Maximum number of steps of a check: subschemas applied to values, with texts and patterns by their length.
 const STEPS: u64 = 2_000_000;
-/// How many steps a check may take for its errors to be described: each failed step costs memory.
+/// Maximum number of steps of a check whose errors are described, because each failed step costs memory.
 const DESCRIBED_STEPS: u64 = 50_000;
-/// How deep subschemas may be applied inside of each other while a value is checked.
+/// Maximum nesting of applied subschemas during a check.
 const APPLIED_DEPTH: usize = 256;
-/// How many bytes of text cost as much as one step.
+/// The number of bytes of text that cost one step.
 const BYTES_PER_STEP: u64 = 64;
-/// The longest description of a mismatch, in bytes: it repeats parts of the value.
+/// Maximum length of the description of a mismatch, in bytes. It repeats parts of the value.
 const MESSAGE_BYTES: usize = 2_000;
 
-/// A JSON Schema (draft 2020-12) that is within its limits. References lead only into the schema itself.
+/// A compiled JSON Schema (draft 2020-12) within the limits. It has no external references.
 ///
 /// ```
 /// use branchpoint_expr::Value;
@@ -75,7 +76,7 @@ pub enum SchemaError {
 /// Why a value does not satisfy a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaMismatch {
-    /// What is wrong with the value.
+    /// The value does not match the schema.
     #[error("{0}")]
     Value(String),
     /// Checking the value exceeds a limit.
@@ -99,11 +100,11 @@ impl JsonSchema {
             .size_limit(COMPILED_PATTERN_BYTES)
             .dfa_size_limit(COMPILED_PATTERN_BYTES);
         let built = jsonschema::draft202012::options().offline().with_pattern_options(patterns).build(&document);
-        let validator = built.map_err(|error| SchemaError::Invalid(shortened(error.to_string())))?;
+        let validator = built.map_err(|error| SchemaError::Invalid(truncate(error.to_string())))?;
         Ok(Self { graph, validator })
     }
 
-    /// Checks a value. The work is measured first, and a value that would take too much is not checked at all.
+    /// Checks a value. The work is measured first, and a value that takes too many steps is not checked.
     ///
     /// # Errors
     ///
@@ -114,14 +115,14 @@ impl JsonSchema {
         if self.validator.is_valid(&value) {
             return Ok(());
         }
-        let described = if steps <= DESCRIBED_STEPS { self.validator.validate(&value).err() } else { None };
-        Err(SchemaMismatch::Value(match described {
-            Some(error) => shortened(error.to_string()),
-            None => "the value does not satisfy the schema, and both are too large to say where".to_owned(),
+        let error = if steps <= DESCRIBED_STEPS { self.validator.validate(&value).err() } else { None };
+        Err(SchemaMismatch::Value(match error {
+            Some(error) => truncate(error.to_string()),
+            None => "the value does not satisfy the schema; both are too large to show where".to_owned(),
         }))
     }
 
-    /// The steps that checking a value takes at most.
+    /// The maximum number of steps of checking a value.
     fn measure(&self, value: &Json) -> Result<u64, SchemaMismatch> {
         Meter::new(&self.graph, STEPS).measure(value).map_err(SchemaMismatch::Limit)
     }
@@ -131,7 +132,7 @@ fn limit<T>(message: impl Into<String>) -> Result<T, SchemaError> {
     Err(SchemaError::Limit(message.into()))
 }
 
-/// What a schema consists of.
+/// Counts the values and the text of a schema.
 #[derive(Default)]
 struct Size {
     values: usize,
@@ -158,7 +159,7 @@ impl Size {
     }
 }
 
-fn shortened(mut message: String) -> String {
+fn truncate(mut message: String) -> String {
     if message.len() > MESSAGE_BYTES {
         message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
         message.push('…');

@@ -1,11 +1,11 @@
-//! Counts what checking a value takes, before it is checked.
+//! Counts the steps of checking a value before it is checked.
 
 use serde_json::Value as Json;
 
 use crate::graph::{Graph, Id};
 use crate::{APPLIED_DEPTH, BYTES_PER_STEP};
 
-/// Walks every subschema that a validator may apply to a value, as if none failed before the others were tried.
+/// Visits every subschema that a validator may apply to a value, in the worst case.
 pub(crate) struct Meter<'g> {
     graph: &'g Graph,
     limit: u64,
@@ -19,7 +19,7 @@ impl<'g> Meter<'g> {
         Self { graph, limit, steps: 0 }
     }
 
-    /// The number of steps, or why there are too many.
+    /// The number of steps, or an error if they exceed the limit.
     pub(crate) fn measure(mut self, value: &Json) -> Measured<u64> {
         self.visit(0, value, 0)?;
         Ok(self.steps)
@@ -40,7 +40,7 @@ impl<'g> Meter<'g> {
         }
         let node = &self.graph.nodes[id];
         self.spend(node.cost)?;
-        // What others have evaluated is computed by applying them again.
+        // The validator finds evaluated properties and items by applying the subschemas again.
         for _ in 0..=usize::from(node.unevaluated) {
             for sub in &node.in_place {
                 self.visit(*sub, value, depth + 1)?;
@@ -85,7 +85,7 @@ impl<'g> Meter<'g> {
         Ok(())
     }
 
-    /// Every part of the value is compared.
+    /// Counts the steps of comparing every part of the value.
     fn compare(&mut self, value: &Json) -> Measured {
         match value {
             Json::String(text) => self.spend(1 + text.len() as u64 / BYTES_PER_STEP),

@@ -1,13 +1,13 @@
-//! What searching for a pattern costs at most.
+//! Estimates the maximum cost of searching for a pattern.
 
 use crate::{BACKTRACKS, BYTES_PER_STEP};
 
 /// The cost of a pattern, estimated from its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PatternCost {
-    /// The characters of the pattern with counted repetitions written out: what one byte of text costs.
+    /// The cost of one byte of text: the characters of the pattern with counted repetitions written out.
     copies: u64,
-    /// Whether it may try several ways, up to a limit of its own.
+    /// Whether it may backtrack, up to a separate limit.
     backtracks: bool,
 }
 

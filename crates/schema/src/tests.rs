@@ -11,19 +11,19 @@ fn compiled(schema: &Json) -> JsonSchema {
     compile(schema).expect("it is a schema within its limits")
 }
 
-/// The schema is refused because of a limit that the message names.
+/// Checks that the schema exceeds a limit that the message names.
 #[track_caller]
-fn exceeds(schema: &Json, said: &str) {
+fn exceeds(schema: &Json, expected: &str) {
     match compile(schema) {
-        Err(SchemaError::Limit(message)) => assert!(message.contains(said), "{message}"),
+        Err(SchemaError::Limit(message)) => assert!(message.contains(expected), "{message}"),
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn invalid(schema: &Json, said: &str) {
+fn invalid(schema: &Json, expected: &str) {
     match compile(schema) {
-        Err(SchemaError::Invalid(message)) => assert!(message.contains(said), "{message}"),
+        Err(SchemaError::Invalid(message)) => assert!(message.contains(expected), "{message}"),
         other => panic!("{other:?}"),
     }
 }
@@ -40,19 +40,19 @@ fn tower(levels: usize, width: usize, keyword: &str) -> Json {
 }
 
 #[test]
-fn references_that_multiply_are_refused_when_the_schema_is_compiled() {
+fn references_that_multiply_are_rejected_when_the_schema_is_compiled() {
     for keyword in ["anyOf", "allOf", "oneOf"] {
         for (levels, width) in [(14, 2), (30, 2), (60, 2), (9, 3), (30, 50)] {
             exceeds(&tower(levels, width, keyword), "apply to one value more than 10000 times");
         }
         assert!(compiled(&tower(8, 2, keyword)).check(&Value::from("x")).is_err());
     }
-    // Two kilobytes that took gigabytes.
+    // Two kilobytes of schema took gigabytes of memory.
     assert!(serde_json::to_string(&tower(25, 2, "anyOf")).expect("JSON").len() < 2_500);
 }
 
 #[test]
-fn subschemas_in_brackets_multiply_too() {
+fn nested_subschemas_multiply_too() {
     let mut schema = json!({"type": "integer"});
     for _ in 0..12 {
         schema = json!({"anyOf": [schema.clone(), schema]});
@@ -66,7 +66,7 @@ fn subschemas_in_brackets_multiply_too() {
 }
 
 #[test]
-fn circles_that_never_descend_are_refused_and_trees_are_not() {
+fn circular_references_are_rejected_and_recursive_types_are_not() {
     exceeds(&json!({"$ref": "#"}), "without descending");
     exceeds(
         &json!({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}),
@@ -109,10 +109,10 @@ fn errors_are_described_only_where_that_is_cheap() {
         other => panic!("{other:?}"),
     };
     assert!(message(10).contains("anyOf"), "{}", message(10));
-    assert!(message(50_000).contains("too large to say where"), "{}", message(50_000));
+    assert!(message(50_000).contains("too large to show where"), "{}", message(50_000));
     let long = Value::from("x".repeat(1_000_000));
-    let told = compiled(&json!({"type": "integer"})).check(&long).expect_err("it is text");
-    assert!(told.to_string().len() <= MESSAGE_BYTES + 4);
+    let error = compiled(&json!({"type": "integer"})).check(&long).expect_err("it is text");
+    assert!(error.to_string().len() <= MESSAGE_BYTES + 4);
 }
 
 #[test]
@@ -133,8 +133,8 @@ fn references_lead_into_the_schema_only() {
     for outside in ["https://example.com/a.json", "other.json#/a", "file:///etc/passwd", "urn:x"] {
         invalid(&json!({"$ref": outside}), "leads out of the schema");
     }
-    invalid(&json!({"$ref": "#/$defs/none"}), "leads nowhere");
-    invalid(&json!({"$ref": "#none"}), "leads nowhere");
+    invalid(&json!({"$ref": "#/$defs/none"}), "has no target");
+    invalid(&json!({"$ref": "#none"}), "has no target");
     invalid(&json!({"properties": {"a": {"$id": "https://example.com/a"}}}), "`$id`");
     invalid(&json!({"type": "word"}), "");
     let escaped = compiled(
@@ -148,7 +148,7 @@ fn references_lead_into_the_schema_only() {
 }
 
 #[test]
-fn keywords_of_names_are_not_taken_for_keywords() {
+fn property_names_are_not_mistaken_for_keywords() {
     let schema = compiled(
         &json!({"properties": {"$ref": {"type": "string"}, "$id": {"type": "string"}, "pattern": {"type": "integer"}}}),
     );
@@ -177,7 +177,7 @@ fn long_chains_of_references_need_no_stack() {
     for (number, link) in links.into_iter().enumerate() {
         assert!(compile(&chain(20, link)).is_ok(), "{number}");
         for length in [300, 2_400] {
-            // Whatever is said of them, it is said without exhausting the stack.
+            // Any result is fine, as long as the stack does not overflow.
             let schema = compile(&chain(length, link));
             assert!(number > 1 || matches!(schema, Err(SchemaError::Limit(_))), "{number} {length}");
             let nested = (0..120).fold(json!(1), |inner, _| json!({"a": [inner]}));
