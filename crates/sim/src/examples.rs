@@ -14,6 +14,6 @@ pub fn examples(folder: &str) -> Vec<PathBuf> {
 
 fn is_document(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Scripts and events lie beside documents as `name.script.yaml` and `name.events.yaml`.
+    // `name.script.yaml` and `name.events.yaml` are scripts and events, not documents.
     matches!(name.split('.').collect::<Vec<_>>()[..], [_, "json" | "yaml"])
 }

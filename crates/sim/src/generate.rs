@@ -1,18 +1,18 @@
-//! Random workflows within the validator's rules.
+//! Generates random workflows that the validator accepts.
 
 use branchpoint_core::ir::Status;
 
 use crate::lower::lower;
 use crate::rng::Rng;
-use crate::tree::{Again, Block, Gather, Node, Test, Tree, What};
+use crate::tree::{Block, Gather, Node, NodeKind, RetryPolicy, Test, Tree};
 
-/// The workflows of a seed's world.
+/// The workflows of a seed.
 pub fn trees(seed: u64) -> Vec<Tree> {
     let mut rng = Rng::new(seed);
     (0..=rng.index(3)).map(|_| generate(&mut rng)).collect()
 }
 
-/// One workflow. The validator accepts what it lowers to.
+/// Generates a workflow whose lowered program the validator accepts.
 pub fn generate(rng: &mut Rng) -> Tree {
     let budget = 3 + rng.small(if rng.clone().percent(20) { 26 } else { 14 });
     let mut maker = Maker { rng, last_id: 0, budget, backs: 2, scopes: vec![0], trail: Vec::new() };
@@ -24,7 +24,7 @@ pub fn generate(rng: &mut Rng) -> Tree {
         body,
         on_failure,
         on_cancel,
-        retry: (rng.percent(8)).then_some(Again { attempts: 2, delay_ms: 300, linear: false }),
+        retry: (rng.percent(8)).then_some(RetryPolicy { attempts: 2, delay_ms: 300, linear: false }),
         limit_ms: (rng.percent(8)).then(|| rng.below(15_000)),
         fuel: *rng.pick(&[1, 2, 3, 5, 8, 1000]),
         max_effects: if rng.percent(4) { 1 + rng.below(12) } else { 0 },
@@ -35,7 +35,7 @@ pub fn generate(rng: &mut Rng) -> Tree {
     with_merges(tree, last_id, rng)
 }
 
-/// Values double when what several branches share is gathered, so the bound is low enough to be reached, and now and then by
+/// Draws the limit on values. Gathering shared values doubles their size, so the limit is low enough to be reached, sometimes by
 /// values of a few parts.
 fn value_bytes(rng: &mut Rng) -> u64 {
     if rng.percent(8) { *rng.pick(&[60, 150, 500, 2_000]) } else { 64 * 1024 }
@@ -45,11 +45,11 @@ struct Maker<'r> {
     rng: &'r mut Rng,
     last_id: u32,
     budget: u32,
-    /// Jumps back multiply what a run does, so there are few.
+    /// How many jumps back are left. There are few, because they multiply the work of a run.
     backs: u32,
-    /// The scopes around.
+    /// The enclosing scopes.
     scopes: Vec<u32>,
-    /// By block around: the elements before this one, and the one around it.
+    /// For every enclosing block, the ids of its nodes so far.
     trail: Vec<Vec<u32>>,
 }
 
@@ -57,7 +57,7 @@ impl Maker<'_> {
     fn small_block(&mut self) -> Block {
         let id = self.id();
         let retry = self.again();
-        vec![Node { id, what: What::Effect { retry, handler: None } }]
+        vec![Node { id, kind: NodeKind::Effect { retry, handler: None } }]
     }
 
     fn block(&mut self, depth: u32) -> Block {
@@ -88,44 +88,44 @@ impl Maker<'_> {
             block.push(id);
         }
         let deep = depth >= 4;
-        let what = match self.rng.below(100) {
-            0..6 => What::Count { scope: *self.rng.pick(&self.scopes) },
+        let kind = match self.rng.below(100) {
+            0..6 => NodeKind::Count { scope: *self.rng.pick(&self.scopes) },
             6..14 if !deep => {
                 let test = self.test();
-                What::If { test, then: self.block(depth + 1), other: self.block(depth + 1) }
+                NodeKind::If { test, then: self.block(depth + 1), other: self.block(depth + 1) }
             }
             14..26 if !deep => self.parallel(id, depth),
             26..34 if !deep => self.each(id, depth),
             34..40 if !deep => {
                 let (test, cap) = (self.test(), 1 + self.rng.small(3));
-                What::While { test, cap, body: self.framed(id, depth) }
+                NodeKind::While { test, cap, body: self.framed(id, depth) }
             }
             40..49 if !deep => self.attempt(id, depth),
             49..53 => self.back(),
             53..55 => self.breaking(),
-            55..59 => What::Sleep { delay_ms: self.rng.below(3_000) },
+            55..59 => NodeKind::Sleep { delay_ms: self.rng.below(3_000) },
             59..64 => self.signal(),
             64..69 => self.request(),
-            69 if depth > 0 => What::Finish { status: *self.rng.pick(&[Status::Completed, Status::Failed]) },
-            70 | 71 if depth > 0 => What::Fail,
-            72 | 73 if depth > 0 => What::Blocked,
+            69 if depth > 0 => NodeKind::Finish { status: *self.rng.pick(&[Status::Completed, Status::Failed]) },
+            70 | 71 if depth > 0 => NodeKind::Fail,
+            72 | 73 if depth > 0 => NodeKind::Blocked,
             _ => self.effect(depth),
         };
-        Node { id, what }
+        Node { id, kind }
     }
 
-    fn effect(&mut self, depth: u32) -> What {
+    fn effect(&mut self, depth: u32) -> NodeKind {
         let retry = self.again();
-        What::Effect { retry, handler: self.handler(depth) }
+        NodeKind::Effect { retry, handler: self.handler(depth) }
     }
 
     fn handler(&mut self, depth: u32) -> Option<Block> {
         (depth < 4 && self.rng.percent(35)).then(|| self.block(depth + 1))
     }
 
-    fn again(&mut self) -> Option<Again> {
+    fn again(&mut self) -> Option<RetryPolicy> {
         let delay_ms = *self.rng.pick(&[0, 10, 100, 700]);
-        let again = Again { attempts: 1 + self.rng.small(3), delay_ms, linear: self.rng.percent(50) };
+        let again = RetryPolicy { attempts: 1 + self.rng.small(3), delay_ms, linear: self.rng.percent(50) };
         self.rng.percent(45).then_some(again)
     }
 
@@ -142,21 +142,21 @@ impl Maker<'_> {
         Gather { first, keep: self.rng.percent(50), width }
     }
 
-    fn parallel(&mut self, id: u32, depth: u32) -> What {
+    fn parallel(&mut self, id: u32, depth: u32) -> NodeKind {
         let branches = (0..2 + self.rng.index(2)).map(|_| self.framed(id, depth)).collect();
-        What::Parallel { branches, gather: self.gather(), handler: self.handler(depth) }
+        NodeKind::Parallel { branches, gather: self.gather(), handler: self.handler(depth) }
     }
 
-    fn each(&mut self, id: u32, depth: u32) -> What {
+    fn each(&mut self, id: u32, depth: u32) -> NodeKind {
         let items = (0..self.rng.index(5)).map(|_| self.rng.int(5)).collect();
         let body = self.framed(id, depth);
-        What::Each { items, body, gather: self.gather(), handler: self.handler(depth) }
+        NodeKind::Each { items, body, gather: self.gather(), handler: self.handler(depth) }
     }
 
-    fn attempt(&mut self, id: u32, depth: u32) -> What {
+    fn attempt(&mut self, id: u32, depth: u32) -> NodeKind {
         let body = self.framed(id, depth);
         let limit_ms = self.rng.percent(60).then(|| self.rng.below(4_000));
-        What::Try { body, limit_ms, retry: self.again(), handler: self.handler(depth) }
+        NodeKind::Try { body, limit_ms, retry: self.again(), handler: self.handler(depth) }
     }
 
     fn test(&mut self) -> Test {
@@ -166,33 +166,33 @@ impl Maker<'_> {
         Test::Last(self.rng.int(4))
     }
 
-    fn back(&mut self) -> What {
+    fn back(&mut self) -> NodeKind {
         let mut targets: Vec<u32> = self.trail.iter().flatten().copied().collect();
-        // A jump to itself would go nowhere.
+        // A jump to itself is excluded.
         targets.pop();
         if targets.is_empty() || self.backs == 0 {
-            return What::Count { scope: *self.rng.pick(&self.scopes) };
+            return NodeKind::Count { scope: *self.rng.pick(&self.scopes) };
         }
         self.backs -= 1;
-        What::Back { target: *self.rng.pick(&targets), max: 1 + self.rng.small(2) }
+        NodeKind::Back { target: *self.rng.pick(&targets), max: 1 + self.rng.small(2) }
     }
 
-    fn breaking(&mut self) -> What {
+    fn breaking(&mut self) -> NodeKind {
         if self.scopes.len() < 2 {
-            return What::Sleep { delay_ms: self.rng.below(500) };
+            return NodeKind::Sleep { delay_ms: self.rng.below(500) };
         }
         let scope = self.scopes[1 + self.rng.index(self.scopes.len() - 1)];
-        What::Break { scope }
+        NodeKind::Break { scope }
     }
 
-    fn signal(&mut self) -> What {
+    fn signal(&mut self) -> NodeKind {
         let limit_ms = self.rng.percent(50).then(|| self.rng.below(5_000));
-        What::Signal { keep: self.rng.percent(50), picky: self.rng.percent(40), limit_ms }
+        NodeKind::Signal { keep: self.rng.percent(50), picky: self.rng.percent(40), limit_ms }
     }
 
-    fn request(&mut self) -> What {
+    fn request(&mut self) -> NodeKind {
         let people = 1 + self.rng.small(3);
-        What::Request {
+        NodeKind::Request {
             people,
             required: 1 + self.rng.small(people),
             timeout_ms: self.rng.percent(60).then(|| self.rng.below(6_000)),
@@ -202,7 +202,7 @@ impl Maker<'_> {
     }
 }
 
-/// Puts merges and joins into what was generated; those that would wait for each other are left out.
+/// Adds merges and joins to a tree. Those that would wait for each other are omitted.
 fn with_merges(mut tree: Tree, mut last_id: u32, rng: &mut Rng) -> Tree {
     for _ in 0..rng.index(3) {
         let mut scopes = Vec::new();
@@ -217,9 +217,9 @@ fn with_merges(mut tree: Tree, mut last_id: u32, rng: &mut Rng) -> Tree {
         let joins = 1 + rng.small(3);
         let merge = last_id + 1;
         last_id += 1 + joins;
-        insert(&mut tried, inner, Node { id: merge, what: What::Merge { owner, own: rng.percent(60) } }, rng);
+        insert(&mut tried, inner, Node { id: merge, kind: NodeKind::Merge { owner, own: rng.percent(60) } }, rng);
         for join in 1..=joins {
-            insert(&mut tried, inner, Node { id: merge + join, what: What::Join { merge } }, rng);
+            insert(&mut tried, inner, Node { id: merge + join, kind: NodeKind::Join { merge } }, rng);
         }
         if lower(&tried).is_ok() {
             tree = tried;
@@ -228,7 +228,7 @@ fn with_merges(mut tree: Tree, mut last_id: u32, rng: &mut Rng) -> Tree {
     tree
 }
 
-/// For each parallel: the scopes around it, itself last.
+/// For each parallel, the enclosing scopes and itself.
 fn parallels(block: &[Node], around: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
     for node in block {
         let scope = node.is_scope();
@@ -242,18 +242,18 @@ fn parallels(block: &[Node], around: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
                 around.pop();
             }
         }
-        if let What::Parallel { .. } = node.what {
+        if let NodeKind::Parallel { .. } = node.kind {
             found.push(around.iter().copied().chain([node.id]).collect());
         }
     }
 }
 
-/// Puts a node somewhere into the frame of a parallel.
+/// Inserts a node at a random position in a parallel.
 fn insert(tree: &mut Tree, scope: u32, node: Node, rng: &mut Rng) {
     let mut node = Some(node);
     visit(&mut tree.body, &mut |found| {
         if found.id == scope
-            && let What::Parallel { branches, .. } = &mut found.what
+            && let NodeKind::Parallel { branches, .. } = &mut found.kind
             && let Some(node) = node.take()
         {
             let branch = rng.index(branches.len());
@@ -277,7 +277,7 @@ fn into_block(block: &mut Block, node: Node, rng: &mut Rng) {
             return into_block(inner[chosen], node, rng);
         }
     }
-    // Nothing comes behind what never goes on.
+    // Nothing can follow a node that ends the block.
     let end = block.iter().position(Node::is_last).unwrap_or(block.len());
     block.insert(rng.index(end + 1), node);
 }

@@ -1,26 +1,26 @@
-//! Journals that are kept for good. Under one semantics number the fold of a journal never changes, so a journal that was
-//! written once, with its program and its end, is a test of every later build.
+//! Golden journals. The fold of a journal never changes under one semantics number, so a recorded journal with its program and
+//! final state is a test of every later build.
 //!
-//! The text form has a line for each thing: `program`, then `event` with its check word, then `state`, all bytes in hex.
+//! The text form has a line for the `program`, a line for each `event` with its check word, and a line for the `state`, in hex.
 
 use std::fmt::Write;
 
 use branchpoint_core::codec::{decode_event, decode_program, encode_state};
 use branchpoint_core::{Fold, State};
 
-/// A whole run as a store would have it.
+/// A stored run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// The bytes of the program that the run is pinned to.
+    /// The bytes of the program.
     pub program: Vec<u8>,
     /// The bytes of each event and its check word.
     pub rows: Vec<(Vec<u8>, u32)>,
-    /// The bytes of the state that they add up to.
+    /// The bytes of the final state.
     pub end: Vec<u8>,
 }
 
 impl Journal {
-    /// Folds it again with this build. The error says where the fold strays.
+    /// Folds the journal with this build. The error names the difference.
     pub fn fold(&self) -> Result<(), String> {
         let program = decode_program(&self.program).map_err(|error| error.to_string())?;
         let decoded =
@@ -28,7 +28,7 @@ impl Journal {
         let rows: Vec<_> = decoded.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         let state = Fold::new(&program, State::new(), rows).finish().map_err(|error| error.to_string())?;
         let end = encode_state(&state).map_err(|error| error.to_string())?;
-        if end == self.end { Ok(()) } else { Err("the events add up to another state".into()) }
+        if end == self.end { Ok(()) } else { Err("the events fold to another state".into()) }
     }
 
     /// The text form.
@@ -40,12 +40,12 @@ impl Journal {
         text + &format!("state {}\n", hex(&self.end))
     }
 
-    /// The journal of a text form.
+    /// Parses the text form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut journal = Self { program: Vec::new(), rows: Vec::new(), end: Vec::new() };
         for (number, line) in (1..).zip(text.lines()) {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let understood = match words[..] {
+            let parsed = match words[..] {
                 ["program", bytes] => unhex(bytes).map(|bytes| journal.program = bytes),
                 ["event", check, bytes] => u32::from_str_radix(check, 16)
                     .ok()
@@ -54,7 +54,7 @@ impl Journal {
                 ["state", bytes] => unhex(bytes).map(|bytes| journal.end = bytes),
                 _ => None,
             };
-            understood.ok_or_else(|| format!("line {number} is no line of a journal"))?;
+            parsed.ok_or_else(|| format!("line {number} is not a valid line of a journal"))?;
         }
         Ok(journal)
     }

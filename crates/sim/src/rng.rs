@@ -1,11 +1,11 @@
-//! The one source of chance: `SplitMix64`, so that a seed and a commit reproduce everything.
+//! The random number generator, `SplitMix64`, so that a seed and a commit reproduce every simulation.
 
-/// A seedable generator.
+/// A seeded random number generator.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator that gives the same numbers for the same seed.
+    /// Creates a generator. Equal seeds give equal numbers.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -19,32 +19,32 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below the bound, which is not zero.
+    /// A number below the bound, which must not be zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.draw() % bound
     }
 
-    /// A position in something of that length, which is not zero.
+    /// An index below the length, which must not be zero.
     pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).expect("it is below a length")
     }
 
-    /// A small number below the bound, which is not zero.
+    /// A small number below the bound, which must not be zero.
     pub fn small(&mut self, bound: u32) -> u32 {
         u32::try_from(self.below(u64::from(bound))).expect("it is below a small bound")
     }
 
-    /// A small whole number below the bound, which is not zero.
+    /// A small integer below the bound, which must not be zero.
     pub fn int(&mut self, bound: u32) -> i64 {
         i64::from(self.small(bound))
     }
 
-    /// True in so many of a hundred cases.
+    /// True with this probability in percent.
     pub fn percent(&mut self, share: u64) -> bool {
         self.below(100) < share
     }
 
-    /// One of them.
+    /// A random element.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.index(from.len())]
     }

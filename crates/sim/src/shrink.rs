@@ -1,8 +1,8 @@
-//! Makes a failing case small: takes parts away as long as it still fails.
+//! Shrinks a failing case: removes parts while it still fails.
 
-use crate::tree::{Block, Gather, Node, Test, Tree, What};
+use crate::tree::{Block, Gather, Node, NodeKind, Test, Tree};
 
-/// The smallest trees found that still fail.
+/// Returns the smallest trees found that still fail.
 pub fn shrink(trees: Vec<Tree>, fails: impl Fn(&[Tree]) -> bool) -> Vec<Tree> {
     let mut smallest = trees;
     for at in (0..smallest.len()).rev() {
@@ -56,61 +56,61 @@ fn change_node(block: &mut Block, id: u32, change: usize) {
             0 => {
                 block.remove(at);
             }
-            // A node becomes one of the blocks inside it.
+            // Replaces a node by one of its blocks.
             1..4 => {
                 let inner: Option<Block> = block[at].blocks().get(change - 1).map(|inner| (*inner).clone());
                 if let Some(inner) = inner {
                     block.splice(at..=at, inner);
                 }
             }
-            _ => simpler(&mut block[at].what, change),
+            _ => simpler(&mut block[at].kind, change),
         }
         return;
     }
     block.iter_mut().flat_map(Node::blocks_mut).for_each(|inner| change_node(inner, id, change));
 }
 
-fn simpler(what: &mut What, change: usize) {
-    match (what, change) {
+fn simpler(kind: &mut NodeKind, change: usize) {
+    match (kind, change) {
         (
-            What::Effect { handler, .. }
-            | What::Parallel { handler, .. }
-            | What::Each { handler, .. }
-            | What::Try { handler, .. },
+            NodeKind::Effect { handler, .. }
+            | NodeKind::Parallel { handler, .. }
+            | NodeKind::Each { handler, .. }
+            | NodeKind::Try { handler, .. },
             4,
         ) => *handler = None,
-        (What::Effect { retry, .. } | What::Try { retry, .. }, 5) => *retry = None,
-        (What::Each { items, .. }, 5) => {
+        (NodeKind::Effect { retry, .. } | NodeKind::Try { retry, .. }, 5) => *retry = None,
+        (NodeKind::Each { items, .. }, 5) => {
             items.pop();
         }
-        (What::Parallel { branches, .. }, 5) if branches.len() > 1 => {
+        (NodeKind::Parallel { branches, .. }, 5) if branches.len() > 1 => {
             branches.pop();
         }
-        (What::Parallel { branches, .. }, 7) if branches.len() > 1 => {
+        (NodeKind::Parallel { branches, .. }, 7) if branches.len() > 1 => {
             branches.remove(0);
         }
-        (What::Parallel { gather, .. } | What::Each { gather, .. }, 6) => {
+        (NodeKind::Parallel { gather, .. } | NodeKind::Each { gather, .. }, 6) => {
             *gather = Gather { first: None, keep: false, width: 0 };
         }
-        (What::Try { limit_ms, .. } | What::Signal { limit_ms, .. }, 6) => *limit_ms = None,
-        (What::Request { timeout_ms, reminder_ms, .. }, 6) => (*timeout_ms, *reminder_ms) = (None, None),
-        (What::While { cap, .. }, 6) if *cap > 1 => *cap -= 1,
+        (NodeKind::Try { limit_ms, .. } | NodeKind::Signal { limit_ms, .. }, 6) => *limit_ms = None,
+        (NodeKind::Request { timeout_ms, reminder_ms, .. }, 6) => (*timeout_ms, *reminder_ms) = (None, None),
+        (NodeKind::While { cap, .. }, 6) if *cap > 1 => *cap -= 1,
         _ => {}
     }
 }
 
-/// Drops what refers to something that is no longer there or no longer around.
+/// Removes references to nodes and scopes that no longer exist or no longer enclose the reference.
 pub fn repair(tree: &mut Tree) {
     let merges: Vec<u32> =
-        tree.nodes().iter().filter(|node| matches!(node.what, What::Merge { .. })).map(|node| node.id).collect();
+        tree.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Merge { .. })).map(|node| node.id).collect();
     for block in tree.blocks_mut() {
         repair_block(block, &mut vec![0], &mut Vec::new(), &merges);
     }
-    // A join must lie in the frame that keeps its merge's edges; the root's is around everything.
+    // A join must be inside the frame that owns the edges of its merge.
     let owners: Vec<(u32, u32)> = tree
         .nodes()
         .iter()
-        .filter_map(|node| if let What::Merge { owner, .. } = node.what { Some((node.id, owner)) } else { None })
+        .filter_map(|node| if let NodeKind::Merge { owner, .. } = node.kind { Some((node.id, owner)) } else { None })
         .collect();
     for block in tree.blocks_mut() {
         drop_joins(block, &mut vec![0], &owners);
@@ -121,24 +121,24 @@ fn repair_block(block: &mut Block, scopes: &mut Vec<u32>, trail: &mut Vec<u32>, 
     let mark = trail.len();
     let mut kept = Vec::new();
     for mut node in std::mem::take(block) {
-        let keep = match &mut node.what {
-            What::Count { scope } => {
+        let keep = match &mut node.kind {
+            NodeKind::Count { scope } => {
                 *scope = known(*scope, scopes);
                 true
             }
-            What::If { test, .. } | What::While { test, .. } => {
+            NodeKind::If { test, .. } | NodeKind::While { test, .. } => {
                 if let Test::Below { scope, .. } = test {
                     *scope = known(*scope, scopes);
                 }
                 true
             }
-            What::Merge { owner, .. } => {
+            NodeKind::Merge { owner, .. } => {
                 *owner = known(*owner, scopes);
                 true
             }
-            What::Break { scope } => *scope != 0 && scopes.contains(scope),
-            What::Back { target, .. } => trail.contains(target),
-            What::Join { merge } => merges.contains(merge),
+            NodeKind::Break { scope } => *scope != 0 && scopes.contains(scope),
+            NodeKind::Back { target, .. } => trail.contains(target),
+            NodeKind::Join { merge } => merges.contains(merge),
             _ => true,
         };
         if !keep {
@@ -147,7 +147,7 @@ fn repair_block(block: &mut Block, scopes: &mut Vec<u32>, trail: &mut Vec<u32>, 
         trail.push(node.id);
         let (id, scope) = (node.id, node.is_scope());
         let framed = node.framed().len();
-        // The test of a loop is asked inside it.
+        // The test of a loop is evaluated inside it.
         for (at, inner) in node.blocks_mut().into_iter().enumerate() {
             let inside = scope && at < framed;
             if inside {
@@ -173,8 +173,8 @@ fn known(scope: u32, scopes: &[u32]) -> u32 {
 }
 
 fn drop_joins(block: &mut Block, scopes: &mut Vec<u32>, owners: &[(u32, u32)]) {
-    block.retain(|node| match node.what {
-        What::Join { merge } => owners.iter().any(|(id, owner)| *id == merge && scopes.contains(owner)),
+    block.retain(|node| match node.kind {
+        NodeKind::Join { merge } => owners.iter().any(|(id, owner)| *id == merge && scopes.contains(owner)),
         _ => true,
     });
     for node in block {

@@ -1,80 +1,80 @@
-//! Workflows in a structured form: what the generator makes, the lowering takes, and the model walks.
+//! Structured workflows, which the generator creates, the lowering compiles and the model interprets.
 //!
-//! Every strand carries one value, its `last`. An effect is asked with its node, the positions of the items around it,
-//! the counter of the scope around it and `last`; so a wrong order, a wrong slot or a wrong copy shows in an input.
+//! Every strand carries one value, its `last`. The input of an effect has its node, the positions of the enclosing items, the
+//! counter of the enclosing scope and `last`, so that a wrong order, slot or copy shows in an input.
 
 use branchpoint_core::ir::Status;
 
-/// Nodes one after the other.
+/// A sequence of nodes.
 pub type Block = Vec<Node>;
 
 /// A workflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
-    /// What it does.
+    /// The body.
     pub body: Block,
-    /// What it does when it fails, before it ends as failed.
+    /// The block that runs on failure, before the run ends as failed.
     pub on_failure: Option<Block>,
-    /// What it does when it is cancelled, before it ends as cancelled.
+    /// The block that runs on cancellation, before the run ends as cancelled.
     pub on_cancel: Option<Block>,
-    /// How the whole run is tried again.
-    pub retry: Option<Again>,
-    /// How long all attempts of the run may take.
+    /// The retry policy of the whole run.
+    pub retry: Option<RetryPolicy>,
+    /// The time limit of all attempts.
     pub limit_ms: Option<u64>,
-    /// How many ops one call may run.
+    /// The maximum number of ops of one call of `advance`.
     pub fuel: u32,
-    /// How many effects it may have; 0 is no bound.
+    /// The maximum number of effects; 0 means no limit.
     pub max_effects: u64,
-    /// How many tokens it may use before an effect is refused; 0 is no bound.
+    /// The maximum number of tokens before effects are rejected; 0 means no limit.
     pub max_tokens: u64,
-    /// How long it may take; 0 is no bound.
+    /// The time limit of the run; 0 means no limit.
     pub wall_ms: u64,
-    /// How large a value may be, in bytes.
+    /// The maximum size of a value, in bytes.
     pub value_bytes: u64,
 }
 
-/// One element. Its number is unique in the tree; the root scope has number 0.
+/// A node of a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its number.
+    /// Its number, which is unique in the tree. The root scope has number 0.
     pub id: u32,
-    /// What it is.
-    pub what: What,
+    /// Its kind.
+    pub kind: NodeKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// Work outside. Without a handler its failure is that of the strand.
-    Effect { retry: Option<Again>, handler: Option<Block> },
-    /// Adds one to the counter of a scope around it.
+pub enum NodeKind {
+    /// An effect. Without a handler, its failure fails the strand.
+    Effect { retry: Option<RetryPolicy>, handler: Option<Block> },
+    /// Adds one to the counter of an enclosing scope.
     Count { scope: u32 },
     /// A decision.
     If { test: Test, then: Block, other: Block },
-    /// Several blocks at once.
+    /// Blocks that run in parallel.
     Parallel { branches: Vec<Block>, gather: Gather, handler: Option<Block> },
     /// A block for each item.
     Each { items: Vec<i64>, body: Block, gather: Gather, handler: Option<Block> },
-    /// A loop with a cap.
+    /// A loop with a maximum number of rounds.
     While { test: Test, cap: u32, body: Block },
     /// A block with a time limit and a retry policy.
-    Try { body: Block, limit_ms: Option<u64>, retry: Option<Again>, handler: Option<Block> },
-    /// Goes back to an element before it, or around it, so many times.
+    Try { body: Block, limit_ms: Option<u64>, retry: Option<RetryPolicy>, handler: Option<Block> },
+    /// Jumps back to an earlier or enclosing node, up to `max` times.
     Back { target: u32, max: u32 },
-    /// Leaves a scope around it and goes on after it.
+    /// Leaves an enclosing scope and continues after it.
     Break { scope: u32 },
     /// Fills an edge of a merge.
     Join { merge: u32 },
-    /// Waits until each of its joins is filled or out of reach. Its edges live in that scope.
+    /// Waits until each of its joins is filled or unreachable. Its edges belong to the scope `owner`.
     Merge { owner: u32, own: bool },
     /// Waits for a time.
     Sleep { delay_ms: u64 },
-    /// Waits for a signal of its own; an odd payload is refused if it is picky.
+    /// Waits for its signal. If it is picky, odd payloads are rejected.
     Signal { keep: bool, picky: bool, limit_ms: Option<u64> },
-    /// Asks people.
+    /// Requests votes from people.
     Request { people: u32, required: u32, timeout_ms: Option<u64>, reminder_ms: Option<u64>, expired: bool },
-    /// Ends the run from wherever it is.
+    /// Ends the run.
     Finish { status: Status },
     /// Fails.
     Fail,
@@ -82,114 +82,117 @@ pub enum What {
     Blocked,
 }
 
-/// How something is tried again.
+/// A retry policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Again {
-    /// Attempts, the first included.
+pub struct RetryPolicy {
+    /// The number of attempts, including the first.
     pub attempts: u32,
-    /// The wait between them.
+    /// The delay between attempts.
     pub delay_ms: u64,
-    /// Whether the n-th wait is n times the first.
+    /// Whether the n-th delay is n times the first.
     pub linear: bool,
 }
 
-/// When a scope of entries is done, and what a failure in it means.
+/// When a scope with entries is done, and how failures are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gather {
-    /// How many deliveries are enough; none: all entries must end.
+    /// The number of delivered values that is enough; `None` means that all entries must end.
     pub first: Option<u32>,
-    /// Whether a failed entry is kept as a result, or fails the whole.
+    /// Whether a failed entry is an outcome, or fails the scope.
     pub keep: bool,
-    /// How many entries may work at once; 0 is no bound.
+    /// The maximum number of entries that work at once; 0 means no limit.
     pub width: u32,
 }
 
-/// What decides.
+/// The test of a decision or a loop.
 #[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// The counter of a scope is below a bound.
+    /// Whether the counter of a scope is below a bound.
     Below { scope: u32, bound: i64 },
-    /// The strand's value is that number.
+    /// Whether the strand's value is this number.
     Last(i64),
 }
 
 impl Node {
     /// The blocks inside it, in document order.
     pub fn blocks(&self) -> Vec<&Block> {
-        match &self.what {
-            What::Effect { handler, .. } => handler.iter().collect(),
-            What::If { then, other, .. } => vec![then, other],
-            What::Parallel { branches, handler, .. } => branches.iter().chain(handler).collect(),
-            What::Each { body, handler, .. } | What::Try { body, handler, .. } => {
+        match &self.kind {
+            NodeKind::Effect { handler, .. } => handler.iter().collect(),
+            NodeKind::If { then, other, .. } => vec![then, other],
+            NodeKind::Parallel { branches, handler, .. } => branches.iter().chain(handler).collect(),
+            NodeKind::Each { body, handler, .. } | NodeKind::Try { body, handler, .. } => {
                 std::iter::once(body).chain(handler).collect()
             }
-            What::While { body, .. } => vec![body],
+            NodeKind::While { body, .. } => vec![body],
             _ => Vec::new(),
         }
     }
 
-    /// As [`Self::blocks`], to be changed.
+    /// Like [`Self::blocks`], mutable.
     pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
-        match &mut self.what {
-            What::Effect { handler, .. } => handler.iter_mut().collect(),
-            What::If { then, other, .. } => vec![then, other],
-            What::Parallel { branches, handler, .. } => branches.iter_mut().chain(handler).collect(),
-            What::Each { body, handler, .. } | What::Try { body, handler, .. } => {
+        match &mut self.kind {
+            NodeKind::Effect { handler, .. } => handler.iter_mut().collect(),
+            NodeKind::If { then, other, .. } => vec![then, other],
+            NodeKind::Parallel { branches, handler, .. } => branches.iter_mut().chain(handler).collect(),
+            NodeKind::Each { body, handler, .. } | NodeKind::Try { body, handler, .. } => {
                 std::iter::once(body).chain(handler).collect()
             }
-            What::While { body, .. } => vec![body],
+            NodeKind::While { body, .. } => vec![body],
             _ => Vec::new(),
         }
     }
 
-    /// The blocks that run in a frame of its own; the others run in the strand that came to it.
+    /// The blocks that run in the node's frame. The others run in the strand that reached the node.
     pub fn framed(&self) -> Vec<&Block> {
-        match &self.what {
-            What::Parallel { branches, .. } => branches.iter().collect(),
-            What::Each { body, .. } | What::Try { body, .. } | What::While { body, .. } => vec![body],
+        match &self.kind {
+            NodeKind::Parallel { branches, .. } => branches.iter().collect(),
+            NodeKind::Each { body, .. } | NodeKind::Try { body, .. } | NodeKind::While { body, .. } => vec![body],
             _ => Vec::new(),
         }
     }
 
-    /// What handles its failure.
+    /// The failure handler.
     pub fn handler(&self) -> Option<&Block> {
-        match &self.what {
-            What::Effect { handler, .. }
-            | What::Parallel { handler, .. }
-            | What::Each { handler, .. }
-            | What::Try { handler, .. } => handler.as_ref(),
+        match &self.kind {
+            NodeKind::Effect { handler, .. }
+            | NodeKind::Parallel { handler, .. }
+            | NodeKind::Each { handler, .. }
+            | NodeKind::Try { handler, .. } => handler.as_ref(),
             _ => None,
         }
     }
 
     /// Whether it opens a frame.
     pub fn is_scope(&self) -> bool {
-        matches!(self.what, What::Parallel { .. } | What::Each { .. } | What::While { .. } | What::Try { .. })
+        matches!(
+            self.kind,
+            NodeKind::Parallel { .. } | NodeKind::Each { .. } | NodeKind::While { .. } | NodeKind::Try { .. }
+        )
     }
 
-    /// Whether what stands behind it is never reached from it.
+    /// Whether the next node is unreachable from it.
     pub fn is_last(&self) -> bool {
-        match &self.what {
-            What::Break { .. } | What::Finish { .. } | What::Fail | What::Blocked => true,
-            What::If { then, other, .. } => ends(then) && ends(other),
+        match &self.kind {
+            NodeKind::Break { .. } | NodeKind::Finish { .. } | NodeKind::Fail | NodeKind::Blocked => true,
+            NodeKind::If { then, other, .. } => ends(then) && ends(other),
             _ => false,
         }
     }
 }
 
-/// Whether a block is never left at its end.
+/// Whether the end of a block is unreachable.
 pub fn ends(block: &[Node]) -> bool {
     block.iter().any(Node::is_last)
 }
 
 impl Tree {
-    /// The blocks at the top.
+    /// The top-level blocks.
     pub fn blocks(&self) -> Vec<&Block> {
         std::iter::once(&self.body).chain(&self.on_failure).chain(&self.on_cancel).collect()
     }
 
-    /// As [`Self::blocks`], to be changed.
+    /// Like [`Self::blocks`], mutable.
     pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
         std::iter::once(&mut self.body).chain(&mut self.on_failure).chain(&mut self.on_cancel).collect()
     }
@@ -203,7 +206,7 @@ impl Tree {
 
     /// The joins of a merge, in document order.
     pub fn joins(&self, merge: u32) -> Vec<u32> {
-        let joins = self.nodes().into_iter().filter(|node| node.what == What::Join { merge });
+        let joins = self.nodes().into_iter().filter(|node| node.kind == NodeKind::Join { merge });
         joins.map(|node| node.id).collect()
     }
 }

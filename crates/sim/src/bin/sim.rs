@@ -12,11 +12,11 @@ use branchpoint_sim::generate::trees;
 use branchpoint_sim::lower::lower;
 use branchpoint_sim::shrink::shrink;
 use branchpoint_sim::tree::Tree;
-use branchpoint_sim::world::{Seen, simulate};
+use branchpoint_sim::world::{Coverage, simulate};
 
 fn main() -> Result<ExitCode> {
     let (first, end) = seeds()?;
-    // A panic is a failure like another; it is told with its seed, not by the hook.
+    // A panic counts as a failure and is reported with its seed, not by the hook.
     std::panic::set_hook(Box::new(|_| {}));
     let (seen, mut failures) = all(first, end);
     for (what, count) in &seen {
@@ -45,12 +45,12 @@ fn seeds() -> Result<(u64, u64)> {
     Ok((first, end))
 }
 
-/// Every seed is a world of its own, so it does not matter which thread takes it.
-fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
+/// Simulates all seeds in parallel. Seeds are independent of each other.
+fn all(first: u64, end: u64) -> (Coverage, Vec<(u64, String)>) {
     let next = AtomicU64::new(first);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
-        let (mut seen, mut failures) = (Seen::new(), Vec::new());
+        let (mut seen, mut failures) = (Coverage::new(), Vec::new());
         loop {
             let drawn = next.fetch_add(1, Ordering::Relaxed);
             if drawn >= end {
@@ -62,7 +62,7 @@ fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
             }
         }
     };
-    let (mut seen, mut failures) = (Seen::new(), Vec::new());
+    let (mut seen, mut failures) = (Coverage::new(), Vec::new());
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         for worker in workers {
@@ -76,7 +76,7 @@ fn all(first: u64, end: u64) -> (Seen, Vec<(u64, String)>) {
     (seen, failures)
 }
 
-fn attempt(seed: u64, trees: &[Tree]) -> Result<Seen, String> {
+fn attempt(seed: u64, trees: &[Tree]) -> Result<Coverage, String> {
     catch_unwind(AssertUnwindSafe(|| simulate(seed, trees))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(format!("it panics: {}", text.unwrap_or("without a word")))
@@ -84,7 +84,7 @@ fn attempt(seed: u64, trees: &[Tree]) -> Result<Seen, String> {
 }
 
 fn show(seed: u64) {
-    // A tree that the validator rejects must not stand for one that fails when it runs.
+    // A tree that fails at run time must not shrink to one that the validator rejects.
     let is_rejected = |trees: &[Tree]| trees.iter().any(|tree| lower(tree).is_err());
     let whole = trees(seed);
     let rejected = is_rejected(&whole);

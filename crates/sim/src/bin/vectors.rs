@@ -1,15 +1,15 @@
 //! Runs conformance vectors: `cargo run -p branchpoint-sim --bin vectors -- [--host plain|sqlite] [--crash-every-event] FILE...`.
 //!
-//! One line for each vector that fails, and last the line `N passed, N failed`.
+//! Prints a line for each failing vector, and last the line `N passed, N failed`.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_sim::vectors::{self, Hosting, host_on};
+use branchpoint_sim::vectors::{self, Hosting, set_hosting};
 
 fn main() -> Result<ExitCode> {
     let files = arguments()?;
-    anyhow::ensure!(!files.is_empty(), "no vector file is named; give one or more, such as vectors/*.json");
+    anyhow::ensure!(!files.is_empty(), "no vector file given; name one or more, such as vectors/*.json");
     let (mut passed, mut failed) = (0_usize, 0_usize);
     for file in &files {
         let text = std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
@@ -27,7 +27,7 @@ fn main() -> Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The files; what else is said chooses the host.
+/// Parses the arguments: sets the host and returns the files.
 fn arguments() -> Result<Vec<String>> {
     let (mut hosting, mut crashing, mut files) = (Hosting::Plain, false, Vec::new());
     let mut arguments = std::env::args().skip(1);
@@ -39,11 +39,11 @@ fn arguments() -> Result<Vec<String>> {
                 other => bail!("--host is `plain` or `sqlite`, not {other:?}"),
             },
             "--crash-every-event" => crashing = true,
-            unknown if unknown.starts_with("--") => bail!("there is no option {unknown}"),
+            unknown if unknown.starts_with("--") => bail!("unknown option {unknown}"),
             file => files.push(file.to_owned()),
         }
     }
     anyhow::ensure!(!crashing || hosting == Hosting::Sqlite, "--crash-every-event needs --host sqlite");
-    host_on(if crashing { Hosting::Crashing } else { hosting });
+    set_hosting(if crashing { Hosting::Crashing } else { hosting });
     Ok(files)
 }

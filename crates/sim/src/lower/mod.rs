@@ -1,4 +1,4 @@
-//! From the structured form to a program, as a front-end would do it.
+//! Lowers a tree to a program, like a front-end.
 
 mod scopes;
 mod waits;
@@ -13,9 +13,9 @@ use branchpoint_core::ir::{
 };
 use branchpoint_expr::{Dialect, Value};
 
-use crate::tree::{Again, Block, Node, Test, Tree, What, collect};
+use crate::tree::{Block, Node, NodeKind, RetryPolicy, Test, Tree, collect};
 
-/// The program of a tree.
+/// Lowers a tree.
 pub fn lower(tree: &Tree) -> Result<Program, Vec<Invalid>> {
     let mut builder = Builder::new();
     builder.fuel(tree.fuel);
@@ -47,30 +47,30 @@ pub fn lower(tree: &Tree) -> Result<Program, Vec<Invalid>> {
 struct Lower<'t> {
     tree: &'t Tree,
     b: Builder,
-    /// Where each node begins.
+    /// The first place of each node.
     places: BTreeMap<u32, PlaceId>,
     /// The strand's value.
     v: SlotId,
-    /// What a frame gave, and what became of its entries.
+    /// The values of a frame's entries, and their outcomes.
     r: SlotId,
     o: SlotId,
     err: SlotId,
-    /// The slot of each join, and of each merge that fills an edge of its own.
+    /// The slot of each join, and of each merge that fills its own edge.
     edges: BTreeMap<u32, SlotId>,
-    /// Where it goes on after each scope.
+    /// The place after each scope.
     afters: BTreeMap<u32, PlaceId>,
-    /// The slots that are written by name; every name is there once.
+    /// The slots by name.
     named: BTreeMap<String, SlotId>,
 }
 
-/// Where a node stands.
+/// The surroundings of a node.
 #[derive(Clone)]
 struct Around<'t> {
-    /// The scopes around it, the root first.
+    /// The enclosing scopes, the root first.
     scopes: Vec<(u32, ScopeId)>,
-    /// The loops over items around it, the outermost first.
+    /// The enclosing loops over items, the outermost first.
     eachs: Vec<u32>,
-    /// The blocks around it with the position in them, and how many scopes are around each.
+    /// The enclosing blocks with the position in them, and the number of scopes around each.
     blocks: Vec<(&'t [Node], usize, usize)>,
 }
 
@@ -108,11 +108,11 @@ impl<'t> Lower<'t> {
         self.b.begin(ROOT, &[start]);
     }
 
-    /// What a scope keeps: its counter, the counters of jumps back, the edges of merges.
+    /// Declares the slots of a scope: its counter, and the edges of merges.
     fn keep_for(&mut self, id: u32, scope: ScopeId) {
         self.slot(scope, &format!("c{id}"), Some(Value::Int(0)));
         for node in self.tree.nodes() {
-            if matches!(node.what, What::Merge { owner, .. } if owner == id) {
+            if matches!(node.kind, NodeKind::Merge { owner, .. } if owner == id) {
                 for edge in std::iter::once(node.id).chain(self.tree.joins(node.id)) {
                     let slot = self.slot(scope, &format!("e{edge}"), None);
                     self.edges.insert(edge, slot);
@@ -128,7 +128,7 @@ impl<'t> Lower<'t> {
         slot
     }
 
-    /// Lowers a block that leads to a place, and tells where it begins.
+    /// Lowers a block that continues at `next`, and returns its first place.
     fn block(&mut self, block: &'t Block, around: &Around<'t>, next: PlaceId) -> PlaceId {
         for (at, node) in block.iter().enumerate() {
             let next = block.get(at + 1).map_or(next, |after| self.places[&after.id]);
@@ -141,55 +141,57 @@ impl<'t> Lower<'t> {
 
     fn node(&mut self, node: &'t Node, around: &Around<'t>, next: PlaceId) {
         let place = self.places[&node.id];
-        match &node.what {
-            What::Effect { retry, handler } => {
+        match &node.kind {
+            NodeKind::Effect { retry, handler } => {
                 let fail = handler.as_ref().map(|block| self.handler(block, around, next));
-                let what = self.effect_of(node.id, *retry);
+                let kind = self.effect_of(node.id, *retry);
                 let input = self.input(node.id, around);
-                self.b.at(place).do_(what, input, Some(self.v), next, fail);
+                self.b.at(place).do_(kind, input, Some(self.v), next, fail);
             }
-            What::Count { scope } => {
+            NodeKind::Count { scope } => {
                 let counter = format!("c{scope}");
                 self.put(place, around, &counter, &format!("{counter} + 1"), next);
             }
-            What::If { test, then, other } => {
+            NodeKind::If { test, then, other } => {
                 let then = self.block(then, around, next);
                 let other = self.block(other, around, next);
                 let guard = self.test(*test, around, false);
                 self.b.at(place).decide([(guard, then)], other, None);
                 self.decision(node.id, place, DecisionKind::Branch, &[Some(guard), None]);
             }
-            What::Parallel { .. } | What::Each { .. } | What::Try { .. } | What::While { .. } => {
+            NodeKind::Parallel { .. } | NodeKind::Each { .. } | NodeKind::Try { .. } | NodeKind::While { .. } => {
                 self.scope(node, around, next);
             }
-            What::Back { target, max } => self.back(node.id, *target, *max, around, next),
-            What::Break { scope } => {
+            NodeKind::Back { target, max } => self.back(node.id, *target, *max, around, next),
+            NodeKind::Break { scope } => {
                 let outside = self.set_value(Value::Int(node.id.into()), self.afters[scope]);
                 self.b.at(place).leave(around.scope_of(*scope), Exit::Goto(outside));
             }
-            What::Join { .. } => {
+            NodeKind::Join { .. } => {
                 let value = self.b.read(self.v);
                 let write = Write::Put(self.edges[&node.id], value);
                 self.b.at(place).set([write], next, None);
             }
-            What::Merge { own, .. } => self.merge(node.id, *own, around, next),
-            What::Sleep { .. } | What::Signal { .. } | What::Request { .. } => self.wait(node, around, next),
-            What::Finish { status } => {
+            NodeKind::Merge { own, .. } => self.merge(node.id, *own, around, next),
+            NodeKind::Sleep { .. } | NodeKind::Signal { .. } | NodeKind::Request { .. } => {
+                self.wait(node, around, next)
+            }
+            NodeKind::Finish { status } => {
                 let result = self.b.read(self.v);
                 self.b.at(place).close(*status, result);
             }
-            What::Fail => {
+            NodeKind::Fail => {
                 let kind = Value::from(format!("fail{}", node.id));
                 let error = self.b.value(object([("kind", kind)]));
                 self.b.at(place).leave(around.scope(), Exit::Fail(error));
             }
-            What::Blocked => {
+            NodeKind::Blocked => {
                 self.b.at(place).leave(around.scope(), Exit::Done(None));
             }
         }
     }
 
-    /// Where a failure goes: its kind becomes the strand's value, then the block runs.
+    /// Lowers a failure handler: the kind of the error becomes the strand's value, then the block runs.
     fn handler(&mut self, block: &'t Block, around: &Around<'t>, next: PlaceId) -> Failure {
         let block = self.block(block, around, next);
         let kind = self.expr("err.kind", around);
@@ -217,7 +219,7 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// Declares what the op of a place decides: a branch for each exit, with its condition if it has one.
+    /// Declares the decision of a place: a branch for each exit, with its condition if it has one.
     fn decision(&mut self, id: u32, place: PlaceId, kind: DecisionKind, exits: &[Option<ConditionId>]) -> DecisionId {
         let step = self.b.step(&format!("n{id}"), "node", None, (0, 0));
         let decision = self.b.decision(step, kind);
@@ -230,7 +232,7 @@ impl<'t> Lower<'t> {
         decision
     }
 
-    /// Counts in the frame that the target runs in, because a jump ends the strand that jumps.
+    /// Lowers a jump back. It counts in the frame of the target, because a jump ends the strand that jumps.
     fn back(&mut self, id: u32, target: u32, max: u32, around: &Around<'t>, next: PlaceId) {
         let here = self.places[&id];
         let found = around.blocks.iter().rev().find(|(block, ..)| block.iter().any(|node| node.id == target));
@@ -251,13 +253,13 @@ impl<'t> Lower<'t> {
         self.put(here, around, &counter, &format!("{counter} + 1"), decide);
     }
 
-    /// What is done again begins with merges that are not filled; those of inner frames are gone with them.
+    /// Clears the edges of merges in a repeated region. Those of inner frames are dropped with the frames.
     fn clear_edges(&self, region: &[Node], alive: &[(u32, ScopeId)]) -> Vec<Write> {
         let mut nodes = Vec::new();
         collect(region, &mut nodes);
         let mut writes = Vec::new();
         for merge in nodes {
-            let What::Merge { owner, .. } = merge.what else { continue };
+            let NodeKind::Merge { owner, .. } = merge.kind else { continue };
             if alive.iter().any(|(id, _)| *id == owner) {
                 let edges = std::iter::once(merge.id).chain(self.tree.joins(merge.id));
                 writes.extend(edges.map(|edge| Write::Clear(self.edges[&edge])));
@@ -266,7 +268,7 @@ impl<'t> Lower<'t> {
         writes
     }
 
-    fn effect_of(&mut self, id: u32, retry: Option<Again>) -> EffectId {
+    fn effect_of(&mut self, id: u32, retry: Option<RetryPolicy>) -> EffectId {
         let fixed = [("tool".into(), Value::from(format!("e{id}")))].into_iter().collect();
         self.b.effect(branchpoint_core::ir::Effect { fixed, retry: retry.map(policy), ..effect(Kind::Tool) })
     }
@@ -289,7 +291,7 @@ impl<'t> Lower<'t> {
         self.b.set([Write::Put(self.v, value)], next, None)
     }
 
-    /// Sets a named slot of a scope around.
+    /// Sets a named slot of an enclosing scope.
     fn put(&mut self, place: PlaceId, around: &Around<'t>, name: &str, text: &str, next: PlaceId) {
         let value = self.expr(text, around);
         let slot = self.named[name];
@@ -297,12 +299,12 @@ impl<'t> Lower<'t> {
     }
 
     fn test(&mut self, test: Test, around: &Around<'t>, negated: bool) -> ConditionId {
-        let asked = match test {
+        let text = match test {
             Test::Below { scope, bound } => format!("c{scope} < {bound}"),
             Test::Last(number) => format!("v == {number}"),
         };
-        let asked = if negated { format!("!({asked})") } else { asked };
-        self.condition(&asked, around)
+        let text = if negated { format!("!({text})") } else { text };
+        self.condition(&text, around)
     }
 
     fn condition(&mut self, text: &str, around: &Around<'t>) -> ConditionId {
@@ -314,7 +316,7 @@ impl<'t> Lower<'t> {
     }
 }
 
-fn policy(again: Again) -> Retry {
+fn policy(again: RetryPolicy) -> Retry {
     Retry {
         max_attempts: again.attempts,
         delay_ms: again.delay_ms,

@@ -1,21 +1,21 @@
-//! Scopes: fork, for-each, try and loops.
+//! Lowers scopes: parallel, for-each, try and loops.
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{DecisionKind, Exit, Mark, OnFail, PlaceId, ScopeId, Want, Write};
 use branchpoint_expr::Value;
 
 use super::{Around, Lower, policy};
-use crate::tree::{Block, Gather, Node, Test, What};
+use crate::tree::{Block, Gather, Node, NodeKind, Test};
 
 impl<'t> Lower<'t> {
     pub(super) fn scope(&mut self, node: &'t Node, around: &Around<'t>, next: PlaceId) {
         self.afters.insert(node.id, next);
-        let many = matches!(node.what, What::Parallel { .. } | What::Each { .. });
+        let many = matches!(node.kind, NodeKind::Parallel { .. } | NodeKind::Each { .. });
         let after = self.set_expr(if many { "[r, o]" } else { "r[0]" }, around, next);
         let fail = node.handler().map(|block| self.handler(block, around, next));
-        let mut spec = match &node.what {
-            What::Parallel { gather, .. } | What::Each { gather, .. } => gathered(*gather),
-            What::Try { limit_ms, retry, .. } => {
+        let mut spec = match &node.kind {
+            NodeKind::Parallel { gather, .. } | NodeKind::Each { gather, .. } => gathered(*gather),
+            NodeKind::Try { limit_ms, retry, .. } => {
                 ScopeSpec { time_limit_ms: *limit_ms, retry: retry.map(policy), ..ScopeSpec::default() }
             }
             _ => ScopeSpec::default(),
@@ -27,27 +27,27 @@ impl<'t> Lower<'t> {
         inside.scopes.push((node.id, scope));
         let delivered = self.b.read(self.v);
         let done = self.b.leave(scope, Exit::Done(Some(delivered)));
-        match &node.what {
-            What::Parallel { branches, .. } => {
+        match &node.kind {
+            NodeKind::Parallel { branches, .. } => {
                 let starts: Vec<PlaceId> = branches.iter().map(|branch| self.block(branch, &inside, done)).collect();
                 self.b.begin(scope, &starts);
             }
-            What::Each { items, body, .. } => {
+            NodeKind::Each { items, body, .. } => {
                 inside.eachs.push(node.id);
                 self.each(node.id, items, body, (scope, &inside), done);
             }
-            What::While { test, cap, body } => self.looped(node.id, (*test, *cap), body, (scope, &inside), done),
-            What::Try { body, .. } => {
+            NodeKind::While { test, cap, body } => self.looped(node.id, (*test, *cap), body, (scope, &inside), done),
+            NodeKind::Try { body, .. } => {
                 let start = self.block(body, &inside, done);
                 self.b.begin(scope, &[start]);
             }
             _ => unreachable!("only scopes are lowered here"),
         }
         let place = self.b.at(self.places[&node.id]).enter(scope);
-        let joins = matches!(node.what, What::Parallel { .. });
+        let joins = matches!(node.kind, NodeKind::Parallel { .. });
         let kind = if joins { DecisionKind::Join } else { DecisionKind::Loop };
         let decision = self.decision(node.id, place, kind, &[None, None]);
-        if let What::Parallel { branches, .. } = &node.what {
+        if let NodeKind::Parallel { branches, .. } = &node.kind {
             self.b.inputs(decision, (0..branches.len()).map(|branch| format!("b{branch}")));
         }
     }
@@ -69,7 +69,7 @@ impl<'t> Lower<'t> {
         self.b.each(scope, items, item, index, start);
     }
 
-    /// The test, the cap, the count, the body, and back to the test; all in a scope of its own.
+    /// Lowers a loop in its own scope: test, cap, count, body, and back to the test.
     fn looped(
         &mut self,
         id: u32,

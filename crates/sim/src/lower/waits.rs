@@ -1,17 +1,17 @@
-//! Waits: for a time, for a signal, for people.
+//! Lowers waits for a time, a signal or people.
 
 use branchpoint_core::ir::{Arm, DecisionKind, Early, ExprId, PlaceId};
 use branchpoint_expr::Value;
 
 use super::{Around, Lower, object};
 use crate::model::{CHOICES, REMINDERS};
-use crate::tree::{Node, What};
+use crate::tree::{Node, NodeKind};
 
 impl<'t> Lower<'t> {
     pub(super) fn wait(&mut self, node: &'t Node, around: &Around<'t>, next: PlaceId) {
-        let arms = match &node.what {
-            What::Sleep { delay_ms } => vec![self.after(*delay_ms, next)],
-            What::Signal { keep, picky, limit_ms } => {
+        let arms = match &node.kind {
+            NodeKind::Sleep { delay_ms } => vec![self.after(*delay_ms, next)],
+            NodeKind::Signal { keep, picky, limit_ms } => {
                 let signal = self.b.signal(&format!("s{}", node.id), if *keep { Early::Keep } else { Early::Refuse });
                 let check = picky.then(|| {
                     let payload = self.b.payload();
@@ -22,7 +22,7 @@ impl<'t> Lower<'t> {
                 let limit = limit_ms.map(|limit| self.after(limit, next));
                 std::iter::once(taken).chain(limit).collect()
             }
-            What::Request { expired, .. } => {
+            NodeKind::Request { expired, .. } => {
                 let spec = self.question(node);
                 let resolved = self.set_expr("[r.outcome, len(r.votes)]", around, next);
                 let expired = expired.then(|| self.set_value(Value::from("expired"), next));
@@ -32,7 +32,7 @@ impl<'t> Lower<'t> {
         };
         let exits = vec![None; arms.len()];
         let place = self.b.at(self.places[&node.id]).wait(arms, None);
-        let is_request = matches!(node.what, What::Request { .. });
+        let is_request = matches!(node.kind, NodeKind::Request { .. });
         let kind = if is_request { DecisionKind::Approval } else { DecisionKind::Wait };
         self.decision(node.id, place, kind, &exits);
     }
@@ -43,7 +43,7 @@ impl<'t> Lower<'t> {
     }
 
     fn question(&mut self, node: &Node) -> ExprId {
-        let What::Request { people, required, timeout_ms, reminder_ms, .. } = node.what else {
+        let NodeKind::Request { people, required, timeout_ms, reminder_ms, .. } = node.kind else {
             unreachable!("only requests ask");
         };
         let texts = |texts: Vec<String>| Value::from(texts.into_iter().map(Value::from).collect::<Vec<_>>());

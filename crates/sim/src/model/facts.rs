@@ -1,14 +1,14 @@
-//! Facts coming in: which are taken, and what they change.
+//! Applies facts to the model.
 
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
-use super::{Act, Due, End, Fact, Frame, Model, Parked, Vars, ms};
-use crate::tree::{Again, What};
+use super::{Due, End, Fact, Frame, Model, Output, Parked, Vars, ms};
+use crate::tree::{NodeKind, RetryPolicy};
 
 impl Model<'_> {
-    /// Hands in a fact. None: it is refused, and nothing has changed.
-    pub fn hand(&mut self, fact: Fact, now: i64) -> Option<Vec<Act>> {
+    /// Applies a fact and returns the outputs; `None` if it is rejected, which changes nothing.
+    pub fn apply(&mut self, fact: Fact, now: i64) -> Option<Vec<Output>> {
         if self.ended {
             return None;
         }
@@ -19,12 +19,12 @@ impl Model<'_> {
             Fact::Timer => self.timer(),
             Fact::Signal { node, payload } => self.signal(node, payload),
             Fact::Vote { ask, user, choice } => self.vote(ask, user, &choice),
-            Fact::CallOff { ask } => self.call_off(ask),
+            Fact::CancelRequest { ask } => self.cancel_request(ask),
             Fact::Cancel => self.cancel(),
         };
         taken.then(|| {
             self.run();
-            std::mem::take(&mut self.acts)
+            std::mem::take(&mut self.outputs)
         })
     }
 
@@ -51,7 +51,7 @@ impl Model<'_> {
         true
     }
 
-    /// Runs what is ready; merges are looked at when nothing is.
+    /// Runs ready strands, and fires a merge when none is ready.
     fn run(&mut self) {
         while !self.ended {
             match self.ready.pop() {
@@ -78,18 +78,18 @@ impl Model<'_> {
         match result {
             Ok(value) => {
                 self.effects.remove(&effect);
-                self.go_on(strand, value);
+                self.resume(strand, value);
             }
             Err((kind, again)) => self.attempt_failed(effect, kind, again),
         }
         true
     }
 
-    /// Another attempt makes sense after so many milliseconds, or not at all.
+    /// Handles a failed attempt. `again` is the minimum delay before a retry, or `None` if a retry makes no sense.
     fn attempt_failed(&mut self, effect: u64, kind: String, again: Option<i64>) {
         let (strand, attempt) = (self.effects[&effect].strand, self.effects[&effect].attempt);
         let node = self.node_of(strand);
-        let What::Effect { retry, .. } = &node.what else { unreachable!("only effects settle") };
+        let NodeKind::Effect { retry, .. } = &node.kind else { unreachable!("only effects settle") };
         match (retry, again) {
             (Some(retry), Some(after)) if attempt < retry.attempts => {
                 self.tally("effect retries");
@@ -111,7 +111,7 @@ impl Model<'_> {
     fn next_attempt(&mut self, effect: u64) {
         if self.tree.max_tokens > 0 && self.tokens > self.tree.max_tokens {
             self.tally("budgets exhausted");
-            // Nothing of it is in flight.
+            // The effect is not in flight, so it is not withdrawn.
             let flight = self.effects.remove(&effect).expect("it is to be tried again");
             self.strands.get_mut(&flight.strand).expect("it waits for the effect").parked = Parked::Ready;
             return self.finish(Status::Failed, End::Error("exhausted".into()));
@@ -120,7 +120,7 @@ impl Model<'_> {
         flight.attempt += 1;
         flight.backoff = None;
         let (attempt, input) = (flight.attempt, flight.input.clone());
-        self.acts.push(Act::Perform { effect, attempt, input });
+        self.outputs.push(Output::Perform { effect, attempt, input });
     }
 
     fn timer(&mut self) -> bool {
@@ -135,7 +135,7 @@ impl Model<'_> {
                 let frame_record = self.frames.get_mut(&frame).expect("a frame in backoff is open");
                 frame_record.backoff = None;
                 frame_record.attempt += 1;
-                // Only now: when time runs out between attempts, what handles it sees what the last one counted.
+                // The variables are reset only now, because a handler of a timeout between attempts sees those of the last attempt.
                 frame_record.vars = Vars::default();
                 self.fill(frame);
                 self.close_if_done(frame);
@@ -153,7 +153,7 @@ impl Model<'_> {
             Due::Strand(strand) => {
                 let woken = Value::from("time");
                 self.stop_waiting(strand);
-                self.go_on(strand, woken);
+                self.resume(strand, woken);
             }
             Due::Question(ask) => self.question_due(ask),
             Due::Wall => self.finish(Status::Failed, End::Error("exhausted".into())),
@@ -171,7 +171,7 @@ impl Model<'_> {
     }
 }
 
-/// The wait after so many attempts.
-pub(super) fn delay(again: Again, attempt: u32) -> i64 {
+/// The delay after this many attempts.
+pub(super) fn delay(again: RetryPolicy, attempt: u32) -> i64 {
     ms(again.delay_ms) * if again.linear { i64::from(attempt) } else { 1 }
 }

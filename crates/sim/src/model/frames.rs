@@ -1,4 +1,4 @@
-//! Scopes that are open: entries begin, end, deliver and fail.
+//! Open scopes: their entries begin, end, deliver and fail.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use branchpoint_expr::Value;
 
 use super::facts::delay;
 use super::size::VALUE_LIMIT;
-use super::{Act, Due, End, Entry, Frame, Model, Parked, Spot, Strand, Vars, ms};
-use crate::tree::{Block, Gather, Node, What};
+use super::{Due, End, Entry, Frame, Model, Output, Parked, Spot, Strand, Vars, ms};
+use crate::tree::{Block, Gather, Node, NodeKind};
 
 impl<'t> Model<'t> {
     pub(super) fn enter(&mut self, no: u64, node: &'t Node) {
-        let count = match &node.what {
-            What::Parallel { branches, .. } => branches.len(),
-            What::Each { items, .. } => items.len(),
+        let count = match &node.kind {
+            NodeKind::Parallel { branches, .. } => branches.len(),
+            NodeKind::Each { items, .. } => items.len(),
             _ => 1,
         };
         let frame = self.number();
-        let limit = if let What::Try { limit_ms, .. } = &node.what { *limit_ms } else { None };
+        let limit = if let NodeKind::Try { limit_ms, .. } = &node.kind { *limit_ms } else { None };
         let deadline = limit.map(|limit| self.set_timer(self.now + ms(limit), Due::Deadline(frame)));
         let opened = Frame {
             node: Some(node),
@@ -38,20 +38,20 @@ impl<'t> Model<'t> {
         self.close_if_done(frame);
     }
 
-    /// Begins entries, in order, as long as there is room.
+    /// Begins entries in order while the width allows it.
     pub(super) fn fill(&mut self, no: u64) {
         let mut begun = Vec::new();
         while let Some(entry) = self.next_entry(no) {
             let frame = &self.frames[&no];
-            let (block, last) = match frame.node.map(|node| &node.what) {
+            let (block, last) = match frame.node.map(|node| &node.kind) {
                 None => (&self.tree.body, frame.last.clone()),
-                Some(What::Parallel { branches, .. }) => (&branches[entry], frame.last.clone()),
-                Some(What::Each { items, body, .. }) => (body, Value::Int(items[entry])),
-                Some(What::While { body, .. } | What::Try { body, .. }) => (body, frame.last.clone()),
+                Some(NodeKind::Parallel { branches, .. }) => (&branches[entry], frame.last.clone()),
+                Some(NodeKind::Each { items, body, .. }) => (body, Value::Int(items[entry])),
+                Some(NodeKind::While { body, .. } | NodeKind::Try { body, .. }) => (body, frame.last.clone()),
                 Some(_) => unreachable!("only scopes have frames"),
             };
-            // A loop begins with its test, as if a round had just ended.
-            let looping = matches!(frame.node.map(|node| &node.what), Some(What::While { .. }));
+            // A loop begins with its test, like after a round.
+            let looping = matches!(frame.node.map(|node| &node.kind), Some(NodeKind::While { .. }));
             let spine = vec![Spot { block, at: if looping { block.len() } else { 0 } }];
             begun.push(self.begin(no, entry, spine, last));
         }
@@ -60,7 +60,7 @@ impl<'t> Model<'t> {
 
     fn begin(&mut self, frame: u64, entry: usize, spine: Vec<Spot<'t>>, last: Value) -> u64 {
         let strand = self.number();
-        self.strands.insert(strand, Strand { frame, entry, spine, last, parked: Parked::Ready, doomed: None });
+        self.strands.insert(strand, Strand { frame, entry, spine, last, parked: Parked::Ready, pending_failure: None });
         let running = Entry::Running { strand, vars: Vars::default() };
         self.frames.get_mut(&frame).expect("it is open").entries[entry] = running;
         strand
@@ -74,12 +74,12 @@ impl<'t> Model<'t> {
 
     fn has_room(&self, frame: &Frame<'_>) -> bool {
         let width = gather(frame.node).width as usize;
-        let is_each = frame.node.is_some_and(|node| matches!(node.what, What::Each { .. }));
+        let is_each = frame.node.is_some_and(|node| matches!(node.kind, NodeKind::Each { .. }));
         let has_place = |entry: &&Entry| if is_each { self.keeps_its_place(entry) } else { self.works(entry) };
         width == 0 || frame.entries.iter().filter(has_place).count() < width
     }
 
-    /// A branch that only waits, for a merge or for a signal, gives its place up.
+    /// Whether a branch is working. One that only waits for a merge, a signal or people does not count toward the width.
     fn works(&self, entry: &Entry) -> bool {
         let Entry::Running { strand, .. } = entry else { return false };
         match &self.strands[strand].parked {
@@ -94,7 +94,7 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// An item gives its place up only if it waits for nothing but merges.
+    /// Whether an item counts toward the width: all but those that wait only for merges.
     fn keeps_its_place(&self, entry: &Entry) -> bool {
         let Entry::Running { strand, .. } = entry else { return false };
         match &self.strands[strand].parked {
@@ -108,8 +108,8 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// The frames around a strand that stopped working may have room.
-    pub(super) fn gave_up_its_place(&mut self, no: u64) {
+    /// Begins entries in the frames around a strand that stopped working.
+    pub(super) fn release_place(&mut self, no: u64) {
         let mut next = self.strands.get(&no).map(|strand| strand.frame);
         while let Some(frame) = next {
             next = self.frames[&frame].by.and_then(|by| self.strands.get(&by)).map(|strand| strand.frame);
@@ -117,7 +117,7 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// A strand is done, with a value or without.
+    /// Ends a strand, with a value or without.
     pub(super) fn leave(&mut self, no: u64, value: Option<Value>) {
         let strand = self.strands.remove(&no).expect("it is alive");
         let frame = self.frames.get_mut(&strand.frame).expect("it runs in a frame");
@@ -141,7 +141,7 @@ impl<'t> Model<'t> {
         if !self.close_if_done(frame) {
             self.fill(frame);
             if let Some(by) = self.frames[&frame].by {
-                self.gave_up_its_place(by);
+                self.release_place(by);
             }
         }
     }
@@ -179,21 +179,21 @@ impl<'t> Model<'t> {
             self.strand(by).parked = Parked::Ready;
             return self.failed(by, node.handler(), VALUE_LIMIT.into());
         }
-        match &node.what {
-            What::Parallel { .. } | What::Each { .. } => {
+        match &node.kind {
+            NodeKind::Parallel { .. } | NodeKind::Each { .. } => {
                 let outcomes: Vec<Value> = entries.iter().map(outcome).collect();
-                self.go_on_with_made(by, Value::from(vec![values, Value::from(outcomes)]));
+                self.resume_with_new_value(by, Value::from(vec![values, Value::from(outcomes)]));
             }
-            _ => self.go_on(by, value(&entries[0])),
+            _ => self.resume(by, value(&entries[0])),
         }
     }
 
     pub(super) fn frame_failed(&mut self, no: u64, kind: String) {
         let frame = &self.frames[&no];
         let (node, by, attempt) = (frame.node, frame.by, frame.attempt);
-        let retry = match node.map(|node| &node.what) {
+        let retry = match node.map(|node| &node.kind) {
             None => self.tree.retry,
-            Some(What::Try { retry, .. }) => *retry,
+            Some(NodeKind::Try { retry, .. }) => *retry,
             Some(_) => None,
         };
         if let Some(retry) = retry.filter(|retry| attempt < retry.attempts) {
@@ -224,13 +224,13 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// Everything is withdrawn; the root goes on with a block, and keeps what it counted.
+    /// Withdraws everything and continues the root with a block. The root keeps its variables.
     pub(super) fn restart_root(&mut self, block: &'t Block, last: Value, ends_as: Status) {
         let root = self.frames.iter().find(|(_, frame)| frame.by.is_none()).map(|(no, _)| *no).expect("it is open");
         self.drop_entries(root);
         let frame = self.frames.get_mut(&root).expect("it is open");
         frame.ends_as = ends_as;
-        // What is left to say is said once.
+        // The handler is not retried.
         frame.attempt = u32::MAX;
         if let Some(timer) = frame.backoff.take() {
             self.timers.remove(&timer);
@@ -256,7 +256,7 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// A strand is no more, and nothing it waited for is wanted.
+    /// Drops a strand and withdraws everything that it waits for.
     fn drop_strand(&mut self, no: u64) {
         let Some(strand) = self.strands.get(&no) else { return };
         match strand.parked.clone() {
@@ -267,7 +267,7 @@ impl<'t> Model<'t> {
                 Some(timer) => {
                     self.timers.remove(&timer);
                 }
-                None => self.acts.push(Act::Withdraw(effect)),
+                None => self.outputs.push(Output::Withdraw(effect)),
             },
         }
         self.strands.remove(&no);
@@ -285,14 +285,14 @@ fn outcome(entry: &Entry) -> Value {
 }
 
 fn gather(node: Option<&Node>) -> Gather {
-    match node.map(|node| &node.what) {
-        Some(What::Parallel { gather, .. } | What::Each { gather, .. }) => *gather,
+    match node.map(|node| &node.kind) {
+        Some(NodeKind::Parallel { gather, .. } | NodeKind::Each { gather, .. }) => *gather,
         _ => Gather { first: None, keep: false, width: 0 },
     }
 }
 
 impl Vars {
-    /// The edges that are filled.
+    /// The filled edges.
     pub(super) fn edges(&self) -> &BTreeMap<u32, Value> {
         &self.edges
     }

@@ -1,5 +1,5 @@
-//! An independent, slow, obvious model of what a [`Tree`] means. It walks the tree; it knows no places and no ops, and it
-//! shares no code with `advance`. The world hands both the same facts and compares what they say, fact by fact.
+//! A simple, slow interpreter of a [`Tree`]. It walks the tree without places and ops, and shares no code with `advance`. The
+//! world applies the same facts to both and compares their outputs after each fact.
 
 mod facts;
 mod frames;
@@ -17,7 +17,7 @@ use branchpoint_expr::Value;
 
 use crate::tree::{Node, Tree};
 
-/// A fact coming in, in the model's own numbers.
+/// An incoming fact, with the numbers of the model.
 #[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
@@ -31,36 +31,36 @@ pub enum Fact {
     Signal { node: u32, payload: i64 },
     /// A vote.
     Vote { ask: u64, user: String, choice: String },
-    /// A question is called off.
-    CallOff { ask: u64 },
-    /// The run is to end.
+    /// A request is cancelled.
+    CancelRequest { ask: u64 },
+    /// The run is cancelled.
     Cancel,
 }
 
-/// What the model says has to happen outside.
+/// An output of the model.
 #[expect(missing_docs, reason = "the fields are explained with their variant")]
 #[derive(Clone, Debug, PartialEq)]
-pub enum Act {
+pub enum Output {
     /// An attempt of an effect.
     Perform { effect: u64, attempt: u32, input: Value },
-    /// Nobody waits for it any more.
+    /// An effect is withdrawn.
     Withdraw(u64),
-    /// A question of a node.
+    /// A request of a node.
     Ask { ask: u64, node: u32 },
-    /// Those who have not answered are reminded.
+    /// People who have not voted are reminded.
     Remind { ask: u64, users: Vec<String> },
-    /// A question is settled or not asked any more.
+    /// A request is settled or withdrawn.
     Retract(u64),
     /// The run has ended.
     Finish(Status, End),
 }
 
-/// What a run ended with.
+/// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
     /// A result.
     Value(Value),
-    /// An error of that kind.
+    /// An error of this kind.
     Error(String),
     /// The reason of a cancellation.
     Cancelled,
@@ -68,7 +68,7 @@ pub enum End {
 
 type TimerKey = (i64, u64);
 
-/// What every simulated run is started with.
+/// The input of every simulated run.
 pub const INPUT: i64 = 77;
 
 /// A run of a tree.
@@ -79,19 +79,19 @@ pub struct Model<'t> {
     numbers: u64,
     strands: BTreeMap<u64, Strand<'t>>,
     frames: BTreeMap<u64, Frame<'t>>,
-    /// The last goes first.
+    /// The ready strands; the last runs first.
     ready: Vec<u64>,
     timers: BTreeMap<TimerKey, Due>,
     effects: BTreeMap<u64, Flight>,
     asks: BTreeMap<u64, Question<'t>>,
     mailbox: Vec<(u32, i64)>,
-    acts: Vec<Act>,
+    outputs: Vec<Output>,
     cancelling: bool,
     root_failed: bool,
     ended: bool,
     effects_begun: u64,
     tokens: u64,
-    /// How often nodes of each kind were run, and other things worth counting.
+    /// How often nodes of each kind ran, and other counts.
     pub ran: BTreeMap<&'static str, u64>,
 }
 
@@ -99,12 +99,12 @@ pub struct Model<'t> {
 struct Strand<'t> {
     frame: u64,
     entry: usize,
-    /// Where it is: block in block, the innermost last.
+    /// Its position: nested blocks, the innermost last.
     spine: Vec<Spot<'t>>,
     last: Value,
     parked: Parked,
-    /// Why it fails as soon as its turn comes.
-    doomed: Option<String>,
+    /// The error with which it fails at its next turn.
+    pending_failure: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -129,17 +129,17 @@ struct Frame<'t> {
     by: Option<u64>,
     vars: Vars,
     entries: Vec<Entry>,
-    /// What entries begin with.
+    /// The value that entries begin with.
     last: Value,
     attempt: u32,
     deadline: Option<TimerKey>,
     backoff: Option<TimerKey>,
     failure: Option<String>,
-    /// What the end of the root's block means.
+    /// The status of the run at the end of the root's block.
     ends_as: Status,
 }
 
-/// What a scope keeps: in a for-each, each entry for itself.
+/// The variables of a scope. In a for-each, every entry has its own.
 #[derive(Clone, Debug, Default)]
 struct Vars {
     count: i64,
@@ -199,7 +199,7 @@ impl<'t> Model<'t> {
             effects: BTreeMap::new(),
             asks: BTreeMap::new(),
             mailbox: Vec::new(),
-            acts: Vec::new(),
+            outputs: Vec::new(),
             cancelling: false,
             root_failed: false,
             ended: false,
@@ -219,13 +219,13 @@ impl<'t> Model<'t> {
         self.effects.iter().filter(|(_, flight)| flight.backoff.is_none()).map(|(no, _)| *no).collect()
     }
 
-    /// The questions that are pending.
+    /// The pending requests.
     pub fn questions(&self) -> Vec<u64> {
         self.asks.keys().copied().collect()
     }
 
     /// Whether the run has ended.
-    pub fn ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.ended
     }
 
@@ -234,8 +234,8 @@ impl<'t> Model<'t> {
         self.numbers
     }
 
-    fn tally(&mut self, what: &'static str) {
-        *self.ran.entry(what).or_default() += 1;
+    fn tally(&mut self, kind: &'static str) {
+        *self.ran.entry(kind).or_default() += 1;
     }
 
     fn set_timer(&mut self, at: i64, due: Due) -> TimerKey {
@@ -252,7 +252,7 @@ impl<'t> Model<'t> {
         self.timers.clear();
         self.ready.clear();
         self.ended = true;
-        self.acts.push(Act::Finish(status, end));
+        self.outputs.push(Output::Finish(status, end));
     }
 }
 

@@ -1,36 +1,37 @@
-//! Signals and questions to people.
+//! Signals and requests to people.
 
 use branchpoint_expr::Value;
 
 use super::walk::accepts;
-use super::{Act, Due, Model, Parked, Question, ms};
-use crate::tree::{Node, What};
+use super::{Due, Model, Output, Parked, Question, ms};
+use crate::tree::{Node, NodeKind};
 
-/// What can be answered.
+/// The choices of a request.
 pub const CHOICES: [&str; 2] = ["yes", "no"];
 
-/// How many times people are reminded.
+/// The maximum number of reminders.
 pub const REMINDERS: u32 = 2;
 
 impl<'t> Model<'t> {
     pub(super) fn signal(&mut self, node: u32, payload: i64) -> bool {
-        let mut somebody_waits = false;
+        let mut has_waiter = false;
         let strands: Vec<u64> = self.strands.keys().copied().collect();
         for no in strands {
             if !matches!(self.strands[&no].parked, Parked::Wait { .. }) || self.node_of(no).id != node {
                 continue;
             }
-            somebody_waits = true;
+            has_waiter = true;
             if accepts(self.node_of(no), payload) {
                 self.tally("signals taken");
                 self.stop_waiting(no);
-                self.go_on(no, Value::Int(payload));
+                self.resume(no, Value::Int(payload));
                 return true;
             }
         }
         let nodes = self.tree.nodes();
-        let keep = nodes.iter().any(|known| known.id == node && matches!(known.what, What::Signal { keep: true, .. }));
-        if somebody_waits || !keep {
+        let keep =
+            nodes.iter().any(|known| known.id == node && matches!(known.kind, NodeKind::Signal { keep: true, .. }));
+        if has_waiter || !keep {
             return false;
         }
         self.mailbox.push((node, payload));
@@ -48,23 +49,23 @@ impl<'t> Model<'t> {
             if let Some(timer) = question.timer {
                 self.timers.remove(&timer);
             }
-            self.acts.push(Act::Retract(ask));
+            self.outputs.push(Output::Retract(ask));
         }
     }
 
     pub(super) fn ask(&mut self, no: u64, node: &'t Node) {
         let ask = self.number();
-        self.acts.push(Act::Ask { ask, node: node.id });
+        self.outputs.push(Output::Ask { ask, node: node.id });
         let question = Question { strand: no, node, asked: self.now, reminded: 0, votes: Vec::new(), timer: None };
         self.asks.insert(ask, question);
         self.next_due(ask);
         self.wait(no, None, Some(ask));
     }
 
-    /// Sets the timer of the next reminder before the deadline, or of the deadline.
+    /// Sets the timer for the next reminder, or for the deadline if that comes first.
     fn next_due(&mut self, ask: u64) {
         let question = &self.asks[&ask];
-        let What::Request { reminder_ms, .. } = question.node.what else { unreachable!("only requests ask") };
+        let NodeKind::Request { reminder_ms, .. } = question.node.kind else { unreachable!("only requests ask") };
         let deadline = question.deadline();
         let reminder = reminder_ms.map(|every| question.asked + ms(every) * i64::from(question.reminded + 1));
         let reminder = reminder.filter(|at| deadline.is_none_or(|deadline| *at < deadline));
@@ -81,18 +82,18 @@ impl<'t> Model<'t> {
             return self.resolve(ask, "timeout");
         }
         question.reminded += 1;
-        let users = question.silent();
+        let users = question.without_vote();
         self.tally("reminders");
-        self.acts.push(Act::Remind { ask, users });
+        self.outputs.push(Output::Remind { ask, users });
         self.next_due(ask);
     }
 
     pub(super) fn vote(&mut self, ask: u64, user: String, choice: &str) -> bool {
         let now = self.now;
         let Some(question) = self.asks.get_mut(&ask) else { return false };
-        let What::Request { people, required, .. } = question.node.what else { unreachable!("only requests ask") };
+        let NodeKind::Request { people, required, .. } = question.node.kind else { unreachable!("only requests ask") };
         let late = question.deadline().is_some_and(|deadline| now >= deadline);
-        if late || !CHOICES.contains(&choice) || !question.silent().contains(&user) {
+        if late || !CHOICES.contains(&choice) || !question.without_vote().contains(&user) {
             return false;
         }
         question.votes.push((user, choice.to_owned()));
@@ -105,7 +106,7 @@ impl<'t> Model<'t> {
         true
     }
 
-    pub(super) fn call_off(&mut self, ask: u64) -> bool {
+    pub(super) fn cancel_request(&mut self, ask: u64) -> bool {
         let pending = self.asks.contains_key(&ask);
         if pending {
             self.resolve(ask, "cancelled");
@@ -115,7 +116,7 @@ impl<'t> Model<'t> {
 
     fn resolve(&mut self, ask: u64, outcome: &str) {
         let question = &self.asks[&ask];
-        let What::Request { expired, .. } = question.node.what else { unreachable!("only requests ask") };
+        let NodeKind::Request { expired, .. } = question.node.kind else { unreachable!("only requests ask") };
         let votes = i64::try_from(question.votes.len()).expect("few people are asked");
         let last = if expired && outcome == "timeout" {
             Value::from("expired")
@@ -130,19 +131,19 @@ impl<'t> Model<'t> {
             _ => "requests decided",
         });
         self.stop_waiting(strand);
-        self.go_on(strand, last);
+        self.resume(strand, last);
     }
 }
 
 impl Question<'_> {
     fn deadline(&self) -> Option<i64> {
-        let What::Request { timeout_ms, .. } = self.node.what else { return None };
+        let NodeKind::Request { timeout_ms, .. } = self.node.kind else { return None };
         timeout_ms.map(|timeout| self.asked + ms(timeout))
     }
 
-    /// Who has not voted.
-    fn silent(&self) -> Vec<String> {
-        let What::Request { people, .. } = self.node.what else { return Vec::new() };
+    /// The people who have not voted.
+    fn without_vote(&self) -> Vec<String> {
+        let NodeKind::Request { people, .. } = self.node.kind else { return Vec::new() };
         let all = (0..people).map(|person| format!("u{person}"));
         all.filter(|user| !self.votes.iter().any(|(voter, _)| voter == user)).collect()
     }

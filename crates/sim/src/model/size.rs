@@ -1,30 +1,30 @@
-//! The bound on the size of values: what a strand makes of others must not exceed it.
+//! The limit on the size of values that a strand creates.
 
 use branchpoint_expr::Value;
 
 use super::Model;
 
-/// The kind of the error.
+/// The kind of the error for a value that exceeds the limit.
 pub(super) const VALUE_LIMIT: &str = "value_limit";
 
 impl Model<'_> {
-    /// Whether a value exceeds the bound of the run.
+    /// Whether a value exceeds the limit of the run.
     pub(super) fn is_too_large(&self, value: &Value) -> bool {
         spend(value, self.tree.value_bytes).is_none()
     }
 
-    /// A strand goes on with a value that is made when its turn comes; if it is too large, that is a failure of its entry.
-    pub(super) fn go_on_with_made(&mut self, no: u64, last: Value) {
+    /// Resumes a strand with a new value. If the value is too large, the strand's entry fails at its next turn.
+    pub(super) fn resume_with_new_value(&mut self, no: u64, last: Value) {
         if self.is_too_large(&last) {
             self.tally("values too large");
-            self.strand(no).doomed = Some(VALUE_LIMIT.into());
+            self.strand(no).pending_failure = Some(VALUE_LIMIT.into());
         }
-        self.go_on(no, last);
+        self.resume(no, last);
     }
 }
 
-/// What is left of a budget after a value was written out, part by part: eight bytes each, and its texts. None when the
-/// budget does not suffice, which ends the walk: a value that shares its parts is endless.
+/// Subtracts the unfolded size of a value from a budget; `None` if the budget does not suffice. The walk stops there, because a
+/// value with shared parts can be endless.
 fn spend(value: &Value, budget: u64) -> Option<u64> {
     let mut left = budget.checked_sub(8)?;
     match value {

@@ -1,27 +1,27 @@
-//! What a strand does at each node.
+//! Executes a strand node by node.
 
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use super::size::VALUE_LIMIT;
-use super::{Act, Due, End, Flight, Model, Parked, Spot, Vars, ms};
-use crate::tree::{Block, Node, Test, What, collect};
+use super::{Due, End, Flight, Model, Output, Parked, Spot, Vars, ms};
+use crate::tree::{Block, Node, NodeKind, Test, collect};
 
 impl<'t> Model<'t> {
-    /// Walks until the strand parks or is no more.
+    /// Executes a strand until it parks or ends.
     pub(super) fn walk(&mut self, no: u64) {
         while !self.ended {
             let Some(strand) = self.strands.get_mut(&no) else { return };
             if strand.parked != Parked::Ready {
                 return;
             }
-            if let Some(kind) = strand.doomed.take() {
+            if let Some(kind) = strand.pending_failure.take() {
                 return self.entry_failed(no, kind);
             }
             let spot = *strand.spine.last().expect("a strand is somewhere");
             if let Some(node) = spot.block.get(spot.at) {
                 self.node(no, node);
-                // Whoever was made ready meanwhile goes first, and this strand with them if it is among them.
+                // Strands that became ready meanwhile run first, including this one if it is among them.
                 if self.ready.contains(&no) {
                     return;
                 }
@@ -34,14 +34,14 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// The end of the outermost block of a strand.
+    /// Handles the end of the outermost block of a strand.
     fn end_of_block(&mut self, no: u64) {
         let strand = &self.strands[&no];
         let frame = &self.frames[&strand.frame];
         let (last, ends_as) = (strand.last.clone(), frame.ends_as);
-        match frame.node.map(|node| (node, &node.what)) {
+        match frame.node.map(|node| (node, &node.kind)) {
             None => self.finish(ends_as, End::Value(last)),
-            Some((node, What::While { test, cap, body })) => {
+            Some((node, NodeKind::While { test, cap, body })) => {
                 let rounds = self.vars(no, node.id).rounds;
                 if !self.holds(no, *test) {
                     return self.leave(no, Some(last));
@@ -58,42 +58,44 @@ impl<'t> Model<'t> {
     }
 
     fn node(&mut self, no: u64, node: &'t Node) {
-        self.tally(name(&node.what));
-        match &node.what {
-            What::Effect { .. } => self.perform(no, node),
-            What::Count { scope } => {
+        self.tally(name(&node.kind));
+        match &node.kind {
+            NodeKind::Effect { .. } => self.perform(no, node),
+            NodeKind::Count { scope } => {
                 self.vars(no, *scope).count += 1;
                 self.step(no);
             }
-            What::If { test, then, other } => {
+            NodeKind::If { test, then, other } => {
                 let block = if self.holds(no, *test) { then } else { other };
                 self.strand(no).spine.push(Spot { block, at: 0 });
             }
-            What::Parallel { .. } | What::Each { .. } | What::While { .. } | What::Try { .. } => self.enter(no, node),
-            What::Back { target, max } => self.back(no, node.id, *target, *max),
-            What::Break { scope } => {
+            NodeKind::Parallel { .. } | NodeKind::Each { .. } | NodeKind::While { .. } | NodeKind::Try { .. } => {
+                self.enter(no, node)
+            }
+            NodeKind::Back { target, max } => self.back(no, node.id, *target, *max),
+            NodeKind::Break { scope } => {
                 let (frame, _) = self.frame_of(no, *scope);
                 let by = self.frames[&frame].by.expect("the root is not broken out of");
                 self.drop_frame(frame);
                 self.strand(by).parked = Parked::Ready;
-                self.go_on(by, Value::Int(node.id.into()));
+                self.resume(by, Value::Int(node.id.into()));
             }
-            What::Join { merge } => {
+            NodeKind::Join { merge } => {
                 let last = self.strands[&no].last.clone();
                 let owner = self.owner_of(*merge);
                 self.vars(no, owner).edges.insert(node.id, last);
                 self.step(no);
             }
-            What::Merge { owner, own } => {
+            NodeKind::Merge { owner, own } => {
                 let last = self.strands[&no].last.clone();
                 if *own {
                     self.vars(no, *owner).edges.insert(node.id, last);
                 }
                 self.strand(no).parked = Parked::Merge;
-                self.gave_up_its_place(no);
+                self.release_place(no);
             }
-            What::Sleep { delay_ms } => self.wait(no, Some(*delay_ms), None),
-            What::Signal { limit_ms, .. } => {
+            NodeKind::Sleep { delay_ms } => self.wait(no, Some(*delay_ms), None),
+            NodeKind::Signal { limit_ms, .. } => {
                 let kept = self.mailbox.iter().position(|(of, payload)| *of == node.id && accepts(node, *payload));
                 match kept {
                     Some(at) => {
@@ -105,20 +107,20 @@ impl<'t> Model<'t> {
                     None => self.wait(no, *limit_ms, None),
                 }
             }
-            What::Request { .. } => self.ask(no, node),
-            What::Finish { status } => {
+            NodeKind::Request { .. } => self.ask(no, node),
+            NodeKind::Finish { status } => {
                 let last = self.strands[&no].last.clone();
                 self.finish(*status, End::Value(last));
             }
-            What::Fail => self.entry_failed(no, format!("fail{}", node.id)),
-            What::Blocked => self.leave(no, None),
+            NodeKind::Fail => self.entry_failed(no, format!("fail{}", node.id)),
+            NodeKind::Blocked => self.leave(no, None),
         }
     }
 
     pub(super) fn wait(&mut self, no: u64, limit_ms: Option<u64>, ask: Option<u64>) {
         let timer = limit_ms.map(|limit| self.set_timer(self.now + ms(limit), Due::Strand(no)));
         self.strand(no).parked = Parked::Wait { timer, ask };
-        self.gave_up_its_place(no);
+        self.release_place(no);
     }
 
     fn perform(&mut self, no: u64, node: &'t Node) {
@@ -134,19 +136,20 @@ impl<'t> Model<'t> {
         }
         self.effects_begun += 1;
         let effect = self.number();
-        self.acts.push(Act::Perform { effect, attempt: 1, input: input.clone() });
+        self.outputs.push(Output::Perform { effect, attempt: 1, input: input.clone() });
         self.effects.insert(effect, Flight { strand: no, attempt: 1, input, backoff: None });
         self.strand(no).parked = Parked::Effect(effect);
     }
 
-    /// The node, the positions of the items around it, the counter of the scope around it, and the strand's value.
+    /// The input of an effect: the node, the positions of the enclosing items, the counter of the enclosing scope, and the strand's
+    /// value.
     fn input(&mut self, no: u64, node: &Node) -> Value {
         let mut positions = Vec::new();
         let mut inner = Some(no);
         while let Some(at) = inner {
             let strand = &self.strands[&at];
             let frame = &self.frames[&strand.frame];
-            if matches!(frame.node.map(|node| &node.what), Some(What::Each { .. })) {
+            if matches!(frame.node.map(|node| &node.kind), Some(NodeKind::Each { .. })) {
                 positions.push(Value::from(i64::try_from(strand.entry).expect("lists are short")));
             }
             inner = frame.by;
@@ -160,7 +163,7 @@ impl<'t> Model<'t> {
     }
 
     fn back(&mut self, no: u64, id: u32, target: u32, max: u32) {
-        // The strand that stands in the block of the target: this one, or one of those it runs in.
+        // The strand in the block of the target: this one, or one of its ancestors.
         let mut carrier = no;
         let level = loop {
             let strand = &self.strands[&carrier];
@@ -191,12 +194,12 @@ impl<'t> Model<'t> {
         self.ready.push(carrier);
     }
 
-    /// What is done again begins with merges that are not filled.
+    /// Clears the edges of merges in a repeated region.
     fn clear_edges(&mut self, carrier: u64, region: &[Node]) {
         let mut nodes = Vec::new();
         collect(region, &mut nodes);
         for merge in nodes {
-            let What::Merge { owner, .. } = merge.what else { continue };
+            let NodeKind::Merge { owner, .. } = merge.kind else { continue };
             if self.is_around(carrier, owner) {
                 let joins = self.tree.joins(merge.id);
                 let edges = &mut self.vars(carrier, owner).edges;
@@ -212,8 +215,8 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// A strand that was parked goes on behind its node, with that value.
-    pub(super) fn go_on(&mut self, no: u64, last: Value) {
+    /// Resumes a parked strand after its node, with this value.
+    pub(super) fn resume(&mut self, no: u64, last: Value) {
         let strand = self.strand(no);
         strand.last = last;
         strand.parked = Parked::Ready;
@@ -221,7 +224,7 @@ impl<'t> Model<'t> {
         self.ready.push(no);
     }
 
-    /// Behind the node.
+    /// Moves a strand to the position after its node.
     fn step(&mut self, no: u64) {
         self.strand(no).spine.last_mut().expect("a strand is somewhere").at += 1;
     }
@@ -235,7 +238,7 @@ impl<'t> Model<'t> {
         &spot.block[spot.at]
     }
 
-    /// A failure goes to its handler, or it is that of the entry.
+    /// Passes a failure to its handler, or fails the entry if there is none.
     pub(super) fn failed(&mut self, no: u64, handler: Option<&'t Block>, kind: String) {
         match handler {
             Some(block) => {
@@ -249,7 +252,7 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// The frame of a scope around a strand, and the entry of it.
+    /// The frame and the entry of an enclosing scope of a strand.
     pub(super) fn frame_of(&self, no: u64, scope: u32) -> (u64, usize) {
         let mut strand = &self.strands[&no];
         loop {
@@ -273,40 +276,40 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// What a scope around a strand keeps.
+    /// The variables of an enclosing scope of a strand.
     pub(super) fn vars(&mut self, no: u64, scope: u32) -> &mut Vars {
         let (frame, entry) = self.frame_of(no, scope);
         let frame = self.frames.get_mut(&frame).expect("it was just found");
-        match (&frame.node.map(|node| &node.what), &mut frame.entries[entry]) {
-            (Some(What::Each { .. }), super::Entry::Running { vars, .. }) => vars,
+        match (&frame.node.map(|node| &node.kind), &mut frame.entries[entry]) {
+            (Some(NodeKind::Each { .. }), super::Entry::Running { vars, .. }) => vars,
             _ => &mut frame.vars,
         }
     }
 }
 
-/// Whether a signal's node accepts that payload.
+/// Whether a signal node accepts a payload.
 pub(super) fn accepts(node: &Node, payload: i64) -> bool {
-    !matches!(node.what, What::Signal { picky: true, .. }) || payload % 2 == 0
+    !matches!(node.kind, NodeKind::Signal { picky: true, .. }) || payload % 2 == 0
 }
 
-fn name(what: &What) -> &'static str {
-    match what {
-        What::Effect { .. } => "effect",
-        What::Count { .. } => "count",
-        What::If { .. } => "if",
-        What::Parallel { .. } => "parallel",
-        What::Each { .. } => "for-each",
-        What::While { .. } => "while",
-        What::Try { .. } => "try",
-        What::Back { .. } => "back",
-        What::Break { .. } => "break",
-        What::Join { .. } => "join",
-        What::Merge { .. } => "merge",
-        What::Sleep { .. } => "sleep",
-        What::Signal { .. } => "signal",
-        What::Request { .. } => "request",
-        What::Finish { .. } => "finish",
-        What::Fail => "fail",
-        What::Blocked => "blocked",
+fn name(kind: &NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Effect { .. } => "effect",
+        NodeKind::Count { .. } => "count",
+        NodeKind::If { .. } => "if",
+        NodeKind::Parallel { .. } => "parallel",
+        NodeKind::Each { .. } => "for-each",
+        NodeKind::While { .. } => "while",
+        NodeKind::Try { .. } => "try",
+        NodeKind::Back { .. } => "back",
+        NodeKind::Break { .. } => "break",
+        NodeKind::Join { .. } => "join",
+        NodeKind::Merge { .. } => "merge",
+        NodeKind::Sleep { .. } => "sleep",
+        NodeKind::Signal { .. } => "signal",
+        NodeKind::Request { .. } => "request",
+        NodeKind::Finish { .. } => "finish",
+        NodeKind::Fail => "fail",
+        NodeKind::Blocked => "blocked",
     }
 }

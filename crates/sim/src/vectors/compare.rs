@@ -1,11 +1,11 @@
-//! When two JSON values count as the same in a vector.
+//! Compares JSON values by the rules of the vectors.
 
 use branchpoint_expr::Value;
 
-/// Floats may differ by this much, relative to the larger one.
+/// The maximum relative difference of floats.
 const TOLERANCE: f64 = 1e-9;
 
-/// Numbers by value, integers exactly, floats nearly; objects without key order; lists in order; `true` is not 1.
+/// Compares numbers by value (integers exactly, floats approximately), objects ignoring key order, and lists in order.
 pub(super) fn same(expected: &Value, got: &Value) -> bool {
     match (expected, got) {
         (Value::List(expected), Value::List(got)) => {

@@ -1,4 +1,4 @@
-//! `flow-conditions.json` and `flow-runs.json`.
+//! Runs `flow-conditions.json` and `flow-runs.json`.
 
 use branchpoint_core::What;
 use branchpoint_core::ir::{Index, Program, StepId};
@@ -6,7 +6,7 @@ use branchpoint_dialects::load;
 use branchpoint_expr::{Condition, Dialect, Located, Object, Options, Severity, Value};
 use branchpoint_host::{Script, VirtualDriver};
 
-use super::{Failure, Verdict, compare, error, name, object, stage, verdict};
+use super::{Failure, Verdict, compare, error, hosting, name, object, verdict};
 
 pub(super) fn condition(vector: &Value) -> Verdict {
     let written = Located::from(&vector.get("condition").cloned().unwrap_or_default());
@@ -21,17 +21,17 @@ pub(super) fn condition(vector: &Value) -> Verdict {
     verdict(vector, &got)
 }
 
-/// Loads and runs a whole flow, and compares what the vector names.
+/// Loads and runs a flow, and compares the fields that the vector names.
 pub(super) fn run(vector: &Value) -> Verdict {
-    let got = ran(vector);
+    let got = run_flow(vector);
     let expected = vector.get("expect").cloned().unwrap_or_default();
     let wrong = differences(&expected, &got);
     let failure = (!wrong.is_empty()).then(|| Failure { expected: wrong.join(", "), got: format!("{got:?}") });
     Verdict { name: name(vector), failure }
 }
 
-/// What came of a flow, in the words of the vectors.
-fn ran(vector: &Value) -> Value {
+/// The result of a flow, in the format of the vectors.
+fn run_flow(vector: &Value) -> Value {
     let source = format!("{:?}", vector.get("flow").cloned().unwrap_or_default());
     let loaded = load(&source, Some(Dialect::Flow));
     let Some(program) = loaded.program else {
@@ -45,13 +45,13 @@ fn ran(vector: &Value) -> Value {
         Ok(script) => script,
         Err(refused) => return object([("status", Value::from(format!("no script: {refused}")))]),
     };
-    let mut host = stage::memory(&program, 0);
+    let mut host = hosting::driver(&program, 0);
     let input = vector.get("variables").cloned().unwrap_or_default();
     if let Err(refused) = host.start(input, Object::default()) {
         return object([("status", Value::from(format!("not started: {refused}")))]);
     }
     host.go_on(&mut |call| script.rehearse(call));
-    if let Some(problem) = stage::exchange_problem(&host) {
+    if let Some(problem) = hosting::exchange_problem(&host) {
         return object([("status", Value::from(problem))]);
     }
     let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();
@@ -89,7 +89,7 @@ fn id(program: &Program, step: StepId) -> Value {
     Value::Str(program.steps[step.index()].id.clone())
 }
 
-/// The parts of the expectation that did not come.
+/// The expected fields that differ.
 fn differences(expected: &Value, got: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let of = |key: &str| got.get(key).cloned().unwrap_or_default();
@@ -115,14 +115,14 @@ fn differences(expected: &Value, got: &Value) -> Vec<String> {
             wrong.push(format!("{key} {wanted:?}"));
         }
     }
-    // A vector that names no warning expects none.
+    // A vector without `warnings` expects none.
     if expected.get("warnings").is_none() && of("warnings").as_list().is_some_and(|warned| !warned.is_empty()) {
         wrong.push("no warnings".into());
     }
     wrong
 }
 
-/// As [`compare::same`]; `{"$subset": {…}}` asks only for some keys of an object.
+/// Like [`compare::same`]; `{"$subset": {…}}` compares only some keys of an object.
 fn matches(expected: &Value, got: &Value) -> bool {
     if let Some(wanted) = expected.get("$subset").and_then(Value::as_object) {
         return wanted.iter().all(|(key, wanted)| got.get(key).is_some_and(|got| matches(wanted, got)));

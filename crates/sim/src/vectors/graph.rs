@@ -1,4 +1,4 @@
-//! `graph-runs.json`: load, run, answer, and the preflight of an editor.
+//! Runs `graph-runs.json`: loading, running, answering, and the preflight of an editor.
 
 mod agents;
 
@@ -8,11 +8,11 @@ use branchpoint_dialects::{load, preflight};
 use branchpoint_expr::{Diagnostic, Dialect, Object, Severity, Value};
 use branchpoint_host::VirtualDriver;
 
-use super::{Failure, Verdict, compare, name, object, stage};
+use super::{Failure, Verdict, compare, hosting, name, object};
 use agents::Agents;
 
 pub(super) fn run(vector: &Value) -> Verdict {
-    let (expected, got) = played(vector);
+    let (expected, got) = run_vector(vector);
     let expected = expected.as_object().cloned().unwrap_or_default();
     let wrong = expected.iter().filter(|(key, value)| !got.get(key).is_some_and(|came| compare::same(value, came)));
     let wrong: Vec<_> = wrong.map(|(key, value)| format!("{key}: {value:?}, got {:?}", got.get(key))).collect();
@@ -20,8 +20,8 @@ pub(super) fn run(vector: &Value) -> Verdict {
     Verdict { name: name(vector), failure }
 }
 
-/// What the vector expects, and what came, by the same keys.
-fn played(vector: &Value) -> (Value, Value) {
+/// The expected and the actual result, with the same keys.
+fn run_vector(vector: &Value) -> (Value, Value) {
     let source = format!("{:?}", vector.get("graph").cloned().unwrap_or_default());
     let mut expected = vector.get("expect").and_then(Value::as_object).cloned().unwrap_or_default();
     let wanted_kind = expected.get("error_kind").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -34,14 +34,14 @@ fn played(vector: &Value) -> (Value, Value) {
     expected.extend(vector.get("preflight").map(|kind| ("preflight".into(), kind.clone())));
     let loaded = load(&source, Some(Dialect::Graph));
     let mut got = match &loaded.program {
-        Some(program) => Run::new(program, vector).played(vector),
+        Some(program) => Run::new(program, vector).run_vector(vector),
         None => rejected(&loaded.diagnostics, &wanted_kind),
     };
     got.insert("preflight".into(), first);
     (Value::from(expected), Value::from(got))
 }
 
-/// A graph that was refused names the expected code if it is among the codes, else all of them.
+/// The result of a rejected graph: the expected code if it is among the findings, else all findings.
 fn rejected(findings: &[Diagnostic], wanted: &str) -> Object {
     let mut refused = findings.iter().filter(|finding| finding.severity == Severity::Error);
     let among = refused.any(|finding| finding.kind.as_str() == wanted);
@@ -59,28 +59,28 @@ struct Run<'p> {
 
 impl<'p> Run<'p> {
     fn new(program: &'p Program, vector: &Value) -> Self {
-        Self { host: stage::memory(program, 0), agents: Agents::read(vector), trace: Vec::new() }
+        Self { host: hosting::driver(program, 0), agents: Agents::read(vector), trace: Vec::new() }
     }
 
-    /// Runs, answers one after the other, and tells the result in the words of the vectors.
-    fn played(mut self, vector: &Value) -> Object {
+    /// Runs the graph, sends the answers one after the other, and returns the result in the format of the vectors.
+    fn run_vector(mut self, vector: &Value) -> Object {
         let refused = self.host.start(Value::Null, Object::default()).err().map(|_| "not_started");
         self.host.go_on(&mut |call| self.agents.rehearse(call));
-        self.stands("run".to_owned(), refused);
+        self.record_state("run".to_owned(), refused);
         let answers = vector.get("resume").and_then(Value::as_list).unwrap_or_default();
         for (index, answer) in answers.iter().enumerate() {
             if vector.get("restore_between_resumes") == Some(&Value::Bool(true)) {
                 self.host.reload();
             }
             let refused = self.answer(answer);
-            self.stands(format!("resume[{index}]"), refused);
+            self.record_state(format!("resume[{index}]"), refused);
         }
-        let problem = stage::exchange_problem(&self.host);
-        let mut told = self.told();
+        let problem = hosting::exchange_problem(&self.host);
+        let mut summary = self.summary();
         if let Some(problem) = problem {
-            told.insert("status".into(), Value::from(problem));
+            summary.insert("status".into(), Value::from(problem));
         }
-        told
+        summary
     }
 
     fn answer(&mut self, answer: &Value) -> Option<&'static str> {
@@ -102,7 +102,7 @@ impl<'p> Run<'p> {
         self.result().get(key).cloned().unwrap_or_default()
     }
 
-    fn stands(&mut self, after: String, refused: Option<&str>) {
+    fn record_state(&mut self, after: String, refused: Option<&str>) {
         let keys = ["status", "waitingForInput", "currentNodeId", "waiting"];
         let mut entry: Object = [("after".into(), Value::from(after))].into_iter().collect();
         entry.extend(keys.map(|key| (key.into(), self.part(key))));
@@ -110,7 +110,7 @@ impl<'p> Run<'p> {
         self.trace.push(Value::from(entry));
     }
 
-    fn told(self) -> Object {
+    fn summary(self) -> Object {
         let logs = self.part("logs");
         let logs = logs.as_list().unwrap_or_default();
         let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -125,18 +125,18 @@ impl<'p> Run<'p> {
         let sequence =
             logs.iter().map(|entry| Value::from(format!("{}@{}", text(entry, "type"), text(entry, "nodeId"))));
         let sequence: Vec<_> = sequence.collect();
-        let mut told: Object = ["status", "waitingForInput", "currentNodeId", "state", "deferred"]
+        let mut summary: Object = ["status", "waitingForInput", "currentNodeId", "state", "deferred"]
             .into_iter()
             .map(|key| (key.into(), self.part(key)))
             .collect();
         let kind = self.part("error").get("kind").cloned().unwrap_or_default();
-        told.extend([
+        summary.extend([
             ("error_kind".into(), kind),
             ("visited".into(), Value::from(visited)),
             ("log_seq".into(), Value::from(sequence)),
         ]);
-        told.extend([("prompts".into(), self.agents.prompts()), ("invocations".into(), self.agents.invocations())]);
-        told.insert("trace".into(), Value::from(self.trace));
-        told
+        summary.extend([("prompts".into(), self.agents.prompts()), ("invocations".into(), self.agents.invocations())]);
+        summary.insert("trace".into(), Value::from(self.trace));
+        summary
     }
 }

@@ -1,4 +1,4 @@
-//! `machine-runs.json`: whole state machines, with real commands in a directory of their own and scripted agents.
+//! Runs `machine-runs.json`: state machines with real commands in a temporary directory, and scripted agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
 use branchpoint_runners::{Answer, Call, CancellationToken, Local, Performing, PreparedCall, Runner, no_secrets};
 
-use super::stage::{Directory, Hosting, hosting};
+use super::hosting::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};
-use crate::live::{Live, Ran};
+use crate::real_clock::{RealClock, RunResult};
 
 /// The name under which the document itself is stored.
 const MAIN: &str = "main";
@@ -41,7 +41,7 @@ fn matches(key: &str, expect: &Value, got: &Value) -> bool {
         })
     };
     match key {
-        // A document may be refused for several reasons; the vector names one.
+        // A document may be rejected for several reasons; the vector names one.
         "kind" => of("kinds").as_list().unwrap_or_default().contains(expect),
         "branches" => set(expect) == set(&of("branches")),
         "outputs" => listed("Output"),
@@ -70,7 +70,7 @@ fn empty() -> Value {
     Value::from(Vec::new())
 }
 
-/// Everything that a vector may ask about.
+/// All fields that a vector may compare.
 fn outcome(vector: &Value) -> Value {
     let source = vector.get("yaml").and_then(Value::as_str).unwrap_or_default();
     let library = Stored(vector.get("workflows").cloned().unwrap_or_default());
@@ -114,7 +114,7 @@ fn fields<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::from(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }
 
-fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, [Vec<String>; 2]) {
+fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (RunResult, [Vec<String>; 2]) {
     let dir = Directory::new();
     let lines = vector.get("user_inputs").and_then(Value::as_list);
     let outside = Arc::new(Scripted {
@@ -126,18 +126,18 @@ fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (Ran, [Vec<Str
         lines: Mutex::new(lines.unwrap_or_default().iter().rev().map(ToString::to_string).collect()),
     });
     let inputs = vector.get("inputs").cloned().unwrap_or_default();
-    // The directory of a run is its own: what it lists there is what it has made.
+    // The store is in another directory, so that the run's directory contains only the run's files.
     let beside = Directory::new();
     let file = (hosting() != Hosting::Plain).then(|| beside.0.join("store.db"));
     let crashing = hosting() == Hosting::Crashing;
-    let ran = Live { root: program, children: &loaded.children, file, crashing }.run(inputs, &outside);
+    let ran = RealClock { root: program, children: &loaded.children, file, crashing }.run(inputs, &outside);
     let folder = dir.0.canonicalize().unwrap_or_else(|_| dir.0.clone()).display().to_string();
     let texts = [&outside.prompts, &outside.systems].map(|texts| texts.lock().expect("nobody panicked").clone());
     (ran, texts.map(|texts| texts.into_iter().map(|text| text.replace(&folder, "$DIR")).collect()))
 }
 
-/// The states that were started, and those that were started as branches.
-fn visited(program: &Program, ran: &Ran) -> (Value, Value) {
+/// The started states, and those started as branches.
+fn visited(program: &Program, ran: &RunResult) -> (Value, Value) {
     let (mut path, mut branches) = (Vec::new(), Vec::new());
     for note in &ran.notes {
         let What::Began(step, _) = &note.what else { continue };
@@ -154,7 +154,7 @@ fn visited(program: &Program, ran: &Ran) -> (Value, Value) {
 enum Around {
     Nothing,
     Parallel,
-    /// Something that runs in a branch and is not the branch itself.
+    /// A step inside a branch.
     Branch,
 }
 
@@ -180,7 +180,7 @@ fn replies(vector: &Value) -> BTreeMap<Arc<str>, Vec<Value>> {
 
 struct Scripted {
     local: Local,
-    /// By state, the last first.
+    /// The replies by state, in reverse order.
     replies: Mutex<BTreeMap<Arc<str>, Vec<Value>>>,
     prompts: Mutex<Vec<String>>,
     /// The roles and system prompts of agents, by state.

@@ -1,27 +1,27 @@
-//! One runner for every format of conformance vectors (`vectors/README*.md`).
+//! Runs conformance vectors of every format (`vectors/README*.md`).
 
 mod compare;
+mod expressions;
 mod flow;
-mod golden;
 mod graph;
-mod machine;
+mod hosting;
+mod machine_conditions;
 mod machine_runs;
 mod session;
-mod stage;
-mod steps;
+mod steps_conditions;
 mod steps_runs;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::Value;
 
-pub use stage::{Hosting, host_on, round_trip};
+pub use hosting::{Hosting, round_trip, set_hosting};
 
-/// What became of one vector.
+/// The result of one vector.
 #[derive(Debug)]
 pub struct Verdict {
     /// The vector's name.
     pub name: String,
-    /// What it expects and what came instead; none when they agree.
+    /// The difference; `None` if the vector passed.
     pub failure: Option<Failure>,
 }
 
@@ -30,47 +30,47 @@ pub struct Verdict {
 pub struct Failure {
     /// What the vector expects.
     pub expected: String,
-    /// What came instead.
+    /// The actual result.
     pub got: String,
 }
 
 /// Runs every vector of a file's text.
 pub fn run(text: &str) -> Result<Vec<Verdict>> {
-    let file: Value = serde_json::from_str(text).context("this is not JSON")?;
+    let file: Value = serde_json::from_str(text).context("invalid JSON")?;
     let field = |key: &str| file.get(key).and_then(Value::as_str).with_context(|| format!("the file has no `{key}`"));
     let vectors = file.get("vectors").and_then(Value::as_list).context("the file has no list `vectors`")?;
     anyhow::ensure!(!vectors.is_empty(), "the file has no vectors");
     let env = file.get("env").cloned().unwrap_or_default();
     let runner: &dyn Fn(&Value) -> Verdict = match (field("dialect")?, field("kind")?) {
-        ("expr", "golden") => &|vector| golden::run(vector, &env),
-        ("machine", "conditions") => &machine::condition,
+        ("expr", "golden") => &|vector| expressions::run(vector, &env),
+        ("machine", "conditions") => &machine_conditions::condition,
         ("machine", "runs") => &machine_runs::run,
         ("flow", "conditions") => &flow::condition,
         ("flow", "runs") => &flow::run,
-        ("steps", "conditions") => &steps::condition,
+        ("steps", "conditions") => &steps_conditions::condition,
         ("steps", "runs") => &steps_runs::run,
         ("graph", "runs") => &graph::run,
         ("session", "sessions") => &session::run,
         ("session", "load") => &session::load,
-        (dialect, kind) => bail!("there is no runner for `{kind}` vectors of `{dialect}` yet"),
+        (dialect, kind) => bail!("`{kind}` vectors of `{dialect}` are not supported"),
     };
     Ok(vectors.iter().map(runner).collect())
 }
 
-/// Compares what came with what the vector expects.
+/// Compares the result with the vector's `expect`.
 fn verdict(vector: &Value, got: &Value) -> Verdict {
     let expected = vector.get("expect").cloned().unwrap_or_default();
     verdict_of(vector, &expected, got)
 }
 
-/// Compares what came with what is expected of a vector.
+/// Compares the result with an expectation.
 fn verdict_of(vector: &Value, expected: &Value, got: &Value) -> Verdict {
     let failure =
         (!compare::same(expected, got)).then(|| Failure { expected: format!("{expected:?}"), got: format!("{got:?}") });
     Verdict { name: name(vector), failure }
 }
 
-/// A vector is named by `name`, or by its expression.
+/// The name of a vector: `name`, or its expression.
 fn name(vector: &Value) -> String {
     ["name", "expr"].iter().find_map(|key| vector.get(key)?.as_str()).unwrap_or("(unnamed)").to_owned()
 }

@@ -1,4 +1,4 @@
-//! `session-runs.json` and `session-load.json`.
+//! Runs `session-runs.json` and `session-load.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use branchpoint_host::gate::{Gate, KeptSessions, SESSION_TTL_S, Session, Session
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
-use super::stage::{Directory, Hosting, hosting};
+use super::hosting::{Directory, Hosting, hosting};
 use super::{Verdict, object, verdict, verdict_of};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -18,13 +18,13 @@ const HOUR_MS: i64 = 3_600_000;
 /// The name of the session, and of its document.
 const NAME: &str = "vector";
 
-/// A session: its events one after the other, asked after each.
+/// Runs a session: sends its events, and queries it after each.
 pub(super) fn run(vector: &Value) -> Verdict {
     let orchestration = vector.get("orchestration").cloned().unwrap_or_default();
     let loaded = loaded(&orchestration);
     let got = match &loaded.program {
         None => object([("status", Value::from("REJECTED")), ("error", Value::from(first_error(&loaded)))]),
-        Some(program) => match played(program, vector) {
+        Some(program) => match run_session(program, vector) {
             Ok((last, trace)) if vector.get("trace").is_none_or(|expected| *expected == trace) => last,
             Ok((last, trace)) => object([("last", last), ("trace", trace)]),
             Err(refused) => Value::from(refused),
@@ -33,8 +33,8 @@ pub(super) fn run(vector: &Value) -> Verdict {
     verdict(vector, &got)
 }
 
-/// The view after the last event, and what was told after each.
-fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
+/// The view after the last event, and the trace.
+fn run_session(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
     let tools: Vec<&str> = list(vector, "allTools").iter().filter_map(Value::as_str).collect();
     let gate = Gate::new(program, Some(&tools), SESSION_TTL_S).map_err(|refused| refused.to_string())?;
     let mut now_ms = 0;
@@ -57,7 +57,7 @@ fn played(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
     Ok((part(&last, &["activeStep", "allowedTools", "recentlyUsedTools", "sequenceIndex"]), Value::from(trace)))
 }
 
-/// A session on the host that vectors run on.
+/// A session on the configured host.
 enum Player<'p> {
     VirtualDriver(Gate<'p>, Box<Session>),
     Kept { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<KeptSessions<'p>>> },
@@ -96,7 +96,7 @@ impl<'p> Player<'p> {
     }
 }
 
-/// Sessions in the store of a folder, in a process that was just started.
+/// Opens the sessions in the store of a folder, like a new process.
 fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, now_ms: i64) -> KeptSessions<'p> {
     let store = Store::open(&folder.0.join("store.db"), Durability::Normal).expect("a store can be made");
     let text = |text: &str| text.to_owned();
@@ -107,7 +107,7 @@ fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, n
     KeptSessions::new(host.expect("a host can be made"), gate, workflow, text(NAME))
 }
 
-/// What an event says; none is the time running out.
+/// The request of an event; `None` if the session expires.
 fn request(event: &Value) -> Option<SessionAction> {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     if let Some(message) = text("message") {
@@ -125,7 +125,7 @@ fn part(answer: &SessionAnswer, keys: &[&str]) -> Value {
     Value::from(parts.collect::<Object>())
 }
 
-/// A document: whether it loads, what it is warned of, and what was read.
+/// Loads a document, and compares its validity, its warnings and the loaded agent.
 pub(super) fn load(vector: &Value) -> Verdict {
     let loaded = loaded(&vector.get("template").cloned().unwrap_or_default());
     let mut expected = vector.get("expect").and_then(Value::as_object).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `steps-runs.json`: whole documents, run in memory with written answers, votes and a clock that the vector moves.
+//! Runs `steps-runs.json`: documents with scripted answers, votes and a virtual clock.
 
 mod compare;
 mod events;
@@ -11,9 +11,9 @@ use branchpoint_dialects::{LoadOptions, load_with};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms, iso_utc};
 use branchpoint_host::{Script, VirtualDriver};
 
-use super::{Failure, Verdict, object, stage};
+use super::{Failure, Verdict, hosting, object};
 
-/// The clock at the start, unless a vector says otherwise.
+/// The default start time.
 const NOW: &str = "2026-02-18T12:00:00Z";
 
 pub(super) fn run(vector: &Value) -> Verdict {
@@ -42,15 +42,15 @@ fn problems(vector: &Value, expected: &Value) -> Vec<String> {
         Err(error) => return vec![format!("the script cannot be read: {error}")],
     };
     let start = vector.get("now").and_then(Value::as_str).unwrap_or(NOW);
-    let mut memory = stage::memory(program, instant_ms(start).unwrap_or_default());
+    let mut memory = hosting::driver(program, instant_ms(start).unwrap_or_default());
     let input = vector.get("input").cloned().unwrap_or_default();
     if let Err(rejected) = memory.start(input, facts(vector)) {
         return vec![format!("the run does not start: {rejected}")];
     }
     memory.go_on(&mut |call| script.rehearse(call));
     let mut problems = events::feed(vector, &mut memory, &mut script);
-    problems.extend(compare::ended(expected, &told(program, &memory)));
-    problems.extend(stage::exchange_problem(&memory));
+    problems.extend(compare::ended(expected, &summary(program, &memory)));
+    problems.extend(hosting::exchange_problem(&memory));
     problems
 }
 
@@ -71,19 +71,19 @@ fn facts(vector: &Value) -> Object {
     .collect()
 }
 
-/// What a run has shown of itself, in the words of the vectors.
-struct Told {
+/// The observable state of a run, in the format of the vectors.
+struct RunSummary {
     status: &'static str,
     result: Value,
     records: Vec<(String, StepRecord)>,
-    /// Ids that never started, in the order of the document.
+    /// The ids of steps that never started, in document order.
     not_run: Vec<String>,
     warnings: Vec<String>,
     reminders: Vec<(String, Vec<Value>)>,
     pending: Vec<Value>,
 }
 
-fn told(program: &Program, memory: &VirtualDriver<'_>) -> Told {
+fn summary(program: &Program, memory: &VirtualDriver<'_>) -> RunSummary {
     let id = |step: usize| program.steps[step].id.to_string();
     let all = steps(program, memory.notes(), memory.status());
     let ran = |record: &&StepRecord| !matches!(record.status, StepStatus::Skipped(_));
@@ -99,7 +99,7 @@ fn told(program: &Program, memory: &VirtualDriver<'_>) -> Told {
         let times = question.reminded_ms.iter().map(|at| Value::from(iso_utc(*at).unwrap_or_default()));
         (asked("step", &question.spec).to_string(), times.collect())
     });
-    Told {
+    RunSummary {
         status: status(memory.status()),
         result: memory.result().cloned().unwrap_or_default(),
         not_run,

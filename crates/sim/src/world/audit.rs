@@ -1,4 +1,4 @@
-//! Machine and model side by side: after each fact they must have said the same, and the same things must be alive.
+//! Compares the machine with the model: after each fact, their outputs and their pending work must be equal.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use branchpoint_core::{Command, EffectNo, RequestNo};
 use branchpoint_expr::Value;
 
 use super::tables::Tables;
-use crate::model::{Act, End, Model};
+use crate::model::{End, Model, Output};
 
-/// The model of a run, and which of its numbers are which of the machine's.
+/// The model of a run, and the mapping from the machine's numbers to the model's.
 #[derive(Clone, Debug)]
 pub(super) struct Audit<'t> {
     pub(super) model: Model<'t>,
     pub(super) effects: BTreeMap<EffectNo, u64>,
     pub(super) asks: BTreeMap<RequestNo, u64>,
-    /// What the model said about the newest fact.
-    expected: Vec<Act>,
-    /// What the machine said, over as many calls as its fuel made of it.
+    /// The outputs of the model for the latest fact.
+    expected: Vec<Output>,
+    /// The commands of the machine for the latest fact, over all continuations.
     got: Vec<Command>,
 }
 
@@ -26,15 +26,15 @@ impl<'t> Audit<'t> {
         Self { model, effects: BTreeMap::new(), asks: BTreeMap::new(), expected: Vec::new(), got: Vec::new() }
     }
 
-    pub(super) fn expect(&mut self, acts: Vec<Act>) {
-        self.expected.extend(acts);
+    pub(super) fn expect(&mut self, outputs: Vec<Output>) {
+        self.expected.extend(outputs);
     }
 
     pub(super) fn got(&mut self, commands: &[Command]) {
         self.got.extend_from_slice(commands);
     }
 
-    /// Compares what was said, when the machine has done all it can.
+    /// Compares the outputs when the machine has nothing left to run.
     pub(super) fn settle(&mut self, tables: &Tables) -> Result<(), String> {
         let (expected, got) = (std::mem::take(&mut self.expected), std::mem::take(&mut self.got));
         self.performed(&expected, &got)?;
@@ -44,9 +44,9 @@ impl<'t> Audit<'t> {
         self.alive(tables)
     }
 
-    fn performed(&mut self, expected: &[Act], got: &[Command]) -> Result<(), String> {
-        let expected = expected.iter().filter_map(|act| match act {
-            Act::Perform { effect, attempt, input } => Some((*effect, *attempt, input)),
+    fn performed(&mut self, expected: &[Output], got: &[Command]) -> Result<(), String> {
+        let expected = expected.iter().filter_map(|output| match output {
+            Output::Perform { effect, attempt, input } => Some((*effect, *attempt, input)),
             _ => None,
         });
         let got = got.iter().filter_map(|command| match command {
@@ -67,10 +67,10 @@ impl<'t> Audit<'t> {
         Ok(())
     }
 
-    fn asked(&mut self, expected: &[Act], got: &[Command]) -> Result<(), String> {
+    fn asked(&mut self, expected: &[Output], got: &[Command]) -> Result<(), String> {
         let expected: Vec<(u64, u32)> = expected
             .iter()
-            .filter_map(|act| if let Act::Ask { ask, node } = act { Some((*ask, *node)) } else { None })
+            .filter_map(|output| if let Output::Ask { ask, node } = output { Some((*ask, *node)) } else { None })
             .collect();
         let got: Vec<(RequestNo, Option<&Value>)> = got
             .iter()
@@ -88,14 +88,14 @@ impl<'t> Audit<'t> {
         Ok(())
     }
 
-    /// In what order things are withdrawn means nothing.
-    fn withdrawn(&self, expected: &[Act], got: &[Command]) -> Result<(), String> {
+    /// Compares withdrawals and reminders in any order.
+    fn withdrawn(&self, expected: &[Output], got: &[Command]) -> Result<(), String> {
         let mut model: Vec<String> = expected
             .iter()
-            .filter_map(|act| match act {
-                Act::Withdraw(effect) => Some(format!("effect {effect}")),
-                Act::Retract(ask) => Some(format!("question {ask}")),
-                Act::Remind { ask, users } => Some(format!("remind {ask} {users:?}")),
+            .filter_map(|output| match output {
+                Output::Withdraw(effect) => Some(format!("effect {effect}")),
+                Output::Retract(ask) => Some(format!("question {ask}")),
+                Output::Remind { ask, users } => Some(format!("remind {ask} {users:?}")),
                 _ => None,
             })
             .collect();
@@ -118,7 +118,7 @@ impl<'t> Audit<'t> {
         Err(format!("withdrawals differ:\n  model   {model:?}\n  machine {machine:?}"))
     }
 
-    /// The same effects are in flight, the same timers are set, the same questions are pending.
+    /// Compares the effects in flight, the timers and the pending requests.
     fn alive(&self, tables: &Tables) -> Result<(), String> {
         let mut flights: Vec<u64> = tables.outbox.keys().map(|no| self.effects.get(no).copied().unwrap_or(0)).collect();
         flights.sort_unstable();
@@ -139,9 +139,9 @@ fn compare<T: PartialEq + std::fmt::Debug>(what: &str, model: &[T], machine: &[T
     Err(format!("{what} differ:\n  model   {model:?}\n  machine {machine:?}"))
 }
 
-fn finished(expected: &[Act], got: &[Command]) -> Result<(), String> {
-    let expected = expected.iter().find_map(|act| match act {
-        Act::Finish(status, end) => Some((*status, end)),
+fn finished(expected: &[Output], got: &[Command]) -> Result<(), String> {
+    let expected = expected.iter().find_map(|output| match output {
+        Output::Finish(status, end) => Some((*status, end)),
         _ => None,
     });
     let got = got.iter().find_map(|command| match command {

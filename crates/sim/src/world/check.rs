@@ -1,4 +1,4 @@
-//! What must hold when everything has come to rest.
+//! The checks at the end of a simulation.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use branchpoint_core::ir::Status;
 use branchpoint_core::{Event, Stamp, State, advance, offers, status};
 
 use super::run::{Run, bytes, fold};
-use super::{Seen, World};
+use super::{Coverage, World};
 
 impl World<'_> {
-    pub(super) fn finish(mut self) -> Result<Seen, String> {
+    pub(super) fn finish(mut self) -> Result<Coverage, String> {
         for at in 0..self.runs.len() {
             let cut = self.rng.index(self.runs[at].journal.len() + 1);
             let run = &self.runs[at];
@@ -34,24 +34,24 @@ impl World<'_> {
     }
 }
 
-/// What a person is told is what the model has seen.
-fn trace_agrees(ran: &Seen, notes: &Seen) -> Result<(), String> {
-    let sum = |of: &Seen, names: &[&str]| names.iter().filter_map(|name| of.get(name)).sum::<u64>();
+/// Compares the counts in the trace with those of the model.
+fn trace_agrees(ran: &Coverage, notes: &Coverage) -> Result<(), String> {
+    let sum = |of: &Coverage, names: &[&str]| names.iter().filter_map(|name| of.get(name)).sum::<u64>();
     let resolved =
         ["requests decided", "requests called off", "requests timed out", "requests without quorum"].as_slice();
-    for (told, seen) in [("warnings", ["caps reached"].as_slice()), ("questions resolved", resolved)] {
-        let (told_count, seen_count) = (sum(notes, &[told]), sum(ran, seen));
-        if told_count != seen_count {
-            return Err(format!("the trace tells of {told_count} {told}, and the model has seen {seen_count}"));
+    for (noted, counted) in [("warnings", ["caps reached"].as_slice()), ("questions resolved", resolved)] {
+        let (noted_count, model_count) = (sum(notes, &[noted]), sum(ran, counted));
+        if noted_count != model_count {
+            return Err(format!("the trace has {noted_count} {noted}, but the model has {model_count}"));
         }
     }
     Ok(())
 }
 
-/// A run that has not ended waits for a named thing.
+/// Checks that a run has ended or waits for an offer.
 fn ended_or_waits(run: &Run<'_>) -> Result<(), String> {
     let ended = run.state.result().is_some();
-    if ended != run.audit.model.ended() || ended != run.tables.finished {
+    if ended != run.audit.model.has_ended() || ended != run.tables.finished {
         return Err("machine, model and host disagree on whether it has ended".into());
     }
     if ended {
@@ -80,8 +80,8 @@ fn accepts_nothing(run: &Run<'_>) -> Result<(), String> {
     if bytes(&twin)? == bytes(&run.state)? { Ok(()) } else { Err("a finished run has changed".into()) }
 }
 
-/// The whole journal, folded by a program that went through bytes, gives the run again: straight, with a snapshot in the
-/// middle, and with recording on.
+/// Checks that the journal, folded with the decoded program, gives the same run, also with a snapshot in the middle and with
+/// recording.
 fn replays(run: &Run<'_>, cut: usize) -> Result<BTreeMap<&'static str, u64>, String> {
     let stored = encode_program(&run.program).map_err(|error| error.to_string())?;
     let program = decode_program(&stored).map_err(|error| error.to_string())?;

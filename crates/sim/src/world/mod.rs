@@ -1,9 +1,9 @@
-//! A deterministic world: one virtual clock, several runs, a host whose disk loses what was not flushed, effects and people
-//! that misbehave. First everything goes wrong; then faults stop, and every run must end or wait for a named thing.
+//! A deterministic simulation: one virtual clock, several runs, a host whose disk loses unflushed writes, and effects and people
+//! that misbehave. Faults stop at some time, after which every run must end or wait for an offer.
 
 mod audit;
 mod check;
-mod outside;
+mod deliveries;
 mod run;
 mod tables;
 
@@ -16,53 +16,53 @@ use crate::lower::lower;
 use crate::model::Fact;
 use crate::rng::Rng;
 use crate::tree::Tree;
-use outside::Delivery;
-use run::{Run, Taken};
+use deliveries::Delivery;
+use run::{Applied, Run};
 
-/// What was seen, by name.
-pub type Seen = BTreeMap<&'static str, u64>;
+/// Counts of events and faults, by name.
+pub type Coverage = BTreeMap<&'static str, u64>;
 
-/// When faults stop, in virtual milliseconds.
+/// The time at which faults stop, in virtual milliseconds.
 const HEAL_MS: i64 = 12_000;
 
-/// So many times people look at what waits for them, after faults have stopped.
-const PATIENCE: u32 = 3_000;
+/// The maximum number of times that people check a run after faults have stopped.
+const MAX_LOOKS: u32 = 3_000;
 
 const CRASH: &str = "fault: crash";
 
-/// Runs these workflows in the world of a seed. The error says which promise was broken.
-pub fn simulate(seed: u64, trees: &[Tree]) -> Result<Seen, String> {
-    lived(seed, trees)?.finish()
+/// Simulates these workflows with a seed. The error names the violated invariant.
+pub fn simulate(seed: u64, trees: &[Tree]) -> Result<Coverage, String> {
+    run_world(seed, trees)?.finish()
 }
 
-/// The journals of these workflows in the world of a seed, as the host has them at the end.
+/// Simulates these workflows with a seed and returns their journals.
 pub fn record(seed: u64, trees: &[Tree]) -> Result<Vec<Journal>, String> {
-    lived(seed, trees)?.runs.iter().map(Run::to_journal).collect()
+    run_world(seed, trees)?.runs.iter().map(Run::to_journal).collect()
 }
 
-/// The world of a seed after everything in it has happened.
-fn lived(seed: u64, trees: &[Tree]) -> Result<World<'_>, String> {
+/// Simulates these workflows to the end.
+fn run_world(seed: u64, trees: &[Tree]) -> Result<World<'_>, String> {
     let mut runs = Vec::new();
     for tree in trees {
-        let program = lower(tree).map_err(|wrong| format!("the validator refuses: {wrong:?}"))?;
+        let program = lower(tree).map_err(|wrong| format!("the validator rejects: {wrong:?}"))?;
         runs.push(Run::new(tree, program));
     }
     let mut rng = Rng::new(seed ^ 0x5eed_0f0f_5eed);
     let silent = rng.percent(10);
     let faults = Faults { crashes: rng.percent(60), late: rng.percent(60), twice: rng.percent(60), silent };
-    let mut world = World { rng, runs, now: 0, numbers: 0, queue: BTreeMap::new(), faults, seen: Seen::new() };
-    world.live()?;
+    let mut world = World { rng, runs, now: 0, numbers: 0, queue: BTreeMap::new(), faults, seen: Coverage::new() };
+    world.run()?;
     Ok(world)
 }
 
-/// Which faults this world has.
+/// The enabled faults.
 #[expect(clippy::struct_excessive_bools, reason = "each is drawn on its own")]
 #[derive(Clone, Copy, Debug)]
 struct Faults {
     crashes: bool,
     late: bool,
     twice: bool,
-    /// Nobody answers after faults have stopped.
+    /// People do not answer after faults have stopped.
     silent: bool,
 }
 
@@ -73,11 +73,11 @@ struct World<'t> {
     numbers: u64,
     queue: BTreeMap<(i64, u64), Delivery>,
     faults: Faults,
-    seen: Seen,
+    seen: Coverage,
 }
 
 impl World<'_> {
-    fn live(&mut self) -> Result<(), String> {
+    fn run(&mut self) -> Result<(), String> {
         for run in 0..self.runs.len() {
             let begins = self.rng.below(200);
             self.schedule(begins, Delivery::Start { run });
@@ -114,9 +114,8 @@ impl World<'_> {
         *self.seen.entry(what).or_default() += 1;
     }
 
-    /// Before anything is handed in: a run that was cut off between two calls goes on, and timers that are due fire, in the
-    /// order of due time and id, each stamped with its due time. What is said about the run afterwards still holds when the
-    /// event is handed in.
+    /// Prepares a run for an event: continues it if it was interrupted between two calls, and fires due timers in the order of due
+    /// time and id, each stamped with its due time.
     fn prepare(&mut self, run: usize) -> Result<(), String> {
         loop {
             while self.runs[run].tables.more {
@@ -128,10 +127,10 @@ impl World<'_> {
             let crashes = self.seen.get(CRASH).copied();
             let taken = self.write(run, at, &Event::TimerFired(timer), Some(Fact::Timer))?;
             if !taken {
-                return Err(format!("a due timer was refused: {timer:?}"));
+                return Err(format!("a due timer was rejected: {timer:?}"));
             }
             self.count("timers fired");
-            // A crash may have undone it, and then the second is the first.
+            // A crash may have undone the event, and then it may fire again.
             let undone = self.seen.get(CRASH).copied() != crashes;
             if self.faulty() && self.faults.twice && !undone && self.rng.percent(10) {
                 self.count("fault: timer fired twice");
@@ -142,23 +141,23 @@ impl World<'_> {
         }
     }
 
-    /// One event and as many continuations as its fuel makes of it; the host may crash between any two writes.
+    /// Writes an event and its continuations. The host may crash between any two writes.
     fn write(&mut self, run: usize, at: i64, event: &Event, fact: Option<Fact>) -> Result<bool, String> {
-        // However much fuel the host grants, the run does the same.
+        // The fuel of the host must not change the behaviour of the run.
         let fuel = *self.rng.pick(&[0, 0, 1, 3, 1_000]);
         let stamp = Stamp { now_ms: at, seed: self.rng.draw(), offsets_s: vec![], fuel, record: false };
-        let Taken::Yes(mut outcome) = self.runs[run].hand(&stamp, event, fact, &mut self.rng)? else {
-            self.count("events refused");
+        let Applied::Accepted(mut outcome) = self.runs[run].hand(&stamp, event, fact, &mut self.rng)? else {
+            self.count("events rejected");
             return Ok(false);
         };
-        self.count("events taken");
+        self.count("events accepted");
         while outcome.more {
             if self.between_writes()? {
                 return Ok(true);
             }
             self.count("continues");
             let next = self.runs[run].hand(&stamp, &Event::Continue, None, &mut self.rng)?;
-            let Taken::Yes(next) = next else { return Err("a continuation was refused".into()) };
+            let Applied::Accepted(next) = next else { return Err("a continuation was rejected".into()) };
             outcome = next;
         }
         if !self.between_writes()? {
@@ -172,7 +171,7 @@ impl World<'_> {
         Ok(true)
     }
 
-    /// Whether the host crashed here.
+    /// May crash the host, and returns whether it did.
     fn between_writes(&mut self) -> Result<bool, String> {
         if !self.faulty() || !self.faults.crashes {
             return Ok(false);
@@ -197,7 +196,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The host falls over and comes back: effects that have not settled are performed again, runs go on.
+    /// Crashes and restarts the host: pending effects are performed again, and runs continue.
     fn crash(&mut self) -> Result<(), String> {
         self.count(CRASH);
         for run in 0..self.runs.len() {

@@ -1,4 +1,4 @@
-//! One run in the hands of a host: a journal of encoded events with check words, tables, and what of it is on disk.
+//! A run of the simulated host: a journal of encoded events with check words, tables, and their state on disk.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::model::{Fact, Model};
 use crate::rng::Rng;
 use crate::tree::Tree;
 
-/// An event as it is kept.
+/// A stored event.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) bytes: Vec<u8>,
@@ -27,14 +27,14 @@ pub(super) struct Run<'t> {
     pub(super) journal: Vec<Row>,
     pub(super) tables: Tables,
     pub(super) audit: Audit<'t>,
-    /// The time of the newest event.
+    /// The time of the latest event.
     pub(super) newest_ms: i64,
-    /// Commands that wait until the event that gave them is on disk.
+    /// Commands that wait until their event is on disk.
     pub(super) held: Vec<Command>,
     disk: Disk<'t>,
 }
 
-/// What a crash leaves.
+/// The state that survives a crash.
 struct Disk<'t> {
     rows: usize,
     tables: Tables,
@@ -42,10 +42,10 @@ struct Disk<'t> {
     snapshot: Option<(usize, Vec<u8>)>,
 }
 
-/// What became of an event.
-pub(super) enum Taken {
-    Refused,
-    Yes(Outcome),
+/// The result of applying an event.
+pub(super) enum Applied {
+    Rejected,
+    Accepted(Outcome),
 }
 
 impl<'t> Run<'t> {
@@ -65,14 +65,14 @@ impl<'t> Run<'t> {
         }
     }
 
-    /// Hands an event to the machine, and its fact to the model.
+    /// Applies an event to the machine, and its fact to the model.
     pub(super) fn hand(
         &mut self,
         stamp: &Stamp,
         event: &Event,
         fact: Option<Fact>,
         rng: &mut Rng,
-    ) -> Result<Taken, String> {
+    ) -> Result<Applied, String> {
         let before = bytes(&self.state)?;
         let twin = rng.percent(25).then(|| self.state.clone());
         let result = advance(&self.program, &mut self.state, stamp, event.clone());
@@ -88,26 +88,26 @@ impl<'t> Run<'t> {
                 return Err(format!("recording changed the run at {event:?}"));
             }
         }
-        let expected = fact.map(|fact| self.audit.model.hand(fact, stamp.now_ms));
+        let expected = fact.map(|fact| self.audit.model.apply(fact, stamp.now_ms));
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(rejected) => {
                 if matches!(expected, Some(Some(_))) {
-                    return Err(format!("the machine refuses what the model takes: {event:?}: {rejected}"));
+                    return Err(format!("the machine rejects what the model accepts: {event:?}: {rejected}"));
                 }
                 if bytes(&self.state)? != before {
-                    return Err(format!("a refused event changed the run: {event:?}"));
+                    return Err(format!("a rejected event changed the run: {event:?}"));
                 }
-                return Ok(Taken::Refused);
+                return Ok(Applied::Rejected);
             }
         };
         match expected {
-            Some(Some(acts)) => self.audit.expect(acts),
-            Some(None) => return Err(format!("the machine takes what the model refuses: {event:?}")),
+            Some(Some(outputs)) => self.audit.expect(outputs),
+            Some(None) => return Err(format!("the machine accepts what the model rejects: {event:?}")),
             None => {}
         }
         self.keep(stamp, event, &outcome)?;
-        Ok(Taken::Yes(outcome))
+        Ok(Applied::Accepted(outcome))
     }
 
     fn keep(&mut self, stamp: &Stamp, event: &Event, outcome: &Outcome) -> Result<(), String> {
@@ -135,14 +135,14 @@ impl<'t> Run<'t> {
         Ok(())
     }
 
-    /// The run as it would be kept for good.
+    /// The run as a golden journal.
     pub(super) fn to_journal(&self) -> Result<Journal, String> {
         let program = encode_program(&self.program).map_err(|error| error.to_string())?;
         let rows = self.journal.iter().map(|row| (row.bytes.clone(), row.check)).collect();
         Ok(Journal { program, rows, end: bytes(&self.state)? })
     }
 
-    /// Everything so far is on disk; its commands may be carried out.
+    /// Flushes everything to disk, and returns the commands to perform.
     pub(super) fn flush(&mut self, snapshot: bool) -> Result<Vec<Command>, String> {
         if snapshot {
             self.disk.snapshot = Some((self.journal.len(), bytes(&self.state)?));
@@ -153,7 +153,7 @@ impl<'t> Run<'t> {
         Ok(std::mem::take(&mut self.held))
     }
 
-    /// What was not on disk is lost; the state is folded from what is.
+    /// Loses everything that is not on disk, and folds the state again.
     pub(super) fn crash(&mut self, from_snapshot: bool) -> Result<(), String> {
         self.journal.truncate(self.disk.rows);
         self.newest_ms = match self.journal.last() {
@@ -175,7 +175,7 @@ impl<'t> Run<'t> {
     }
 }
 
-/// Folds rows of a journal, and compares every check word.
+/// Folds rows of a journal and compares every check word.
 pub(super) fn fold(
     program: &Program,
     state: State,
@@ -203,7 +203,7 @@ pub(super) fn fold(
     Ok(fold.into_parts().0)
 }
 
-/// The stored bytes of a run; equal runs have equal bytes.
+/// The encoded state of a run. Equal runs have equal bytes.
 pub(super) fn bytes(state: &State) -> Result<Vec<u8>, String> {
     encode_state(state).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What a host keeps beside the journal: the outbox, the timers, the questions. Commands must balance.
+//! The tables of the simulated host: outbox, timers and requests.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use branchpoint_expr::Value;
 /// The rows of one run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
-    /// Attempts that have not settled.
+    /// Pending attempts.
     pub(super) outbox: BTreeMap<EffectNo, Attempt>,
-    /// When timers are due.
+    /// The due times of timers.
     pub(super) timers: BTreeMap<TimerNo, i64>,
-    /// Questions that are pending, and how many people were asked.
+    /// Pending requests, with their number of recipients.
     pub(super) asks: BTreeMap<RequestNo, i64>,
     /// Whether the run has to be continued.
     pub(super) more: bool,
     pub(super) finished: bool,
 }
 
-/// One attempt as the outbox keeps it.
+/// An attempt in the outbox.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Attempt {
     pub(super) no: u32,
@@ -28,7 +28,7 @@ pub(super) struct Attempt {
 }
 
 impl Tables {
-    /// Keeps what a command says. A command that fits nothing is a broken promise.
+    /// Applies a command. A command without a matching entry is an error.
     pub(super) fn keep(&mut self, command: &Command) -> Result<(), String> {
         let fits = match command {
             Command::Perform { effect, attempt, input, answers, .. } => {
@@ -49,6 +49,6 @@ impl Tables {
                 !std::mem::replace(&mut self.finished, true) && left == (0, 0, 0)
             }
         };
-        if fits { Ok(()) } else { Err(format!("a command fits nothing: {command:?} with {self:?}")) }
+        if fits { Ok(()) } else { Err(format!("the command does not match the tables: {command:?} with {self:?}")) }
     }
 }

@@ -11,7 +11,7 @@ use branchpoint_expr::{Value, render_terminal};
 use branchpoint_host::Script;
 use branchpoint_runners::{Call, CancellationToken, Local, Performing, Runner, no_secrets};
 use branchpoint_sim::examples::examples;
-use branchpoint_sim::live::Live;
+use branchpoint_sim::real_clock::RealClock;
 
 /// What this machine can do, and an agent that answers from a script.
 struct Rehearsal {
@@ -57,7 +57,7 @@ fn rehearsed(path: &Path) -> String {
     fs::create_dir_all(&dir).unwrap();
     let local = Local { shell: Some("/bin/sh".into()), ..Local::new(&dir) };
     let outside = Arc::new(Rehearsal { local, script: Mutex::new(script) });
-    let live = Live { root: &program, children: &loaded.children, file: None, crashing: false };
+    let live = RealClock { root: &program, children: &loaded.children, file: None, crashing: false };
     let ran = live.run(Value::Null, &outside);
     fs::remove_dir_all(&dir).unwrap();
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The scripted agents of graph vectors: their answers, how long they take, and what they tell of subagents.
+//! The scripted agents of graph vectors: their answers, durations and events of subagents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use branchpoint_runners::{Answer, Call};
 
 use super::super::object;
 
-/// How long a call takes unless the vector says otherwise.
+/// The default duration of a call.
 const DURATION_MS: u64 = 10;
 
-/// Answers by agent, and the calls they have had.
+/// The scripts of the agents, and the calls so far.
 pub(super) struct Agents {
     script: Value,
     delays: Value,
     events: Value,
-    /// Whether there is a model at all.
+    /// Whether a model is configured.
     backend: bool,
     calls: BTreeMap<Arc<str>, Vec<Value>>,
 }
@@ -31,12 +31,12 @@ impl Agents {
         Self { script, delays, events, backend, calls: BTreeMap::new() }
     }
 
-    /// By agent, what each call was asked.
+    /// The prompts of each agent's calls.
     pub(super) fn prompts(&self) -> Value {
         self.by_agent(|call| call.get("userContent").cloned().unwrap_or_default())
     }
 
-    /// By agent, the whole request of each call.
+    /// The requests of each agent's calls.
     pub(super) fn invocations(&self) -> Value {
         self.by_agent(Clone::clone)
     }
@@ -50,7 +50,7 @@ impl Agents {
 }
 
 impl Agents {
-    /// The answer of a call, how long it takes, and the calls of subagents that it reports.
+    /// The answer of a call, its duration, and the events of subagents that it reports.
     pub(super) fn rehearse(&mut self, call: &Call) -> Rehearsed {
         let (duration_ms, reports) = (self.duration_ms(call), self.reports(call));
         Rehearsed { duration_ms, reports, ..self.answer(call).into() }
@@ -95,7 +95,7 @@ impl Agents {
     }
 }
 
-/// A request in the words of the vectors.
+/// A request in the format of the vectors.
 fn spelled(request: &Value) -> Value {
     let names = [
         ("system", "systemPrompt"),

@@ -1,10 +1,10 @@
-//! What a vector expects of a run, key by key. A key that is absent is not checked.
+//! Compares a run with the expectation of a vector, key by key. Missing keys are not checked.
 
 use std::collections::BTreeMap;
 
 use branchpoint_expr::{Object, Value};
 
-use super::Told;
+use super::RunSummary;
 use crate::vectors::compare::same;
 
 pub(super) fn rejected(expected: &Value, kinds: &[&str]) -> Vec<String> {
@@ -20,10 +20,10 @@ pub(super) fn rejected(expected: &Value, kinds: &[&str]) -> Vec<String> {
     problems
 }
 
-pub(super) fn ended(expected: &Value, told: &Told) -> Vec<String> {
+pub(super) fn ended(expected: &Value, summary: &RunSummary) -> Vec<String> {
     let mut problems = Problems(Vec::new());
     for (key, wanted) in expected.as_object().into_iter().flatten() {
-        problems.check(key, wanted, expected, told);
+        problems.check(key, wanted, expected, summary);
     }
     problems.0
 }
@@ -31,11 +31,12 @@ pub(super) fn ended(expected: &Value, told: &Told) -> Vec<String> {
 struct Problems(Vec<String>);
 
 impl Problems {
-    fn check(&mut self, key: &str, wanted: &Value, expected: &Value, told: &Told) {
-        let error = |key: &str| told.result.get("error").and_then(|error| error.get(key)).cloned().unwrap_or_default();
-        let output = told.result.get("output").cloned().unwrap_or_default();
+    fn check(&mut self, key: &str, wanted: &Value, expected: &Value, summary: &RunSummary) {
+        let error =
+            |key: &str| summary.result.get("error").and_then(|error| error.get(key)).cloned().unwrap_or_default();
+        let output = summary.result.get("output").cloned().unwrap_or_default();
         match key {
-            "status" => self.equal(key, wanted, &Value::from(told.status)),
+            "status" => self.equal(key, wanted, &Value::from(summary.status)),
             "error_kind" => self.equal(key, wanted, &error("kind")),
             "failed_step" => self.equal(key, wanted, &error("step")),
             "error_contains" => {
@@ -46,17 +47,17 @@ impl Problems {
             }
             "output" => self.equal(key, wanted, &Value::from(output.to_string())),
             "output_json" => self.equal(key, wanted, &as_json(&output)),
-            "steps_run" => self.steps_run(wanted, text(expected, "order_free_after"), told),
-            "steps_not_run" => self.equal(key, &sorted(wanted), &sorted(&texts(told.not_run.iter()))),
-            "branches" => self.branches(wanted, told),
-            "step_outputs" => self.step_outputs(wanted, told),
-            "step_outputs_absent" => self.absent(wanted, told),
-            "attempts" => self.attempts(wanted, told),
-            "reminders" => self.reminders(wanted, told),
-            "pending" => self.equal(key, wanted, &Value::from(told.pending.clone())),
-            "warnings" => self.equal(key, wanted, &texts(told.warnings.iter())),
+            "steps_run" => self.steps_run(wanted, text(expected, "order_free_after"), summary),
+            "steps_not_run" => self.equal(key, &sorted(wanted), &sorted(&texts(summary.not_run.iter()))),
+            "branches" => self.branches(wanted, summary),
+            "step_outputs" => self.step_outputs(wanted, summary),
+            "step_outputs_absent" => self.absent(wanted, summary),
+            "attempts" => self.attempts(wanted, summary),
+            "reminders" => self.reminders(wanted, summary),
+            "pending" => self.equal(key, wanted, &Value::from(summary.pending.clone())),
+            "warnings" => self.equal(key, wanted, &texts(summary.warnings.iter())),
             "order_free_after" => {}
-            other => self.0.push(format!("nobody knows how to check `{other}`")),
+            other => self.0.push(format!("unknown expectation `{other}`")),
         }
     }
 
@@ -66,10 +67,10 @@ impl Problems {
         }
     }
 
-    /// Exact up to the first step of free order; the rest in any order.
-    fn steps_run(&mut self, wanted: &Value, free_after: Option<&str>, told: &Told) {
+    /// Compares the order of steps up to `free_after`, and the rest in any order.
+    fn steps_run(&mut self, wanted: &Value, free_after: Option<&str>, summary: &RunSummary) {
         let wanted: Vec<String> = wanted.as_list().unwrap_or_default().iter().map(ToString::to_string).collect();
-        let got: Vec<String> = told.records.iter().map(|(id, _)| id.clone()).collect();
+        let got: Vec<String> = summary.records.iter().map(|(id, _)| id.clone()).collect();
         let fixed = match free_after {
             Some(step) => wanted.iter().position(|id| id == step).map_or(wanted.len(), |at| at + 1),
             None => wanted.len(),
@@ -85,26 +86,26 @@ impl Problems {
         }
     }
 
-    fn branches(&mut self, wanted: &Value, told: &Told) {
+    fn branches(&mut self, wanted: &Value, summary: &RunSummary) {
         for (id, marker) in entries(wanted) {
-            let record = told.records.iter().rev().find(|(known, _)| known == id);
+            let record = summary.records.iter().rev().find(|(known, _)| known == id);
             let got = record.and_then(|(_, record)| record.branch.clone()).map_or(Value::Null, Value::Str);
             self.equal(&format!("the branch of {id}"), marker, &got);
         }
     }
 
-    fn step_outputs(&mut self, wanted: &Value, told: &Told) {
+    fn step_outputs(&mut self, wanted: &Value, summary: &RunSummary) {
         for (id, wanted) in entries(wanted) {
-            let got = newest(told, id);
+            let got = newest(summary, id);
             if !matches(wanted, &got) {
                 self.0.push(format!("the output of {id} is {got:?}"));
             }
         }
     }
 
-    fn absent(&mut self, wanted: &Value, told: &Told) {
+    fn absent(&mut self, wanted: &Value, summary: &RunSummary) {
         for (id, keys) in entries(wanted) {
-            let got = as_json(&newest(told, id));
+            let got = as_json(&newest(summary, id));
             for key in keys.as_list().unwrap_or_default() {
                 if got.get(&key.to_string()).is_some() {
                     self.0.push(format!("the output of {id} has {key:?}"));
@@ -113,17 +114,17 @@ impl Problems {
         }
     }
 
-    fn attempts(&mut self, wanted: &Value, told: &Told) {
+    fn attempts(&mut self, wanted: &Value, summary: &RunSummary) {
         for (id, wanted) in entries(wanted) {
-            let of_step = told.records.iter().filter(|(known, _)| known == id);
+            let of_step = summary.records.iter().filter(|(known, _)| known == id);
             let count: usize = of_step.map(|(_, record)| record.attempts.len()).sum();
             self.equal(&format!("attempts of {id}"), wanted, &Value::Int(i64::try_from(count).unwrap_or(-1)));
         }
     }
 
-    fn reminders(&mut self, wanted: &Value, told: &Told) {
+    fn reminders(&mut self, wanted: &Value, summary: &RunSummary) {
         let mut got: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-        for (step, times) in &told.reminders {
+        for (step, times) in &summary.reminders {
             got.entry(step).or_default().extend(times.iter().cloned());
         }
         for (id, wanted) in entries(wanted) {
@@ -133,12 +134,12 @@ impl Problems {
     }
 }
 
-fn newest(told: &Told, id: &str) -> Value {
-    let mut of_step = told.records.iter().rev().filter(|(known, _)| known == id);
+fn newest(summary: &RunSummary, id: &str) -> Value {
+    let mut of_step = summary.records.iter().rev().filter(|(known, _)| known == id);
     of_step.find_map(|(_, record)| record.output.clone()).unwrap_or_default()
 }
 
-/// Objects match if every given key does; lists element by element; text by its text form.
+/// Objects match if every expected key matches, lists element by element, and text by its text form.
 fn matches(wanted: &Value, got: &Value) -> bool {
     match (wanted, got) {
         (Value::Object(wanted), got) => {
@@ -157,7 +158,7 @@ fn matches(wanted: &Value, got: &Value) -> bool {
     }
 }
 
-/// Text that holds JSON is that JSON.
+/// Parses text that contains JSON.
 fn as_json(value: &Value) -> Value {
     match value.as_str().and_then(|text| serde_json::from_str(text).ok()) {
         Some(inside) => inside,

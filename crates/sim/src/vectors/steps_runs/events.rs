@@ -1,4 +1,4 @@
-//! What people and time do to a run, one thing after the other.
+//! Feeds votes, cancellations and clock changes to a run.
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Offer, Refusal, Rejected, offers};
@@ -7,7 +7,7 @@ use branchpoint_host::{Question, Script, VirtualDriver};
 
 use super::object;
 
-/// Feeds the events of a vector, each when nothing else can run. An event must be refused or taken as it says.
+/// Feeds the events of a vector, each when nothing else can run. Each event must be accepted or rejected as it says.
 pub(super) fn feed(vector: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> Vec<String> {
     let mut problems = Vec::new();
     for event in vector.get("hitl").and_then(Value::as_list).unwrap_or_default() {
@@ -36,7 +36,7 @@ fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> R
         return Ok(());
     }
     let step = event.get("step").and_then(Value::as_str);
-    let question = addressed(memory, step).ok_or(Rejected::NotPending)?;
+    let question = find_request(memory, step).ok_or(Rejected::NotPending)?;
     if event.get("timeout").is_some() {
         let deadline = match question.spec.get("timeout_ms") {
             Some(Value::Int(timeout)) => question.asked_ms.saturating_add(*timeout),
@@ -53,8 +53,8 @@ fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> R
     memory.call_off(question.request, text(event, "cancel").as_deref())
 }
 
-/// The pending question of a step, or the oldest one; else the newest, which refuses for itself.
-fn addressed(memory: &VirtualDriver<'_>, step: Option<&str>) -> Option<Question> {
+/// The pending request of a step, or the oldest one; else the latest, which rejects the event.
+fn find_request(memory: &VirtualDriver<'_>, step: Option<&str>) -> Option<Question> {
     let of_step = |question: &&Question| step.is_none_or(|step| asks(question, step));
     let open = memory.questions().iter().filter(of_step).find(|question| question.open);
     open.or_else(|| memory.questions().iter().rev().find(of_step)).cloned()
@@ -73,7 +73,7 @@ fn code(rejected: &Rejected) -> String {
     }
 }
 
-/// The questions that are still open, as a vector tells them.
+/// The open requests, in the format of the vectors.
 pub(super) fn pending(program: &Program, memory: &VirtualDriver<'_>) -> Vec<Value> {
     let offers = offers(program, memory.state());
     let votes = |question: &Question| {

@@ -1,4 +1,4 @@
-//! `steps-conditions.json`: gate, `if_else` and switch.
+//! Runs `steps-conditions.json`: `gate`, `if_else` and `switch`.
 
 use branchpoint_expr::{
     Cases, Condition, Dialect, EvalError, Expression, Gate, Located, Object, Options, Problems, Value,
@@ -6,7 +6,7 @@ use branchpoint_expr::{
 
 use super::{Verdict, object, verdict};
 
-/// Why there is no decision.
+/// Why a step has no decision.
 enum Refused {
     AtLoad(Problems),
     AtRun(EvalError),
@@ -29,7 +29,7 @@ pub(super) fn condition(vector: &Value) -> Verdict {
     verdict(vector, &got)
 }
 
-/// A refusal at load names the expected code if it is among the codes, else the first.
+/// The result of a rejection: the expected code if it is among the codes, else the first.
 fn refusal(vector: &Value, refused: &Refused) -> Value {
     let (kind, at) = match refused {
         Refused::AtRun(error) => (error.kind.as_str(), "run"),
@@ -74,7 +74,7 @@ fn branch(marker: Value) -> Value {
     object([("branch", marker)])
 }
 
-/// The names that a step of this dialect sees.
+/// The context of a step.
 fn context(vector: &Value) -> Object {
     let field = |key: &str| vector.get(key).cloned().unwrap_or_default();
     [

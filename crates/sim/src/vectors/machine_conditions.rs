@@ -1,10 +1,10 @@
-//! `machine-conditions.json`.
+//! Runs `machine-conditions.json`.
 
 use branchpoint_expr::{Condition, Diagnostic, Kind, Problems, Severity, Value};
 
 use super::{Verdict, error, verdict};
 
-/// Warnings stand among the problems too; they refuse nothing.
+/// The errors among the problems, which include warnings.
 fn errors(problems: &Problems) -> impl Iterator<Item = &Diagnostic> {
     problems.0.iter().filter(|problem| problem.severity == Severity::Error)
 }

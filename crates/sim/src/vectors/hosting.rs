@@ -1,4 +1,4 @@
-//! The host that vectors run on: in memory, or a file, which may be opened anew after every event.
+//! The host that vectors run on: in memory, or in a file, which can be reopened after every event.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_host::VirtualDriver;
 use branchpoint_host::store::{ExchangeTrouble, Filter, ImportLimits, Store};
 
-/// Which host.
+/// The kind of host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hosting {
     /// A store in memory.
@@ -17,15 +17,15 @@ pub enum Hosting {
     Plain,
     /// A store in a file.
     Sqlite,
-    /// A store in a file; everything else is lost after every event.
+    /// A store in a file, with a simulated crash after every event.
     Crashing,
 }
 
 static HOSTING: OnceLock<Hosting> = OnceLock::new();
 
-/// Says on which host the vectors of this process run, before the first of them does.
-pub fn host_on(hosting: Hosting) {
-    // Whoever says it twice says the same.
+/// Sets the host for all vectors of this process, before the first one runs.
+pub fn set_hosting(hosting: Hosting) {
+    // A second call sets the same host.
     let _ = HOSTING.set(hosting);
 }
 
@@ -33,11 +33,11 @@ pub(super) fn hosting() -> Hosting {
     *HOSTING.get_or_init(Hosting::default)
 }
 
-/// A run that has not begun.
-pub(super) fn memory(program: &Program, now_ms: i64) -> VirtualDriver<'_> {
+/// A driver with a run that has not started.
+pub(super) fn driver(program: &Program, now_ms: i64) -> VirtualDriver<'_> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     thread_local! {
-        /// One store for many vectors: their runs have different ids.
+        /// All vectors share one store, with different run ids.
         static FOLDER: RefCell<Option<Directory>> = const { RefCell::new(None) };
     }
     if hosting() == Hosting::Plain {
@@ -49,7 +49,7 @@ pub(super) fn memory(program: &Program, now_ms: i64) -> VirtualDriver<'_> {
     if hosting() == Hosting::Crashing { memory.crashing() } else { memory }
 }
 
-/// Exports the runs of a store, imports them into an empty one, and compares the two exports. None: they are equal.
+/// Exports the runs of a store, imports them into an empty one, and compares both exports. Returns the problem, if there is one.
 pub fn round_trip(store: &Store) -> Option<String> {
     let first = match exported(store) {
         Ok(first) => first,
@@ -73,12 +73,12 @@ fn exported(store: &Store) -> Result<Vec<u8>, ExchangeTrouble> {
     Ok(bytes)
 }
 
-/// The problem with exporting and importing a run. Stores in files hold the runs of many vectors, and are left out.
+/// The problem with exporting and importing a run. Stores in files are skipped, because they contain the runs of many vectors.
 pub(super) fn exchange_problem(memory: &VirtualDriver<'_>) -> Option<String> {
     if hosting() == Hosting::Plain { round_trip(memory.store()) } else { None }
 }
 
-/// A fresh directory that goes when it is no longer needed.
+/// A temporary directory that is removed when it is dropped.
 pub(super) struct Directory(pub(super) PathBuf);
 
 impl Directory {
@@ -93,7 +93,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // A remaining temporary directory does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,13 +1,13 @@
-//! What comes from outside: answers, votes, signals, cancels, nonsense; in time, late, twice.
+//! Deliveries to runs: answers, votes, signals, cancellations and invalid events; on time, late or duplicated.
 
 use branchpoint_core::{Again, EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, Usage, advance, offers};
 use branchpoint_expr::{Object, Value};
 
-use super::{PATIENCE, World};
+use super::{MAX_LOOKS, World};
 use crate::model::{Fact, INPUT};
-use crate::tree::What;
+use crate::tree::NodeKind;
 
-/// Something that happens at a time.
+/// A scheduled delivery.
 #[derive(Clone, Debug)]
 pub(super) enum Delivery {
     Start {
@@ -20,14 +20,14 @@ pub(super) enum Delivery {
         result: Result<Value, Failed>,
         tokens: u64,
     },
-    /// Timers are looked at.
+    /// Due timers fire.
     Sweep {
         run: usize,
     },
     Vote {
         run: usize,
     },
-    /// People look at what waits for them.
+    /// People check the run for open requests.
     People {
         run: usize,
         looks: u32,
@@ -63,7 +63,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// An attempt is made; its answer comes some time, perhaps twice.
+    /// Performs an attempt, and schedules its answer, perhaps twice.
     pub(super) fn perform(&mut self, run: usize, effect: EffectNo, attempt: u32) {
         self.count("attempts made");
         let slow = self.faulty() && self.faults.late && self.rng.percent(10);
@@ -115,7 +115,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Timers are looked at when they are due, or some time later.
+    /// Schedules a check of timers when they are due, or later.
     pub(super) fn watch(&mut self, run: usize, at_ms: i64) {
         let late = self.faulty() && self.faults.late && self.rng.percent(20);
         let lateness = if late { self.rng.below(2_000) } else { 0 };
@@ -141,7 +141,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Somebody votes: on time, late, twice, wrongly, on a question that is settled.
+    /// Casts a random vote: on time, late, duplicated, invalid, or on a settled request.
     fn vote(&mut self, run: usize) -> Result<(), String> {
         self.prepare(run)?;
         let known: Vec<RequestNo> = self.runs[run].audit.asks.keys().copied().collect();
@@ -172,7 +172,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// People look in from time to time, as long as the run has not ended.
+    /// People check a run periodically until it ends.
     fn people(&mut self, run: usize, looks: u32) -> Result<(), String> {
         if self.runs[run].tables.finished {
             return Ok(());
@@ -181,7 +181,7 @@ impl World<'_> {
         if healed && self.faults.silent {
             return Ok(());
         }
-        if healed && looks > PATIENCE {
+        if healed && looks > MAX_LOOKS {
             return Err(format!("run {run} does not end: {:?}", self.runs[run].tables));
         }
         let pause = if healed { 400 } else { 100 + self.rng.below(900) };
@@ -193,7 +193,7 @@ impl World<'_> {
         match self.rng.below(10) {
             0..5 => self.some_signal(run),
             5..8 => self.vote(run),
-            8 => self.call_off(run),
+            8 => self.cancel_request(run),
             _ => self.nonsense(run),
         }
     }
@@ -220,7 +220,7 @@ impl World<'_> {
 
     fn some_signal(&mut self, run: usize) -> Result<(), String> {
         let nodes = self.runs[run].tree.nodes();
-        let signals = nodes.iter().filter(|node| matches!(node.what, What::Signal { .. })).map(|node| node.id);
+        let signals = nodes.iter().filter(|node| matches!(node.kind, NodeKind::Signal { .. })).map(|node| node.id);
         let signals: Vec<u32> = signals.collect();
         if signals.is_empty() {
             return Ok(());
@@ -238,7 +238,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn call_off(&mut self, run: usize) -> Result<(), String> {
+    fn cancel_request(&mut self, run: usize) -> Result<(), String> {
         let pending: Vec<RequestNo> = self.runs[run].audit.asks.keys().copied().collect();
         if pending.is_empty() || !self.rng.percent(30) {
             return Ok(());
@@ -249,11 +249,11 @@ impl World<'_> {
         payload.insert("request".into(), Value::Int(i64::try_from(request.0).expect("numbers are small")));
         let event =
             Event::Signal { name: "cancel_request".into(), payload: Value::from(payload), sender: None, key: None };
-        self.write(run, self.now, &event, Some(Fact::CallOff { ask }))?;
+        self.write(run, self.now, &event, Some(Fact::CancelRequest { ask }))?;
         Ok(())
     }
 
-    /// What no host should hand in is refused, and nothing changes.
+    /// Sends an invalid event, which must be rejected without any change.
     fn nonsense(&mut self, run: usize) -> Result<(), String> {
         if self.runs[run].journal.is_empty() {
             return Ok(());
@@ -270,12 +270,12 @@ impl World<'_> {
         };
         self.count("fault: nonsense");
         if self.write(run, self.now, &event, None)? {
-            return Err(format!("nonsense was taken: {event:?}"));
+            return Err(format!("an invalid event was accepted: {event:?}"));
         }
         let back = Stamp { now_ms: -1, ..Stamp::default() };
         let mut twin = self.runs[run].state.clone();
         match advance(&self.runs[run].program, &mut twin, &back, Event::Cancel { reason: None }) {
-            Ok(_) => Err("time went back and the run went on".into()),
+            Ok(_) => Err("the run accepted an event although time went back".into()),
             Err(_) => Ok(()),
         }
     }

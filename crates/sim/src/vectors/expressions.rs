@@ -1,4 +1,4 @@
-//! `expr-golden.json`: the expression language alone, results of any type.
+//! Runs `expr-golden.json`: expressions with results of any type.
 
 use branchpoint_expr::{Dialect, Expression, Options, Value};
 
@@ -6,7 +6,7 @@ use super::{Verdict, object, verdict};
 
 pub(super) fn run(vector: &Value, env: &Value) -> Verdict {
     let text = vector.get("expr").and_then(Value::as_str).unwrap_or_default();
-    // The session dialect is the plain language: missing is nil, and nothing is coerced.
+    // The session dialect is the plain language: a missing value is nil, and nothing is coerced.
     let options = Options::dialect(Dialect::Session);
     let value = Expression::compile(text, options).map_err(drop).and_then(|expr| expr.value(env).map_err(drop));
     let got = match value {

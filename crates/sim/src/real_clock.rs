@@ -1,6 +1,6 @@
-//! One run under the real clock, from its start to its end, over a store in memory or a file. Commands run for real, each on a thread of
-//! its own. The process may be killed after every event, in the sense that everything of it is lost but the file; the world outside is
-//! not, so what was begun goes on and is not begun a second time.
+//! Executes a run with the real clock and real commands, over a store in memory or in a file. Each command runs on its own thread. A
+//! crash after every event can be simulated: everything but the file is lost, but commands in flight continue and are not started
+//! again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -17,100 +17,101 @@ use branchpoint_host::host::{Act, Drives, Facts, Host, RunEvent, RunEventKind, S
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
 
-/// How long the loop sleeps at most.
+/// The maximum time that the loop waits for an answer.
 const NAP: Duration = Duration::from_millis(10);
 
-/// What runs, and over what.
+/// A program and the store that it runs on.
 #[derive(Clone, Debug)]
-pub struct Live<'p> {
+pub struct RealClock<'p> {
     /// The program.
     pub root: &'p Program,
-    /// What it calls, and what they call.
+    /// The programs that it calls, directly and indirectly.
     pub children: &'p BTreeMap<Arc<str>, Program>,
-    /// The file of the store; without it, the store is in memory.
+    /// The file of the store; `None` means a store in memory.
     pub file: Option<PathBuf>,
-    /// Whether everything but the file is lost after every event.
+    /// Whether to simulate a crash after every event.
     pub crashing: bool,
 }
 
-/// A run that has ended, or that nothing moves any more.
+/// A run that has ended or cannot continue.
 #[derive(Clone, Debug)]
-pub struct Ran {
-    /// How it stands.
+pub struct RunResult {
+    /// Its status.
     pub status: Status,
     /// Its result object.
     pub result: Value,
-    /// Everything that was told, in order.
+    /// Its notes, in order.
     pub notes: Vec<Note>,
-    /// What is wrong with exporting and importing it, if something is.
+    /// The error of exporting and importing it, if there is one.
     pub exchange_problem: Option<String>,
 }
 
-impl Live<'_> {
+impl RealClock<'_> {
     /// Runs to the end.
-    pub fn run(&self, input: Value, outside: &Arc<impl Runner + 'static>) -> Ran {
+    pub fn run(&self, input: Value, runner: &Arc<impl Runner + 'static>) -> RunResult {
         thread::scope(|scope| {
-            let (told, heard) = channel();
+            let (answer_sender, answer_receiver) = channel();
             let (flights, notes) = (HashMap::new(), Vec::new());
-            let outside: Arc<dyn Runner> = outside.clone();
-            let host = self.host(&outside);
-            let mut stage = Stage { live: self, scope, outside, host, run: None, flights, notes, told, ended: false };
+            let runner: Arc<dyn Runner> = runner.clone();
+            let host = self.host(&runner);
+            let mut stage =
+                RunLoop { live: self, scope, runner, host, run: None, flights, notes, answer_sender, ended: false };
             stage.start(input);
-            stage.go_on(&heard);
+            stage.run_until_end(&answer_receiver);
             stage.flights.values().for_each(|(_, cancel)| cancel.cancel());
-            let look = stage.host.look_at(stage.run.expect("it was started")).expect("it was kept");
+            let look = stage.host.look_at(stage.run.expect("it was started")).expect("it was stored");
             let exchange_problem = round_trip(stage.host.store());
             let result = look.result().unwrap_or_default();
-            Ran { status: look.status(), result, notes: stage.notes, exchange_problem }
+            RunResult { status: look.status(), result, notes: stage.notes, exchange_problem }
         })
     }
 
-    fn host(&self, outside: &Arc<dyn Runner>) -> Host {
+    fn host(&self, runner: &Arc<dyn Runner>) -> Host {
         let store = match &self.file {
             Some(file) => Store::open(file, Durability::Normal),
             None => Store::in_memory(),
         };
-        let outside = outside.clone();
-        let facts: Facts = Arc::new(move |name| outside.fact(name));
+        let runner = runner.clone();
+        let facts: Facts = Arc::new(move |name| runner.fact(name));
         Host::new(store.expect("the store opens"), "live", Drives::All, facts, now_ms()).expect("the store can be used")
     }
 }
 
-struct Stage<'s, 'e> {
-    live: &'e Live<'e>,
+struct RunLoop<'s, 'e> {
+    live: &'e RealClock<'e>,
     scope: &'s Scope<'s, 'e>,
-    outside: Arc<dyn Runner>,
+    runner: Arc<dyn Runner>,
     host: Host,
     run: Option<RunNo>,
     flights: HashMap<(RunNo, EffectNo), (u32, CancellationToken)>,
     notes: Vec<Note>,
-    told: Sender<(RunNo, Call, Answer)>,
+    answer_sender: Sender<(RunNo, Call, Answer)>,
     ended: bool,
 }
 
-impl Stage<'_, '_> {
+impl RunLoop<'_, '_> {
     fn start(&mut self, input: Value) {
         let text = |text: &str| text.to_owned();
         let document = Document { name: text("live"), dialect: text(""), origin: text(""), text: text("") };
         let workflow = Workflow { document: &document, program: self.live.root, children: self.live.children };
-        let workflow = self.host.store().save(workflow, now_ms()).expect("the program can be kept");
+        let workflow = self.host.store().save(workflow, now_ms()).expect("the program can be stored");
         self.host.start(Start { watched: true, ..Start::new(workflow, "run".into(), input) }, Ticket::default());
         self.turn();
         self.run = self.host.store().run("run").expect("the store can be read").map(|row| row.run);
-        self.turned();
+        self.crash_if_enabled();
     }
 
-    fn go_on(&mut self, heard: &Receiver<(RunNo, Call, Answer)>) {
+    fn run_until_end(&mut self, answer_receiver: &Receiver<(RunNo, Call, Answer)>) {
         while !self.ended {
             let due = self.host.next_ms().is_some_and(|at_ms| at_ms <= now_ms());
-            if due || self.flights.is_empty() && self.user_speaks() {
+            if due || self.flights.is_empty() && self.answer_user_line() {
                 self.turn();
-                self.turned();
+                self.crash_if_enabled();
             } else if self.flights.is_empty() && self.host.next_ms().is_none() {
                 break;
-            } else if let Ok((run, call, answer)) = heard.recv_timeout(NAP) {
+            } else if let Ok((run, call, answer)) = answer_receiver.recv_timeout(NAP) {
                 let key = (run, call.effect);
-                // Nobody waits for what was withdrawn, nor for an attempt that was given up.
+                // Answers of withdrawn effects and of abandoned attempts are ignored.
                 if self.flights.get(&key).is_some_and(|(attempt, _)| *attempt == call.attempt) {
                     self.flights.remove(&key);
                     self.host.settle(run, &call, answer);
@@ -119,15 +120,15 @@ impl Stage<'_, '_> {
         }
     }
 
-    /// A run that waits for the user gets the user's next line, or hears that there is none.
-    fn user_speaks(&mut self) -> bool {
+    /// Answers a run that waits for the user with the user's next line, or null if there is none.
+    fn answer_user_line(&mut self) -> bool {
         let run = self.run.expect("it was started");
-        let look = self.host.look_at(run).expect("it was kept");
-        let open = self.host.store().approvals_in(&look).expect("it was kept");
+        let look = self.host.look_at(run).expect("it was stored");
+        let open = self.host.store().approvals_in(&look).expect("it was stored");
         if !open.iter().any(|open| open.approval.key == ApprovalKey::Line) {
             return false;
         }
-        let line = self.outside.line().map_or(Value::Null, Value::from);
+        let line = self.runner.line().map_or(Value::Null, Value::from);
         self.host.hand(run, ApprovalKey::Line.answer(None, &line, None), Ticket::default());
         true
     }
@@ -152,11 +153,11 @@ impl Stage<'_, '_> {
         }
     }
 
-    fn turned(&mut self) {
+    fn crash_if_enabled(&mut self) {
         if self.live.crashing && self.host.events() > 0 {
-            // The old host goes first: with it, the lock of its process.
-            self.host = Live { file: None, ..self.live.clone() }.host(&self.outside);
-            self.host = self.live.host(&self.outside);
+            // The old host is dropped first, which releases the lock of its process.
+            self.host = RealClock { file: None, ..self.live.clone() }.host(&self.runner);
+            self.host = self.live.host(&self.runner);
             self.host.wake(self.run.expect("it was started"), true, Ticket::default());
             self.turn();
         }
@@ -169,11 +170,11 @@ impl Stage<'_, '_> {
         }
         let cancel = CancellationToken::new();
         self.flights.insert(key, (call.attempt, cancel.clone()));
-        let (outside, told) = (self.outside.clone(), self.told.clone());
+        let (runner, answer_sender) = (self.runner.clone(), self.answer_sender.clone());
         self.scope.spawn(move || {
-            let answer = runtime().block_on(outside.perform(&call, &cancel));
-            // The run may have ended meanwhile; then nobody listens.
-            let _ = told.send((run, call, answer));
+            let answer = runtime().block_on(runner.perform(&call, &cancel));
+            // The receiver is gone if the run has ended.
+            let _ = answer_sender.send((run, call, answer));
         });
     }
 }
