@@ -48,7 +48,7 @@ fn journals(semantics: u16) -> Vec<(String, Journal)> {
 }
 
 #[test]
-fn journals_fold_to_what_they_were() {
+fn golden_journals_fold_to_their_recorded_state() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         update();
     }
@@ -56,20 +56,20 @@ fn journals_fold_to_what_they_were() {
         let journals = journals(semantics);
         assert!(journals.len() >= 40, "semantics {semantics} has {} journals", journals.len());
         for (name, journal) in journals {
-            journal.fold().unwrap_or_else(|strays| panic!("semantics {semantics}, {name}: {strays}"));
+            journal.fold().unwrap_or_else(|error| panic!("semantics {semantics}, {name}: {error}"));
         }
     }
 }
 
 #[test]
-fn a_journal_that_was_changed_is_told() {
+fn a_changed_journal_is_rejected() {
     let (_, journal) =
         journals(SEMANTICS).into_iter().max_by_key(|(_, journal)| journal.rows.len()).expect("there is one");
     let mut other = journal.clone();
     other.rows[3].1 ^= 1;
-    let told = other.fold().expect_err("the check word is another");
-    assert!(told.starts_with("event 4 does not lead"), "{told}");
+    let error = other.fold().expect_err("the check word is another");
+    assert!(error.starts_with("event 4 does not lead"), "{error}");
     let mut other = journal;
     other.rows.pop();
-    assert_eq!(other.fold(), Err("the events add up to another state".into()));
+    assert_eq!(other.fold(), Err("the events fold to another state".into()));
 }
