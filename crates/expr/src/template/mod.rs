@@ -131,7 +131,7 @@ impl Unit<'_> {
             return;
         }
         let span = place.of(Span::new(open, open + 2));
-        self.warn(Kind::UnclosedPlaceholder, span, "`{{` is never closed, so it stays in the text as it is").help =
+        self.warn(Kind::UnclosedPlaceholder, span, "`{{` is not closed, so it stays in the text").help =
             Some(format!("write `{{{{{name}}}}}`"));
     }
 
