@@ -174,7 +174,7 @@ impl<'t> Lower<'t> {
             }
             NodeKind::Merge { own, .. } => self.merge(node.id, *own, around, next),
             NodeKind::Sleep { .. } | NodeKind::Signal { .. } | NodeKind::Request { .. } => {
-                self.wait(node, around, next)
+                self.wait(node, around, next);
             }
             NodeKind::Finish { status } => {
                 let result = self.b.read(self.v);

@@ -70,7 +70,7 @@ impl<'t> Model<'t> {
                 self.strand(no).spine.push(Spot { block, at: 0 });
             }
             NodeKind::Parallel { .. } | NodeKind::Each { .. } | NodeKind::While { .. } | NodeKind::Try { .. } => {
-                self.enter(no, node)
+                self.enter(no, node);
             }
             NodeKind::Back { target, max } => self.back(no, node.id, *target, *max),
             NodeKind::Break { scope } => {
