@@ -17,9 +17,23 @@ use crate::request::{CANCEL_REQUEST, Request, VOTE, object};
 use crate::state::{RequestNo, State};
 
 /// The signal that answers an approval of the view `approvals`: `{id?, input}`.
+///
+/// ```
+/// use branchpoint_core::{ApprovalKey, Event, RESUME};
+///
+/// let event = ApprovalKey::Step("ask".into()).answer(None, &"yes".into(), None);
+/// assert!(matches!(event, Event::Signal { name, .. } if &*name == RESUME));
+/// ```
 pub const RESUME: &str = "resume";
 
 /// The signal that carries a line of a conversation.
+///
+/// ```
+/// use branchpoint_core::{ApprovalKey, Event, LINE};
+///
+/// let event = ApprovalKey::Line.answer(None, &"Hello".into(), None);
+/// assert!(matches!(event, Event::Signal { name, .. } if &*name == LINE));
+/// ```
 pub const LINE: &str = "line";
 
 /// The view of the approvals that the signal `resume` answers.
@@ -57,6 +71,12 @@ pub struct Approval {
 }
 
 /// The open approvals of a run; `specs` are its requests as the workflow wrote them.
+///
+/// ```
+#[doc = include_str!("../docs/approval.txt")]
+/// let open = approvals(&program, &state, &BTreeMap::new());
+/// assert_eq!(open[0].choices(), ["yes".into(), "no".into()]);
+/// ```
 pub fn approvals(program: &Program, state: &State, specs: &BTreeMap<RequestNo, Value>) -> Vec<Approval> {
     let mut open = Vec::new();
     for offer in offers(program, state) {
@@ -117,6 +137,11 @@ impl Approval {
     }
 
     /// The possible answers; empty if any text is one.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.choices(), ["yes".into(), "no".into()]);
+    /// ```
     pub fn choices(&self) -> Vec<Arc<str>> {
         match (&self.request, &self.key) {
             (Some(request), _) => request.choices.clone(),
@@ -126,36 +151,76 @@ impl Approval {
     }
 
     /// The first choice that approves, or that rejects.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.choice_meaning(true).as_deref(), Some("yes"));
+    /// assert_eq!(approval.choice_meaning(false).as_deref(), Some("no"));
+    /// ```
     pub fn choice_meaning(&self, approves: bool) -> Option<Arc<str>> {
         self.choices().into_iter().find(|choice| approval_decision(choice) == Some(approves))
     }
 
     /// Who may answer; empty if anybody may.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.recipients(), ["ada".into(), "bob".into()]);
+    /// ```
     pub fn recipients(&self) -> &[Arc<str>] {
         self.request.as_ref().map_or(&[], |request| &request.recipients)
     }
 
     /// Who has voted.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let vote = approval.key.answer(Some("ada"), &"yes".into(), None);
+    /// advance(&program, &mut state, &Stamp::default(), vote)?;
+    /// let approval = approvals(&program, &state, &BTreeMap::new()).remove(0);
+    /// assert_eq!(approval.voters().count(), 1);
+    /// # Ok::<(), Rejected>(())
+    /// ```
     pub fn voters(&self) -> impl Iterator<Item = &Arc<str>> {
         self.request.iter().flat_map(|request| &request.votes).map(|vote| &vote.user)
     }
 
     /// Recipients who have not voted.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.missing_voters(), ["ada".into(), "bob".into()]);
+    /// ```
     pub fn missing_voters(&self) -> Vec<Arc<str>> {
         self.recipients().iter().filter(|user| !self.voters().any(|voter| voter == *user)).cloned().collect()
     }
 
     /// Whether a user may answer and has not.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert!(approval.awaits("ada") && !approval.awaits("eve"));
+    /// ```
     pub fn awaits(&self, user: &str) -> bool {
         self.request.is_none() || self.missing_voters().iter().any(|voter| &**voter == user)
     }
 
     /// When the approval settles by itself.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.deadline_ms(), Some(5_000));
+    /// ```
     pub fn deadline_ms(&self) -> Option<i64> {
         self.request.as_ref().and_then(|request| request.deadline_ms)
     }
 
     /// Whether the deadline has passed.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert!(!approval.is_overdue(4_999) && approval.is_overdue(5_000));
+    /// ```
     pub fn is_overdue(&self, now_ms: i64) -> bool {
         self.deadline_ms().is_some_and(|deadline_ms| deadline_ms <= now_ms)
     }
@@ -163,6 +228,16 @@ impl Approval {
 
 impl ApprovalKey {
     /// The event that carries a user's answer.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// for user in ["ada", "bob"] {
+    ///     let vote = approval.key.answer(Some(user), &"yes".into(), None);
+    ///     advance(&program, &mut state, &Stamp::default(), vote)?;
+    /// }
+    /// assert_eq!(status(&program, &state), Status::Completed);
+    /// # Ok::<(), Rejected>(())
+    /// ```
     pub fn answer(&self, user: Option<&str>, choice: &Value, comment: Option<&str>) -> Event {
         let comment = comment.map(Value::from);
         let (name, payload) = match self {
@@ -185,6 +260,14 @@ impl ApprovalKey {
     }
 
     /// The event that cancels the approval; none if only an answer or the end of the run settles it.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let cancel = approval.key.cancel(Some("eve"), Some("no longer needed")).unwrap();
+    /// advance(&program, &mut state, &Stamp::default(), cancel)?;
+    /// assert!(approvals(&program, &state, &BTreeMap::new()).is_empty());
+    /// # Ok::<(), Rejected>(())
+    /// ```
     pub fn cancel(&self, user: Option<&str>, reason: Option<&str>) -> Option<Event> {
         let Self::Request(request) = self else { return None };
         let mut order = object([("request", number(*request))]);
@@ -202,6 +285,14 @@ fn signal(name: &str, payload: Value, sender: Option<&str>) -> Event {
 }
 
 /// The code of a rejected `resume` signal with this payload: `not_paused`, `not_waiting` or `bad_approval_input`.
+///
+/// ```
+/// use branchpoint_core::{Rejected, resume_rejection};
+///
+/// let payload = [("id".into(), "ask".into())].into_iter().collect::<branchpoint_expr::Object>().into();
+/// assert_eq!(resume_rejection(&Rejected::NotAccepted("resume".into()), &payload, &[]), "not_waiting");
+/// assert_eq!(resume_rejection(&Rejected::Ended, &payload, &[]), "not_paused");
+/// ```
 pub fn resume_rejection(rejected: &Rejected, payload: &Value, open: &[Approval]) -> &'static str {
     let id = payload.get("id").and_then(Value::as_str);
     let is_open =

@@ -102,52 +102,124 @@ pub enum CodecError {
     },
 }
 
-/// The bytes of a program.
+/// The stored form of a program.
+///
+/// ```
+/// let program = branchpoint_core::ir::builder::Builder::sample();
+/// assert!(branchpoint_core::codec::encode_program(&program)?.starts_with(b"BP"));
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn encode_program(program: &Program) -> Result<Vec<u8>, CodecError> {
     encode(Kind::Program, program)
 }
 
-/// The program of such bytes. They are trusted to be those of a program that was validated: the host checks their hash.
+/// Reads a stored program. The bytes must be those of a validated program: the host checks their hash.
+///
+/// ```
+/// use branchpoint_core::codec::{decode_program, encode_program};
+///
+/// let program = branchpoint_core::ir::builder::Builder::sample();
+/// assert_eq!(decode_program(&encode_program(&program)?)?.places.len(), program.places.len());
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn decode_program(bytes: &[u8]) -> Result<Program, CodecError> {
     decode(Kind::Program, bytes)
 }
 
-/// The bytes of an event with its stamp. Whether a trace was wanted is no part of what happened, so it is not kept.
+/// The stored form of an event with its stamp. [`Stamp::record`] is not stored, because it does not change what happens.
+///
+/// ```
+/// use branchpoint_core::codec::{decode_event, encode_event};
+/// use branchpoint_core::{Event, Stamp};
+///
+/// let bytes = encode_event(&Stamp { record: true, ..Stamp::default() }, &Event::Continue)?;
+/// assert!(!decode_event(&bytes)?.0.record);
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn encode_event(stamp: &Stamp, event: &Event) -> Result<Vec<u8>, CodecError> {
     encode(Kind::Event, &(Stamp { record: false, ..stamp.clone() }, event))
 }
 
-/// The event of such bytes, with its stamp.
+/// Reads a stored event and its stamp.
+///
+/// ```
+/// use branchpoint_core::codec::{decode_event, encode_event};
+/// use branchpoint_core::{Event, Stamp};
+///
+/// let bytes = encode_event(&Stamp::default(), &Event::start("hello"))?;
+/// assert_eq!(decode_event(&bytes)?.1, Event::start("hello"));
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn decode_event(bytes: &[u8]) -> Result<(Stamp, Event), CodecError> {
     decode(Kind::Event, bytes)
 }
 
-/// The bytes of a snapshot.
+/// The stored form of a run's state: a snapshot.
+///
+/// ```
+/// use branchpoint_core::{State, codec::encode_state};
+///
+/// assert!(encode_state(&State::new())?.starts_with(b"BP"));
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn encode_state(state: &State) -> Result<Vec<u8>, CodecError> {
     encode(Kind::State, state)
 }
 
-/// The run of such bytes.
+/// Reads a snapshot.
+///
+/// ```
+/// use branchpoint_core::State;
+/// use branchpoint_core::codec::{decode_state, encode_state};
+///
+/// assert_eq!(decode_state(&encode_state(&State::new())?)?.seq(), 0);
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn decode_state(bytes: &[u8]) -> Result<State, CodecError> {
     decode(Kind::State, bytes)
 }
 
-/// The bytes of a command.
+/// The stored form of a command.
+///
+/// ```
+#[doc = include_str!("../docs/waiting.txt")]
+/// assert!(codec::encode_command(&outcome.commands[0])?.starts_with(b"BP"));
+/// # Ok::<(), codec::CodecError>(())
+/// ```
 pub fn encode_command(command: &Command) -> Result<Vec<u8>, CodecError> {
     encode(Kind::Command, command)
 }
 
-/// The command of such bytes.
+/// Reads a stored command.
+///
+/// ```
+#[doc = include_str!("../docs/waiting.txt")]
+/// let bytes = codec::encode_command(&outcome.commands[0])?;
+/// assert_eq!(codec::decode_command(&bytes)?, outcome.commands[0]);
+/// # Ok::<(), codec::CodecError>(())
+/// ```
 pub fn decode_command(bytes: &[u8]) -> Result<Command, CodecError> {
     decode(Kind::Command, bytes)
 }
 
-/// The bytes of a value.
+/// The stored form of a value.
+///
+/// ```
+/// assert!(branchpoint_core::codec::encode_value(&"hello".into())?.starts_with(b"BP"));
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn encode_value(value: &Value) -> Result<Vec<u8>, CodecError> {
     encode(Kind::Value, value)
 }
 
-/// The value of such bytes.
+/// Reads a stored value.
+///
+/// ```
+/// use branchpoint_core::codec::{decode_value, encode_value};
+///
+/// assert_eq!(decode_value(&encode_value(&7.into())?)?, 7.into());
+/// # Ok::<(), branchpoint_core::codec::CodecError>(())
+/// ```
 pub fn decode_value(bytes: &[u8]) -> Result<Value, CodecError> {
     decode(Kind::Value, bytes)
 }

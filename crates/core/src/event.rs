@@ -74,6 +74,19 @@ pub enum Event {
     Adopt(Box<State>),
 }
 
+impl Event {
+    /// The start of a run with this input and without facts, which no other run has called.
+    ///
+    /// ```
+    /// use branchpoint_core::Event;
+    ///
+    /// assert!(matches!(Event::start("hello"), Event::Start { depth: 0, .. }));
+    /// ```
+    pub fn start(input: impl Into<Value>) -> Self {
+        Self::Start { input: input.into(), facts: Object::default(), depth: 0, max_ops: 0 }
+    }
+}
+
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
@@ -100,12 +113,25 @@ pub enum Again {
 }
 
 impl Again {
-    /// Whether another attempt makes sense at all.
+    /// Whether another attempt makes sense.
+    ///
+    /// ```
+    /// use branchpoint_core::Again;
+    ///
+    /// assert!(Again::Soon.is_worth_it() && !Again::Never.is_worth_it());
+    /// ```
     pub fn is_worth_it(self) -> bool {
         self != Self::Never
     }
 
-    /// How long the other side wants to be left alone, in milliseconds.
+    /// How many milliseconds the other side wants the caller to wait before another attempt.
+    ///
+    /// ```
+    /// use branchpoint_core::Again;
+    ///
+    /// assert_eq!(Again::After(1_500).after_ms(), 1_500);
+    /// assert_eq!(Again::Soon.after_ms(), 0);
+    /// ```
     pub fn after_ms(self) -> u64 {
         match self {
             Self::After(ms) => ms,
@@ -130,7 +156,15 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Counts more.
+    /// Adds the usage of another call.
+    ///
+    /// ```
+    /// use branchpoint_core::Usage;
+    ///
+    /// let mut usage = Usage { tokens: 10, cost_micros: 3 };
+    /// usage.add(Usage { tokens: 5, cost_micros: 0 });
+    /// assert_eq!(usage, Usage { tokens: 15, cost_micros: 3 });
+    /// ```
     pub fn add(&mut self, more: Self) {
         self.tokens = self.tokens.saturating_add(more.tokens);
         self.cost_micros = self.cost_micros.saturating_add(more.cost_micros);

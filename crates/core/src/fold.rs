@@ -22,10 +22,9 @@ pub type JournalRow = (Stamp, Event, u32);
 /// ```
 /// use branchpoint_core::ir::{Program, builder::Builder};
 /// use branchpoint_core::{Event, Fold, Stamp, State, advance};
-/// use branchpoint_expr::Value;
 ///
 /// let program: Program = Builder::sample();
-/// let start = Event::Start { input: Value::from("hello"), facts: Default::default(), depth: 0, max_ops: 0 };
+/// let start = Event::start("hello");
 /// let written = advance(&program, &mut State::new(), &Stamp::default(), start.clone()).unwrap();
 /// let state = Fold::new(&program, State::new(), [(Stamp::default(), start, written.check)]).finish().unwrap();
 /// assert!(state.result().is_some());
@@ -81,11 +80,24 @@ pub enum FoldError {
 
 impl<'p, I: Iterator<Item = JournalRow>> Fold<'p, I> {
     /// A fold of these rows, which follow the events of `state`.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let rows = [(Stamp::default(), Event::start(Value::Null), outcome.check)];
+    /// assert_eq!(Fold::new(&program, State::new(), rows).count(), 1);
+    /// ```
     pub fn new(program: &'p Program, state: State, rows: impl IntoIterator<IntoIter = I>) -> Self {
         Self { program, rows: rows.into_iter(), state, pending: Pending::default(), checked: true }
     }
 
-    /// Accepts other outcomes than those that were written, for journals whose values were changed.
+    /// Accepts outcomes that differ from those that were written, for journals whose values were changed.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let rows = [(Stamp::default(), Event::start(Value::Null), 0)];
+    /// assert!(Fold::new(&program, State::new(), rows.clone()).finish().is_err());
+    /// assert!(Fold::new(&program, State::new(), rows).without_check().finish().is_ok());
+    /// ```
     #[must_use]
     pub fn without_check(mut self) -> Self {
         self.checked = false;
@@ -94,12 +106,36 @@ impl<'p, I: Iterator<Item = JournalRow>> Fold<'p, I> {
 
     /// Folds the next event with recording on, and hands its notes over one by one: the notes of a long journal need not fit into
     /// memory together.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let rows = [(Stamp::default(), Event::start(Value::Null), outcome.check)];
+    /// let mut fold = Fold::new(&program, State::new(), rows);
+    /// let folded = fold.replay_next(&mut |note| println!("{note:?}")).unwrap()?;
+    /// assert_eq!(folded.seq, 1);
+    /// # Ok::<(), FoldError>(())
+    /// ```
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let rows = [(Stamp::default(), Event::start(Value::Null), outcome.check)];
+    /// let (replayed, notes) = replay(&program, State::new(), rows)?;
+    /// assert_eq!(replayed, state);
+    /// # Ok::<(), FoldError>(())
+    /// ```
     pub fn replay_next(&mut self, notes: &mut dyn FnMut(Note)) -> Option<Result<FoldedEvent, FoldError>> {
         let row = self.rows.next()?;
         Some(self.step(row, true, notes))
     }
 
-    /// Folds the remaining events.
+    /// Folds the remaining events and returns the state.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let rows = [(Stamp::default(), Event::start(Value::Null), outcome.check)];
+    /// assert_eq!(Fold::new(&program, State::new(), rows).finish()?, state);
+    /// # Ok::<(), FoldError>(())
+    /// ```
     pub fn finish(mut self) -> Result<State, FoldError> {
         self.by_ref().try_for_each(|folded| folded.map(drop))?;
         Ok(self.state)
@@ -125,16 +161,34 @@ impl<'p, I: Iterator<Item = JournalRow>> Fold<'p, I> {
 
 impl<I> Fold<'_, I> {
     /// The state after the events folded so far.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let fold = Fold::new(&program, state, []);
+    /// assert_eq!(fold.state().seq(), 1);
+    /// ```
     pub fn state(&self) -> &State {
         &self.state
     }
 
     /// What the events folded so far have left pending.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let fold = Fold::new(&program, state, []);
+    /// assert!(fold.pending().effects.is_empty());
+    /// ```
     pub fn pending(&self) -> &Pending {
         &self.pending
     }
 
     /// The state after the events folded so far, and what they have left pending.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let (state, pending) = Fold::new(&program, state, []).into_parts();
+    /// assert!(state.seq() == 1 && pending.requests.is_empty());
+    /// ```
     pub fn into_parts(self) -> (State, Pending) {
         (self.state, self.pending)
     }

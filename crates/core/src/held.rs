@@ -8,7 +8,12 @@ use branchpoint_expr::Value;
 use crate::state::{EffectNo, Entry, EntryResult, Frame, FrameNo, InFlight, Pending, RequestNo, State};
 
 impl State {
-    /// The unfolded size of all values that the run keeps, in bytes.
+    /// The size of all values that the run keeps, in bytes, as if they shared no parts.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert!(state.held_bytes() < 1_000);
+    /// ```
     pub fn held_bytes(&self) -> u64 {
         self.held
     }
@@ -57,7 +62,13 @@ impl State {
         Some(pending)
     }
 
-    /// Counts all values anew. A host calls this after it has replaced values by others of another size, such as by `***`.
+    /// Recomputes [`Self::held_bytes`], after a host has replaced values by others of another size, such as by `***`.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// state.map_values(&mut |value| *value = Value::from("***"));
+    /// state.recount_held();
+    /// ```
     pub fn recount_held(&mut self) {
         self.held = self.count_held();
     }

@@ -1,11 +1,90 @@
-//! The heart of Branchpoint: a synchronous, deterministic state machine without I/O, clock, randomness or async.
+//! The core of Branchpoint: a synchronous, deterministic state machine without I/O, clock, randomness or async.
 //!
-//! [`advance`] takes a [`Program`](ir::Program), the [`State`] of one run, a [`Stamp`] and an [`Event`], changes the state
-//! and tells which [`Command`]s the host has to carry out. The journal of events is the truth: the state is the fold of
-//! `advance` over it, so that a run can be rebuilt at any past moment, and finished work is never done again.
+//! A front-end lowers a workflow document to a [`Program`](ir::Program). A host advances a run of it by events and performs the
+//! commands that come out. This page builds a small program and runs it by hand, as a host does.
 //!
-//! What a host promises: events of a run are handed in one at a time; time never goes back; before an event of time t it
+//! # Build a program
+//!
+//! The [`Builder`](ir::builder::Builder) makes programs. Names become slots, and [`finish`](ir::builder::Builder::finish) validates
+//! the result. This program calls a model and ends with its answer.
+//!
+//! ```
+//! use branchpoint_core::effect::Kind;
+//! use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+//! use branchpoint_core::ir::{Program, Status};
+//! use branchpoint_expr::{Dialect, Problems};
+//!
+//! fn program() -> Result<Program, Problems> {
+//!     let mut b = Builder::new();
+//!     let input = b.input();
+//!     b.name(ROOT, &["inputs"], input);
+//!     let answer = b.slot(ROOT, "answer", None);
+//!     let prompt = b.expr(ROOT, "{prompt: inputs.question}", Dialect::Steps)?;
+//!     let result = b.read(answer);
+//!     let end = b.close(Status::Completed, result);
+//!     let model = b.effect(effect(Kind::Model));
+//!     let ask = b.do_(model, prompt, Some(answer), end, None);
+//!     b.begin(ROOT, &[ask]);
+//!     Ok(b.finish().expect("the program is valid"))
+//! }
+//! # program().unwrap();
+//! ```
+//!
+//! # Advance a run
+//!
+//! [`advance`] takes the program, the [`State`] of one run, a [`Stamp`] with the time, and an [`Event`]. It changes the state and
+//! returns the [`Command`]s that the host performs. The host reports each result as another event.
+//!
+//! ```
+//! use branchpoint_core::{Command, Event, Stamp, State, Usage, advance, status};
+//! # use branchpoint_core::effect::Kind;
+//! # use branchpoint_core::ir::Status;
+//! # use branchpoint_core::ir::builder::{Builder, ROOT, effect};
+//! # let mut b = Builder::new();
+//! # let answer = b.slot(ROOT, "answer", None);
+//! # let (prompt, result) = (b.value("Why?"), b.read(answer));
+//! # let end = b.close(Status::Completed, result);
+//! # let model = b.effect(effect(Kind::Model));
+//! # let ask = b.do_(model, prompt, Some(answer), end, None);
+//! # b.begin(ROOT, &[ask]);
+//! # let program = b.finish().unwrap();
+//!
+//! let mut state = State::new();
+//! let outcome = advance(&program, &mut state, &Stamp::default(), Event::start("hello"))?;
+//! let Command::Perform { effect, attempt, .. } = outcome.commands[0] else { unreachable!() };
+//!
+//! let settled = Event::Settled { effect, attempt, result: Ok("Because.".into()), usage: Usage::default() };
+//! advance(&program, &mut state, &Stamp { now_ms: 1_000, ..Stamp::default() }, settled)?;
+//! assert_eq!(status(&program, &state), Status::Completed);
+//! assert_eq!(state.result(), Some((Status::Completed, &"Because.".into())));
+//! # Ok::<(), branchpoint_core::Rejected>(())
+//! ```
+//!
+//! A host must do three things. It hands in the events of a run one at a time. Time never goes back. Before an event of time t it
 //! hands in every timer due by t, in the order of due time and id, each stamped with its due time.
+//!
+//! # Store the events and fold them
+//!
+//! The journal of events is the truth; a state is its [`Fold`]. So a run can be rebuilt at any past moment, and finished work is
+//! never repeated. [`codec`] has the stored bytes of events, states and programs.
+//!
+//! ```
+//! use branchpoint_core::{Event, Fold, Stamp, State, advance};
+//!
+//! let program = branchpoint_core::ir::builder::Builder::sample();
+//! let (mut state, stamp, start) = (State::new(), Stamp::default(), Event::start("hello"));
+//! let check = advance(&program, &mut state, &stamp, start.clone()).unwrap().check;
+//!
+//! let rebuilt = Fold::new(&program, State::new(), [(stamp, start, check)]).finish()?;
+//! assert_eq!(rebuilt, state);
+//! # Ok::<(), branchpoint_core::FoldError>(())
+//! ```
+//!
+//! # Ask what happened
+//!
+//! With [`Stamp::record`], an outcome has a trace of [`Note`]s. [`steps`] makes the list of steps from it, [`replay`] makes the trace
+//! of a stored run, and [`what_if`] takes a recorded [`Decided`] again with other values. [`approvals`] lists what people must
+//! answer, and [`effect`] has the requests that runners perform.
 
 mod advance;
 mod approval;

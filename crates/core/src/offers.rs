@@ -29,6 +29,11 @@ pub enum Offer {
 }
 
 /// Which signals and votes a run would accept now: what an approval screen shows.
+///
+/// ```
+#[doc = include_str!("../docs/approval.txt")]
+/// assert!(matches!(offers(&program, &state)[..], [Offer::Vote { .. }]));
+/// ```
 pub fn offers(program: &Program, state: &State) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (no, strand) in &state.strands {
@@ -56,7 +61,12 @@ fn is_asking(program: &Program, state: &State) -> bool {
     !state.requests.is_empty() || state.strands.values().any(waits)
 }
 
-/// How a run stands.
+/// The status of a run.
+///
+/// ```
+#[doc = include_str!("../docs/waiting.txt")]
+/// assert_eq!(status(&program, &state), Status::WaitingTimer);
+/// ```
 pub fn status(program: &Program, state: &State) -> Status {
     if let Some(ended) = &state.ended {
         return ended.status;
@@ -73,8 +83,18 @@ pub fn status(program: &Program, state: &State) -> Status {
     }
 }
 
-/// A pure read of a run, such as "which tools are allowed now". The time is that of its newest event. A run that has ended
-/// has no slots any more: what it leaves is its result.
+/// Evaluates a view of a run, such as "which tools are allowed now", at the time of the newest event. A run that has ended
+/// has no slots any more, only its result.
+///
+/// ```
+/// use branchpoint_core::ir::{Program, ViewId};
+/// use branchpoint_core::{State, view};
+/// use branchpoint_expr::{EvalError, Value};
+///
+/// fn allowed_tools(program: &Program, state: &State) -> Result<Value, EvalError> {
+///     view(program, state, ViewId(0))
+/// }
+/// ```
 pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalError> {
     let clock = Clock::at(state.now_ms);
     let sight = Sight {

@@ -6,6 +6,12 @@ use branchpoint_expr::{Object, Value, iso_utc};
 use serde::{Deserialize, Serialize};
 
 /// The signal that carries a vote: `{request, choice, comment?}`, its sender being the voter.
+///
+/// ```
+#[doc = include_str!("../docs/approval.txt")]
+/// let vote = approval.key.answer(Some("ada"), &"yes".into(), None);
+/// assert!(matches!(vote, Event::Signal { name, .. } if &*name == VOTE));
+/// ```
 pub const VOTE: &str = "vote";
 
 /// The signal that calls a question off: `{request, reason?}`.
@@ -60,7 +66,11 @@ pub enum Resolution {
 }
 
 impl Resolution {
-    /// The word for it: the choice itself, `no_quorum`, `timeout` or `cancelled`.
+    /// The outcome as one word: the choice itself, `no_quorum`, `timeout` or `cancelled`.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::Resolution::NoQuorum.outcome(), "no_quorum");
+    /// ```
     pub fn outcome(&self) -> &str {
         match self {
             Self::Choice(choice) => choice,
@@ -91,6 +101,10 @@ pub enum Refusal {
 
 impl Refusal {
     /// The code of the refusal, as the specs of documents name it.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::Refusal::AlreadyVoted.code(), "already_voted");
+    /// ```
     pub fn code(self) -> &'static str {
         match self {
             Self::NotPending => "not_pending",
@@ -116,7 +130,11 @@ pub enum BadRequest {
 }
 
 impl BadRequest {
-    /// The kind of the error, for the program that asked.
+    /// The kind of error that the run gets.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::BadRequest::NoRecipients.kind(), "no_recipients");
+    /// ```
     pub fn kind(self) -> &'static str {
         match self {
             Self::NoRecipients => "no_recipients",
@@ -134,8 +152,15 @@ pub(crate) enum Due {
 }
 
 impl Request {
-    /// Reads a question `{recipients, choices, required?, timeout_ms?, reminder_ms?, reminder_max?}`. A number that is there
-    /// and makes no sense is refused: taken for its default, it might let one vote decide where two were meant.
+    /// Reads a request `{recipients, choices, required?, timeout_ms?, reminder_ms?, reminder_max?}`. An invalid number is an error:
+    /// its default might let one vote decide where two were meant.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let request = Request::open(&spec, 1_000)?;
+    /// assert_eq!((request.required, request.deadline_ms), (2, Some(6_000)));
+    /// # Ok::<(), BadRequest>(())
+    /// ```
     pub fn open(spec: &Value, now_ms: i64) -> Result<Self, BadRequest> {
         let texts = |key: &str| -> Vec<Arc<str>> {
             let mut unique: Vec<Arc<str>> = Vec::new();
@@ -178,7 +203,13 @@ impl Request {
         })
     }
 
-    /// Whether this vote would be taken now.
+    /// Whether the request would accept this vote now.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(request.check("ada", "yes", 0), Ok(()));
+    /// assert_eq!(request.check("eve", "yes", 0), Err(Refusal::NotRecipient));
+    /// ```
     pub fn check(&self, user: &str, choice: &str, now_ms: i64) -> Result<(), Refusal> {
         if self.deadline_ms.is_some_and(|deadline| now_ms >= deadline) {
             return Err(Refusal::NotPending);
@@ -207,7 +238,12 @@ impl Request {
         (self.votes.len() == self.recipients.len()).then_some(Resolution::NoQuorum)
     }
 
-    /// When something is due next: a reminder before the deadline, or the deadline.
+    /// When the next reminder or the deadline is due.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(request.next_due_ms(), Some(5_000));
+    /// ```
     pub fn next_due_ms(&self) -> Option<i64> {
         let reminder = self.reminder.and_then(|(every, most)| {
             let at = self.asked_ms.saturating_add(every.saturating_mul(i64::from(self.reminded) + 1));
@@ -230,6 +266,12 @@ impl Request {
     }
 
     /// The outcome as an object: `{outcome, quorum_met, required, total_recipients, votes}`.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let output = request.output(&Resolution::Timeout);
+    /// assert_eq!(output.get("outcome"), Some(&"timeout".into()));
+    /// ```
     pub fn output(&self, resolution: &Resolution) -> Value {
         let met = matches!(resolution, Resolution::Choice(_));
         let reason = match resolution {

@@ -7,6 +7,14 @@ use branchpoint_expr::Escape;
 pub use branchpoint_expr::shell_word as word;
 
 /// Escapes the values of placeholders in a shell command: [`Form::Escaped`](branchpoint_expr::Form::Escaped) takes it.
+///
+/// ```
+/// use branchpoint_core::shell;
+///
+/// let mut escape = shell::escape();
+/// escape.text("echo \"");
+/// assert_eq!(escape.value(), Ok(("\"", "\"")));
+/// ```
 pub fn escape() -> Box<dyn Escape> {
     Box::new(Command::default())
 }
@@ -77,7 +85,15 @@ fn is_plain(next: char) -> bool {
 }
 
 impl Command {
-    /// Goes on with more of the command, as the author has written it.
+    /// Reads more of the command, as its author wrote it.
+    ///
+    /// ```
+    /// use branchpoint_core::shell::Command;
+    ///
+    /// let mut command = Command::default();
+    /// command.read("echo 'hello");
+    /// assert!(command.is_quoted());
+    /// ```
     pub fn read(&mut self, text: &str) {
         for next in text.chars() {
             self.state = match self.state {
@@ -101,11 +117,20 @@ impl Command {
         }
     }
 
-    /// What stands before and after a word that is put in here: quotes around it are left for it and opened again behind it.
+    /// The text before and after a word that is put in here: it closes the quotes around the word and opens them again.
     ///
     /// # Errors
     ///
     /// The name of the place, if no word can be put there safely.
+    ///
+    /// ```
+    /// use branchpoint_core::shell::{Command, word};
+    ///
+    /// let mut command = Command::default();
+    /// command.read("echo \"Hello ");
+    /// let (before, after) = command.around().unwrap();
+    /// assert_eq!([before, &word("$(id)"), after].concat(), "\"'$(id)'\"");
+    /// ```
     pub fn around(&self) -> Result<(&'static str, &'static str), &'static str> {
         match self.state {
             State::Text(Quote::None) | State::Behind(_) if self.has_bracket => Err("brackets"),
@@ -122,12 +147,29 @@ impl Command {
         }
     }
 
-    /// Whether the next thing stands inside quotes.
+    /// Whether the command continues inside quotes.
+    ///
+    /// ```
+    /// use branchpoint_core::shell::Command;
+    ///
+    /// let mut command = Command::default();
+    /// command.read("echo \"");
+    /// assert!(command.is_quoted());
+    /// ```
     pub fn is_quoted(&self) -> bool {
         matches!(self.state, State::Single | State::Text(Quote::Double))
     }
 
-    /// A word was put in: what comes next stands behind it.
+    /// Notes that a word was put in here.
+    ///
+    /// ```
+    /// use branchpoint_core::shell::Command;
+    ///
+    /// let mut command = Command::default();
+    /// command.read("cat <");
+    /// command.put_in();
+    /// assert_eq!(command.around(), Ok(("", "")));
+    /// ```
     pub fn put_in(&mut self) {
         self.in_word = true;
         if let State::Behind(_) = self.state {

@@ -234,32 +234,62 @@ pub(crate) struct Ended {
 }
 
 impl State {
-    /// A run that has not begun.
+    /// A run that has not started.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::State::new().seq(), 0);
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many events it has taken.
+    /// How many events the run has accepted.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert_eq!(state.seq(), 1);
+    /// ```
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
     /// The time of the newest event.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert_eq!(state.now_ms(), 0);
+    /// ```
     pub fn now_ms(&self) -> i64 {
         self.now_ms
     }
 
-    /// How many runs are around it.
+    /// How many runs have called each other down to this one.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert_eq!(state.depth(), 0);
+    /// ```
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
     /// The timers that are set, with their due times.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert!(state.timers().all(|(_, due_ms)| due_ms == 1_000));
+    /// ```
     pub fn timers(&self) -> impl Iterator<Item = (TimerNo, i64)> {
         self.timers.iter().map(|(no, timer)| (*no, timer.at_ms))
     }
 
     /// The positions of the items around the strand that waits for a request, outermost first; none if it is not open.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let ApprovalKey::Request(request) = approval.key else { unreachable!() };
+    /// assert_eq!(state.request_path(&program, request), Some(vec![]));
+    /// ```
     pub fn request_path(&self, program: &Program, request: RequestNo) -> Option<Vec<u32>> {
         self.requests.get(&request).map(|pending| self.item_path(program, pending.strand))
     }
@@ -279,11 +309,21 @@ impl State {
     }
 
     /// Whether strands are ready: the next event is [`Event::Continue`](crate::Event::Continue).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert!(!state.is_unfinished());
+    /// ```
     pub fn is_unfinished(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Replaces values, each as a whole: what a host does that keeps some of them apart from the stored bytes.
+    /// Replaces every value as a whole, for a host that stores some of them apart.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// state.map_values(&mut |value| *value = Value::Null);
+    /// ```
     pub fn map_values(&mut self, map: &mut dyn FnMut(&mut Value)) {
         for strand in self.strands.values_mut() {
             strand.locals.iter_mut().for_each(&mut *map);
@@ -297,27 +337,54 @@ impl State {
         self.ended.iter_mut().for_each(|ended| map(&mut ended.result));
     }
 
-    /// How it ended, if it has.
+    /// The status and the result of a run that has ended.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert_eq!(state.result(), None);
+    /// ```
     pub fn result(&self) -> Option<(Status, &Value)> {
         self.ended.as_ref().map(|ended| (ended.status, &ended.result))
     }
 
-    /// What all its calls of the outside have used up.
+    /// What all calls of the run have used.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert_eq!(state.usage(), Usage::default());
+    /// ```
     pub fn usage(&self) -> Usage {
         self.spent.usage
     }
 
-    /// How many ops it has executed.
+    /// How many ops the run has executed.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert_eq!(state.ops(), 1);
+    /// ```
     pub fn ops(&self) -> u64 {
         self.spent.ops
     }
 
     /// The due time of a timer that is set.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let Command::SetTimer { timer, at_ms } = outcome.commands[0] else { unreachable!() };
+    /// assert_eq!(state.due_ms(timer), Some(at_ms));
+    /// ```
     pub fn due_ms(&self, timer: TimerNo) -> Option<i64> {
         self.timers.get(&timer).map(|timer| timer.at_ms)
     }
 
-    /// What a timer that is set is for.
+    /// The purpose of a timer that is set.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// let Command::SetTimer { timer, .. } = outcome.commands[0] else { unreachable!() };
+    /// assert_eq!(state.timer_use(timer), Some(TimerUse::Wait));
+    /// ```
     pub fn timer_use(&self, timer: TimerNo) -> Option<TimerUse> {
         self.timers.get(&timer).map(|timer| match timer.purpose {
             Purpose::Arm(..) => TimerUse::Wait,

@@ -41,12 +41,25 @@ const RESERVED_PREFIXES: &[&str] = &[
 const RESERVED_SUFFIXES: [&str; 1] = ["_PROXY"];
 
 /// Whether a name consists of letters, digits and `_` and does not begin with a digit.
+///
+/// ```
+/// use branchpoint_core::variables::is_identifier;
+///
+/// assert!(is_identifier("API_KEY") && !is_identifier("1st"));
+/// ```
 pub fn is_identifier(name: &str) -> bool {
     let is_first = |first: u8| first.is_ascii_alphabetic() || first == b'_';
     name.bytes().next().is_some_and(is_first) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Why not even the author of a document may set a variable of this name; none if the name is allowed.
+/// Why the author of a document cannot set a variable of this name; `None` if the name is allowed.
+///
+/// ```
+/// use branchpoint_core::variables::refusal;
+///
+/// assert_eq!(refusal("API_KEY"), None);
+/// assert!(refusal("PATH").is_some());
+/// ```
 pub fn refusal(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("a name must not be empty")
@@ -61,7 +74,13 @@ fn is_protected(name: &str) -> bool {
     PROTECTED.contains(&name) || PROTECTED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether no input may set a variable of this name: a loader, an interpreter, a shell or a common tool reads it.
+/// Whether inputs cannot set a variable of this name, because a loader, an interpreter, a shell or a common tool reads it.
+///
+/// ```
+/// use branchpoint_core::variables::is_reserved;
+///
+/// assert!(is_reserved("LD_PRELOAD") && !is_reserved("API_KEY"));
+/// ```
 pub fn is_reserved(name: &str) -> bool {
     is_protected(name)
         || RESERVED.contains(&name)

@@ -14,6 +14,14 @@ use crate::state::{Parked, Purpose, State, Strand};
 
 /// The state of a resting run as a changed program takes it: slots, locals and kept signals are carried by name. What the new
 /// program does not have is left behind.
+///
+/// ```
+#[doc = include_str!("../../docs/waiting.txt")]
+/// let carried = carry(&program, &program, &state)?;
+/// advance(&program, &mut state, &Stamp::default(), Event::Adopt(Box::new(carried)))?;
+/// assert_eq!(status(&program, &state), Status::WaitingTimer);
+/// # Ok::<(), Rejected>(())
+/// ```
 pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejected> {
     let (no, strand) = resting(state).ok_or(Rejected::NotResting)?;
     let rest = rests(old).position(|place| place == strand.at).ok_or(Rejected::NotResting)?;

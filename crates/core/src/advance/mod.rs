@@ -54,11 +54,10 @@ pub struct Outcome {
 /// ```
 /// use branchpoint_core::ir::{Program, Status, builder::Builder};
 /// use branchpoint_core::{Command, Event, Stamp, State, advance};
-/// use branchpoint_expr::Value;
 ///
 /// let program: Program = Builder::sample();
 /// let mut state = State::new();
-/// let start = Event::Start { input: Value::from("hello"), facts: Default::default(), depth: 0, max_ops: 0 };
+/// let start = Event::start("hello");
 /// let outcome = advance(&program, &mut state, &Stamp::default(), start).unwrap();
 /// assert!(matches!(outcome.commands.last(), Some(Command::Finish { status: Status::Completed, .. })));
 /// ```

@@ -16,12 +16,25 @@ pub const AGENT_DEPTH: u32 = 16;
 
 impl Effect {
     /// The condition that ends a turn of this agent, if its document has one.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    ///
+    /// assert_eq!(effect(Kind::Model).stop_when(), None);
+    /// ```
     pub fn stop_when(&self) -> Option<Value> {
         let Ok(Request::Model(request)) = self.request() else { return None };
         Some(request.stop_when).filter(|stop| *stop != Value::Null)
     }
 
     /// The name of the program for turns of this agent. Equal conditions and secrets have equal programs, so the name follows from them.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::{AGENT, Kind};
+    /// use branchpoint_core::ir::builder::effect;
+    ///
+    /// assert_eq!(&*effect(Kind::Model).agent_program(), AGENT);
+    /// ```
     pub fn agent_program(&self) -> Arc<str> {
         let until = self.stop_when().map(|stop| format!(" until {stop:?}")).unwrap_or_default();
         let with = self.secrets.iter().map(|secret| format!(" with {secret}")).collect::<Vec<_>>().concat();

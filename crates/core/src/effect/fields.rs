@@ -218,6 +218,10 @@ macro_rules! word {
 
         impl $name {
             /// The word that the field holds.
+            ///
+            /// ```
+            $(#[doc = concat!("assert_eq!(branchpoint_core::effect::", stringify!($name), "::", stringify!($variant), ".as_str(), \"", $word, "\");")])*
+            /// ```
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -225,6 +229,12 @@ macro_rules! word {
             }
 
             /// The variant of a word.
+            ///
+            /// ```
+            #[doc = concat!("use branchpoint_core::effect::", stringify!($name), ";")]
+            ///
+            $(#[doc = concat!("assert_eq!(", stringify!($name), "::named(\"", $word, "\"), Some(", stringify!($name), "::", stringify!($variant), "));")])*
+            /// ```
             pub fn named(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$variant),)*

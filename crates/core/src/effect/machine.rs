@@ -50,6 +50,13 @@ pub struct ProcessResult {
 
 impl ProcessResult {
     /// A process that ended with a code, with all its output.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::ProcessResult;
+    ///
+    /// let result = ProcessResult::new(0, "hello\n", "");
+    /// assert_eq!((result.exit_code, &*result.stdout), (Some(0), "hello\n"));
+    /// ```
     pub fn new(exit_code: i32, stdout: impl Into<Arc<str>>, stderr: impl Into<Arc<str>>) -> Self {
         Self { exit_code: Some(exit_code), stdout: stdout.into(), stderr: stderr.into(), cut: None }
     }

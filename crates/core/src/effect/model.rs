@@ -93,6 +93,13 @@ request! {
 
 impl ModelRequest {
     /// The prompt with the texts before it.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::ModelRequest;
+    ///
+    /// let request = ModelRequest { before: vec!["Be brief.".into()], prompt: Some("Hello".into()), ..Default::default() };
+    /// assert_eq!(request.user_text(), "Be brief.\n\nHello");
+    /// ```
     pub fn user_text(&self) -> String {
         self.before
             .iter()

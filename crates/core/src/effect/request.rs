@@ -26,6 +26,10 @@ macro_rules! kinds {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The name in traces, scripts and stored programs.
+            ///
+            /// ```
+            /// assert_eq!(branchpoint_core::effect::Kind::Model.as_str(), "model");
+            /// ```
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -48,6 +52,18 @@ macro_rules! kinds {
             /// # Errors
             ///
             /// A field is unknown or has a value that it cannot have; the error names it.
+            ///
+            /// ```
+            /// use branchpoint_core::effect::{Kind, Request};
+            /// use branchpoint_expr::Value;
+            /// use serde_json::json;
+            ///
+            /// let fixed = [("method".into(), Value::from("POST"))].into_iter().collect();
+            /// let input = Value::from(&json!({"url": "https://example.org"}));
+            /// let Request::Http(request) = Request::parse(Kind::Http, &fixed, &input)? else { unreachable!() };
+            /// assert_eq!(request.url.as_deref(), Some("https://example.org"));
+            /// # Ok::<(), branchpoint_core::effect::FieldError>(())
+            /// ```
             pub fn parse(kind: Kind, fixed: &Object, input: &Value) -> Result<Self, FieldError> {
                 let fields = &Fields { kind, fixed, input };
                 match kind {
@@ -55,7 +71,14 @@ macro_rules! kinds {
                 }
             }
 
-            /// The names of the fields that requests of a kind have; none: any.
+            /// The names of the fields that requests of a kind have; `None` if they can have any.
+            ///
+            /// ```
+            /// use branchpoint_core::effect::{Kind, Request};
+            ///
+            /// assert!(Request::fields(Kind::Http).is_some_and(|fields| fields.contains(&"url")));
+            /// assert_eq!(Request::fields(Kind::Scripted), None);
+            /// ```
             pub const fn fields(kind: Kind) -> Option<&'static [&'static str]> {
                 match kind {
                     $(Kind::$variant => <$request as ReadRequest>::FIELDS,)*
@@ -107,6 +130,13 @@ kinds! {
 
 impl Kind {
     /// The kind of a name.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::Kind;
+    ///
+    /// assert_eq!(Kind::named("mail"), Some(Kind::Mail));
+    /// assert_eq!(Kind::named("letter"), None);
+    /// ```
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
@@ -119,7 +149,16 @@ impl fmt::Display for Kind {
 }
 
 impl Request {
-    /// Whether a model request is a turn of an agent: it offers tools, and wants an answer.
+    /// Whether a model request is a turn of an agent: it offers tools and wants the text of an answer.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::{Kind, Request};
+    /// use branchpoint_expr::Value;
+    ///
+    /// let tools = [("tools".into(), Value::from(vec![Value::from("search")]))].into_iter().collect();
+    /// assert!(Request::is_agent_turn(Kind::Model, &tools, &Value::Null));
+    /// assert!(!Request::is_agent_turn(Kind::Mail, &tools, &Value::Null));
+    /// ```
     pub fn is_agent_turn(kind: Kind, fixed: &Object, input: &Value) -> bool {
         let fields = &Fields { kind, fixed, input };
         let offers = || {

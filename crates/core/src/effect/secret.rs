@@ -47,6 +47,12 @@ pub enum PathKey {
 
 impl SecretText {
     /// A text of parts at a path.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::SecretText;
+    ///
+    /// assert_eq!(SecretText::plain(vec!["headers".into(), "token".into()]).to_string(), "headers.token");
+    /// ```
     pub fn plain(at: Vec<PathKey>) -> Self {
         Self { at, form: SecretForm::Plain }
     }

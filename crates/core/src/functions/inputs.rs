@@ -48,7 +48,14 @@ pub(super) fn problems<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     problems.finish()
 }
 
-/// What is wrong with a value of a declared type, as the end of a sentence that begins with the input's name.
+/// Why a value does not have a declared type, as the end of a sentence that begins with the input's name.
+///
+/// ```
+/// use branchpoint_core::functions::misfit;
+///
+/// assert_eq!(misfit("number", &"many".into()).as_deref(), Some("must be a number, and it is text"));
+/// assert_eq!(misfit("number", &7.into()), None);
+/// ```
 pub fn misfit(ty: &str, value: &Value) -> Option<String> {
     misfit_of(ty, value.view())
 }

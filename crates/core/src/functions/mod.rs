@@ -15,11 +15,20 @@ use branchpoint_expr::function::{Function, Functions, OnNil, Outcome, Types, Wor
 use branchpoint_expr::{Environment, Limits, View};
 
 pub use inputs::{INPUT_TYPES, misfit};
-pub use people::approval_decision;
+pub(crate) use people::approval_decision;
 pub use tools::matches_name;
 pub use variables::{Typing, is_same, is_web_address};
 
 /// What expressions of runs are compiled and evaluated with. Hosts cannot add to it: a run gives the same result everywhere.
+///
+/// ```
+/// use branchpoint_core::functions::ENVIRONMENT;
+/// use branchpoint_expr::{Expression, Options, Value};
+///
+/// let expression = Expression::compile("durationMs('5m')", Options::default().environment(&ENVIRONMENT).generated())?;
+/// assert_eq!(expression.value(&ENVIRONMENT.over(&Value::Null)).unwrap(), Value::Int(300_000));
+/// # Ok::<(), branchpoint_expr::Problems>(())
+/// ```
 pub static ENVIRONMENT: LazyLock<Environment> =
     LazyLock::new(|| Environment { limits: Limits::DEFAULT, functions: functions() });
 

@@ -43,7 +43,7 @@ fn of_object<'a>(work: &Work<'a>, input: ObjectView<'a>) -> Outcome<Option<bool>
 }
 
 /// Whether a word approves (`yes`, `approve`, …) or rejects, in any case; none for every other word.
-pub fn approval_decision(word: &str) -> Option<bool> {
+pub(crate) fn approval_decision(word: &str) -> Option<bool> {
     let word = word.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_lowercase();
     let approves = APPROVE.contains(&&*word);
     (approves || REJECT.contains(&&*word)).then_some(approves)

@@ -237,7 +237,13 @@ pub(super) fn web_address<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     wrong_field(arguments[1], &format!("must begin with http:// or https://, but is {}", describe(arguments[0])))
 }
 
-/// Whether a text is an address of the web, as far as its beginning tells.
+/// Whether a text begins like an address of the web.
+///
+/// ```
+/// use branchpoint_core::functions::is_web_address;
+///
+/// assert!(is_web_address("https://example.org") && !is_web_address("ftp://example.org"));
+/// ```
 pub fn is_web_address(text: &str) -> bool {
     let rest = ["http://", "https://"].iter().find_map(|scheme| {
         let begins = text.get(..scheme.len())?.eq_ignore_ascii_case(scheme);
@@ -305,7 +311,14 @@ pub enum Typing {
 }
 
 impl Typing {
-    /// Why a literal can never have the type.
+    /// Checks that a literal can have the type.
+    ///
+    /// ```
+    /// use branchpoint_core::functions::Typing;
+    ///
+    /// assert!(Typing::Declared.check(&"yes".into(), "boolean").is_ok());
+    /// assert!(Typing::Assigned.check(&"yes".into(), "boolean").is_err());
+    /// ```
     pub fn check(self, value: &Value, ty: &str) -> Result<(), Box<Fault>> {
         Work::with(&[value], |work, arguments| {
             let made = match self {
@@ -318,6 +331,12 @@ impl Typing {
 }
 
 /// Whether two values are equal, or of the same text form without regard to case. Values too large to compare are not.
+///
+/// ```
+/// use branchpoint_core::functions::is_same;
+///
+/// assert!(is_same(&7.into(), &"7".into()) && is_same(&"Yes".into(), &"yes".into()));
+/// ```
 pub fn is_same(left: &Value, right: &Value) -> bool {
     Work::with(&[left, right], |work, arguments| work.same(arguments[0], arguments[1])).unwrap_or(false)
 }

@@ -60,6 +60,10 @@ pub enum DecisionKind {
 
 impl DecisionKind {
     /// The word for it in every output.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::ir::DecisionKind::Loop.as_str(), "loop");
+    /// ```
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Branch => "branch",
@@ -177,6 +181,12 @@ pub struct Rounds {
 
 impl Program {
     /// Notes line and column of every branch's condition, so that an explanation needs no document.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// let mut program = program;
+    /// program.locate("if: score >= 5");
+    /// ```
     pub fn locate(&mut self, source: &str) {
         let begins = std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1));
         let begins: Vec<usize> = begins.collect();

@@ -11,6 +11,7 @@ mod nesting;
 pub mod picture;
 mod print;
 pub(crate) mod reach;
+mod status;
 mod uses;
 mod validate;
 
@@ -24,6 +25,7 @@ use crate::effect;
 pub use decision::{Attempt, Branch, Count, Decides, Decision, DecisionKind, Items, Rounds, Unit};
 pub use ids::{ConditionId, DecisionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
 pub use print::print;
+pub use status::Status;
 pub use validate::{Invalid, Odd, Warning, Wrong, validate};
 
 /// The semantics this build writes. A change of meaning (ops, builtins, Unicode, regex) gets a new number.
@@ -172,46 +174,6 @@ pub struct Verdict {
     pub status: Status,
     /// The dialect's own result object.
     pub result: ExprId,
-}
-
-/// The status of a run, one set everywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Status {
-    /// Something can go on, or work is in flight.
-    Running,
-    /// Only people can make it go on.
-    WaitingPeople,
-    /// Only time can make it go on.
-    WaitingTimer,
-    /// Ended well.
-    Completed,
-    /// Ended badly.
-    Failed,
-    /// Ended by order.
-    Cancelled,
-}
-
-impl Status {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Running, Self::WaitingPeople, Self::WaitingTimer, Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// The word for it, the same everywhere.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::WaitingPeople => "waiting_people",
-            Self::WaitingTimer => "waiting_timer",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether nothing comes after it.
-    pub fn is_final(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
 }
 
 /// Where a failure goes: a place, and a slot for the error `{kind, message, step}`.
@@ -506,12 +468,22 @@ impl Limits {
     /// items carry, its calls in flight, its open requests and its unread signals. A snapshot is about as large.
     pub const STATE_BYTES: u64 = 256 << 20;
 
-    /// The bound of one value.
+    /// The limit for one value.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::ir::Limits { value_bytes: 1_000, ..Default::default() }.value_bytes(), 1_000);
+    /// ```
     pub fn value_bytes(&self) -> u64 {
         at_most(self.value_bytes, branchpoint_expr::limits::VALUE_BYTES)
     }
 
-    /// The bound of all values together.
+    /// The limit for all values together.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Limits;
+    ///
+    /// assert_eq!(Limits::default().state_bytes(), Limits::STATE_BYTES);
+    /// ```
     pub fn state_bytes(&self) -> u64 {
         at_most(self.state_bytes, Self::STATE_BYTES)
     }
@@ -523,23 +495,29 @@ fn at_most(bound: u64, most: u64) -> u64 {
 }
 
 impl Effect {
-    /// The request as far as it is the same for every call.
+    /// The fields of the request that are the same for every call.
     ///
     /// # Errors
     ///
     /// A field is unknown, or has a value that it cannot have.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::{Kind, Request};
+    ///
+    /// assert!(matches!(branchpoint_core::ir::builder::effect(Kind::Mail).request(), Ok(Request::Mail(_))));
+    /// ```
     pub fn request(&self) -> Result<effect::Request, effect::FieldError> {
         effect::Request::parse(self.kind, &self.fixed, &Value::Null)
     }
 
     /// Whether this is a run of its own, which counts against [`Limits::depth`].
-    pub fn is_child_run(&self) -> bool {
+    pub(crate) fn is_child_run(&self) -> bool {
         self.kind == effect::Kind::Run
     }
 }
 
 impl Program {
-    /// The root scope.
+    /// The root scope: it is open as long as the run.
     pub const ROOT: ScopeId = ScopeId(0);
 
     /// From where the edges of merges can still be reached.
@@ -547,17 +525,34 @@ impl Program {
         self.reach.get_or_init(|| reach::Reach::new(self))
     }
 
-    /// The place of an id.
+    /// The place with this id.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::{Op, PlaceId, builder::Builder};
+    ///
+    /// assert!(matches!(Builder::sample().place(PlaceId(0)).op, Op::Leave { .. }));
+    /// ```
     pub fn place(&self, id: PlaceId) -> &Place {
         &self.places[id.index()]
     }
 
-    /// The scope of an id.
+    /// The scope with this id.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::{Program, builder::Builder};
+    ///
+    /// assert_eq!(Builder::sample().scope(Program::ROOT).parent, None);
+    /// ```
     pub fn scope(&self, id: ScopeId) -> &Scope {
         &self.scopes[id.index()]
     }
 
-    /// The slot of an id.
+    /// The slot with this id.
+    ///
+    /// ```
+    /// let program = branchpoint_core::ir::builder::Builder::sample();
+    /// assert_eq!(&*program.slot(program.input_slot.unwrap()).name, "input");
+    /// ```
     pub fn slot(&self, id: SlotId) -> &Slot {
         &self.slots[id.index()]
     }

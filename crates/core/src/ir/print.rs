@@ -14,6 +14,11 @@ use super::{
 /// The text of a program: one line for each place, in order; tables that are empty are left out.
 ///
 /// It is the same for the same program, and total: numbers that name nothing are printed as numbers.
+///
+/// ```
+/// let program = branchpoint_core::ir::builder::Builder::sample();
+/// assert!(branchpoint_core::ir::print(&program).contains("completed"));
+/// ```
 pub fn print(program: &Program) -> String {
     let mut out = String::new();
     write(&mut out, &Printer(program)).expect("writing to a text does not fail");

@@ -233,11 +233,21 @@ impl BranchRecord {
 
 impl Decided {
     /// The branch that was chosen.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// assert_eq!(decided.chosen().map(|branch| &*branch.name), Some("high"));
+    /// ```
     pub fn chosen(&self) -> Option<&BranchRecord> {
         self.branches.get(self.chosen? as usize)
     }
 
     /// One sentence that says why.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// println!("{}", decided.sentence());
+    /// ```
     pub fn sentence(&self) -> Phrase {
         let error = self.error.as_ref();
         match &self.basis {

@@ -31,6 +31,11 @@ impl Redact for () {
 
 impl Decided {
     /// The decision as JSON.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// assert_eq!(decided.to_value(&program, &()).get("chosen"), Some(&"high".into()));
+    /// ```
     pub fn to_value(&self, program: &Program, redact: &dyn Redact) -> Value {
         let chosen = self.chosen();
         let branches: Vec<Value> = self.branches.iter().map(|branch| branch.to_value(redact)).collect();

@@ -90,7 +90,13 @@ pub enum StepStatus {
     Skipped(Arc<str>),
 }
 
-/// Adds notes up to the list of steps, in the order in which they began; those that never ran come last.
+/// Makes the list of steps from notes, in the order in which the steps began; those that never ran come last.
+///
+/// ```
+#[doc = include_str!("../../docs/decided.txt")]
+/// let steps = steps(&program, &notes, Status::Completed);
+/// assert_eq!(steps[0].status, StepStatus::Completed);
+/// ```
 pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecord> {
     let mut records = Records { room: usize::MAX, ..Records::default() };
     for note in notes {
@@ -127,33 +133,70 @@ pub struct Records {
 
 impl Records {
     /// The same records, of a part of a run only: steps without a record may have run before or after it.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// let records = Records::default().of_part();
+    /// assert!(records.ended(&program, Status::Completed).is_empty());
+    /// ```
     #[must_use]
     pub fn of_part(mut self) -> Self {
         self.partial = true;
         self
     }
 
-    /// The record of a number, unless it was omitted.
+    /// The record with this number, unless it was omitted.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// let mut records = Records::default();
+    /// let number = records.add(&notes[0]).unwrap();
+    /// assert_eq!(records.get(number).unwrap().status, StepStatus::Running);
+    /// ```
     pub fn get(&self, number: usize) -> Option<&StepRecord> {
         self.list.get(&number)
     }
 
-    /// How many records there are, with those that were omitted.
+    /// How many records there are, omitted ones included.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::Records::default().count(), 0);
+    /// ```
     pub fn count(&self) -> usize {
         self.next
     }
 
     /// How many records were omitted.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::Records::default().omitted(), 0);
+    /// ```
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 
-    /// The record that a strand has begun last and not ended.
+    /// The newest record of a strand that has not ended.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// let mut records = Records::default();
+    /// let number = records.add(&notes[0]);
+    /// assert_eq!(records.innermost_of(notes[0].strand), number);
+    /// ```
     pub fn innermost_of(&self, strand: StrandNo) -> Option<usize> {
         self.open.get(&strand)?.last().copied()
     }
 
-    /// All records of a run of that status, by number: of one that is over, nothing is left open, and what never ran comes last.
+    /// All records of a run of this status, by number. If the run has ended, no record is open, and steps that never ran come last.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// let mut records = Records::default();
+    /// for note in &notes {
+    ///     records.add(note);
+    /// }
+    /// assert_eq!(records.ended(&program, Status::Completed).len(), 1);
+    /// ```
     pub fn ended(self, program: &Program, status: Status) -> BTreeMap<usize, StepRecord> {
         let mut records = self.list;
         if matches!(status, Status::Completed | Status::Failed | Status::Cancelled) {
@@ -192,7 +235,12 @@ impl Records {
         self.room = self.list.len() + RECORDS_KEPT;
     }
 
-    /// Adds a note, and tells which record it is about.
+    /// Adds a note, and returns the number of the record that it changes.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// assert_eq!(Records::default().add(&notes[0]), Some(0));
+    /// ```
     pub fn add(&mut self, note: &Note) -> Option<usize> {
         match &note.what {
             What::Began(step, input) => Some(self.begin(note, *step, input.as_ref())),

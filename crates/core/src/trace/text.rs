@@ -11,6 +11,11 @@ use crate::ir::{DecisionKind, Index, Program, Unit};
 
 impl Decided {
     /// What was chosen, in one line: `tier → elif-0 (branch 2 of 3)`.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// assert!(decided.headline(&program).contains("tier"));
+    /// ```
     pub fn headline(&self, program: &Program) -> String {
         let step = &program.steps[self.step.index()].id;
         let chosen = self.chosen();
@@ -47,11 +52,21 @@ impl Decided {
     }
 
     /// The decision on one line, with its reason.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// assert!(decided.line(&program, &()).contains("high"));
+    /// ```
     pub fn line(&self, program: &Program, redact: &dyn Redact) -> String {
         format!("{}: {}", self.headline(program), redacted(&self.sentence(), redact))
     }
 
     /// The decision with all its branches. `origin` is the name of the document, for places in it.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decided.txt")]
+    /// assert!(decided.to_text(&program, "tier.yaml", &()).contains("score >= 5"));
+    /// ```
     pub fn to_text(&self, program: &Program, origin: &str, redact: &dyn Redact) -> String {
         let mut text = format!("{}\n  {}\n", self.headline(program), redacted(&self.sentence(), redact));
         for branch in &self.branches {

@@ -23,7 +23,14 @@ pub enum NotChangeable {
     },
 }
 
-/// The decision as it would have been with these values at these paths.
+/// Takes a recorded decision again, with these values at these paths.
+///
+/// ```
+#[doc = include_str!("../../docs/decided.txt")]
+/// let changed = what_if(&program, decided, &[("score".into(), Value::Int(1))])?;
+/// assert_eq!(changed.chosen().map(|branch| &*branch.name), Some("low"));
+/// # Ok::<(), NotChangeable>(())
+/// ```
 pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]) -> Result<Decided, NotChangeable> {
     let decision = decided.decision.and_then(|id| program.decisions.get(id.index()));
     let decision = match (&decided.basis, decision) {

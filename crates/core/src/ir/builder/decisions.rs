@@ -34,6 +34,13 @@ use super::{Builder, count, push};
 
 impl Builder {
     /// A decision of a step, without branches so far.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let step = b.step("tier", "conditional", None, (0, 10));
+    /// let tier = b.decision(step, DecisionKind::Branch);
+    /// assert!(b.decision_mut(tier).branches.is_empty());
+    /// ```
     pub fn decision(&mut self, step: StepId, kind: DecisionKind) -> DecisionId {
         let decision = Decision {
             step,
@@ -51,6 +58,16 @@ impl Builder {
 
     /// A branch of a decision, after those that were added before. `condition` is the author's own condition, alone, even
     /// where the op evaluates it together with another one; without a condition it is taken when none is true.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "conditional", None, (0, 10));
+    /// let tier = b.decision(step, DecisionKind::Branch);
+    /// let good = b.condition(ROOT, "1 < 2", Dialect::Machine)?;
+    /// let then = b.branch(tier, "then", Some(good), Some("send"));
+    /// assert_eq!(b.branch_mut(tier, then).text.as_deref(), Some("1 < 2"));
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn branch(
         &mut self,
         decision: DecisionId,
@@ -65,22 +82,55 @@ impl Builder {
     }
 
     /// The branch that is taken when no condition is true, with a reason: "the state succeeded".
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "conditional", None, (0, 10));
+    /// let tier = b.decision(step, DecisionKind::Branch);
+    /// let next = b.default_branch(tier, "next", "the state succeeded", Some("send"));
+    /// assert!(b.branch_mut(tier, next).is_default);
+    /// ```
     pub fn default_branch(&mut self, decision: DecisionId, name: &str, reason: &str, target: Option<&str>) -> u32 {
         let branch = rule(name, reason, target);
         self.push_branch(decision, Branch { is_default: true, ..branch })
     }
 
     /// A branch that a rule takes instead of a condition: "after 5 rounds".
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "loop", None, (0, 10));
+    /// let rounds = b.decision(step, DecisionKind::Loop);
+    /// let limit = b.rule_branch(rounds, "limit", "after 5 rounds", None);
+    /// assert!(!b.branch_mut(rounds, limit).is_default);
+    /// ```
     pub fn rule_branch(&mut self, decision: DecisionId, name: &str, rule: &str, target: Option<&str>) -> u32 {
         self.push_branch(decision, self::rule(name, rule, target))
     }
 
-    /// The rule of a branch in words that are known only in the run: `reason` gives a text.
+    /// Sets the text of a branch's rule where it is known only in the run: `reason` is an expression that gives the text.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "loop", None, (0, 10));
+    /// let rounds = b.decision(step, DecisionKind::Loop);
+    /// let limit = b.rule_branch(rounds, "limit", "", None);
+    /// let reason = b.value("after 5 rounds");
+    /// b.reason(rounds, limit, reason);
+    /// ```
     pub fn reason(&mut self, decision: DecisionId, branch: u32, reason: ExprId) {
         self.branch_mut(decision, branch).reason = Some(reason);
     }
 
     /// A branch, for what only few of them have.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "conditional", None, (0, 10));
+    /// let tier = b.decision(step, DecisionKind::Branch);
+    /// let otherwise = b.branch(tier, "else", None, None);
+    /// b.branch_mut(tier, otherwise).targets.push("drop".into());
+    /// ```
     pub fn branch_mut(&mut self, decision: DecisionId, branch: u32) -> &mut Branch {
         &mut self.decision_mut(decision).branches[branch as usize]
     }
@@ -94,22 +144,57 @@ impl Builder {
     }
 
     /// The names of what a join waits for, in the order of the merge's edges or of the scope's entries.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("join", "merge", None, (0, 10));
+    /// let join = b.decision(step, DecisionKind::Join);
+    /// b.inputs(join, ["left", "right"]);
+    /// assert_eq!(b.decision_mut(join).inputs.len(), 2);
+    /// ```
     pub fn inputs(&mut self, decision: DecisionId, names: impl IntoIterator<Item = impl Into<Arc<str>>>) {
         self.decision_mut(decision).inputs = names.into_iter().map(Into::into).collect();
     }
 
     /// A decision, for what it shows beside its branches.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "conditional", None, (0, 10));
+    /// let tier = b.decision(step, DecisionKind::Branch);
+    /// b.decision_mut(tier).answer = None;
+    /// ```
     pub fn decision_mut(&mut self, decision: DecisionId) -> &mut Decision {
         &mut self.program.decisions[decision.index()]
     }
 
     /// How many rounds, turns or retries were made before the decision, and the most there may be.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "loop", None, (0, 10));
+    /// let rounds = b.decision(step, DecisionKind::Loop);
+    /// let (done, limit) = (b.value(0), b.value(5));
+    /// b.counts(rounds, Unit::Round, done, limit);
+    /// ```
     pub fn counts(&mut self, decision: DecisionId, unit: Unit, value: ExprId, limit: ExprId) {
         self.decision_mut(decision).count = Some(Count { value, limit: Some(limit), unit });
     }
 
     /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues
     /// at a later place; see [`Decides::exits`]. Gives the place.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// # let step = b.step("tier", "conditional", None, (0, 10));
+    /// # let (yes, no) = (b.reserve(), b.reserve());
+    /// let good = b.condition(ROOT, "1 < 2", Dialect::Machine)?;
+    /// let decide = b.decide([(good, yes)], no, None);
+    /// let tier = b.decision(step, DecisionKind::Branch);
+    /// let branches = [b.branch(tier, "then", Some(good), None), b.branch(tier, "else", None, None)];
+    /// b.decides(decide, tier, branches.map(Some));
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn decides(&mut self, place: PlaceId, decision: DecisionId, exits: impl Into<Vec<Option<u32>>>) -> PlaceId {
         if let Some(label) = self.labels.get_mut(place.index()) {
             label.decides = Some(Decides { decision, exits: exits.into() });

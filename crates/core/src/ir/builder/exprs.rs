@@ -12,17 +12,43 @@ use super::names::{Beginnings, Names};
 use super::{Builder, Invalid, Wrong, push};
 
 impl Builder {
-    /// An expression, as a text.
+    /// Compiles an expression.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let input = b.input();
+    /// b.name(ROOT, &["inputs"], input);
+    /// let total = b.expr(ROOT, "inputs.price * inputs.qty", Dialect::Machine)?;
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn expr(&mut self, scope: ScopeId, text: &str, dialect: Dialect) -> Result<ExprId, Problems> {
         self.expr_with(scope, dialect, |options| Expression::compile(text, options))
     }
 
-    /// A value of the document in which every text may hold placeholders.
+    /// Compiles a value of the document in which every text may have placeholders.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::builder::{Builder, ROOT};
+    /// use branchpoint_expr::{Dialect, Located, Value};
+    ///
+    /// let mut b = Builder::new();
+    /// let value = Located::from(&Value::from("Hello {{inputs.name}}"));
+    /// let input = b.input();
+    /// b.name(ROOT, &["inputs"], input);
+    /// b.template(ROOT, &value, Dialect::Machine)?;
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn template(&mut self, scope: ScopeId, value: &Located, dialect: Dialect) -> Result<ExprId, Problems> {
         self.expr_with(scope, dialect, |options| Expression::document(value, options))
     }
 
-    /// Whatever else gives a value: the options know the names of the scope.
+    /// Compiles an expression of another form. The options know the names of the scope.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let sum = b.expr_with(ROOT, Dialect::Steps, |options| Expression::compile("1 + 2", options))?;
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn expr_with(
         &mut self,
         scope: ScopeId,
@@ -34,12 +60,26 @@ impl Builder {
         Ok(self.push_expr(expression))
     }
 
-    /// A condition, as a text.
+    /// Compiles a condition.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let input = b.input();
+    /// b.name(ROOT, &["inputs"], input);
+    /// let enough = b.condition(ROOT, "inputs.count > 10", Dialect::Machine)?;
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn condition(&mut self, scope: ScopeId, text: &str, dialect: Dialect) -> Result<ConditionId, Problems> {
         self.condition_with(scope, dialect, |options| Condition::expression(text, options))
     }
 
-    /// A condition in whatever spelling: `builder.condition_with(scope, dialect, |options| Condition::group(&group, options))`.
+    /// Compiles a condition of any spelling: `builder.condition_with(scope, dialect, |options| Condition::group(&group, options))`.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let holds = b.condition_with(ROOT, Dialect::Steps, |options| Condition::expression("1 < 2", options))?;
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn condition_with(
         &mut self,
         scope: ScopeId,
@@ -51,8 +91,14 @@ impl Builder {
         Ok(self.push_condition(condition))
     }
 
-    /// An expression of the front-end's own making. It sees exactly the slots and the values of the document that it is given, by these
+    /// Adds an expression that the front-end itself writes. It sees exactly the slots and the constants that it is given, by these
     /// names, whatever the document calls its own, and may call functions that documents cannot.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let input = b.input();
+    /// let next = b.formula("round + step", Dialect::Steps, &[("round", input)], &[("step", Value::Int(1))]);
+    /// ```
     #[track_caller]
     pub fn formula(
         &mut self,
@@ -77,7 +123,13 @@ impl Builder {
         }
     }
 
-    /// As [`Self::formula`], a condition.
+    /// As [`Self::formula`], for a condition.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let input = b.input();
+    /// let has_rounds = b.test("round < limit", Dialect::Steps, &[("round", input)], &[("limit", Value::Int(5))]);
+    /// ```
     #[track_caller]
     pub fn test(
         &mut self,
@@ -109,7 +161,12 @@ impl Builder {
         self.wrong.push(Invalid::new(Wrong::Formula, None, message));
     }
 
-    /// A value that is known.
+    /// Adds a constant.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// assert_eq!(b.value("hello"), b.value("hello"), "equal constants share an expression");
+    /// ```
     pub fn value(&mut self, value: impl Into<Value>) -> ExprId {
         let value = value.into();
         if let Value::Str(text) = &value {
@@ -135,7 +192,13 @@ impl Builder {
         expr
     }
 
-    /// What a slot holds.
+    /// An expression that reads a slot.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let answer = b.slot(ROOT, "answer", None);
+    /// assert_eq!(b.read(answer), b.read(answer));
+    /// ```
     pub fn read(&mut self, slot: SlotId) -> ExprId {
         if let Some(known) = self.reads.get(&slot) {
             return *known;

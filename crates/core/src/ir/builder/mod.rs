@@ -56,9 +56,21 @@ pub use size::PROGRAM_BYTES;
 use size::ProgramSize;
 
 /// The scope that is open as long as the run.
+///
+/// ```
+/// use branchpoint_core::ir::builder::{Builder, ROOT};
+///
+/// assert_eq!(Builder::sample().scope(ROOT).parent, None);
+/// ```
 pub const ROOT: ScopeId = Program::ROOT;
 
 /// How many ops one call may run, unless a program says otherwise.
+///
+/// ```
+/// use branchpoint_core::ir::builder::{Builder, FUEL};
+///
+/// assert_eq!(Builder::sample().fuel, FUEL);
+/// ```
 pub const FUEL: u32 = 100_000;
 
 /// A program in the making.
@@ -110,6 +122,11 @@ impl Default for Builder {
 
 impl Builder {
     /// A program with nothing but its root scope.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// assert!(b.finish().is_err(), "the root needs an op");
+    /// ```
     pub fn new() -> Self {
         let program = Program { fuel: FUEL, semantics: SEMANTICS, ..Program::default() };
         let mut builder = Self {
@@ -137,6 +154,10 @@ impl Builder {
     }
 
     /// The smallest program that does something: it ends well, and its result is what it was started with.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_core::ir::builder::Builder::sample().places.len(), 1);
+    /// ```
     pub fn sample() -> Program {
         let mut builder = Self::new();
         let input = builder.input();
@@ -146,7 +167,17 @@ impl Builder {
         builder.finish().expect("the sample is valid")
     }
 
-    /// A place that others may name before it is defined with [`Self::at`].
+    /// Reserves a place that other places can name before [`Self::at`] defines it.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let end = b.reserve();
+    /// let start = b.set([], end, None);
+    /// let result = b.value("done");
+    /// b.at(end).close(Status::Completed, result);
+    /// b.begin(ROOT, &[start]);
+    /// assert!(b.finish().is_ok());
+    /// ```
     #[track_caller]
     pub fn reserve(&mut self) -> PlaceId {
         self.size.add(size::PLACE_BYTES);
@@ -155,12 +186,23 @@ impl Builder {
     }
 
     /// The next op defines this reserved place instead of a new one: `builder.at(end).leave(scope, Exit::Done(None))`.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let (end, result) = (b.reserve(), b.value("done"));
+    /// assert_eq!(b.at(end).close(Status::Completed, result), end);
+    /// ```
     pub fn at(&mut self, place: PlaceId) -> &mut Self {
         self.here = Some(place);
         self
     }
 
-    /// An op at a place of its own, or at the one that [`Self::at`] named.
+    /// Adds an op at a new place, or at the place that [`Self::at`] names.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let place = b.place(Op::Enter(ROOT));
+    /// ```
     #[track_caller]
     pub fn place(&mut self, op: Op) -> PlaceId {
         let place = match self.here.take() {
@@ -184,11 +226,26 @@ impl Builder {
 
     /// This place leads back: what it leads to comes before it, however else a strand may come in between. Only where a
     /// cycle is entered at more than one place must this be said; else the order is clear.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let start = b.reserve();
+    /// let again = b.set([], start, None);
+    /// b.leads_back(again);
+    /// ```
     pub fn leads_back(&mut self, place: PlaceId) {
         self.back.insert(place);
     }
 
-    /// Adds what the trace records before the op of a place. Marks add up, in order. Gives the place.
+    /// Adds what the trace records before the op of a place, after the marks that it has. Returns the place.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let step = b.step("send", "mail", None, (0, 10));
+    /// let result = b.value("done");
+    /// let end = b.close(Status::Completed, result);
+    /// assert_eq!(b.mark(end, Mark::End(step, Some(result))), end);
+    /// ```
     pub fn mark(&mut self, place: PlaceId, mark: Mark) -> PlaceId {
         match self.labels.get_mut(place.index()) {
             Some(label) => {
@@ -203,7 +260,12 @@ impl Builder {
         place
     }
 
-    /// A kind of work outside; see [`effect`] for one without extras.
+    /// Adds a kind of work outside; [`effect`] makes one without extras.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let model = b.effect(Effect { attempt_limit_ms: Some(30_000), ..effect(Kind::Model) });
+    /// ```
     pub fn effect(&mut self, effect: Effect) -> EffectId {
         let schema = effect.response.output_schema.as_ref().map_or(0, |schema| schema.size().bytes);
         let fixed = effect.fixed.values().map(|field| field.size().bytes);
@@ -211,49 +273,105 @@ impl Builder {
         EffectId(push(&mut self.program.effects, Arc::new(effect)))
     }
 
-    /// A signal. Two of one name are refused when finishing.
+    /// Adds a signal. [`Self::finish`] rejects two signals of one name.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let resume = b.signal("resume", Early::Keep);
+    /// ```
     pub fn signal(&mut self, name: &str, early: Early) -> SignalId {
         SignalId(push(&mut self.program.signals, Signal { name: name.into(), early }))
     }
 
-    /// A pure read of a run, over the slots of the root.
+    /// Adds a pure read of a run, over the slots of the root.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let tools = b.slot(ROOT, "tools", None);
+    /// let value = b.read(tools);
+    /// b.view("allowed_tools", value);
+    /// ```
     pub fn view(&mut self, name: &str, value: ExprId) -> ViewId {
         ViewId(push(&mut self.program.views, View { name: name.into(), value }))
     }
 
-    /// A step of the document, in document order; `origin` is its place in the source, in bytes.
+    /// Adds a step of the document, in document order; `origin` is its place in the source, in bytes.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let all = b.step("all", "for_each", None, (0, 200));
+    /// let one = b.step("one", "http", Some(all), (50, 150));
+    /// ```
     pub fn step(&mut self, id: &str, kind: &str, parent: Option<StepId>, origin: (u32, u32)) -> StepId {
         StepId(push(&mut self.program.steps, Step { id: id.into(), kind: kind.into(), parent, origin }))
     }
 
     /// A fact that a start must carry; it is a field of [`Self::facts`].
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// b.fact("account");
+    /// let facts = b.facts();
+    /// b.name(ROOT, &["metadata"], facts);
+    /// assert!(b.expr(ROOT, "metadata.account", Dialect::Steps).is_ok());
+    /// ```
     pub fn fact(&mut self, name: &str) {
         if !self.program.facts.iter().any(|known| &**known == name) {
             self.program.facts.push(name.into());
         }
     }
 
-    /// Bounds of a run.
+    /// Sets the limits of a run.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// b.limits(Limits { effects: 500, wall_ms: 60_000, ..Limits::default() });
+    /// ```
     pub fn limits(&mut self, limits: Limits) {
         self.program.limits = limits;
     }
 
-    /// How many ops one call may run.
+    /// Sets how many ops one call may run.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// b.fuel(1_000);
+    /// ```
     pub fn fuel(&mut self, fuel: u32) {
         self.program.fuel = fuel;
     }
 
-    /// Where a cancelled run goes on, in the root, after everything was withdrawn.
+    /// Sets the place of the root where a cancelled run continues, after everything was withdrawn.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let result = b.value("cancelled");
+    /// let end = b.close(Status::Cancelled, result);
+    /// b.on_cancel(end);
+    /// ```
     pub fn on_cancel(&mut self, place: PlaceId) {
         self.program.on_cancel = Some(place);
     }
 
-    /// What is suspicious about the expressions so far, though they compile.
+    /// Warnings about the expressions compiled so far.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// assert!(b.warnings().is_empty());
+    /// ```
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
     /// The program, laid out in document order and validated.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let result = b.value("done");
+    /// let end = b.close(Status::Completed, result);
+    /// b.begin(ROOT, &[end]);
+    /// assert_eq!(b.finish().unwrap().places.len(), 1);
+    /// ```
     pub fn finish(mut self) -> Result<Program, Vec<Invalid>> {
         if self.is_too_large() {
             let message = format!("the program has more than {PROGRAM_BYTES} bytes");
@@ -284,7 +402,13 @@ impl Builder {
     }
 }
 
-/// An effect that is tried once, without a limit and without fixed fields.
+/// An effect with one attempt, without a time limit and without fixed fields.
+///
+/// ```
+/// use branchpoint_core::{effect::Kind, ir::builder::effect};
+///
+/// assert_eq!(effect(Kind::Mail).retry, None);
+/// ```
 pub fn effect(kind: Kind) -> Effect {
     Effect { kind, ..Effect::default() }
 }

@@ -36,7 +36,12 @@ pub struct ScopeSpec {
 }
 
 impl Builder {
-    /// A scope inside another. What it runs is told by [`Self::begin`] or [`Self::each`], exactly once.
+    /// Adds a scope inside another. [`Self::begin`] or [`Self::each`] must then be called exactly once for it.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let both = b.scope(ROOT, ScopeSpec { want: Some(Want::First(1)), ..ScopeSpec::default() });
+    /// ```
     #[track_caller]
     pub fn scope(&mut self, parent: ScopeId, spec: ScopeSpec) -> ScopeId {
         let next = match spec.next {
@@ -46,7 +51,12 @@ impl Builder {
         self.push_scope(Some(parent), next, spec)
     }
 
-    /// What becomes of the run when it fails or takes too long: the parts of the root's spec.
+    /// Sets what happens when the run fails or takes too long.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// b.root(ScopeSpec { time_limit_ms: Some(3_600_000), ..ScopeSpec::default() });
+    /// ```
     pub fn root(&mut self, spec: ScopeSpec) {
         let root = &mut self.program.scopes[ROOT.index()];
         let record = record(None, root.next, spec);
@@ -60,16 +70,40 @@ impl Builder {
     }
 
     /// The place after a scope.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let scope = b.scope(ROOT, ScopeSpec::default());
+    /// let (after, result) = (b.next(scope), b.value("done"));
+    /// b.at(after).close(Status::Completed, result);
+    /// ```
     pub fn next(&self, scope: ScopeId) -> PlaceId {
         self.program.scope(scope).next
     }
 
     /// A scope runs one entry for each place.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let both = b.scope(ROOT, ScopeSpec::default());
+    /// let entries = [b.leave(both, Exit::Done(None)), b.leave(both, Exit::Done(None))];
+    /// b.begin(both, &entries);
+    /// ```
     pub fn begin(&mut self, scope: ScopeId, places: &[PlaceId]) {
         self.start(scope, Entries::Branches(places.to_vec()));
     }
 
     /// A scope runs one entry for each item of a list. `item` and `index` are slots of that scope.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let all = b.scope(ROOT, ScopeSpec { width: 4, ..ScopeSpec::default() });
+    /// let (item, index) = (b.slot(all, "item", None), b.slot(all, "index", None));
+    /// let entry = b.leave(all, Exit::Done(None));
+    /// let items = b.expr(ROOT, "[1, 2, 3]", Dialect::Steps)?;
+    /// b.each(all, items, item, index, entry);
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn each(&mut self, scope: ScopeId, items: ExprId, item: SlotId, index: SlotId, place: PlaceId) {
         self.start(scope, Entries::Each { items, item, index, place });
     }
@@ -84,6 +118,11 @@ impl Builder {
 
     /// A slot that lives as long as a frame of the scope. `first` is what it holds at first; none is nothing at all, which
     /// a merge takes for an edge that is not filled.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let count = b.slot(ROOT, "count", Some(Value::Int(0)));
+    /// ```
     pub fn slot(&mut self, scope: ScopeId, name: &str, first: Option<Value>) -> SlotId {
         let position = super::count(self.program.scopes[scope.index()].slots.len());
         let slot = self.push_slot(name, Home::Frame(scope, position), first);
@@ -91,38 +130,76 @@ impl Builder {
         slot
     }
 
-    /// A slot that each strand has for itself. Forks and entries hand on a copy.
+    /// A slot of which each strand has its own. Forks and entries inherit a copy.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let item = b.local("item");
+    /// ```
     pub fn local(&mut self, name: &str) -> SlotId {
         let position = self.locals;
         self.locals += 1;
         self.push_slot(name, Home::Local(position), None)
     }
 
-    /// The slot that holds what the run was started with.
+    /// The slot of the run's input.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let input = b.input();
+    /// b.name(ROOT, &["inputs"], input);
+    /// assert_eq!(b.input(), input);
+    /// ```
     pub fn input(&mut self) -> SlotId {
         let slot = self.program.input_slot.unwrap_or_else(|| self.slot(ROOT, "input", None));
         *self.program.input_slot.insert(slot)
     }
 
     /// The slot that holds the facts: an object with a field for each [`Self::fact`].
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let facts = b.facts();
+    /// b.name(ROOT, &["metadata"], facts);
+    /// ```
     pub fn facts(&mut self) -> SlotId {
         let slot = self.program.facts_slot.unwrap_or_else(|| self.slot(ROOT, "facts", None));
         *self.program.facts_slot.insert(slot)
     }
 
-    /// The payload of a signal, for the check of its arm and for nothing else.
+    /// The payload of a signal; only the check of the signal's arm can read it.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let payload = b.payload();
+    /// b.name(ROOT, &["answer"], payload);
+    /// let is_given = b.condition(ROOT, "answer != nil", Dialect::Steps)?;
+    /// # Ok::<(), branchpoint_expr::Problems>(())
+    /// ```
     pub fn payload(&mut self) -> SlotId {
         let slot = self.payload.unwrap_or_else(|| self.push_slot("payload", Home::Payload, None));
         *self.payload.insert(slot)
     }
 
     /// The time of the event, ISO 8601.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let now = b.now();
+    /// b.name(ROOT, &["datetime", "now"], now);
+    /// ```
     pub fn now(&mut self) -> SlotId {
         let slot = self.now.unwrap_or_else(|| self.push_slot("now", Home::Now, None));
         *self.now.insert(slot)
     }
 
     /// The time of the event in a zone such as `Europe/Berlin`, or the date there.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let date = b.clock("Europe/Berlin", true);
+    /// b.name(ROOT, &["today"], date);
+    /// ```
     pub fn clock(&mut self, zone: &str, date: bool) -> SlotId {
         let known = self.program.zones.iter().position(|known| &**known == zone);
         let zone = known.map_or_else(|| push(&mut self.program.zones, zone.into()), super::count);
@@ -138,15 +215,27 @@ impl Builder {
         SlotId(push(&mut self.program.slots, Slot { name: name.into(), home, first }))
     }
 
-    /// From here on, expressions compiled in the scope or in scopes inside it find the slot under this path. Names of an
-    /// inner scope hide those of the scopes around it. Under the empty path stands a slot whose object has all names that
-    /// are not known otherwise.
+    /// Names a slot: expressions that are compiled later in the scope or in scopes inside it find the slot at this path. Names of an
+    /// inner scope hide those of the scopes around it. A slot at the empty path holds an object with all names that have no slot of
+    /// their own.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let answer = b.slot(ROOT, "answer", None);
+    /// b.name(ROOT, &["step", "ask"], answer);
+    /// assert!(b.expr(ROOT, "step.ask", Dialect::Steps).is_ok());
+    /// ```
     pub fn name(&mut self, scope: ScopeId, path: &[&str], slot: SlotId) {
         self.names[scope.index()].insert(path, slot);
     }
 
-    /// As [`Self::name`], for a slot whose parts are as they are to be read: where a dialect coerces what it finds under this
-    /// name, it was done when the slot was set.
+    /// As [`Self::name`], for a slot whose parts are read as they are: they were coerced when the slot was set.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let inputs = b.slot(ROOT, "inputs", None);
+    /// b.name_coerced(ROOT, &["inputs"], inputs);
+    /// ```
     pub fn name_coerced(&mut self, scope: ScopeId, path: &[&str], slot: SlotId) {
         self.name(scope, path, slot);
         self.coerced.insert(slot);

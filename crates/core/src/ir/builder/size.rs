@@ -26,8 +26,12 @@ impl ProgramSize {
 }
 
 impl Builder {
-    /// Whether the program is larger than [`PROGRAM_BYTES`] already. [`Self::finish`] refuses it, so there is no need to add
-    /// to it.
+    /// Whether the program exceeds [`PROGRAM_BYTES`]. Then [`Self::finish`] rejects it, so there is no need to add to it.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// assert!(!b.is_too_large());
+    /// ```
     pub fn is_too_large(&self) -> bool {
         self.size.is_exceeded()
     }

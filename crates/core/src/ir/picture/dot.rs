@@ -5,6 +5,12 @@ use std::fmt::Write;
 use super::{Look, Node, Picture};
 
 /// The directed graph of a picture.
+///
+/// ```
+/// use branchpoint_core::ir::{builder::Builder, picture};
+///
+/// assert!(picture::dot(&picture::picture(&Builder::sample(), "")).starts_with("digraph"));
+/// ```
 pub fn dot(picture: &Picture) -> String {
     let mut out =
         "digraph workflow {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n".to_owned();

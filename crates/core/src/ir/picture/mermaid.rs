@@ -5,6 +5,12 @@ use std::fmt::Write;
 use super::{Look, Node, Picture};
 
 /// The flowchart of a picture.
+///
+/// ```
+/// use branchpoint_core::ir::{builder::Builder, picture};
+///
+/// assert!(picture::mermaid(&picture::picture(&Builder::sample(), "")).starts_with("flowchart"));
+/// ```
 pub fn mermaid(picture: &Picture) -> String {
     let mut out = "flowchart TD\n".to_owned();
     for (number, node) in picture.nodes.iter().enumerate() {

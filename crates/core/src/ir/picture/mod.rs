@@ -69,6 +69,12 @@ pub struct Arrow {
 }
 
 /// Draws a program. `source` is the text of the document, from which conditions are shown as they were written.
+///
+/// ```
+/// let program = branchpoint_core::ir::builder::Builder::sample();
+/// let picture = branchpoint_core::ir::picture::picture(&program, "");
+/// assert!(!picture.nodes.is_empty());
+/// ```
 pub fn picture(program: &Program, source: &str) -> Picture {
     let drawn = walk::draw(program, source);
     let used: BTreeSet<usize> = drawn.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]).collect();

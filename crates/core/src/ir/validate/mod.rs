@@ -101,7 +101,14 @@ pub enum Odd {
     Unreachable,
 }
 
-/// Checks a program. All defects of one stage are told; a later stage relies on what the earlier ones have proved.
+/// Checks a program. The error lists all defects of one stage; a later stage relies on what the earlier ones have proved.
+///
+/// ```
+/// use branchpoint_core::ir::{Program, builder::Builder, validate};
+///
+/// assert_eq!(validate(&Builder::sample()), Ok(vec![]));
+/// assert!(validate(&Program::default()).is_err());
+/// ```
 pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
     stage(check_ids(program))?;
     let homes = validate_named(program)?;
