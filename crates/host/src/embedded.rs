@@ -163,7 +163,7 @@ impl Backend for Embedded {
     }
 
     fn recording(&self, run: RunNo, mask: &Secrets) -> Result<Value, BackendError> {
-        Ok(self.store.past(run)?.script(mask))
+        Ok(self.store.history(run)?.script(mask))
     }
 
     fn start(&self, start: Start) -> Result<Taken, BackendError> {

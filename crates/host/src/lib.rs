@@ -16,7 +16,7 @@ mod zones;
 
 pub use driver::{Driver, Limits, OrderResult};
 pub use embedded::Embedded;
-pub use recordings::{Came, Happened, Past, Vote, cassette};
+pub use recordings::{CallOutcome, History, HistoryEntry, Vote, cassette};
 pub use script::{BadScript, Recorded, Reply, Script, Wrong, written_votes};
 pub use storage::SqliteStorage;
 pub use virtual_driver::{Answers, NoteListener, Question, Rehearsed, VirtualDriver};

@@ -287,11 +287,11 @@ fn events_that_were_changed_are_refused() {
 fn a_past_that_strays_is_not_told() {
     let mut bench = Bench::new();
     let run = bench.ended("r", &json("{}"), Secrets::default());
-    assert_eq!(bench.host.store().past(run).expect("it can be told").happened.len(), 2);
+    assert_eq!(bench.host.store().history(run).expect("the journal can be read").entries.len(), 2);
     // The journal is whole and says the same; only where it led is another.
     let file = rusqlite::Connection::open(bench.folder.path().join("store.db")).expect("it opens");
     file.execute("UPDATE events SET mark = mark + 1 WHERE seq = 2", []).expect("it can be changed");
-    let strayed = bench.host.store().past(run).expect_err("it leads elsewhere");
+    let strayed = bench.host.store().history(run).expect_err("it leads elsewhere");
     assert!(strayed.to_string().contains("event 2 does not lead"), "{strayed}");
 }
 

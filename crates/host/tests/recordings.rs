@@ -6,7 +6,7 @@ use branchpoint_core::effect::{Body, Content, HttpResponse, ModelResult, Process
 use branchpoint_core::ir::{Effect, Program};
 use branchpoint_core::{Again, Event, Failed, Usage};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::{Answers, Happened, Past, Script, VirtualDriver, cassette};
+use branchpoint_host::{Answers, History, HistoryEntry, Script, VirtualDriver, cassette};
 use branchpoint_runners::{Answer, Call, Secrets};
 use programs::{json, one_call};
 
@@ -20,13 +20,13 @@ fn call(kind: &str, step: &str, input: &str) -> Call {
     Call { step: Some(step.into()), ..Call::first(effect(kind, "{}"), json(input)) }
 }
 
-/// The events of a run, and what it tells of its past.
-fn played(program: &Program, answers: &mut Answers<'_>) -> (Vec<Event>, Past) {
+/// The events of a run, and what it tells of its history.
+fn replay(program: &Program, answers: &mut Answers<'_>) -> (Vec<Event>, History) {
     let mut run = VirtualDriver::new(program, 1_000);
     run.start(Value::Null, Object::default()).expect("a run can start");
     run.go_on(answers);
-    let past = run.past();
-    (run.journal().into_iter().map(|(_, event, _)| event).collect(), past)
+    let history = run.history();
+    (run.journal().into_iter().map(|(_, event, _)| event).collect(), history)
 }
 
 fn every_answer() -> Vec<Answer> {
@@ -87,10 +87,10 @@ fn every_answer_comes_to_the_same_when_it_is_played_again() {
         for spec in specs {
             let program = one_call(effect(kind, spec));
             for answer in every_answer() {
-                let (events, past) = played(&program, &mut |_| answer.clone().into());
-                let script = past.script(&Secrets::default());
+                let (events, history) = replay(&program, &mut |_| answer.clone().into());
+                let script = history.script(&Secrets::default());
                 let mut script = Script::read(&script).unwrap_or_else(|wrong| panic!("{wrong}: {script}"));
-                let (again, _) = played(&program, &mut |call| script.rehearse(call));
+                let (again, _) = replay(&program, &mut |call| script.rehearse(call));
                 assert_eq!(again, events, "{kind} {spec}: {answer:?}");
             }
         }
@@ -101,8 +101,8 @@ fn every_answer_comes_to_the_same_when_it_is_played_again() {
 fn answers_are_written_as_people_write_them() {
     let written = |kind: &str, spec: &str, answer: Answer| {
         let program = one_call(effect(kind, spec));
-        let (_, past) = played(&program, &mut |_| answer.clone().into());
-        past.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone()
+        let (_, history) = replay(&program, &mut |_| answer.clone().into());
+        history.script(&Secrets::default()).get("ask").expect("it is there").as_list().expect("a list")[0].clone()
     };
     assert_eq!(written("model", "{}", Answer::model("hi")), json(r#"{"$text": "hi"}"#));
     let printed = Answer::Process(ProcessResult::new(4, "out", "err"));
@@ -124,9 +124,9 @@ fn answers_are_written_as_people_write_them() {
 fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
     let program = one_call(effect("process", r#"{"response": {"report": 1}}"#));
     let answer = Answer::Process(ProcessResult::new(0, "PIN 0, $exit", "ask"));
-    let (_, past) = played(&program, &mut |_| answer.clone().into());
+    let (_, history) = replay(&program, &mut |_| answer.clone().into());
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
-    let text = cassette(&past.script(&mask));
+    let text = cassette(&history.script(&mask));
     assert!(
         text.contains(r#""$exit":0,"stdout":"PIN ***, $***","stderr":"***""#) && text.contains("\"ask\":"),
         "{text}"
@@ -152,12 +152,12 @@ fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
         at("s", "a", &[2]),
         at("s", "b", &[2]),
     ];
-    let happened = calls.iter().zip(0..).map(|(call, number)| Happened::Called {
+    let entries = calls.iter().zip(0..).map(|(call, number)| HistoryEntry::Call {
         call: call.clone(),
-        came: branchpoint_host::Came::Settled(Ok(Value::Int(number)), Usage::default()),
+        outcome: branchpoint_host::CallOutcome::Settled(Ok(Value::Int(number)), Usage::default()),
     });
-    let past = Past { happened: happened.collect(), ..Past::default() };
-    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    let history = History { entries: entries.collect(), ..History::default() };
+    let mut script = Script::read(&history.script(&Secrets::default())).expect("a script");
     // Calls with other keys may come in any order, and be asked with anything.
     for number in [5, 3, 0, 4, 2, 1] {
         let changed = Call { input: json(r#"{"url": "changed"}"#), ..calls[number].clone() };
@@ -188,15 +188,15 @@ fn a_script_written_by_hand_may_leave_out_who_calls_a_run() {
 
 #[test]
 fn what_was_said_unasked_is_said_once() {
-    let said = |what: &str| Happened::Said { callers: "".into(), step: "line".into(), what: json(what) };
-    let happened = vec![said(r#""hello""#), said(r#"{"$text": "odd"}"#), said("null")];
-    let past = Past { happened, ..Past::default() };
-    let mut script = Script::read(&past.script(&Secrets::default())).expect("a script");
+    let line = |line: &str| HistoryEntry::Signal { callers: "".into(), step: "line".into(), payload: json(line) };
+    let entries = vec![line(r#""hello""#), line(r#"{"$text": "odd"}"#), line("null")];
+    let history = History { entries, ..History::default() };
+    let mut script = Script::read(&history.script(&Secrets::default())).expect("a script");
     for expect in [r#""hello""#, r#"{"$text": "odd"}"#, "null"] {
-        let entry = script.said(&"line".into(), "", &[], &Value::Null).expect("it was said");
+        let entry = script.said(&"line".into(), "", &[], &Value::Null).expect("the script has the line");
         assert_eq!(entry.get("$output"), Some(&json(expect)));
     }
-    assert_eq!(script.said(&"line".into(), "", &[], &Value::Null), None, "nobody has said more");
+    assert_eq!(script.said(&"line".into(), "", &[], &Value::Null), None, "there are no further lines");
 }
 
 #[test]
@@ -251,9 +251,9 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
     assert!(wrong.to_string().contains("`$recorder` is neither a step nor known here"), "{wrong}");
 }
 
-/// A past whose host knew these facts, and which has read these variables.
-fn past_with(facts: &str, read: &str) -> Past {
-    let called = Happened::Called {
+/// A history whose host knew these facts, and which has read these variables.
+fn past_with(facts: &str, read: &str) -> History {
+    let called = HistoryEntry::Call {
         call: Call {
             step: Some("s".into()),
             ..Call::first(
@@ -261,19 +261,19 @@ fn past_with(facts: &str, read: &str) -> Past {
                 json(r#"{"names": ["HOME", "SERVICE", "OPENAI_API_KEY"]}"#),
             )
         },
-        came: branchpoint_host::Came::Settled(Ok(json(read)), Usage::default()),
+        outcome: branchpoint_host::CallOutcome::Settled(Ok(json(read)), Usage::default()),
     };
     let facts = json(facts).as_object().expect("an object").clone();
-    Past { happened: vec![called], facts, ..Past::default() }
+    History { entries: vec![called], facts, ..History::default() }
 }
 
 #[test]
 fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
-    let past = past_with(
+    let history = past_with(
         r#"{"env.GITHUB_TOKEN": "ghp-1", "env.AWS_SECRET_ACCESS_KEY": "aws-1", "env.MyPassword": null, "env.LANG": "C"}"#,
         r#"{"HOME": "/home/ada", "SERVICE": "https://ghp-1@host", "OPENAI_API_KEY": "sk-1"}"#,
     );
-    let written = past.script(&Secrets::default());
+    let written = history.script(&Secrets::default());
     let text = cassette(&written);
     for secret in ["ghp-1", "aws-1", "sk-1"] {
         assert!(!text.contains(secret), "{text}");
@@ -281,7 +281,7 @@ fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
     let mut script = Script::read(&written).expect("a script");
     let unset = script.clone().look_up(|name| (name != "SERVICE").then(|| "x".to_owned())).expect_err("one is not set");
     assert!(unset.to_string().contains("the variable `SERVICE`") && !unset.to_string().contains("TOKEN"), "{unset}");
-    let Happened::Called { call, .. } = &past.happened[0] else { panic!("it was called") };
+    let HistoryEntry::Call { call, .. } = &history.entries[0] else { panic!("it was called") };
     let Answer::Failed(failed) = script.clone().rehearse(call).answer else { panic!("nobody has looked") };
     assert!(failed.message.contains("OPENAI_API_KEY") || failed.message.contains("SERVICE"), "{}", failed.message);
 

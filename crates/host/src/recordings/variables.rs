@@ -1,5 +1,5 @@
-//! Variables of the environment that runs were told as facts or have read. Those that hold a secret are not written down: whoever
-//! plays the run again must have them.
+//! Environment variables that runs got as facts or have read. A recording leaves out those that contain a secret: a replay reads them
+//! from its own environment.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,46 +7,48 @@ use std::sync::Arc;
 use branchpoint_core::effect::{FilesOperation, Request};
 use branchpoint_expr::{Object, Value};
 
-use super::past::{Came, Happened, Past};
+use super::history::{CallOutcome, History, HistoryEntry};
 use branchpoint_runners::Call;
 use branchpoint_runners::{Secrets, sounds_secret};
 
-/// The names of facts that are variables begin so.
+/// The prefix of facts that are environment variables.
 const VARIABLE: &str = "env.";
 
-/// The variable of the environment that a fact is, if it is one.
+/// The environment variable that a fact holds, if it holds one.
 pub(super) fn variable(fact: &str) -> Option<&str> {
     fact.strip_prefix(VARIABLE)
 }
 
-/// The fact that a variable of the environment is.
+/// The name of the fact that holds an environment variable.
 pub(crate) fn fact_of(variable: &str) -> Arc<str> {
     format!("{VARIABLE}{variable}").into()
 }
 
-/// Whether a call reads variables of the environment.
+/// Whether a call reads environment variables.
 pub(crate) fn reads_variables(call: &Call) -> bool {
     matches!(call.definition.request(), Ok(Request::Files(files)) if files.operation == FilesOperation::Environment)
 }
 
-impl Past {
-    /// The values of those variables whose names say that they are secret.
+impl History {
+    /// The values of variables whose names sound secret.
     pub fn secret_variables(&self) -> Secrets {
         let secret = self.variables().filter(|(name, _)| sounds_secret(name));
         Secrets::from_values(secret.filter_map(|(_, value)| value.as_str().map(ToOwned::to_owned)))
     }
 
-    /// The names of the variables that cannot be told as they are, because a secret stands in them.
-    pub(super) fn untold(&self, mask: &Secrets) -> BTreeSet<Arc<str>> {
+    /// The names of variables that a recording leaves out, because their values contain a secret.
+    pub(super) fn omitted_variables(&self, mask: &Secrets) -> BTreeSet<Arc<str>> {
         let holds_secret = |value: &Value| mask.mask_value(value) != *value;
         self.variables().filter(|(_, value)| holds_secret(value)).map(|(name, _)| name.into()).collect()
     }
 
-    /// The variables that runs were given as facts or have read.
+    /// The variables that runs got as facts or have read.
     fn variables(&self) -> impl Iterator<Item = (&str, &Value)> {
         let given = self.facts.iter().filter_map(|(name, value)| Some((variable(name)?, value)));
-        let read = self.happened.iter().filter_map(|happened| match happened {
-            Happened::Called { call, came: Came::Settled(Ok(read), _) } if reads_variables(call) => read.as_object(),
+        let read = self.entries.iter().filter_map(|entry| match entry {
+            HistoryEntry::Call { call, outcome: CallOutcome::Settled(Ok(read), _) } if reads_variables(call) => {
+                read.as_object()
+            }
             _ => None,
         });
         given.chain(read.flat_map(Object::iter).map(|(name, value)| (&**name, value)))

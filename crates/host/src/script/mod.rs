@@ -1,36 +1,36 @@
-//! The scripted runner: answers that someone wrote down, by step.
+//! The scripted runner: answers by step, written by a person or recorded.
 //!
 //! A script is an object: the id of a step, and the list of answers to its calls. Call n gets entry n, and the last entry
-//! repeats; a call is one attempt. What is no list is one entry. `{"$by_path": {"0,1": [...]}}` has a list for each place
-//! in enclosing loops over items, by their positions, outermost first. Calls that belong to no step have their kind for an id.
+//! repeats; a call is one attempt. A value that is not a list is one entry. `{"$by_path": {"0,1": [...]}}` has a list for each
+//! iteration of the enclosing loops, by the positions of the items, outermost first. Calls without a step use their kind as id.
 //!
 //! | entry | the call |
 //! |---|---|
 //! | `{"$error": text, "$kind": kind}` | fails; without a kind, with `step_failed` |
-//! | … with `"$again": false`, `"$answered": true` | is not tried again; the other side had answered |
-//! | … with `"$judged": true` | fails so, whatever the step makes of failures |
-//! | `{"$hang": true}` | never answers, so the limit of its attempt fires |
-//! | `{"$withdrawn": true}` | does not answer before somebody calls it off |
+//! | … with `"$again": false`, `"$answered": true` | is not retried; the other side had answered |
+//! | … with `"$judged": true` | fails exactly so; the failure is not judged |
+//! | `{"$hang": true}` | never answers, so its attempt times out |
+//! | `{"$withdrawn": true}` | does not answer before it is cancelled |
 //! | `{"$output": value, "$content_type": type}` | gives the value with that content type |
-//! | `{"$value": value}` | gives the value of the step, whatever the step makes of answers |
-//! | `{"$text": text}` | model: says this |
+//! | `{"$value": value}` | gives the value of the step; the answer is not judged |
+//! | `{"$text": text}` | model: replies with this text |
 //! | `{"$reply": value}` | model: a reply `{text, toolCalls, usage}` |
-//! | … with `"$usage": {"tokens": n, "cost_micros": n, "input_tokens": n}` | has used up so much |
+//! | … with `"$usage": {"tokens": n, "cost_micros": n, "input_tokens": n}` | reports this usage |
 //! | `{"$prompt": true}` | model: answers with the prompt as it was sent |
 //! | `{"$request": true}` | http: answers with `{method, url, headers, body}` as they were sent |
 //! | `{"$status": n, "headers": {…}, "body": value}` | http: an answer with that status and decoded body |
 //! | … with `"text"` for `"body"` | http: the body as it came over the wire |
-//! | `{"$exit": n, "stdout": text, "stderr": text}` | process: ended so |
-//! | `{"$timed_out": true, "stdout": text, "stderr": text}` | process: ended because it took too long |
-//! | `{"$votes": [{"user": …, "choice": …, "comment": …}]}` | a question to people: who said what |
-//! | text | model, agent: what it says; people: what everyone says; else the value |
+//! | `{"$exit": n, "stdout": text, "stderr": text}` | process: ends with this exit code and output |
+//! | `{"$timed_out": true, "stdout": text, "stderr": text}` | process: ends because of its time limit |
+//! | `{"$votes": [{"user": …, "choice": …, "comment": …}]}` | an approval: the votes |
+//! | text | model, agent: the reply; approval: the choice of every approver; otherwise the value |
 //! | any other value | the value, as it is |
 //!
-//! Beside any of these, `"$delay_ms": n` says how long the call takes, and `"$match": text` that the entry is for calls that were
-//! asked with this text. A call takes the first entry that is for it and was not taken yet, then the last that is for it.
+//! Beside any of these, `"$delay_ms": n` is the duration of the call, and `"$match": text` restricts the entry to calls that are
+//! requested with this text. A call uses the first matching entry that is unused, then the last matching entry.
 //!
-//! A recorded script has `$recorded` at its top. It answers every call, so a call that it does not know fails, and each of its
-//! entries answers once. Calls of child runs stand under the steps that called the run: `caller/step`.
+//! A recorded script has `$recorded` at its top. It answers every call: a call without an entry fails, and each entry
+//! answers once. Calls of child runs are listed under the steps that called the run: `caller/step`.
 
 mod delay;
 mod entry;
@@ -54,14 +54,14 @@ pub(crate) use entry::{VOTES, WITHDRAWN};
 use entry::{answer, check, delay_ms};
 use list::List;
 pub use recorded::Recorded;
-pub(crate) use recorded::{RECORDED, UNTOLD};
+pub(crate) use recorded::{OMITTED_VARIABLES, RECORDED};
 pub use votes::written_votes;
 
-/// Lists by place.
+/// The key of lists by iteration path.
 const BY_PATH: &str = "$by_path";
 
-/// So much of what a call was asked with is told.
-const TOLD_CHARS: usize = 300;
+/// The most characters of a request in a message.
+const SHOWN_CHARS: usize = 300;
 
 /// Answers by step.
 #[derive(Clone, Debug, Default)]
@@ -72,16 +72,16 @@ pub struct Script {
     mask: Secrets,
 }
 
-/// What a script says to a call.
+/// A script's reply to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
     /// The answer.
     pub answer: Answer,
-    /// How long it takes.
+    /// How long the call takes.
     pub delay_ms: u64,
-    /// Whether it does not come before somebody calls the call off.
+    /// Whether the call stays unanswered until it is cancelled.
     pub withdrawn: bool,
-    /// The entry that it is.
+    /// The entry of the script.
     pub(crate) entry: EntryKey,
 }
 
@@ -99,47 +99,47 @@ pub(crate) struct EntryKey {
 /// The lists of one step.
 #[derive(Clone, Debug)]
 enum Lines {
-    /// One for all its calls.
+    /// One list for all calls.
     One(List),
-    /// One for each place in the loops around it.
+    /// One list for each iteration path.
     ByPath(BTreeMap<Arc<str>, List>),
 }
 
-/// Why a value is no script.
+/// Why a value is not a script.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadScript {
     /// A script is an object.
-    #[error("a script is an object: the ids of steps, and the answers to their calls")]
+    #[error("a script must be an object: the ids of steps, and the answers to their calls")]
     NotAnObject,
-    /// A list that nothing can be taken from.
+    /// An empty list.
     #[error("the script has no answer for step `{0}`; give its list at least one entry, or leave the step out")]
     NoEntries(Arc<str>),
-    /// `$by_path` holds lists by place.
-    #[error("`$by_path` of step `{0}` is an object: places such as \"0,1\", and the answers there")]
+    /// `$by_path` holds lists by iteration path.
+    #[error("`$by_path` of step `{0}` must be an object: iteration paths such as \"0,1\", and the answers for them")]
     BadPaths(Arc<str>),
-    /// Variables that it does not tell, and nobody else does.
-    #[error("the script was recorded with {}, and does not tell what is secret; set it, to any value that stands nowhere else, since nothing goes outside", quoted(.0))]
-    Untold(Vec<Arc<str>>),
-    /// An entry that stands for no answer, or a key at the top that is no step.
+    /// Variables that the recording leaves out and the environment does not have.
+    #[error("the recording leaves out the value of {}, which is secret. Set it to any unique value; a replay calls nothing outside", quoted(.0))]
+    MissingVariables(Vec<Arc<str>>),
+    /// An invalid entry, or an unknown key at the top.
     #[error("{} of the script: {}", place(.at), .wrong.message)]
     Wrong {
-        /// Where: keys, and positions in lists.
+        /// Location: keys, and positions in lists.
         at: Vec<Value>,
-        /// What.
+        /// The problem.
         wrong: Wrong,
     },
 }
 
-/// What is wrong with a part of a script.
+/// A problem with a part of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// The kind of the finding: an unknown key or a bad value.
     pub kind: Kind,
-    /// Its key.
+    /// The key of the part.
     pub key: Arc<str>,
     /// One sentence.
     pub message: String,
-    /// What to do, if there is something to say.
+    /// The remedy; may be empty.
     pub help: String,
 }
 
@@ -155,7 +155,7 @@ impl Script {
             if &**step == RECORDED {
                 read.recorded = Some(Recorded::read(lines)?);
             } else if step.starts_with('$') {
-                let message = format!("`{step}` is neither a step nor known here");
+                let message = format!("`{step}` is unknown; step ids do not begin with `$`");
                 return Err(BadScript::Wrong { at: Vec::new(), wrong: Wrong::unknown(step, message, [RECORDED]) });
             } else {
                 read.steps.insert(step.clone(), Lines::read(step, lines)?);
@@ -164,14 +164,13 @@ impl Script {
         Ok(read)
     }
 
-    /// Masks these secrets too in messages about calls.
+    /// Masks these secrets in messages about calls, too.
     pub fn mask_with(&mut self, secrets: &[String]) {
         self.mask
             .add(secrets.iter().filter(|secret| !self.mask.values().contains(secret)).cloned().collect::<Vec<_>>());
     }
 
-    /// Looks for the variables of the environment that a recorded script does not tell. They need not be what they were, only be there:
-    /// a run that finds nothing in the place of a secret goes otherwise.
+    /// Looks up the environment variables that a recording leaves out. Any value will do, but a run may behave differently without one.
     pub fn look_up(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<(), BadScript> {
         let Some(recorded) = &mut self.recorded else { return Ok(()) };
         let secrets = recorded.look_up(find)?;
@@ -179,7 +178,7 @@ impl Script {
         Ok(())
     }
 
-    /// What it knows beside answers, if it was recorded.
+    /// The facts of a recording; none for a script that a person wrote.
     pub fn recorded(&self) -> Option<&Recorded> {
         self.recorded.as_ref()
     }
@@ -189,7 +188,7 @@ impl Script {
         self.steps.contains_key(step)
     }
 
-    /// The steps that it has answers for.
+    /// The steps with answers.
     pub fn steps(&self) -> impl Iterator<Item = &Arc<str>> {
         self.steps.keys()
     }
@@ -202,7 +201,7 @@ impl Script {
     /// The key of the list for a step of a run that these steps called.
     fn key_of_step(&self, callers: &str, step: &Arc<str>) -> Arc<str> {
         let qualified = if callers.is_empty() { step.clone() } else { format!("{callers}/{step}").into() };
-        // Who writes a script by hand need not know who calls the run.
+        // A person who writes a script need not know which steps call the run.
         if self.recorded.is_some() || self.knows(&qualified) { qualified } else { step.clone() }
     }
 
@@ -211,7 +210,7 @@ impl Script {
         self.said_at(step, callers, path, asked).map(|(_, said)| said)
     }
 
-    /// The same, with the key of the entry.
+    /// The answer to a request of a step to people, with the key of its entry.
     pub(crate) fn said_at(
         &mut self,
         step: &Arc<str>,
@@ -241,7 +240,7 @@ impl Script {
         let (delay_ms, withdrawn) = (delay_ms(&written), written.get(WITHDRAWN).is_some());
         let answer = answer(&written, call);
         let answer = match &self.recorded {
-            Some(recorded) => recorded.filled(call, answer).map_err(|untold| untold.to_string()),
+            Some(recorded) => recorded.fill(call, answer).map_err(|missing| missing.to_string()),
             None => Ok(answer),
         };
         Some(answer.map(|answer| Reply { answer, delay_ms, withdrawn, entry }))
@@ -259,7 +258,7 @@ impl Script {
     /// Why a call has no answer.
     fn why_not(&mut self, step: &str, call: &Call) -> String {
         let place = if call.path.is_empty() { String::new() } else { format!(" at {:?}", call.path) };
-        let told: String = self.mask.mask(&asked(call)).chars().take(TOLD_CHARS).collect();
+        let told: String = self.mask.mask(&asked(call)).chars().take(SHOWN_CHARS).collect();
         let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path, self.recorded.is_some()));
         match (list.map(|(_, list)| list), &self.recorded) {
             (None, None) => format!("the script has no answer for step `{step}`{place}"),

@@ -1,4 +1,4 @@
-//! What a recorded script knows beside answers: what its host knew.
+//! What a recorded script contains beside answers: the facts of its host.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use crate::recordings::{fact_of, reads_variables};
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, sounds_secret};
 
-/// What says that a script was recorded.
+/// The key that marks a script as a recording.
 pub(crate) const RECORDED: &str = "$recorded";
 
-/// The variables of the environment whose values were not written down.
-pub(crate) const UNTOLD: &str = "untold";
+/// The key of the environment variables whose values the recording leaves out.
+pub(crate) const OMITTED_VARIABLES: &str = "untold";
 
-/// What a recorded script knows beside answers.
+/// What a recorded script contains beside answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// What the host knew.
+    /// Facts of the host.
     pub facts: Object,
-    /// Steps that would call other workflows, and were answered instead.
+    /// Steps that call other workflows, and that the recording answers instead.
     pub outside: BTreeSet<Arc<str>>,
-    /// Variables of the environment that it does not tell, because they hold secrets.
-    untold: BTreeSet<Arc<str>>,
+    /// Environment variables that the recording leaves out, because they contain secrets.
+    omitted_variables: BTreeSet<Arc<str>>,
 }
 
 impl Recorded {
-    pub(super) fn read(written: &Value) -> Result<Self, BadScript> {
+    pub(super) fn read(entry: &Value) -> Result<Self, BadScript> {
         let wrong = |key: &str, message: &str| BadScript::Wrong {
             at: vec![Value::from(RECORDED)],
-            wrong: Wrong::at(key, message.to_owned(), "record the run anew"),
+            wrong: Wrong::at(key, message.to_owned(), "record the run again"),
         };
-        let fields = written.as_object().ok_or_else(|| wrong(RECORDED, "`$recorded` is an object"))?;
+        let fields = entry.as_object().ok_or_else(|| wrong(RECORDED, "`$recorded` must be an object"))?;
         let mut recorded = Self::default();
         for (key, value) in fields {
             let names = || -> Option<BTreeSet<Arc<str>>> {
@@ -43,21 +43,22 @@ impl Recorded {
             match (&**key, value) {
                 ("facts", Value::Object(facts)) => recorded.facts.clone_from(facts),
                 ("outside", _) => {
-                    recorded.outside = names().ok_or_else(|| wrong(key, "`outside` is a list of steps"))?;
+                    recorded.outside = names().ok_or_else(|| wrong(key, "`outside` must be a list of steps"))?;
                 }
-                (UNTOLD, _) => {
-                    recorded.untold = names().ok_or_else(|| wrong(key, "`untold` is a list of variables"))?;
+                (OMITTED_VARIABLES, _) => {
+                    recorded.omitted_variables =
+                        names().ok_or_else(|| wrong(key, "`untold` must be a list of variables"))?;
                 }
-                _ => return Err(wrong(key, &format!("`{key}` is not known here, or is of the wrong kind"))),
+                _ => return Err(wrong(key, &format!("`{key}` is unknown, or has a value of the wrong type"))),
             }
         }
         Ok(recorded)
     }
 
-    /// Looks for what it does not tell; from then on, the host knew it. Gives the values that are secret by their names.
+    /// Adds the omitted variables to the facts, with values that `find` gives. Returns the values whose names sound secret.
     pub(super) fn look_up(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<Secrets, BadScript> {
         let (mut secrets, mut missing) = (Secrets::default(), Vec::new());
-        for name in &self.untold {
+        for name in &self.omitted_variables {
             let Some(value) = find(name).filter(|value| !value.trim().is_empty()) else {
                 missing.push(name.clone());
                 continue;
@@ -67,21 +68,21 @@ impl Recorded {
             }
             self.facts.insert(fact_of(name), Value::from(value));
         }
-        if missing.is_empty() { Ok(secrets) } else { Err(BadScript::Untold(missing)) }
+        if missing.is_empty() { Ok(secrets) } else { Err(BadScript::MissingVariables(missing)) }
     }
 
-    /// The answer to a call, with the variables that it read and the script does not tell.
-    pub(super) fn filled(&self, call: &Call, answer: Answer) -> Result<Answer, BadScript> {
+    /// Adds the omitted variables to the answer of a call that read them.
+    pub(super) fn fill(&self, call: &Call, answer: Answer) -> Result<Answer, BadScript> {
         let Answer::Data(Content { value: Value::Object(read), content_type }) = &answer else { return Ok(answer) };
-        if self.untold.is_empty() || !reads_variables(call) {
+        if self.omitted_variables.is_empty() || !reads_variables(call) {
             return Ok(answer);
         }
         let variables = read.iter().map(|(name, value)| {
-            if !self.untold.contains(name) {
+            if !self.omitted_variables.contains(name) {
                 return Ok((name.clone(), value.clone()));
             }
-            let known = self.facts.get(&fact_of(name)).cloned();
-            known.map(|value| (name.clone(), value)).ok_or_else(|| BadScript::Untold(vec![name.clone()]))
+            let value = self.facts.get(&fact_of(name)).cloned();
+            value.map(|value| (name.clone(), value)).ok_or_else(|| BadScript::MissingVariables(vec![name.clone()]))
         });
         let variables = Value::from(variables.collect::<Result<Object, _>>()?);
         Ok(Answer::Data(Content { value: variables, content_type: content_type.clone() }))

@@ -18,7 +18,7 @@ use branchpoint_core::{
 use branchpoint_expr::{Object, Value};
 
 use crate::host::{Act, Drives, Host, Refused, Start, Taken, Ticket};
-use crate::recordings::Past;
+use crate::recordings::History;
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call};
 pub use rehearsed::{Answers, Rehearsed};
@@ -277,9 +277,9 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// What the run and its child runs have asked for, and what came of it.
-    pub fn past(&self) -> Past {
-        let past = self.run.map(|run| self.host.store().past(run));
-        past.map_or_else(Past::default, |past| past.expect("what was written can be read"))
+    pub fn history(&self) -> History {
+        let history = self.run.map(|run| self.host.store().history(run));
+        history.map_or_else(History::default, |history| history.expect("what was written can be read"))
     }
 
     /// The time.

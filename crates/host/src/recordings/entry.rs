@@ -1,7 +1,7 @@
-//! Answers in the form of a script's entries.
+//! Results of calls in the form of a script's entries.
 //!
-//! A journal holds what answers came to, not how they came. The entry is the plainest answer that comes to the same, which is found by
-//! judging; where there is none, the entry says what it came to.
+//! A journal holds the judged result of a call, not the raw answer. The entry is the simplest answer that is judged to the same result;
+//! if there is none, the entry holds the judged result itself.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{MASK, Secrets, sounds_secret};
 
-/// Headers that carry credentials, or something to get some with, and whose names do not sound so.
+/// Headers that carry credentials or challenges although their names do not sound secret.
 const SECRET_HEADERS: [&str; 6] =
     ["cookie", "set-cookie", "authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate"];
 
-/// The entry that gives a call what it came to.
-pub(super) fn entry(call: &Call, result: &Result<Value, Failed>, usage: Usage, mask: &Secrets) -> Value {
+/// The entry that replays the result of a call.
+pub(super) fn of_call(call: &Call, result: &Result<Value, Failed>, usage: Usage, mask: &Secrets) -> Value {
     let same = |answer: &Answer| answer.usage() == usage && judge(call, answer.clone()) == *result;
     let judged = Answer::Judged { result: result.clone(), usage };
-    masked(&written(&likely(call, result, usage).into_iter().find(same).unwrap_or(judged)), mask)
+    masked(&entry_of(&candidates(call, result, usage).into_iter().find(same).unwrap_or(judged)), mask)
 }
 
-/// Answers that may come to that, those that tell most first.
-fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answer> {
+/// Answers that may be judged to the result, the most detailed ones first.
+fn candidates(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answer> {
     let value = match result {
         Ok(value) => value,
         Err(failed) => return vec![Answer::failed_after(failed.clone(), usage)],
@@ -50,11 +50,11 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
         answers.push(Answer::Process(ProcessResult { exit_code: None, ..result }));
     }
     if call.kind() == Kind::Model {
-        let said = value.as_str().map(Arc::<str>::from).or_else(|| text("output"));
-        let values = said.map(Value::Str).into_iter().chain([value.clone()]);
-        let read = int("input_tokens").and_then(|read| read.try_into().ok());
+        let reply = value.as_str().map(Arc::<str>::from).or_else(|| text("output"));
+        let values = reply.map(Value::Str).into_iter().chain([value.clone()]);
+        let input_tokens = int("input_tokens").and_then(|count| count.try_into().ok());
         for value in values {
-            let counts = read.map(Some).into_iter().chain([None]);
+            let counts = input_tokens.map(Some).into_iter().chain([None]);
             let result = |input_tokens| ModelResult { value: value.clone(), usage, input_tokens };
             answers.extend(counts.map(|input_tokens| Answer::Model(result(input_tokens))));
         }
@@ -75,7 +75,7 @@ fn likely(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answ
 }
 
 /// An answer in the form of a script's entry.
-fn written(answer: &Answer) -> Value {
+fn entry_of(answer: &Answer) -> Value {
     let text = |text: &Arc<str>| Value::Str(text.clone());
     match answer {
         Answer::Model(ModelResult { value, usage, input_tokens }) => {
@@ -118,7 +118,7 @@ fn failure(failed: &Failed) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Whether another attempt makes sense; a number of milliseconds if it does not before that time.
+/// Whether another attempt makes sense; a number is the milliseconds until the next attempt.
 fn again(again: Again) -> Value {
     match again {
         Again::After(ms) => Value::Int(i64::try_from(ms).unwrap_or(i64::MAX)),
@@ -138,14 +138,14 @@ fn with_usage<const N: usize>(fields: [(&str, Value); N], usage: Usage, input_to
     Value::from(all)
 }
 
-/// The entry with every secret in what was answered masked; what makes it an entry stays.
+/// The entry with every secret of the answer masked; the keys of the entry stay.
 fn masked(entry: &Value, mask: &Secrets) -> Value {
     let fields = entry.as_object().into_iter().flatten().map(|(key, value)| {
         let value = match &**key {
             "headers" => headers(value, mask),
             "$value" => {
                 let value = mask.mask_value(value);
-                match value.get("headers").map(|known| headers(known, mask)) {
+                match value.get("headers").map(|fields| headers(fields, mask)) {
                     Some(hidden) => with(&value, "headers", hidden),
                     None => value,
                 }
@@ -161,7 +161,7 @@ fn masked(entry: &Value, mask: &Secrets) -> Value {
 fn headers(headers: &Value, mask: &Secrets) -> Value {
     let Some(fields) = headers.as_object() else { return headers.clone() };
     let shown = fields.iter().map(|(name, value)| {
-        let secret = SECRET_HEADERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || sounds_secret(name);
+        let secret = SECRET_HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header)) || sounds_secret(name);
         (name.clone(), if secret { Value::from(MASK) } else { mask.mask_value(value) })
     });
     Value::from(shown.collect::<Object>())
