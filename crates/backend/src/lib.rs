@@ -24,7 +24,7 @@ use branchpoint_runners::Secrets;
 pub use approval::{OpenApproval, OpenApprovals, Question};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
-pub use run::{DriverProcess, Filter, Look, Parent, Replayed, Run, RunNo, RunScript};
+pub use run::{DriverProcess, Filter, Parent, Replayed, Run, RunNo, RunScript, RunView};
 pub use session::{
     KeptSession, SESSION_TTL_S, Session, SessionAction, SessionAnswer, SessionOptions, SessionRefused, SessionRequest,
 };
@@ -63,7 +63,7 @@ pub trait Backend: Send {
     fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, BackendError>;
 
     /// Loads a run with its program and its state. Listeners of this process have received all its events.
-    fn load(&self, run: RunNo) -> Result<Look, BackendError>;
+    fn load(&self, run: RunNo) -> Result<RunView, BackendError>;
 
     /// The processes that currently drive runs.
     fn drivers(&self) -> Result<Vec<DriverProcess>, BackendError>;
@@ -112,7 +112,7 @@ pub trait Backend: Send {
     fn approvals(&self, run: RunNo) -> Result<OpenApprovals, BackendError>;
 
     /// The open approvals of a loaded run, including lines of a conversation.
-    fn approvals_in(&self, look: &Look) -> Result<Vec<OpenApproval>, BackendError>;
+    fn approvals_in(&self, look: &RunView) -> Result<Vec<OpenApproval>, BackendError>;
 
     /// All requests of a run to people, including settled ones, in order.
     fn questions(&self, run: RunNo) -> Result<Vec<Question>, BackendError>;

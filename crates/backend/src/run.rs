@@ -73,7 +73,7 @@ pub struct Filter {
 
 /// A loaded run: its row, its program and its state.
 #[derive(Debug)]
-pub struct Look {
+pub struct RunView {
     /// Its row.
     pub row: Run,
     /// Its program.
@@ -82,7 +82,7 @@ pub struct Look {
     pub state: State,
 }
 
-impl Look {
+impl RunView {
     /// The status of the run.
     pub fn status(&self) -> Status {
         status(&self.program, &self.state)
@@ -104,7 +104,7 @@ impl Look {
 #[derive(Debug)]
 pub struct Replayed {
     /// The loaded run.
-    pub look: Look,
+    pub look: RunView,
     /// The number of events before the part.
     pub first: u64,
     /// The number of the last event of the part.

@@ -75,7 +75,7 @@ pub struct Health {
     /// The number of overdue timers.
     pub overdue: u64,
     /// The number of abandoned runs that could be resumed.
-    pub adrift: u64,
+    pub abandoned: u64,
 }
 
 /// The state of the key for sealed secrets.

@@ -99,7 +99,7 @@ fn host(
 
 /// A host that knows what is secret on this machine, and what the operator lets agents use.
 fn furnish(host: Host, here: &Here, project: &Project) -> Host {
-    let host = host.with_secrets(here.secrets()).keeping_private(here.private());
+    let host = host.with_secrets(here.secrets()).with_env_secrets(here.private());
     // A worker shows nothing that runs print, and would collect the secrets of all of them.
     let host = match here.shared_masks() {
         Some(masks) => host.sharing_secrets(masks),

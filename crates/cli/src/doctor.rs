@@ -119,8 +119,12 @@ fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
     });
     let overdue = format!("{} timers are overdue; `branchpoint work` drives their runs", health.overdue);
     findings.push(if health.overdue > 0 { odd("timers", overdue) } else { fine("timers", "none is overdue".into()) });
-    let adrift = format!("{} runs could go on and nobody drives them; `branchpoint work` does", health.adrift);
-    findings.push(if health.adrift > 0 { odd("runs", adrift) } else { fine("runs", "none is left alone".into()) });
+    let abandoned = format!("{} runs could go on and nobody drives them; `branchpoint work` does", health.abandoned);
+    findings.push(if health.abandoned > 0 {
+        odd("runs", abandoned)
+    } else {
+        fine("runs", "none is left alone".into())
+    });
 }
 
 fn processes(store: &dyn Backend, findings: &mut Vec<Finding>) -> Result<()> {

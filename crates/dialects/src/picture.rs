@@ -4,7 +4,7 @@
 //! event: neither shows what its author drew.
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::ir::picture::{self, Look, Node, Picture};
+use branchpoint_core::ir::picture::{self, Node, NodeShape, Picture};
 use branchpoint_expr::{Condition, Dialect};
 
 use crate::{graph, read, session};
@@ -22,7 +22,7 @@ pub fn picture(program: &Program, source: &str, dialect: Option<Dialect>) -> Pic
 
 /// The start or an end.
 pub(crate) fn end(title: &str) -> Node {
-    Node { title: title.into(), kind: "".into(), look: Look::End }
+    Node { title: title.into(), kind: "".into(), look: NodeShape::End }
 }
 
 /// A condition in the words of its author, if it was written as an expression.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use branchpoint_core::ir::picture::{Look, Picture, dot, mermaid};
+use branchpoint_core::ir::picture::{NodeShape, Picture, dot, mermaid};
 use branchpoint_dialects::{load, picture};
 use branchpoint_expr::Dialect;
 use serde_json::Value;
@@ -134,7 +134,8 @@ fn boxes_look_like_what_they_do() {
     let picture = draw(source, Dialect::Steps).expect("it loads");
     let look = |title: &str| picture.nodes.iter().find(|node| &*node.title == title).map(|node| node.look);
     let found = ["start", "w", "b", "f", "m", "s"].map(look);
-    let expect = [Look::End, Look::Loop, Look::People, Look::Work, Look::Merge, Look::Decision];
+    let expect =
+        [NodeShape::End, NodeShape::Loop, NodeShape::People, NodeShape::Work, NodeShape::Merge, NodeShape::Decision];
     assert_eq!(found, expect.map(Some));
 }
 

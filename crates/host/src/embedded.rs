@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use branchpoint_backend::{
     Backend, BackendError, ContinueWith, Document, DriverProcess, EventListener, Exported, Filter, HandledBy, Health,
-    Imported, KeptSession, Listed, Look, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Question, Refused,
-    Replayed, Run, RunNo, RunScript, Session, SessionAnswer, SessionRequest, Start, Taken, Workflow, WorkflowNo,
+    Imported, KeptSession, Listed, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Question, Refused, Replayed,
+    Run, RunNo, RunScript, RunView, Session, SessionAnswer, SessionRequest, Start, Taken, Workflow, WorkflowNo,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -17,7 +17,7 @@ use branchpoint_runners::Secrets;
 
 use crate::driver::{Driver, OrderResult, now_ms};
 use crate::gate::SessionHost;
-use crate::store::{ExchangeTrouble, ImportLimits, Sent, Store, Trouble};
+use crate::store::{ImportLimits, Sent, Store, StoreError, TransferError};
 
 /// How often an event is sent to a run that another process opens or leaves at the moment.
 const SEND_ATTEMPTS: u32 = 100;
@@ -84,7 +84,7 @@ impl SessionHost for Driven<'_> {
         now_ms()
     }
 
-    fn start(&mut self, start: Start) -> Result<OrderResult, Trouble> {
+    fn start(&mut self, start: Start) -> Result<OrderResult, StoreError> {
         self.driver.start(start)
     }
 
@@ -92,12 +92,12 @@ impl SessionHost for Driven<'_> {
         self.deliver(run, event).map(|(_, is_new)| is_new)
     }
 
-    fn wake(&mut self, run: RunNo) -> Result<OrderResult, Trouble> {
+    fn wake(&mut self, run: RunNo) -> Result<OrderResult, StoreError> {
         self.driver.wake(run)
     }
 
-    fn look(&mut self, run: RunNo) -> Result<Look, Trouble> {
-        self.driver.look(run)
+    fn inspect(&mut self, run: RunNo) -> Result<RunView, StoreError> {
+        self.driver.inspect(run)
     }
 }
 
@@ -132,7 +132,7 @@ impl Backend for Embedded {
         is_scripted(run: RunNo) -> bool = is_scripted;
         open_approvals() -> OpenApprovals = open_approvals;
         approvals(run: RunNo) -> OpenApprovals = approvals;
-        approvals_in(look: &Look) -> Vec<OpenApproval> = approvals_in;
+        approvals_in(look: &RunView) -> Vec<OpenApproval> = approvals_in;
         questions(run: RunNo) -> Vec<Question> = questions;
         workflows() -> Vec<Listed> = workflows;
         workflow(name: &str) -> Option<WorkflowNo> = workflow;
@@ -151,8 +151,8 @@ impl Backend for Embedded {
         drivers() -> Vec<DriverProcess> = owners;
     }
 
-    fn load(&self, run: RunNo) -> Result<Look, BackendError> {
-        let look = self.store.look(run)?;
+    fn load(&self, run: RunNo) -> Result<RunView, BackendError> {
+        let look = self.store.inspect(run)?;
         // A driver that has stopped reports nothing more.
         let _ = self.driver.as_ref().map(Driver::sync);
         Ok(look)
@@ -209,22 +209,24 @@ impl Backend for Embedded {
     }
 }
 
-impl From<ExchangeTrouble> for BackendError {
-    fn from(trouble: ExchangeTrouble) -> Self {
-        match trouble {
-            ExchangeTrouble::Store(trouble) => trouble.into(),
-            trouble => Self::BadFile(trouble.to_string()),
+impl From<TransferError> for BackendError {
+    fn from(error: TransferError) -> Self {
+        match error {
+            TransferError::Store(error) => error.into(),
+            error => Self::BadFile(error.to_string()),
         }
     }
 }
 
-impl From<Trouble> for BackendError {
-    fn from(trouble: Trouble) -> Self {
-        let message = trouble.to_string();
-        match trouble {
-            Trouble::StorageLimit(_) => Self::Limit(message),
-            Trouble::NotAStore | Trouble::TooNew { .. } | Trouble::TooOld { .. } => Self::Incompatible(message),
-            trouble if trouble.is_of_one_run() => Self::Damaged(message),
+impl From<StoreError> for BackendError {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::StorageLimit(_) => Self::Limit(message),
+            StoreError::NotAStore | StoreError::TooNew { .. } | StoreError::TooOld { .. } => {
+                Self::Incompatible(message)
+            }
+            error if error.is_of_one_run() => Self::Damaged(message),
             _ => Self::Unavailable(message),
         }
     }

@@ -8,9 +8,9 @@ use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Effect, Program, Status};
 use branchpoint_core::{Event, steps};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
+use branchpoint_host::host::{Drives, Host, Start, Ticket, TurnOutput};
 use branchpoint_host::store::{
-    Document, Durability, ExchangeTrouble, Filter, ImportLimits, Prune, Pruned, RunNo, Store, Workflow, WorkflowNo,
+    Document, Durability, Filter, ImportLimits, Prune, Pruned, RunNo, Store, TransferError, Workflow, WorkflowNo,
 };
 use branchpoint_runners::{Answer, Secrets};
 
@@ -82,8 +82,8 @@ fn host(store: Store) -> Host {
 /// Turns until nothing is left to do; every call is answered with what it was asked.
 fn settle(host: &mut Host, now_ms: i64) {
     while host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
-        for act in host.turn(now_ms).expect("the store can be written") {
-            if let Act::Perform { run, call, .. } = act {
+        for output in host.turn(now_ms).expect("the store can be written") {
+            if let TurnOutput::Perform { run, call, .. } = output {
                 let answer = Answer::data(call.input.clone());
                 host.settle(run, &call, answer);
             }
@@ -195,7 +195,7 @@ fn a_timer_goes_on_elsewhere() {
     settle(&mut other, NOW_MS + 5_000);
     let run = other.store().run("waits").expect("the store can be read").expect("it is there");
     assert_eq!(run.status, Status::Completed);
-    let result = other.store().look(run.run).expect("it can be read").result();
+    let result = other.store().inspect(run.run).expect("it can be read").result();
     assert_eq!(result, Some(Value::from("timeout")));
 }
 
@@ -222,7 +222,7 @@ fn sealed_secrets_are_never_written() {
 fn check_refused(lines: &str, line: usize, word: &str) {
     let store = Store::in_memory().expect("memory is there");
     match store.import(lines.as_bytes(), ImportLimits::default(), NOW_MS) {
-        Err(ExchangeTrouble::Line { line: at, reason }) => {
+        Err(TransferError::Line { line: at, reason }) => {
             assert!(at == line && reason.contains(word), "line {at}: {reason}");
         }
         other => panic!("{other:?}"),
@@ -274,12 +274,12 @@ fn events_that_were_changed_are_refused() {
     lines.swap(3, 4);
     let store = Store::in_memory().expect("memory is there");
     let refused = store.import(lines.join("\n").as_bytes(), ImportLimits::default(), NOW_MS);
-    assert!(matches!(&refused, Err(ExchangeTrouble::Run { run, .. }) if run == "ended"), "{refused:?}");
+    assert!(matches!(&refused, Err(TransferError::Run { run, .. }) if run == "ended"), "{refused:?}");
     assert!(ids(&store).is_empty(), "nothing of it is left");
     let changed = text.replacen("call, then ask", "call, then go", 1);
     assert!(matches!(
         store.import(changed.as_bytes(), ImportLimits::default(), NOW_MS),
-        Err(ExchangeTrouble::Line { line: 2, .. })
+        Err(TransferError::Line { line: 2, .. })
     ));
 }
 

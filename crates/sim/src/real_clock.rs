@@ -13,7 +13,7 @@ use crate::vectors::round_trip;
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{ApprovalKey, EffectNo, Note};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Act, Drives, Facts, Host, RunEvent, RunEventKind, Start, Ticket};
+use branchpoint_host::host::{Drives, Facts, Host, RunEvent, RunEventKind, Start, Ticket, TurnOutput};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
 
@@ -59,7 +59,7 @@ impl RealClock<'_> {
             stage.start(input);
             stage.run_until_end(&answer_receiver);
             stage.flights.values().for_each(|(_, cancel)| cancel.cancel());
-            let look = stage.host.look_at(stage.run.expect("it was started")).expect("it was stored");
+            let look = stage.host.inspect_run(stage.run.expect("it was started")).expect("it was stored");
             let exchange_problem = round_trip(stage.host.store());
             let result = look.result().unwrap_or_default();
             RunResult { status: look.status(), result, notes: stage.notes, exchange_problem }
@@ -123,7 +123,7 @@ impl RunLoop<'_, '_> {
     /// Answers a run that waits for the user with the user's next line, or null if there is none.
     fn answer_user_line(&mut self) -> bool {
         let run = self.run.expect("it was started");
-        let look = self.host.look_at(run).expect("it was stored");
+        let look = self.host.inspect_run(run).expect("it was stored");
         let open = self.host.store().approvals_in(&look).expect("it was stored");
         if !open.iter().any(|open| open.approval.key == ApprovalKey::Line) {
             return false;
@@ -136,16 +136,16 @@ impl RunLoop<'_, '_> {
     fn turn(&mut self) {
         for act in self.host.turn(now_ms()).expect("the store takes what is written") {
             match act {
-                Act::Perform { run, call, .. } => self.perform(run, call),
-                Act::Withdraw { run, effect, .. } => {
+                TurnOutput::Perform { run, call, .. } => self.perform(run, call),
+                TurnOutput::Withdraw { run, effect, .. } => {
                     self.flights.remove(&(run, effect)).into_iter().for_each(|(_, cancel)| cancel.cancel());
                 }
-                Act::Event(RunEvent { run, kind: RunEventKind::Notes(notes), .. })
+                TurnOutput::Event(RunEvent { run, kind: RunEventKind::Notes(notes), .. })
                     if self.run.is_none_or(|own| own == run) =>
                 {
                     self.notes.extend(notes);
                 }
-                Act::Event(RunEvent { id, kind: RunEventKind::Status(status, _), .. }) => {
+                TurnOutput::Event(RunEvent { id, kind: RunEventKind::Status(status, _), .. }) => {
                     self.ended |= &*id == "run" && status.is_final();
                 }
                 _ => {}

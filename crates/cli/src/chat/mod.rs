@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Look, RunNo, SESSION_TTL_S, SessionOptions};
+use branchpoint_backend::{RunNo, RunView, SESSION_TTL_S, SessionOptions};
 use branchpoint_expr::{Dialect, Value};
 
 use self::turn::Turns;
@@ -122,7 +122,7 @@ impl Session<'_> {
     }
 
     /// What people see first: who this is, and what the template lets it say.
-    fn greet(&self, look: &Look) {
+    fn greet(&self, look: &RunView) {
         if !stdin().is_terminal() {
             return;
         }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{ContinueWith, Look, RunNo};
+use branchpoint_backend::{ContinueWith, RunNo, RunView};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
@@ -124,7 +124,7 @@ impl Turns<'_> {
         Ok(true)
     }
 
-    fn print(&self, look: &Look, turn: &Value) -> Result<()> {
+    fn print(&self, look: &RunView, turn: &Value) -> Result<()> {
         let secrets = self.drive.store().secrets(self.run)?;
         let turn = secrets.mask_value(turn);
         if self.json {
@@ -166,7 +166,7 @@ impl Turns<'_> {
 }
 
 /// Whether something was said that is not answered yet. A session that is over answers nothing any more.
-fn is_in_turn(look: &Look) -> bool {
+fn is_in_turn(look: &RunView) -> bool {
     let said = look.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|said| !said.is_empty()));
     let answered = look.view("turn").is_some_and(|turn| turn != Value::Null);
     let rests = look.status() == Status::WaitingPeople;

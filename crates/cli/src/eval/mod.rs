@@ -25,12 +25,12 @@ enum Stop {
     /// Something is wrong at a place in a text.
     Found { source: Source, findings: Vec<Diagnostic> },
     /// Anything else.
-    Trouble(anyhow::Error),
+    StoreError(anyhow::Error),
 }
 
 impl From<anyhow::Error> for Stop {
     fn from(trouble: anyhow::Error) -> Self {
-        Self::Trouble(trouble)
+        Self::StoreError(trouble)
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let report = match evaluate(arguments) {
         Ok(report) => report,
         Err(Stop::Found { source, findings }) => Report::new(source, findings),
-        Err(Stop::Trouble(trouble)) => {
+        Err(Stop::StoreError(trouble)) => {
             // A program that reads JSON is told on the channel that it reads, too.
             if arguments.json {
                 json::print_trouble(&trouble)?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use branchpoint_backend::{
-    Backend, BackendError, ContinueWith, Look, OpenApproval, Refused, RequestChange, RunEvent, RunEventKind, RunNo,
+    Backend, BackendError, ContinueWith, OpenApproval, Refused, RequestChange, RunEvent, RunEventKind, RunNo, RunView,
 };
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
@@ -66,9 +66,9 @@ pub(crate) enum Heard {
 /// How a run was left.
 pub(crate) enum Left {
     /// It is over.
-    Ended(Box<Look>),
+    Ended(Box<RunView>),
     /// Only people can make it go on.
-    Waiting(Box<Look>, Vec<OpenApproval>),
+    Waiting(Box<RunView>, Vec<OpenApproval>),
     /// Somebody pressed Ctrl-C.
     Interrupted,
 }
@@ -265,7 +265,7 @@ impl Foreground {
     }
 
     /// Tells until when a run waits, if that is worth a line.
-    fn tell_wait(&mut self, scene: &mut Scene, look: &Look) {
+    fn tell_wait(&mut self, scene: &mut Scene, look: &RunView) {
         let Some(due_ms) = look.state.timers().map(|(_, due_ms)| due_ms).min() else { return };
         let pause_ms = due_ms - Timestamp::now().as_millisecond();
         if pause_ms < NOTABLE_MS || scene.waits_ms.replace(due_ms) == Some(due_ms) {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::{Look, OpenApproval};
+use branchpoint_backend::{OpenApproval, RunView};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 use branchpoint_runners::{Secrets, SharedSecrets};
@@ -77,7 +77,7 @@ pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
     }
 }
 
-fn end(look: &Look, manner: &Manner<'_>) -> Result<ExitCode> {
+fn end(look: &RunView, manner: &Manner<'_>) -> Result<ExitCode> {
     let (status, result) = (look.status(), look.result().unwrap_or_default());
     let code = ended::code(status, &result);
     if manner.json {
@@ -113,7 +113,7 @@ pub(super) fn report(
 }
 
 /// One object for programs: what the run is called, how it stands, what came of it.
-fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[OpenApproval], code: u8) -> Result<()> {
+fn json(manner: &Manner<'_>, look: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
     let status = look.map_or("interrupted", |look| look.status().as_str());
     let secrets = manner.masks.secrets();
     let mut object = masked::object([
@@ -121,7 +121,7 @@ fn json(manner: &Manner<'_>, look: Option<&Look>, open: &[OpenApproval], code: u
         ("status", Value::from(status)),
         ("exit_code", Value::Int(code.into())),
         ("usage", look.map_or(Value::Null, |look| spent::object(look.state.usage()))),
-        ("result", secrets.mask_value(&look.and_then(Look::result).unwrap_or_default())),
+        ("result", secrets.mask_value(&look.and_then(RunView::result).unwrap_or_default())),
     ]);
     if !open.is_empty() {
         let waiting = Value::from(open.iter().map(|open| to_value(open, &secrets)).collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use branchpoint_backend::{Backend, ContinueWith, Look, Refused, Run, RunNo};
+use branchpoint_backend::{Backend, ContinueWith, Refused, Run, RunNo, RunView};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Fold, State, What};
 use branchpoint_expr::Value;
@@ -130,7 +130,7 @@ pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, jso
 }
 
 /// After how many events something was told for the first time.
-fn until(store: &dyn Backend, look: &Look, told: impl Fn(&[branchpoint_core::Note]) -> bool) -> Result<Option<u64>> {
+fn until(store: &dyn Backend, look: &RunView, told: impl Fn(&[branchpoint_core::Note]) -> bool) -> Result<Option<u64>> {
     let mut fold = Fold::new(&look.program, State::new(), store.journal(look.row.run)?);
     let mut notes = Vec::new();
     while let Some(folded) = fold.replay_next(&mut |note| notes.push(note)) {
@@ -168,7 +168,7 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
 }
 
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
-fn before_the_failure(store: &dyn Backend, look: &Look) -> Result<Option<u64>> {
+fn before_the_failure(store: &dyn Backend, look: &RunView) -> Result<Option<u64>> {
     let result = look.result().unwrap_or_default();
     let step = ended::failed_step(&result);
     let (told, journal) = (Told::of(store, look.row.run)?, store.journal(look.row.run)?);

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::{Backend, Look, Run, RunNo};
+use branchpoint_backend::{Backend, Run, RunNo, RunView};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
@@ -71,7 +71,7 @@ pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
 }
 
 /// A run as it stands, and what is wrong with it. One that cannot be opened is shown as far as its rows go.
-fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<Look>, Option<String>)> {
+fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option<String>)> {
     match store.load(run) {
         Ok(look) => Ok((Some(look), store.withheld(run)?.map(|why| format!("its secrets are withheld: {why}")))),
         Err(trouble) if trouble.is_of_one_run() => Ok((None, Some(trouble.to_string()))),
@@ -89,7 +89,7 @@ fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, Stri
 }
 
 /// The flags that policies have set: `{step, policy, on, message}` each.
-pub(super) fn flags(look: &Look) -> Vec<Value> {
+pub(super) fn flags(look: &RunView) -> Vec<Value> {
     let flags = look.view("flags").or_else(|| look.result()?.get("flags").cloned());
     flags.and_then(|flags| flags.as_list().map(<[Value]>::to_vec)).unwrap_or_default()
 }
@@ -173,7 +173,7 @@ fn told(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("usage", look.as_ref().map_or(Value::Null, |look| spent::object(look.state.usage()))),
         ("input", secrets.mask_value(&input)),
         ("facts", secrets.mask_value(&Value::from(facts))),
-        ("result", secrets.mask_value(&look.as_ref().and_then(Look::result).unwrap_or_default())),
+        ("result", secrets.mask_value(&look.as_ref().and_then(RunView::result).unwrap_or_default())),
         ("flags", secrets.mask_value(&Value::from(look.as_ref().map(self::flags).unwrap_or_default()))),
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ("approvals", Value::from(approvals.collect::<Result<Vec<_>>>()?)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::Result;
-use branchpoint_backend::{Backend, Look, Replayed, RunNo};
+use branchpoint_backend::{Backend, Replayed, RunNo, RunView};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
 use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
 use branchpoint_expr::{Object, Value, preview};
@@ -14,7 +14,7 @@ use crate::{lines, masked, moment, spent};
 
 /// A run and what happened in it.
 pub(super) struct Told {
-    pub(super) look: Look,
+    pub(super) look: RunView,
     pub(super) records: Vec<StepRecord>,
     /// The record around each record.
     pub(super) around: Vec<Option<usize>>,

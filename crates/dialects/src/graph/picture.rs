@@ -1,6 +1,6 @@
 //! A graph as a picture: its nodes, and its connections with the answer or the condition that each belongs to.
 
-use branchpoint_core::ir::picture::{Arrow, Look, Node, Picture};
+use branchpoint_core::ir::picture::{Arrow, Node, NodeShape, Picture};
 use branchpoint_expr::{Condition, Dialect, Located, Options};
 
 use super::raw::{Graph, What};
@@ -44,10 +44,10 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
 
 fn node(node: &super::raw::Node) -> Node {
     let look = match &node.what {
-        What::If(_) => Look::Decision,
-        What::Approval(_) => Look::People,
-        What::Start(_) | What::End => Look::End,
-        What::Agent(_) | What::Refused => Look::Work,
+        What::If(_) => NodeShape::Decision,
+        What::Approval(_) => NodeShape::People,
+        What::Start(_) | What::End => NodeShape::End,
+        What::Agent(_) | What::Refused => NodeShape::Work,
     };
     Node { title: node.id.clone(), kind: node.kind.into(), look }
 }

@@ -1,6 +1,6 @@
 //! A session as a picture: its steps, and what makes each the active one. The first whose conditions hold is taken.
 
-use branchpoint_core::ir::picture::{Arrow, Look, Node, Picture};
+use branchpoint_core::ir::picture::{Arrow, Node, NodeShape, Picture};
 use branchpoint_expr::{Condition, Dialect, Located, Options};
 
 use super::raw::{Agent, Step};
@@ -14,7 +14,7 @@ pub(crate) fn picture(document: &Located, source: &str) -> Picture {
     nodes.extend(agent.steps.iter().map(|step| Node {
         title: step.name.clone(),
         kind: "step".into(),
-        look: Look::Work,
+        look: NodeShape::Work,
     }));
     let mut arrows = Vec::new();
     for (at, step) in agent.steps.iter().enumerate() {

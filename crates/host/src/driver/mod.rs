@@ -15,8 +15,8 @@ use branchpoint_backend::{EventListener, RunEvent, RunEventKind};
 use branchpoint_core::Event;
 use branchpoint_core::effect::ProcessResult;
 
-use crate::host::{Act, ContinueWith, Host, Look, Refused, Start, Taken, Ticket};
-use crate::store::{RunNo, Trouble};
+use crate::host::{ContinueWith, Host, Refused, RunView, Start, Taken, Ticket, TurnOutput};
+use crate::store::{RunNo, StoreError};
 use branchpoint_runners::Answer;
 use branchpoint_runners::Runner;
 pub use calls::Limits;
@@ -50,7 +50,7 @@ pub type OrderResult = Result<Taken, Refused>;
 #[derive(Debug)]
 pub struct Driver {
     mailbox: SyncSender<Message>,
-    thread: Option<JoinHandle<Result<(), Trouble>>>,
+    thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
 /// Queues an order under a ticket.
@@ -81,52 +81,52 @@ impl Driver {
     }
 
     /// Starts a run. It is stored when this returns.
-    pub fn start(&self, start: Start) -> Result<OrderResult, Trouble> {
+    pub fn start(&self, start: Start) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.start(start, ticket))
     }
 
     /// Queues the start of a run. It is stored when the result arrives.
-    pub fn begin(&self, start: Start) -> Result<Receiver<OrderResult>, Trouble> {
+    pub fn begin(&self, start: Start) -> Result<Receiver<OrderResult>, StoreError> {
         self.queue(move |host, ticket| host.start(start, ticket))
     }
 
     /// Sends an event to a run. It is stored when this returns.
-    pub fn hand(&self, run: RunNo, event: Event) -> Result<OrderResult, Trouble> {
+    pub fn hand(&self, run: RunNo, event: Event) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.hand(run, event, ticket))
     }
 
     /// Continues a run that no process drives, and watches it.
-    pub fn wake(&self, run: RunNo) -> Result<OrderResult, Trouble> {
+    pub fn wake(&self, run: RunNo) -> Result<OrderResult, StoreError> {
         self.wake_with(run, ContinueWith::Script)
     }
 
     /// Continues a run that no process drives, with or without its script.
-    pub fn wake_with(&self, run: RunNo, with: ContinueWith) -> Result<OrderResult, Trouble> {
+    pub fn wake_with(&self, run: RunNo, with: ContinueWith) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.wake_with(run, true, with, ticket))
     }
 
     /// Starts a run with the first events of another.
-    pub fn fork(&self, from: RunNo, events: u64, id: String, with: ContinueWith) -> Result<OrderResult, Trouble> {
+    pub fn fork(&self, from: RunNo, events: u64, id: String, with: ContinueWith) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.fork((from, events), id, true, with, ticket))
     }
 
     /// Returns a run as it is after the last turn.
-    pub fn look(&self, run: RunNo) -> Result<Look, Trouble> {
-        self.work(move |host| host.look_at(run))?
+    pub fn inspect(&self, run: RunNo) -> Result<RunView, StoreError> {
+        self.work(move |host| host.inspect_run(run))?
     }
 
     /// Reports events of runs to a listener, on the driver's own thread.
-    pub fn listen(&self, listener: EventListener) -> Result<(), Trouble> {
+    pub fn listen(&self, listener: EventListener) -> Result<(), StoreError> {
         self.send(Message::Listen(listener))
     }
 
     /// Waits until listeners have received the events of everything that is stored now.
-    pub fn sync(&self) -> Result<(), Trouble> {
+    pub fn sync(&self) -> Result<(), StoreError> {
         self.work(|_| ())
     }
 
     /// Drives all runs of the store that no other process drives, from now on.
-    pub fn drive_all(&self) -> Result<(), Trouble> {
+    pub fn drive_all(&self) -> Result<(), StoreError> {
         self.work(Host::drive_all)?
     }
 
@@ -136,33 +136,36 @@ impl Driver {
     }
 
     /// Begins no further calls, gives those in flight the time `grace` to end, and releases every run.
-    pub fn leave(mut self, grace: Duration) -> Result<(), Trouble> {
+    pub fn leave(mut self, grace: Duration) -> Result<(), StoreError> {
         // A driver that has stopped by itself does not receive this; joining it returns its error.
         let _ = self.mailbox.send(Message::Leave(grace));
         self.join()
     }
 
-    fn order(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<OrderResult, Trouble> {
+    fn order(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<OrderResult, StoreError> {
         self.queue(order)?.recv().map_err(|_| gone())
     }
 
-    fn queue(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<Receiver<OrderResult>, Trouble> {
+    fn queue(
+        &self,
+        order: impl FnOnce(&mut Host, Ticket) + Send + 'static,
+    ) -> Result<Receiver<OrderResult>, StoreError> {
         let (reply, answer) = channel();
         self.send(Message::Order(Box::new(order), reply))?;
         Ok(answer)
     }
 
-    fn work<T: Send + 'static>(&self, work: impl FnOnce(&mut Host) -> T + Send + 'static) -> Result<T, Trouble> {
+    fn work<T: Send + 'static>(&self, work: impl FnOnce(&mut Host) -> T + Send + 'static) -> Result<T, StoreError> {
         let (reply, answer) = channel();
         self.send(Message::Work(Box::new(move |host| drop(reply.send(work(host))))))?;
         answer.recv().map_err(|_| gone())
     }
 
-    fn send(&self, message: Message) -> Result<(), Trouble> {
+    fn send(&self, message: Message) -> Result<(), StoreError> {
         self.mailbox.send(message).map_err(|_| gone())
     }
 
-    fn join(&mut self) -> Result<(), Trouble> {
+    fn join(&mut self) -> Result<(), StoreError> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(ended)) => ended,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
@@ -194,7 +197,7 @@ struct Loop {
 
 impl Loop {
     /// Runs until the driver leaves or fails. No call continues after it.
-    fn run(mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
+    fn run(mut self, messages: &Receiver<Message>) -> Result<(), StoreError> {
         let result = self.drive(messages);
         self.calls.cancel_all();
         self.await_cancelled(messages);
@@ -205,21 +208,21 @@ impl Loop {
 
     /// Applies the responses that have arrived meanwhile. Runs may be too busy to accept all of them soon; closing the host
     /// records the others.
-    fn drain(&mut self) -> Result<(), Trouble> {
+    fn drain(&mut self) -> Result<(), StoreError> {
         let mut busy_turns = 0;
         for _ in 0..LAST_TURNS {
             if self.host.is_drained() || busy_turns == LAST_BUSY_TURNS {
                 break;
             }
-            for act in self.host.turn(now_ms())? {
-                self.carry_out(act);
+            for output in self.host.turn(now_ms())? {
+                self.carry_out(output);
             }
             busy_turns += usize::from(self.host.is_unwritten());
         }
         Ok(())
     }
 
-    fn drive(&mut self, messages: &Receiver<Message>) -> Result<(), Trouble> {
+    fn drive(&mut self, messages: &Receiver<Message>) -> Result<(), StoreError> {
         let (mut last_poll, mut last_search) = (Instant::now(), Instant::now());
         loop {
             if !self.receive(messages) {
@@ -227,14 +230,14 @@ impl Loop {
             }
             if last_poll.elapsed() >= POLL_INTERVAL {
                 last_poll = Instant::now();
-                self.host.notice()?;
+                self.host.poll_store()?;
             }
             if last_search.elapsed() >= DEAD_OWNER_INTERVAL {
                 last_search = Instant::now();
                 self.host.release_dead_owners()?;
             }
-            for act in self.host.turn(now_ms())? {
-                self.carry_out(act);
+            for output in self.host.turn(now_ms())? {
+                self.carry_out(output);
             }
             if self.leaving.is_none() {
                 self.launch();
@@ -306,21 +309,21 @@ impl Loop {
         }
     }
 
-    fn carry_out(&mut self, act: Act) {
-        match act {
-            Act::Perform { run, workflow, call, reply } => {
+    fn carry_out(&mut self, output: TurnOutput) {
+        match output {
+            TurnOutput::Perform { run, workflow, call, reply } => {
                 self.report(&RunEvent { run, id: call.run.clone(), kind: RunEventKind::Call });
                 self.calls.push(run, workflow, call, reply);
             }
-            Act::Withdraw { run, id, effect } => {
+            TurnOutput::Withdraw { run, id, effect } => {
                 self.report(&RunEvent { run, id, kind: RunEventKind::CallWithdrawn });
                 self.calls.withdraw(run, effect);
             }
-            Act::Answered { ticket, outcome } => {
+            TurnOutput::OrderDone { ticket, outcome } => {
                 // The caller may have stopped waiting.
                 let _ = self.callers.remove(&ticket.0).map(|caller| caller.send(outcome));
             }
-            Act::Event(event) => self.report(&event),
+            TurnOutput::Event(event) => self.report(&event),
         }
     }
 
@@ -358,8 +361,8 @@ fn is_cancelled(answer: &Answer) -> bool {
     }
 }
 
-fn gone() -> Trouble {
-    Trouble::Missing("driver: it has stopped".into())
+fn gone() -> StoreError {
+    StoreError::Missing("driver: it has stopped".into())
 }
 
 pub(crate) fn now_ms() -> i64 {

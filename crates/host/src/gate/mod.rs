@@ -1,11 +1,11 @@
 //! The gate: which tools an agent may use now, for a host that runs its own model and tools.
 //!
 //! A session is a run that rests between events. The host reports messages and tool uses, and gets the view of the session
-//! back. Nothing is written down by [`Sessions`]; [`KeptSessions`] keeps the same events in a store.
+//! back. Nothing is written down by [`Sessions`]; [`StoredSessions`] keeps the same events in a store.
 
 mod answer;
-mod kept;
 mod sessions;
+mod stored;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::host::MAX_OPS;
 pub use branchpoint_backend::{
     SESSION_TTL_S, SessionAction, SessionAnswer, SessionOptions, SessionRefused, SessionRequest,
 };
-pub use kept::KeptSessions;
-pub(crate) use kept::SessionHost;
 pub use sessions::Sessions;
+pub(crate) use stored::SessionHost;
+pub use stored::StoredSessions;
 
 /// A document's gate. It is the same for all sessions.
 #[derive(Clone, Debug)]

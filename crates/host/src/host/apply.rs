@@ -13,8 +13,8 @@ use branchpoint_expr::Kind;
 
 use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
-use super::{Act, Asker, Host, Order, Readiness, Refused, Taken};
-use crate::store::{Packed, RunNo, Trouble};
+use super::{Host, Order, Readiness, Refused, Requester, Taken, TurnOutput};
+use crate::store::{Packed, RunNo, StoreError};
 use crate::zones::offsets_s;
 use branchpoint_runners::Secrets;
 
@@ -27,20 +27,26 @@ const BYTES_PER_OP: u64 = 8;
 
 impl Host {
     /// Hands an event to a run, after the timers that are due by then. One that is at work hears it when that is finished.
-    pub(super) fn take_event(&mut self, run: RunNo, event: Event, asker: Asker, now_ms: i64) -> Result<(), Trouble> {
+    pub(super) fn take_event(
+        &mut self,
+        run: RunNo,
+        event: Event,
+        requester: Requester,
+        now_ms: i64,
+    ) -> Result<(), StoreError> {
         // Nobody opens a run for an answer that nobody waits for.
         if matches!(event, Event::Settled { .. }) && !self.open.contains_key(&run) {
             // A recorded response stays in the inbox for the process that opens the run.
-            if let Some(item) = asker.item() {
+            if let Some(item) = requester.item() {
                 self.sent.remove(&item);
             }
             return Ok(());
         }
         if let Some(open) = self.open.get_mut(&run).filter(|open| open.makes_wait(&event)) {
-            open.waiting.push_back((event, asker));
+            open.waiting.push_back((event, requester));
             return Ok(());
         }
-        match self.readiness(run, asker) {
+        match self.readiness(run, requester) {
             Some(Readiness::Ready) => {}
             Some(Readiness::Refused(refused)) => {
                 let outcome = match event {
@@ -49,11 +55,11 @@ impl Host {
                     }
                     _ => Err(refused),
                 };
-                self.answer(asker, outcome);
+                self.answer(requester, outcome);
                 return Ok(());
             }
             Some(Readiness::NextTurn) => {
-                self.schedule.queue.push_back(Order::Take(run, event, asker));
+                self.schedule.queue.push_back(Order::Take(run, event, requester));
                 return Ok(());
             }
             None => return Ok(()),
@@ -61,26 +67,26 @@ impl Host {
         while !self.open[&run].state.is_unfinished() && self.fire_due(run, now_ms)? {}
         let open = self.open.get_mut(&run).expect("it was opened");
         if open.makes_wait(&event) {
-            open.waiting.push_back((event, asker));
+            open.waiting.push_back((event, requester));
             return Ok(());
         }
         if is_late(&event, open) {
-            self.answer(asker, Ok(Taken { run, new: false }));
+            self.answer(requester, Ok(Taken { run, new: false }));
             return Ok(());
         }
         if let Event::Signal { key: Some(key), .. } = &event
             && self.store.has_key(run, key)?
         {
-            self.answer(asker, Ok(Taken { run, new: false }));
+            self.answer(requester, Ok(Taken { run, new: false }));
             return Ok(());
         }
         let outcome = self.apply(run, event, now_ms)?;
-        self.answer(asker, outcome.map(|()| Taken { run, new: true }));
+        self.answer(requester, outcome.map(|()| Taken { run, new: true }));
         Ok(())
     }
 
     /// Fires the first timer of a run that is due. False: there is none, or the run is at work.
-    pub(super) fn fire_due(&mut self, run: RunNo, now_ms: i64) -> Result<bool, Trouble> {
+    pub(super) fn fire_due(&mut self, run: RunNo, now_ms: i64) -> Result<bool, StoreError> {
         let Some(open) = self.open.get_mut(&run) else { return Ok(false) };
         if open.state.is_unfinished() {
             return Ok(false);
@@ -96,7 +102,7 @@ impl Host {
 
     /// A run whose last event is not finished continues, with so much fuel. Its journal has one row for the whole slice. What was begun
     /// is finished at its own time, before anything else comes.
-    pub(super) fn continue_run(&mut self, run: RunNo, slice: u32) -> Result<(), Trouble> {
+    pub(super) fn continue_run(&mut self, run: RunNo, slice: u32) -> Result<(), StoreError> {
         if let Some(open) = self.open.get(&run).filter(|open| open.state.is_unfinished()) {
             // What is reported of a slice is in memory until it is written.
             let slice = if open.watched { slice.min(OPS_PER_EVENT) } else { slice };
@@ -111,15 +117,21 @@ impl Host {
     fn hear_waiting(&mut self, run: RunNo) {
         let Some(open) = self.open.get_mut(&run).filter(|open| !open.state.is_unfinished()) else { return };
         let waiting: Vec<_> = open.waiting.drain(..).collect();
-        self.schedule.queue.extend(waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
+        self.schedule.queue.extend(waiting.into_iter().map(|(event, requester)| Order::Take(run, event, requester)));
     }
 
     /// Advances a run, and prepares the rows that follow.
-    pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Refused>, Trouble> {
+    pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Refused>, StoreError> {
         self.apply_with(run, event, at_ms, OPS_PER_EVENT)
     }
 
-    fn apply_with(&mut self, run: RunNo, event: Event, at_ms: i64, fuel: u32) -> Result<Result<(), Refused>, Trouble> {
+    fn apply_with(
+        &mut self,
+        run: RunNo,
+        event: Event,
+        at_ms: i64,
+        fuel: u32,
+    ) -> Result<Result<(), Refused>, StoreError> {
         if let Some(seed) = &mut self.seed {
             *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         }
@@ -187,7 +199,7 @@ impl Host {
         run: RunNo,
         stamp: &Stamp,
         mut event: Event,
-    ) -> Result<Result<(Event, Packed), Refused>, Trouble> {
+    ) -> Result<Result<(Event, Packed), Refused>, StoreError> {
         let open = self.open.get_mut(&run).expect("events are packed for runs that are open");
         let packed = match open.packing.event(stamp, &event) {
             Ok(packed) => packed,
@@ -199,26 +211,26 @@ impl Host {
                 None => return Ok(Err(Refused::Unstorable(error.to_string()))),
             },
         };
-        let private = self.settings.private.found(&packed, &open.packing);
+        let private = self.settings.env_secrets.found(&packed, &open.packing);
         if private.is_empty() {
             return Ok(Ok((event, packed)));
         }
         match self.seal_too(run, private) {
             Ok(()) => {}
             // A secret is never stored as it is. Only this run is concerned.
-            Err(Trouble::Sealed(why)) => match unsealable(&event, &why) {
+            Err(StoreError::Sealed(why)) => match unsealable(&event, &why) {
                 Some(failed) => event = failed,
-                None => return Ok(Err(Refused::Unstorable(Trouble::Sealed(why).to_string()))),
+                None => return Ok(Err(Refused::Unstorable(StoreError::Sealed(why).to_string()))),
             },
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         }
         let packed = self.open[&run].packing.event(stamp, &event);
         Ok(Ok((event, packed.expect("it could be stored, and sealing changes only texts in it"))))
     }
 
-    pub(super) fn carry_out(&mut self, run: RunNo, command: Command, now_ms: i64) -> Result<(), Trouble> {
+    pub(super) fn carry_out(&mut self, run: RunNo, command: Command, now_ms: i64) -> Result<(), StoreError> {
         let open = self.open.get_mut(&run).expect("commands come from runs that are open");
-        let unstorable = |error| Trouble::Bytes { run: open.id.to_string(), error };
+        let unstorable = |error| StoreError::Bytes { run: open.id.to_string(), error };
         match command {
             command @ Command::Perform { effect, attempt, .. } => {
                 let packed = open.packing.command(&command).map_err(unstorable)?;
@@ -230,7 +242,7 @@ impl Host {
             Command::Withdraw { effect } => {
                 let flight = open.flights.remove(&effect);
                 self.store.answered(run, effect);
-                self.current.acts.push(Act::Withdraw { run, id: open.id.clone(), effect });
+                self.current.outputs.push(TurnOutput::Withdraw { run, id: open.id.clone(), effect });
                 if let Some(flight) = flight {
                     self.abandon_children(run, effect, flight.child.map(|(child, _)| child))?;
                 }
@@ -293,7 +305,7 @@ impl Host {
     }
 
     /// The rows of the runs that took events, once for each turn.
-    pub(super) fn write_rows(&mut self) -> Result<(), Trouble> {
+    pub(super) fn write_rows(&mut self) -> Result<(), StoreError> {
         for run in std::mem::take(&mut self.current.touched) {
             let Some(open) = self.open.get_mut(&run) else { continue };
             open.touched = false;
@@ -306,11 +318,11 @@ impl Host {
             if (status, driven) == open.row {
                 self.store.touch(run, seq, now_ms);
             } else {
-                self.store.restate(run, seq, now_ms, status, driven.then_some(self.owner.number));
+                self.store.update_status(run, seq, now_ms, status, driven.then_some(self.owner.number));
                 if status != open.row.0 {
                     let result = open.state.result().map(|(_, result)| result.clone());
                     let (id, kind) = (open.id.clone(), RunEventKind::Status(status, result));
-                    self.current.acts.push(Act::Event(RunEvent { run, id, kind }));
+                    self.current.outputs.push(TurnOutput::Event(RunEvent { run, id, kind }));
                 }
                 open.row = (status, driven);
             }
@@ -325,10 +337,10 @@ impl Host {
         Ok(())
     }
 
-    pub(super) fn snapshot(&mut self, run: RunNo) -> Result<(), Trouble> {
+    pub(super) fn snapshot(&mut self, run: RunNo) -> Result<(), StoreError> {
         let Some(open) = self.open.get_mut(&run) else { return Ok(()) };
         let packed = open.packing.state(&open.state);
-        let packed = packed.map_err(|error| Trouble::Bytes { run: open.id.to_string(), error })?;
+        let packed = packed.map_err(|error| StoreError::Bytes { run: open.id.to_string(), error })?;
         let first = std::mem::replace(&mut open.snapshot_bytes, packed.bytes.len()) == 0;
         (open.tail_bytes, open.tail_ops) = (0, 0);
         self.store.keep_snapshot(run, open.state.seq(), packed, first);

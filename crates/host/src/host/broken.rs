@@ -9,8 +9,8 @@ use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 
 use super::open::Open;
-use super::{Act, Drives, Host, Order, Refused, Taken};
-use crate::store::{Packing, Run, RunNo, Trouble};
+use super::{Drives, Host, Order, Refused, Taken, TurnOutput};
+use crate::store::{Packing, Run, RunNo, StoreError};
 
 /// How long runs that cannot be opened are left alone before some of them are tried again.
 const RETRY_MS: i64 = 60_000;
@@ -79,7 +79,7 @@ impl Host {
 
     /// Reports an event of a run that is not open.
     fn report_row(&mut self, row: &Run, kind: RunEventKind) {
-        self.current.acts.push(Act::Event(RunEvent { run: row.run, id: row.id.as_str().into(), kind }));
+        self.current.outputs.push(TurnOutput::Event(RunEvent { run: row.run, id: row.id.as_str().into(), kind }));
     }
 
     /// A run was opened. If it was broken before, its key is back or its bytes were restored; the others may have recovered too.
@@ -119,7 +119,7 @@ impl Host {
         run: RunNo,
         reason: Option<&Arc<str>>,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, Trouble> {
+    ) -> Result<Result<Taken, Refused>, StoreError> {
         let packing = self.store.packing(run)?;
         if packing.withheld.is_none() || !self.cancel_withheld(run, &packing, reason, now_ms)? {
             self.end_rows(run, now_ms)?;
@@ -135,13 +135,13 @@ impl Host {
         packing: &Packing,
         reason: Option<&Arc<str>>,
         now_ms: i64,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, StoreError> {
         let row = self.store.row(run)?;
         match self.open_with(&row, Some(packing.clone())) {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Ok(false),
-            Err(trouble) if trouble.is_of_one_run() => return Ok(false),
-            Err(trouble) => return Err(trouble),
+            Err(error) if error.is_of_one_run() => return Ok(false),
+            Err(error) => return Err(error),
         }
         // What the program does last may need the secrets: a second cancellation does not wait for it.
         for _ in 0..2 {
@@ -161,7 +161,7 @@ impl Host {
     }
 
     /// Ends the rows of a run whose journal cannot be followed. The journal stays as it is.
-    fn end_rows(&mut self, run: RunNo, now_ms: i64) -> Result<(), Trouble> {
+    fn end_rows(&mut self, run: RunNo, now_ms: i64) -> Result<(), StoreError> {
         let row = self.store.row(run)?;
         self.store.end_rows(run, now_ms);
         for child in self.store.children(run)?.into_iter().filter(|child| !child.status.is_final()) {

@@ -8,8 +8,8 @@ use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
 use super::place::RunPlace;
-use super::{Asker, Host, Order, Start, Taken};
-use crate::store::{Parent, Part, RunNo, Trouble, WorkflowNo};
+use super::{Host, Order, Requester, Start, Taken};
+use crate::store::{Parent, Part, RunNo, StoreError, WorkflowNo};
 use branchpoint_runners::agent::{self, Bounds};
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
@@ -21,7 +21,7 @@ impl Host {
         part(call).is_some_and(|part| !matches!(self.program(workflow, &part), Ok(None)))
     }
 
-    pub(super) fn call_child(&mut self, parent: RunNo, call: Call, now_ms: i64) -> Result<(), Trouble> {
+    pub(super) fn call_child(&mut self, parent: RunNo, call: Call, now_ms: i64) -> Result<(), StoreError> {
         let Some(open) = self.open.get(&parent) else { return Ok(()) };
         let (effect, attempt) = (call.effect, call.attempt);
         // The call may have been withdrawn meanwhile.
@@ -30,8 +30,8 @@ impl Host {
         }
         let (workflow, part) = (open.workflow, part(&call).unwrap_or_default());
         match self.program(workflow, &part) {
-            Err(trouble) if trouble.is_of_one_run() => {
-                self.settle(parent, &call, Answer::failed("child", trouble.to_string()));
+            Err(error) if error.is_of_one_run() => {
+                self.settle(parent, &call, Answer::failed("child", error.to_string()));
                 return Ok(());
             }
             program => drop(program?),
@@ -86,14 +86,14 @@ impl Host {
         self.link(parent, call, begun, now_ms)
     }
 
-    fn parent_of(&self, run: RunNo) -> Result<Option<Parent>, Trouble> {
+    fn parent_of(&self, run: RunNo) -> Result<Option<Parent>, StoreError> {
         match self.open.get(&run) {
             Some(open) => Ok(open.parent),
             None => Ok(self.store.row(run)?.parent),
         }
     }
 
-    fn link(&mut self, parent: RunNo, call: Call, begun: Taken, now_ms: i64) -> Result<(), Trouble> {
+    fn link(&mut self, parent: RunNo, call: Call, begun: Taken, now_ms: i64) -> Result<(), StoreError> {
         let (effect, attempt, limit_ms) = (call.effect, call.attempt, call.attempt_limit_ms());
         if let Some(flight) = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect)) {
             flight.child = Some((begun.run, Box::new(call)));
@@ -117,10 +117,10 @@ impl Host {
     }
 
     /// The parent hears how its child ended. One that is not in memory finds out when it is opened.
-    pub(super) fn child_ended(&mut self, child: RunNo) -> Result<(), Trouble> {
+    pub(super) fn child_ended(&mut self, child: RunNo) -> Result<(), StoreError> {
         let row = match self.store.row(child) {
-            Err(trouble @ Trouble::Missing(_)) => {
-                self.child_missing(child, &trouble.to_string());
+            Err(error @ StoreError::Missing(_)) => {
+                self.child_missing(child, &error.to_string());
                 return Ok(());
             }
             row => row?,
@@ -135,15 +135,15 @@ impl Host {
         let flight = self.open.get_mut(&parent.run).and_then(|open| open.flights.get_mut(&effect));
         let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
         let Some((_, call)) = flight.child.take() else { return Ok(()) };
-        let child = match self.look(&row) {
+        let child = match self.inspect(&row) {
             Ok(look) => look.state,
             // What it came to cannot be read; its parent goes on all the same.
-            Err(trouble) if trouble.is_of_one_run() => {
+            Err(error) if error.is_of_one_run() => {
                 let usage = self.store.usage_at_snapshot(row.run)?;
-                self.settle_with(parent.run, &call, Answer::failed("child", trouble.to_string()), usage);
+                self.settle_with(parent.run, &call, Answer::failed("child", error.to_string()), usage);
                 return Ok(());
             }
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         };
         let result = child.result().map(|(_, result)| result.clone()).unwrap_or_default();
         self.notify_of_agent(parent.run, &call, Some(&result))?;
@@ -171,7 +171,7 @@ impl Host {
         parent: RunNo,
         effect: EffectNo,
         newest: Option<RunNo>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), StoreError> {
         let mut children = self.store.called_by(parent, effect)?;
         children.extend(newest.filter(|newest| self.current.new_ids.values().any(|new| new == newest)));
         for child in children {
@@ -181,7 +181,7 @@ impl Host {
     }
 
     /// Attempts that are child runs and have taken too long: nobody waits for what they would say.
-    pub(super) fn end_child_attempts(&mut self, now_ms: i64) -> Result<(), Trouble> {
+    pub(super) fn end_child_attempts(&mut self, now_ms: i64) -> Result<(), StoreError> {
         while let Some(over) = self.schedule.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {
             self.schedule.limits.remove(&over);
             let (_, parent, effect, attempt) = over;
@@ -191,15 +191,15 @@ impl Host {
             // What it has used up until now counts.
             let usage = match self.state_in_memory(child) {
                 Some(state) => state.usage(),
-                None => match self.look_at(child) {
-                    Err(trouble) if trouble.is_of_one_run() => self.store.usage_at_snapshot(child)?,
+                None => match self.inspect_run(child) {
+                    Err(error) if error.is_of_one_run() => self.store.usage_at_snapshot(child)?,
                     look => look?.state.usage(),
                 },
             };
             self.abandon_children(parent, effect, Some(child))?;
             let result = judge(&call, Answer::Never);
             let settled = Event::Settled { effect, attempt, result, usage };
-            self.take_event(parent, settled, Asker::Nobody, now_ms)?;
+            self.take_event(parent, settled, Requester::None, now_ms)?;
         }
         Ok(())
     }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use branchpoint_core::Event;
 
 use super::turn::ORDERS_PER_TURN;
-use super::{Asker, ContinueWith, Host, Order, Refused, RunNo, Taken};
-use crate::store::{Run, Store, Trouble};
+use super::{ContinueWith, Host, Order, Refused, Requester, RunNo, Taken};
+use crate::store::{Run, Store, StoreError};
 
 /// How many runs are opened in one turn because a timer of theirs is due.
 const OPENED_PER_TURN: usize = 256;
@@ -55,7 +55,7 @@ pub(super) enum Readiness {
 }
 
 impl Host {
-    pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), Trouble> {
+    pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.claims = Claims { orders: self.schedule.queue.len().min(ORDERS_PER_TURN), ..Claims::default() };
         let mut wanted = self.wanted();
         let is_closed_due = self.schedule.closed_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
@@ -77,7 +77,7 @@ impl Host {
         let mut wanted = Wanted::default();
         for order in self.schedule.queue.iter().take(self.claims.orders) {
             match order {
-                Order::Take(run, event, asker) => {
+                Order::Take(run, event, requester) => {
                     let open = self.open.get(run);
                     // Nobody opens a run for an answer that nobody waits for.
                     if open.is_none() && matches!(event, Event::Settled { .. }) {
@@ -87,7 +87,7 @@ impl Host {
                         wanted.runs.insert(*run);
                     }
                     let waits = open.is_some_and(|open| open.makes_wait(event));
-                    wanted.items.extend(asker.item().filter(|_| !waits).map(|item| (item, *run)));
+                    wanted.items.extend(requester.item().filter(|_| !waits).map(|item| (item, *run)));
                 }
                 Order::Wake { run, with, .. } if !self.open.contains_key(run) => {
                     wanted.runs.insert(*run);
@@ -102,7 +102,7 @@ impl Host {
         wanted
     }
 
-    fn claim_all(&mut self, wanted: Wanted, now_ms: i64) -> Result<(), Trouble> {
+    fn claim_all(&mut self, wanted: Wanted, now_ms: i64) -> Result<(), StoreError> {
         self.store.begin_unsynced()?;
         let claimed = self.claim_in_transaction(wanted, now_ms);
         for (run, claimed) in self.store.end_unsynced(claimed)? {
@@ -118,7 +118,7 @@ impl Host {
         Ok(())
     }
 
-    fn claim_in_transaction(&mut self, wanted: Wanted, now_ms: i64) -> Result<Vec<Claimed>, Trouble> {
+    fn claim_in_transaction(&mut self, wanted: Wanted, now_ms: i64) -> Result<Vec<Claimed>, StoreError> {
         if wanted.new_runs > 0 {
             self.current.numbers.extend(self.store.reserve_runs(wanted.new_runs)?);
         }
@@ -127,10 +127,10 @@ impl Host {
             match self.change_script(run, with, now_ms) {
                 Ok(Ok(())) => drop(self.claims.rescripted.insert(run)),
                 Ok(Err(refused)) => claimed.push((run, Err(refused))),
-                Err(trouble) if trouble.is_of_one_run() => {
-                    claimed.push((run, Err(Refused::Broken(trouble.to_string()))));
+                Err(error) if error.is_of_one_run() => {
+                    claimed.push((run, Err(Refused::Broken(error.to_string()))));
                 }
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             }
         }
         let refused: BTreeSet<RunNo> = claimed.iter().map(|(run, _)| *run).collect();
@@ -143,7 +143,7 @@ impl Host {
     }
 
     /// Claims items of the inbox after their runs. Those of a run that another process drives are left to that process.
-    fn claim_items(&mut self, items: &[(i64, RunNo)], driven: &BTreeSet<RunNo>) -> Result<(), Trouble> {
+    fn claim_items(&mut self, items: &[(i64, RunNo)], driven: &BTreeSet<RunNo>) -> Result<(), StoreError> {
         let owner = self.owner.number;
         for (item, run) in items {
             let is_ours = if driven.contains(run) {
@@ -159,7 +159,7 @@ impl Host {
     }
 
     /// Claims a run. The tree of a scripted run is driven by one process, because its calls share the answers: its root comes first.
-    fn claim_tree(&self, run: RunNo) -> Result<Vec<Claimed>, Trouble> {
+    fn claim_tree(&self, run: RunNo) -> Result<Vec<Claimed>, StoreError> {
         let owner = self.owner.number;
         let mut claimed = vec![(run, self.store.claim_run(run, owner)?)];
         if claimed[0].1.is_err() {
@@ -181,15 +181,15 @@ impl Host {
     }
 
     /// Opens a run that was claimed. One whose own bytes cannot be used is reported and let go: it must not stop the others.
-    fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Refused>, Trouble> {
+    fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Refused>, StoreError> {
         let refused = match self.open_with(row, None) {
             Ok(Ok(())) => {
                 self.set_opened(row.run);
                 return Ok(Ok(()));
             }
             Ok(Err(refused)) => refused,
-            Err(trouble) if trouble.is_of_one_run() => Refused::Broken(trouble.to_string()),
-            Err(trouble) => return Err(trouble),
+            Err(error) if error.is_of_one_run() => Refused::Broken(error.to_string()),
+            Err(error) => return Err(error),
         };
         self.set_broken(row, refused.to_string());
         Ok(Err(refused))
@@ -197,8 +197,8 @@ impl Host {
 
     /// Whether the order for a run, with its item of the inbox if it has one, can be carried out now. None: the item was taken back or
     /// belongs to another process, and the order is dropped.
-    pub(super) fn readiness(&mut self, run: RunNo, asker: Asker) -> Option<Readiness> {
-        if let Some(item) = asker.item() {
+    pub(super) fn readiness(&mut self, run: RunNo, requester: Requester) -> Option<Readiness> {
+        if let Some(item) = requester.item() {
             if self.claims.lost.contains(&item) {
                 self.sent.remove(&item);
                 return None;
@@ -215,32 +215,37 @@ impl Host {
     }
 
     /// Answers an order to drive a run.
-    pub(super) fn wake_run(&mut self, run: RunNo, watched: bool, with: ContinueWith, asker: Asker) {
+    pub(super) fn wake_run(&mut self, run: RunNo, watched: bool, with: ContinueWith, requester: Requester) {
         // A script is changed before the run is opened.
         let is_changed = with == ContinueWith::Script || self.claims.rescripted.contains(&run);
-        match self.readiness(run, asker) {
+        match self.readiness(run, requester) {
             Some(Readiness::Ready) if is_changed => {
                 self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
-                self.answer(asker, Ok(Taken { run, new: false }));
+                self.answer(requester, Ok(Taken { run, new: false }));
             }
-            Some(Readiness::Ready) => self.answer(asker, Err(Refused::Driven)),
-            Some(Readiness::Refused(refused)) => self.answer(asker, Err(refused)),
-            Some(Readiness::NextTurn) => self.schedule.queue.push_back(Order::Wake { run, watched, with, asker }),
+            Some(Readiness::Ready) => self.answer(requester, Err(Refused::Driven)),
+            Some(Readiness::Refused(refused)) => self.answer(requester, Err(refused)),
+            Some(Readiness::NextTurn) => self.schedule.queue.push_back(Order::Wake { run, watched, with, requester }),
             None => {}
         }
     }
 
     /// Opens a run in the next turn, if it can be driven here; else the process that drives it does what is to do.
     pub(super) fn open_later(&mut self, run: RunNo, watched: bool) {
-        self.schedule.queue.push_back(Order::Wake { run, watched, with: ContinueWith::Script, asker: Asker::Nobody });
+        self.schedule.queue.push_back(Order::Wake {
+            run,
+            watched,
+            with: ContinueWith::Script,
+            requester: Requester::None,
+        });
     }
 }
 
 impl Store {
     /// Makes a process the one that drives a run, inside a transaction. A run that has ended is only looked at.
-    fn claim_run(&self, run: RunNo, owner: i64) -> Result<Result<Run, Refused>, Trouble> {
+    fn claim_run(&self, run: RunNo, owner: i64) -> Result<Result<Run, Refused>, StoreError> {
         let row = match self.row(run) {
-            Err(Trouble::Missing(_)) => return Ok(Err(Refused::NoRun)),
+            Err(StoreError::Missing(_)) => return Ok(Err(Refused::NoRun)),
             row => row?,
         };
         if row.owner.is_some_and(|driver| driver != owner && self.is_alive(driver)) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use branchpoint_core::{Command, EffectNo, Fold, FoldedEvent, Pending, RequestNo, State};
 
 use super::open::Open;
-use super::{Asker, ContinueWith, Host, Refused, RunNo, Taken, Ticket};
-use crate::store::{Run, Trouble};
+use super::{ContinueWith, Host, Refused, Requester, RunNo, Taken, Ticket};
+use crate::store::{Run, StoreError};
 
 impl Host {
     /// Queues a new run that begins with the first `events` events of another.
@@ -20,8 +20,8 @@ impl Host {
         with: ContinueWith,
         ticket: Ticket,
     ) {
-        let asker = Asker::Caller(ticket);
-        self.schedule.queue.push_back(super::Order::Fork { from, events, id, watched, with, asker });
+        let requester = Requester::Caller(ticket);
+        self.schedule.queue.push_back(super::Order::Fork { from, events, id, watched, with, requester });
     }
 
     /// Forks a run. One whose journal, key or script cannot be used is refused, and nothing of its fork is left.
@@ -32,15 +32,15 @@ impl Host {
         watched: bool,
         with: &ContinueWith,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, Trouble> {
+    ) -> Result<Result<Taken, Refused>, StoreError> {
         let known = self.current.new_ids.get(id).copied();
         match self.fork_run(from, id.to_owned(), watched, with, now_ms) {
-            Err(trouble) if trouble.is_of_one_run() => {
+            Err(error) if error.is_of_one_run() => {
                 if let Some(run) = self.current.new_ids.get(id).copied().filter(|run| Some(*run) != known) {
                     self.drop_open(run);
-                    self.forget_new(id, run);
+                    self.discard_new(id, run);
                 }
-                Ok(Err(Refused::Broken(trouble.to_string())))
+                Ok(Err(Refused::Broken(error.to_string())))
             }
             forked => forked,
         }
@@ -53,7 +53,7 @@ impl Host {
         watched: bool,
         with: &ContinueWith,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, Trouble> {
+    ) -> Result<Result<Taken, Refused>, StoreError> {
         let row = self.store.row(from)?;
         let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
             return Ok(Err(Refused::NoPart(row.part)));
@@ -77,9 +77,9 @@ impl Host {
         let mut moment = ForkMoment { events, ..ForkMoment::default() };
         let mut fold = Fold::new(&program, State::new(), journal);
         for folded in fold.by_ref() {
-            let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(Trouble::in_journal_of(&new.id))?;
+            let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(StoreError::in_journal_of(&new.id))?;
             let packed = open.packing.event(&stamp, &event);
-            let packed = packed.map_err(|error| Trouble::Bytes { run: new.id.clone(), error })?;
+            let packed = packed.map_err(|error| StoreError::Bytes { run: new.id.clone(), error })?;
             open.tail_bytes += packed.bytes.len();
             self.store.append(run, seq, outcome.check, packed);
             if let Some(key) = super::apply::key_of(&event) {
@@ -102,7 +102,7 @@ impl Host {
     }
 
     /// Writes and performs what the events have left to be done.
-    fn take_on(&mut self, run: RunNo, pending: Pending) -> Result<(), Trouble> {
+    fn take_on(&mut self, run: RunNo, pending: Pending) -> Result<(), StoreError> {
         let timers: Vec<_> = self.open[&run].state.timers().collect();
         for (timer, at_ms) in timers {
             self.carry_out(run, Command::SetTimer { timer, at_ms }, at_ms)?;

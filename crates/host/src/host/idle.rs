@@ -4,11 +4,11 @@ use branchpoint_core::ir::Status;
 
 use super::Host;
 use crate::host::open::Open;
-use crate::store::{RunNo, Trouble};
+use crate::store::{RunNo, StoreError};
 
 impl Host {
     /// Puts runs out of memory when too many have nothing to do; the longest untouched go first.
-    pub(super) fn put_idle_away(&mut self) -> Result<(), Trouble> {
+    pub(super) fn unload_idle(&mut self) -> Result<(), StoreError> {
         // A run becomes idle by an event, so looking at all of them is worth its while only after many.
         self.counters.since_idle_away += self.current.touched.len();
         let rare = self.counters.since_idle_away >= self.open.len() / 2;
@@ -34,7 +34,7 @@ impl Host {
     }
 
     /// Writes what is needed to open a run again, and lets go of it.
-    pub(super) fn leave(&mut self, run: RunNo) -> Result<(), Trouble> {
+    pub(super) fn leave(&mut self, run: RunNo) -> Result<(), StoreError> {
         let Some(open) = self.open.get(&run) else { return Ok(()) };
         if open.tail_bytes > 0 && !open.detached {
             self.snapshot(run)?;
@@ -43,7 +43,7 @@ impl Host {
         // A run whose script has the answer does not wait for people.
         let answered = self.schedule.answerable.remove(&run);
         let status = if answered { Status::Running } else { branchpoint_core::status(&open.program, &open.state) };
-        self.store.restate(run, open.state.seq(), open.state.now_ms(), status, None);
+        self.store.update_status(run, open.state.seq(), open.state.now_ms(), status, None);
         self.forget_timers(run, &open);
         self.drop_script(open.script);
         Ok(())
@@ -60,7 +60,7 @@ impl Host {
     }
 
     /// Everything that is open, when the process leaves.
-    pub(super) fn put_all_away(&mut self) -> Result<(), Trouble> {
+    pub(super) fn unload_all(&mut self) -> Result<(), StoreError> {
         let runs: Vec<RunNo> = self.open.keys().copied().collect();
         runs.into_iter().try_for_each(|run| self.leave(run))
     }

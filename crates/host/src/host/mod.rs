@@ -1,25 +1,24 @@
 //! The embedded host: many runs over one store.
 //!
 //! It knows no threads and no clock. Whoever drives it queues events, calls [`Host::turn`] with the time, and carries out the
-//! [`Act`]s that come back: that is [`crate::Driver`] under the real clock, and the vectors under a virtual one.
+//! [`TurnOutput`]s that come back: that is [`crate::Driver`] under the real clock, and the vectors under a virtual one.
 //!
 //! A turn computes the events of many runs and the rows that follow from them, and then writes all of them in one transaction with one
 //! commit ([`turn`]). What comes back from a turn is therefore kept, and only then acknowledged or performed. A host whose turn
 //! failed is of no use any more; the store is as it was before that turn, and another host goes on from there.
 
-mod act;
 mod apply;
 mod broken;
 mod children;
 mod claim;
+mod env_secrets;
 mod fork;
 mod idle;
-mod look;
-mod notice;
+mod inspect;
 mod open;
 mod parts;
 mod place;
-mod private;
+mod poll;
 mod scripted;
 mod start;
 mod subagents;
@@ -27,6 +26,7 @@ mod subagents;
 pub(crate) mod testing;
 mod timers;
 mod turn;
+mod turn_output;
 mod wind_down;
 
 use std::collections::{BTreeSet, HashMap};
@@ -37,9 +37,8 @@ use branchpoint_core::ir::Program;
 use branchpoint_core::{Event, TimerUse, Usage};
 use branchpoint_expr::Value;
 
-use crate::store::{Owner, Part, RunNo, Store, Trouble, WorkflowNo};
-pub use act::{Act, Ticket};
-pub use branchpoint_backend::{ContinueWith, Look, Refused, Replayed, RunEvent, RunEventKind, Start, Taken};
+use crate::store::{Owner, Part, RunNo, Store, StoreError, WorkflowNo};
+pub use branchpoint_backend::{ContinueWith, Refused, Replayed, RunEvent, RunEventKind, RunView, Start, Taken};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::judge;
@@ -52,6 +51,7 @@ use parts::{Counters, CurrentTurn, Schedule, Settings};
 pub(crate) use place::RunPlace;
 use scripted::Scripted;
 pub use start::{MAX_OPS, new_id};
+pub use turn_output::{Ticket, TurnOutput};
 
 /// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
 const TURNS_A_REST: u64 = 32;
@@ -100,22 +100,22 @@ pub struct Host {
 /// Something to do in the next turn.
 #[derive(Debug)]
 enum Order {
-    Start(Box<Start>, Asker),
-    Take(RunNo, Event, Asker),
+    Start(Box<Start>, Requester),
+    Take(RunNo, Event, Requester),
     Fork {
         from: RunNo,
         events: u64,
         id: String,
         watched: bool,
         with: ContinueWith,
-        asker: Asker,
+        requester: Requester,
     },
     /// A run is opened, so that what it waits for is performed.
     Wake {
         run: RunNo,
         watched: bool,
         with: ContinueWith,
-        asker: Asker,
+        requester: Requester,
     },
     /// A run that has nothing to do is put out of memory.
     Leave(RunNo),
@@ -127,8 +127,8 @@ enum Order {
 
 /// Who hears what became of an order.
 #[derive(Clone, Copy, Debug)]
-enum Asker {
-    Nobody,
+enum Requester {
+    None,
     Caller(Ticket),
     /// Another process, through the inbox.
     Inbox(i64),
@@ -136,19 +136,19 @@ enum Asker {
     Recorded(i64),
 }
 
-impl Asker {
+impl Requester {
     /// The item of the inbox that is answered.
     fn item(self) -> Option<i64> {
         match self {
             Self::Inbox(item) | Self::Recorded(item) => Some(item),
-            Self::Nobody | Self::Caller(_) => None,
+            Self::None | Self::Caller(_) => None,
         }
     }
 }
 
 impl Host {
     /// A host over a store. What a process drove that is gone belongs to nobody from now on.
-    pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, Trouble> {
+    pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, StoreError> {
         store.release_dead_owners(None)?;
         let owner = store.enter(what, now_ms)?;
         let seed = Some(u64::from_le_bytes(crate::store::random()?));
@@ -169,7 +169,7 @@ impl Host {
             seed,
             version: 0,
         };
-        host.look_around()?;
+        host.read_changes()?;
         Ok(host)
     }
 
@@ -231,14 +231,14 @@ impl Host {
             .map(|(due_ms, run, timer)| (*due_ms, self.open.get(run).and_then(|open| open.state.timer_use(*timer))))
     }
 
-    /// Queues an event of a run. What became of it comes as [`Act::Answered`] after it is kept.
+    /// Queues an event of a run. What became of it comes as [`TurnOutput::OrderDone`] after it is kept.
     pub fn hand(&mut self, run: RunNo, event: Event, ticket: Ticket) {
-        self.schedule.queue.push_back(Order::Take(run, event, Asker::Caller(ticket)));
+        self.schedule.queue.push_back(Order::Take(run, event, Requester::Caller(ticket)));
     }
 
     /// Queues the start of a run.
     pub fn start(&mut self, start: Start, ticket: Ticket) {
-        self.schedule.queue.push_back(Order::Start(Box::new(start), Asker::Caller(ticket)));
+        self.schedule.queue.push_back(Order::Start(Box::new(start), Requester::Caller(ticket)));
     }
 
     /// Takes a run up: what it waits for is performed again.
@@ -247,17 +247,17 @@ impl Host {
             run,
             watched,
             with: ContinueWith::Script,
-            asker: Asker::Caller(ticket),
+            requester: Requester::Caller(ticket),
         });
     }
 
     /// The same, for a run that may be scripted.
     pub fn wake_with(&mut self, run: RunNo, watched: bool, with: ContinueWith, ticket: Ticket) {
-        self.schedule.queue.push_back(Order::Wake { run, watched, with, asker: Asker::Caller(ticket) });
+        self.schedule.queue.push_back(Order::Wake { run, watched, with, requester: Requester::Caller(ticket) });
     }
 
     /// Puts a run out of memory, if it has nothing to do. It is opened again when something comes.
-    pub fn put_away(&mut self, run: RunNo) {
+    pub fn unload(&mut self, run: RunNo) {
         self.schedule.queue.push_back(Order::Leave(run));
     }
 
@@ -270,7 +270,7 @@ impl Host {
     fn settle_with(&mut self, run: RunNo, call: &Call, answer: Answer, usage: Usage) {
         let result = judge(call, answer);
         let settled = Event::Settled { effect: call.effect, attempt: call.attempt, result, usage };
-        self.schedule.queue.push_back(Order::Take(run, settled, Asker::Nobody));
+        self.schedule.queue.push_back(Order::Take(run, settled, Requester::None));
     }
 
     /// Whether something is queued.
@@ -291,9 +291,9 @@ impl Host {
     }
 
     /// Drives every run of the store that no other process drives, from now on.
-    pub fn drive_all(&mut self) -> Result<(), Trouble> {
+    pub fn drive_all(&mut self) -> Result<(), StoreError> {
         self.settings.drives = Drives::All;
-        self.look_around()
+        self.read_changes()
     }
 
     /// When the next turn is worth its while: at once, at that time, or when something is queued.
@@ -312,12 +312,12 @@ impl Host {
 
     /// Does work that can wait, while nothing else is due: adds runs that have ended to the full-text index, and moves the log into the
     /// file, so that no commit has to wait for it later.
-    pub fn rest(&mut self) -> Result<(), Trouble> {
+    pub fn rest(&mut self) -> Result<(), StoreError> {
         if !self.current.unwritten && !self.schedule.unindexed.is_empty() {
             let count = self.schedule.unindexed.len().min(RUNS_INDEXED_A_REST);
             let ended: Vec<RunNo> = self.schedule.unindexed.drain(..count).collect();
             match self.store.index_ended(&ended) {
-                Err(trouble) if trouble.is_busy() => self.schedule.unindexed.extend(ended),
+                Err(error) if error.is_busy() => self.schedule.unindexed.extend(ended),
                 indexed => indexed?,
             }
         }
@@ -334,17 +334,17 @@ impl Host {
         }
     }
 
-    fn obey(&mut self, order: Order, now_ms: i64) -> Result<(), Trouble> {
+    fn execute_order(&mut self, order: Order, now_ms: i64) -> Result<(), StoreError> {
         match order {
-            Order::Start(start, asker) => self.begin_run(*start, asker, now_ms),
-            Order::Take(run, event, asker) => self.take_event(run, event, asker, now_ms),
-            Order::Fork { from, events, id, watched, with, asker } => {
+            Order::Start(start, requester) => self.begin_run(*start, requester, now_ms),
+            Order::Take(run, event, requester) => self.take_event(run, event, requester, now_ms),
+            Order::Fork { from, events, id, watched, with, requester } => {
                 let forked = self.fork_or_refuse((from, events), &id, watched, &with, now_ms)?;
-                self.answer(asker, forked);
+                self.answer(requester, forked);
                 Ok(())
             }
-            Order::Wake { run, watched, with, asker } => {
-                self.wake_run(run, watched, with, asker);
+            Order::Wake { run, watched, with, requester } => {
+                self.wake_run(run, watched, with, requester);
                 Ok(())
             }
             Order::Leave(run) => {
@@ -357,15 +357,15 @@ impl Host {
         }
     }
 
-    fn answer(&mut self, asker: Asker, outcome: Result<Taken, Refused>) {
-        match asker {
-            Asker::Nobody => {}
-            Asker::Caller(ticket) => self.current.acts.push(Act::Answered { ticket, outcome }),
-            Asker::Inbox(item) => {
+    fn answer(&mut self, requester: Requester, outcome: Result<Taken, Refused>) {
+        match requester {
+            Requester::None => {}
+            Requester::Caller(ticket) => self.current.outputs.push(TurnOutput::OrderDone { ticket, outcome }),
+            Requester::Inbox(item) => {
                 self.store.record_outcome(item, &outcome.map(|taken| taken.new));
                 self.sent.remove(&item);
             }
-            Asker::Recorded(item) => {
+            Requester::Recorded(item) => {
                 self.store.remove_item(item);
                 self.sent.remove(&item);
             }
@@ -373,14 +373,14 @@ impl Host {
     }
 
     /// Lets go of everything, so that another process can go on at once. What is in flight is performed there again.
-    pub fn close(self) -> Result<(), Trouble> {
+    pub fn close(self) -> Result<(), StoreError> {
         self.into_store().map(drop)
     }
 
     /// The same, and gives the store back.
-    pub fn into_store(mut self) -> Result<Store, Trouble> {
+    pub fn into_store(mut self) -> Result<Store, StoreError> {
         self.record_responses()?;
-        self.put_all_away()?;
+        self.unload_all()?;
         self.store.begin()?;
         let closed = self
             .write_in_order()

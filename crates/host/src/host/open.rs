@@ -10,8 +10,8 @@ use branchpoint_expr::Value;
 use super::place::RunPlace;
 use super::timers::Timers;
 use super::wind_down::responds_to;
-use super::{Act, Asker, Host, Order, Refused};
-use crate::store::{Packing, Parent, Part, Run, RunNo, Store, Trouble, WorkflowNo};
+use super::{Host, Order, Refused, Requester, TurnOutput};
+use crate::store::{Packing, Parent, Part, Run, RunNo, Store, StoreError, WorkflowNo};
 use branchpoint_runners::{Call, Secrets};
 
 /// A run in memory.
@@ -34,7 +34,7 @@ pub(super) struct Open {
     pub(super) timers: Timers,
     pub(super) flights: BTreeMap<EffectNo, Flight>,
     /// Events that came while the last one was not finished.
-    pub(super) waiting: VecDeque<(Event, Asker)>,
+    pub(super) waiting: VecDeque<(Event, Requester)>,
     /// The bytes of the newest snapshot, and the bytes and ops of the events since.
     pub(super) snapshot_bytes: usize,
     pub(super) tail_bytes: usize,
@@ -107,7 +107,11 @@ impl Open {
 impl Host {
     /// Brings a run that this process has claimed into memory. What it waits for is performed again; nothing is performed for a run
     /// whose secrets are withheld.
-    pub(super) fn open_with(&mut self, row: &Run, withheld: Option<Packing>) -> Result<Result<(), Refused>, Trouble> {
+    pub(super) fn open_with(
+        &mut self,
+        row: &Run,
+        withheld: Option<Packing>,
+    ) -> Result<Result<(), Refused>, StoreError> {
         let run = row.run;
         let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
             return Ok(Err(Refused::NoPart(row.part.clone())));
@@ -128,7 +132,7 @@ impl Host {
         open.tail_bytes = kept.tail_bytes;
         let ops = kept.state.ops();
         open.state =
-            Fold::new(&open.program, kept.state, kept.tail).finish().map_err(Trouble::in_journal_of(&row.id))?;
+            Fold::new(&open.program, kept.state, kept.tail).finish().map_err(StoreError::in_journal_of(&row.id))?;
         open.tail_ops = open.state.ops().saturating_sub(ops);
         open.row = (row.status, !row.status.is_final());
         open.timers = open.state.timers().collect();
@@ -173,12 +177,12 @@ impl Host {
         if !self.is_replaced(script, &call) && self.is_child(workflow, &call) {
             self.schedule.queue.push_back(Order::Child(run, Box::new(call)));
         } else if let Some(call) = self.answer_call(run, call) {
-            self.current.acts.push(Act::Perform { run, workflow, call, reply: None });
+            self.current.outputs.push(TurnOutput::Perform { run, workflow, call, reply: None });
         }
     }
 
     /// A program of a workflow; none if it has no such part.
-    pub(super) fn program(&mut self, workflow: WorkflowNo, part: &Part) -> Result<Option<Arc<Program>>, Trouble> {
+    pub(super) fn program(&mut self, workflow: WorkflowNo, part: &Part) -> Result<Option<Arc<Program>>, StoreError> {
         if let Some(known) = self.programs.get(&(workflow, part.clone())) {
             return Ok(Some(known.clone()));
         }
@@ -188,7 +192,7 @@ impl Host {
         Ok(Some(program))
     }
 
-    pub(super) fn packing(&self, run: RunNo) -> Result<Packing, Trouble> {
+    pub(super) fn packing(&self, run: RunNo) -> Result<Packing, StoreError> {
         let packing = self.store.packing_with_key(run)?;
         self.share_secrets(&packing);
         Ok(packing)
@@ -197,14 +201,14 @@ impl Host {
 
 impl Store {
     /// The state of a run, without driving it.
-    pub(super) fn state_of(&self, row: &Run, program: &Program) -> Result<State, Trouble> {
+    pub(super) fn state_of(&self, row: &Run, program: &Program) -> Result<State, StoreError> {
         let packing = self.packing(row.run)?;
         let kept = self.kept(row.run, &packing)?;
         let state = Fold::new(program, kept.state, kept.tail).finish();
         state.map_err(|error| match &packing.withheld {
             // Without its secrets a run may have decided otherwise.
-            Some(why) => Trouble::Sealed(why.to_string()),
-            None => Trouble::in_journal_of(&row.id)(error),
+            Some(why) => StoreError::Sealed(why.to_string()),
+            None => StoreError::in_journal_of(&row.id)(error),
         })
     }
 }

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicU64;
 use branchpoint_core::{EffectNo, Event, TimerNo};
 use branchpoint_expr::Value;
 
-use super::private::Private;
+use super::env_secrets::EnvSecrets;
 use super::turn::Numbers;
-use super::{Act, Drives, Facts, MAX_OPS, Order};
+use super::{Drives, Facts, MAX_OPS, Order, TurnOutput};
 use crate::store::RunNo;
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::{SecretStore, SharedSecrets};
@@ -22,7 +22,7 @@ pub(super) struct Settings {
     pub(super) idle_limit: usize,
     /// Where secrets are that calls of other workflows name.
     pub(super) secrets: SecretStore,
-    pub(super) private: Private,
+    pub(super) env_secrets: EnvSecrets,
     pub(super) shared_secrets: Option<SharedSecrets>,
     pub(super) agents: Bounds,
     /// How many ops a run may execute that is started here; 0 is no bound.
@@ -62,7 +62,7 @@ pub(super) struct CurrentTurn {
     /// The time of this turn.
     pub(super) now_ms: i64,
     /// What comes out of the turn when it is written.
-    pub(super) acts: Vec<Act>,
+    pub(super) outputs: Vec<TurnOutput>,
     /// Events that go into the inbox of other runs with this turn.
     pub(super) posts: Vec<(RunNo, Event)>,
     /// Runs that are started in this turn, by id.
@@ -93,7 +93,7 @@ impl Settings {
             facts,
             idle_limit: 1_000,
             secrets: Arc::new(|_| None),
-            private: Private::default(),
+            env_secrets: EnvSecrets::default(),
             shared_secrets: None,
             agents: Bounds::default(),
             max_ops: MAX_OPS,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use branchpoint_core::EffectNo;
 
 use super::Host;
-use crate::store::{Run, Trouble};
+use crate::store::{Run, StoreError};
 use branchpoint_runners::Call;
 
 /// The steps and items around a run; nothing for a root run.
@@ -39,7 +39,7 @@ impl RunPlace {
 
 impl Host {
     /// The place of a run, from the calls that its callers wait for.
-    pub(super) fn place_of(&mut self, row: &Run) -> Result<RunPlace, Trouble> {
+    pub(super) fn place_of(&mut self, row: &Run) -> Result<RunPlace, StoreError> {
         let Some(parent) = row.parent else { return Ok(RunPlace::default()) };
         if let Some(open) = self.open.get(&parent.run)
             && let Some(flight) = open.flights.get(&EffectNo(parent.effect))

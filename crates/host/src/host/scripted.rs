@@ -14,10 +14,10 @@ use branchpoint_expr::{Object, Value};
 use super::fork::ForkMoment;
 use super::open::Open;
 use super::place::RunPlace;
-use super::{Act, ContinueWith, Host, Order, Refused};
+use super::{ContinueWith, Host, Order, Refused, TurnOutput};
 use crate::recordings::Vote;
 use crate::script::{EntryKey, Script, written_votes};
-use crate::store::{Packed, Packing, Run, RunNo, Store, Taker, Trouble, UsedEntry};
+use crate::store::{Packed, Packing, Run, RunNo, Store, StoreError, Taker, UsedEntry};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::{Answer, Call, MASK, Secrets};
 
@@ -73,7 +73,7 @@ impl Given {
 
 impl Scripted {
     /// The script of a root run, of which these entries are used.
-    fn open(store: &Store, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Self, Trouble> {
+    fn open(store: &Store, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Self, StoreError> {
         let mut script = Script::read(script).map_err(|wrong| unusable(row, wrong.to_string()))?;
         let mut taken = BTreeMap::new();
         for UsedEntry { entry, taker } in used {
@@ -117,8 +117,8 @@ impl Scripted {
     }
 }
 
-fn unusable(row: &Run, reason: String) -> Trouble {
-    Trouble::Script { run: row.id.clone(), reason }
+fn unusable(row: &Run, reason: String) -> StoreError {
+    StoreError::Script { run: row.id.clone(), reason }
 }
 
 impl Host {
@@ -150,7 +150,7 @@ impl Host {
         match reply {
             Ok(reply) if reply.is_delayed(&call) => {
                 let workflow = open.workflow;
-                self.current.acts.push(Act::Perform { run, workflow, call, reply: Some(Box::new(reply)) });
+                self.current.outputs.push(TurnOutput::Perform { run, workflow, call, reply: Some(Box::new(reply)) });
             }
             Ok(reply) => self.settle(run, &call, reply.answer),
             Err(why) => {
@@ -163,7 +163,7 @@ impl Host {
     }
 
     /// Gives the answers of scripts to the questions of the runs that took events in this turn.
-    pub(super) fn answer_questions(&mut self, now_ms: i64) -> Result<(), Trouble> {
+    pub(super) fn answer_questions(&mut self, now_ms: i64) -> Result<(), StoreError> {
         let mut runs: Vec<RunNo> = std::mem::take(&mut self.schedule.answerable).into_iter().collect();
         let is_scripted = |run: &RunNo| self.open.get(run).is_some_and(|open| open.script.is_some());
         runs.extend(self.current.touched.iter().copied().filter(is_scripted));
@@ -180,7 +180,7 @@ impl Host {
     }
 
     /// Gives one answer to a question of a run. False: there is none to give.
-    fn answer_question(&mut self, run: RunNo, now_ms: i64) -> Result<bool, Trouble> {
+    fn answer_question(&mut self, run: RunNo, now_ms: i64) -> Result<bool, StoreError> {
         while self.open.get(&run).is_some_and(|open| !open.state.is_unfinished()) && self.fire_due(run, now_ms)? {}
         let Some((key, step, event, shown)) = self.next_answer(run) else { return Ok(false) };
         if let Err(refused) = self.apply(run, event, now_ms)? {
@@ -196,7 +196,8 @@ impl Host {
     /// Reports a message about a run. Answers of scripts may contain its secrets, which are masked.
     fn note(&mut self, run: RunNo, text: &str) {
         let sealed = self.open.get(&run).map(|open| open.packing.secrets.to_vec()).unwrap_or_default();
-        let secrets = Secrets::from_values(sealed.into_iter().chain(self.settings.private.values().iter().cloned()));
+        let secrets =
+            Secrets::from_values(sealed.into_iter().chain(self.settings.env_secrets.values().iter().cloned()));
         self.report(run, RunEventKind::Message(secrets.mask(text).into_owned()));
     }
 
@@ -226,7 +227,7 @@ impl Host {
                         let text =
                             format!("The recorded script has no answer to the question of step `{}`.", approval.step);
                         let (id, kind) = (open.id.clone(), RunEventKind::Message(text));
-                        self.current.acts.push(Act::Event(RunEvent { run, id, kind }));
+                        self.current.outputs.push(TurnOutput::Event(RunEvent { run, id, kind }));
                     }
                     scripted.unanswered.insert(key);
                     continue;
@@ -248,7 +249,7 @@ impl Host {
     }
 
     /// The script of a run that is opened, loaded if it is not. None: the calls of the run are executed.
-    pub(super) fn load_script(&mut self, row: &Run) -> Result<Option<RunNo>, Trouble> {
+    pub(super) fn load_script(&mut self, row: &Run) -> Result<Option<RunNo>, StoreError> {
         let root = self.store.root_of(row.run)?;
         if self.scripts.contains_key(&root) {
             return Ok(Some(root));
@@ -260,12 +261,12 @@ impl Host {
         Ok(Some(root))
     }
 
-    fn open_script(&self, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Scripted, Trouble> {
+    fn open_script(&self, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Scripted, StoreError> {
         let mut scripted = Scripted::open(&self.store, row, script, used)?;
         let variable =
             |name: &str| (self.settings.facts)(&crate::recordings::fact_of(name)).as_str().map(ToOwned::to_owned);
         scripted.script.look_up(variable).map_err(|missing| unusable(row, missing.to_string()))?;
-        scripted.script.mask_with(self.settings.private.values());
+        scripted.script.mask_with(self.settings.env_secrets.values());
         Ok(scripted)
     }
 
@@ -277,7 +278,7 @@ impl Host {
     ) -> Result<Packed, branchpoint_core::codec::CodecError> {
         let mut packing = Packing::new(secrets.as_slice());
         let mut packed = packing.value(script)?;
-        let found = self.settings.private.found(&packed, &packing);
+        let found = self.settings.env_secrets.found(&packed, &packing);
         if !found.is_empty() {
             secrets.extend(found);
             packing = Packing::new(secrets.as_slice());
@@ -287,7 +288,7 @@ impl Host {
     }
 
     /// Binds a script to a run that begins. Its calls are answered from now on.
-    pub(super) fn bind_script(&mut self, row: &Run, script: &Value, packed: Packed) -> Result<RunNo, Trouble> {
+    pub(super) fn bind_script(&mut self, row: &Run, script: &Value, packed: Packed) -> Result<RunNo, StoreError> {
         let scripted = self.open_script(row, script, Vec::new())?;
         self.store.bind_script(row.run, packed, Vec::new());
         self.scripts.insert(row.run, scripted);
@@ -302,7 +303,7 @@ impl Host {
         open: &Open,
         fork: &Run,
         with: &ContinueWith,
-    ) -> Result<Option<RunNo>, Trouble> {
+    ) -> Result<Option<RunNo>, StoreError> {
         let root = self.store.root_of(from.run)?;
         let Some(bound) = self.store.script(root)? else { return Ok(None) };
         let mut used = Vec::new();
@@ -312,7 +313,7 @@ impl Host {
             }
         }
         let packed = open.packing.value(&bound.script);
-        let packed = packed.map_err(|error| Trouble::Bytes { run: fork.id.clone(), error })?;
+        let packed = packed.map_err(|error| StoreError::Bytes { run: fork.id.clone(), error })?;
         self.store.bind_script(fork.run, packed, used.clone());
         if *with == ContinueWith::Runners || bound.live_ms.is_some() {
             self.store.set_live_later(fork.run, fork.started_ms);
@@ -324,7 +325,7 @@ impl Host {
     }
 
     /// Whether an entry was used at the moment of a fork. What was in flight then is done again, so its entries are available.
-    fn was_used(&self, taker: Taker, from: RunNo, moment: &ForkMoment) -> Result<bool, Trouble> {
+    fn was_used(&self, taker: Taker, from: RunNo, moment: &ForkMoment) -> Result<bool, StoreError> {
         if taker.run == RunNo::default() {
             return Ok(true);
         }
@@ -348,7 +349,7 @@ impl Host {
         run: RunNo,
         with: ContinueWith,
         now_ms: i64,
-    ) -> Result<Result<(), Refused>, Trouble> {
+    ) -> Result<Result<(), Refused>, StoreError> {
         match with {
             ContinueWith::Script => Ok(Ok(())),
             ContinueWith::Runners => self.continue_live(run, now_ms),
@@ -358,7 +359,7 @@ impl Host {
     }
 
     /// Continues a scripted run without its script. Refused while another process drives the run.
-    fn continue_live(&mut self, run: RunNo, now_ms: i64) -> Result<Result<(), Refused>, Trouble> {
+    fn continue_live(&mut self, run: RunNo, now_ms: i64) -> Result<Result<(), Refused>, StoreError> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
             Err(refused) => return Ok(Err(refused)),
@@ -374,7 +375,7 @@ impl Host {
         run: RunNo,
         script: &Value,
         used: &[UsedEntry],
-    ) -> Result<Result<(), Refused>, Trouble> {
+    ) -> Result<Result<(), Refused>, StoreError> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
             Err(refused) => return Ok(Err(refused)),
@@ -394,7 +395,7 @@ impl Host {
     }
 
     /// Continues a run with the script of another, where the other run has stopped.
-    fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Refused>, Trouble> {
+    fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Refused>, StoreError> {
         let root = self.store.root_of(other)?;
         let Some(bound) = self.store.script(root)? else { return Ok(Ok(())) };
         let used = self.store.used_entries(root)?.into_iter();
@@ -403,7 +404,7 @@ impl Host {
     }
 
     /// The root run of a run whose script can be changed: no process drives either of them.
-    fn root_to_change(&self, run: RunNo) -> Result<Result<RunNo, Refused>, Trouble> {
+    fn root_to_change(&self, run: RunNo) -> Result<Result<RunNo, Refused>, StoreError> {
         let root = self.store.root_of(run)?;
         for run in [run, root] {
             if self.open.contains_key(&run)
@@ -436,6 +437,6 @@ impl Host {
 impl Order {
     /// A run is opened by its own process to be performed again.
     pub(super) fn wake(run: RunNo) -> Self {
-        Self::Wake { run, watched: false, with: ContinueWith::Script, asker: super::Asker::Nobody }
+        Self::Wake { run, watched: false, with: ContinueWith::Script, requester: super::Requester::None }
     }
 }

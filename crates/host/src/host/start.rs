@@ -10,8 +10,8 @@ use branchpoint_expr::{Object, Value};
 use super::open::Open;
 use super::place::RunPlace;
 use super::scripted::Scripted;
-use super::{Asker, Host, Refused, Start, Taken};
-use crate::store::{Key, Packing, Run, RunNo, Trouble, random};
+use super::{Host, Refused, Requester, Start, Taken};
+use crate::store::{Key, Packing, Run, RunNo, StoreError, random};
 use branchpoint_runners::Secrets;
 
 /// How many ops a run may execute unless the operator says otherwise: many minutes of work without a single effect.
@@ -32,7 +32,7 @@ pub fn new_id(now_ms: i64) -> Result<String, BackendError> {
 }
 
 impl Host {
-    pub(super) fn begin_run(&mut self, start: Start, asker: Asker, now_ms: i64) -> Result<(), Trouble> {
+    pub(super) fn begin_run(&mut self, start: Start, requester: Requester, now_ms: i64) -> Result<(), StoreError> {
         let watched = start.watched;
         let begun = self.begin_new(start, RunPlace::default(), now_ms)?;
         if let Ok(Taken { run, new: false }) = begun
@@ -40,7 +40,7 @@ impl Host {
         {
             open.watched |= watched;
         }
-        self.answer(asker, begun);
+        self.answer(requester, begun);
         Ok(())
     }
 
@@ -49,7 +49,7 @@ impl Host {
         start: Start,
         place: RunPlace,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, Trouble> {
+    ) -> Result<Result<Taken, Refused>, StoreError> {
         let Some(program) = self.program(start.workflow, &start.part)? else {
             return Ok(Err(Refused::NoPart(start.part.to_string())));
         };
@@ -81,21 +81,21 @@ impl Host {
         let script = match start.script.as_ref().zip(packed) {
             Some((script, packed)) => match self.bind_script(&row, script, packed) {
                 Ok(root) => Some(root),
-                Err(trouble) if trouble.is_of_one_run() => {
-                    self.forget_new(&start.id, run);
-                    return Ok(Err(Refused::Broken(trouble.to_string())));
+                Err(error) if error.is_of_one_run() => {
+                    self.discard_new(&start.id, run);
+                    return Ok(Err(Refused::Broken(error.to_string())));
                 }
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             },
             None => start.parent.and_then(|parent| self.open.get(&parent.run)).and_then(|parent| parent.script),
         };
         self.store.insert_run_later(row.clone(), program.semantics);
         self.store.attach_later(run, start.attachments);
         match self.seal(run, &secrets) {
-            Err(trouble @ Trouble::Sealed(_)) => {
+            Err(error @ StoreError::Sealed(_)) => {
                 self.drop_script(script);
-                self.forget_new(&start.id, run);
-                return Ok(Err(Refused::Broken(trouble.to_string())));
+                self.discard_new(&start.id, run);
+                return Ok(Err(Refused::Broken(error.to_string())));
             }
             sealed => sealed?,
         }
@@ -124,7 +124,7 @@ impl Host {
         if begun.is_err() {
             self.open.remove(&run);
             self.drop_script(script);
-            self.forget_new(&start.id, run);
+            self.discard_new(&start.id, run);
         } else if start.detached {
             self.leave(run)?;
         }
@@ -132,7 +132,7 @@ impl Host {
     }
 
     /// The run of an id, if there is one: in the store, or new in this turn.
-    pub(super) fn run_of_id(&self, id: &str) -> Result<Option<RunNo>, Trouble> {
+    pub(super) fn run_of_id(&self, id: &str) -> Result<Option<RunNo>, StoreError> {
         match self.current.new_ids.get(id) {
             Some(run) => Ok(Some(*run)),
             None => Ok(self.store.run(id)?.map(|row| row.run)),
@@ -141,7 +141,7 @@ impl Host {
 
     /// A number for a new run of that id. If another process has started one of that id when the turn is written, this one is
     /// discarded.
-    pub(super) fn new_number(&mut self, id: &str) -> Result<RunNo, Trouble> {
+    pub(super) fn new_number(&mut self, id: &str) -> Result<RunNo, StoreError> {
         let number = match self.current.numbers.pop_front() {
             Some(number) => number,
             None => self.store.reserve_runs(1)?.start,
@@ -151,13 +151,13 @@ impl Host {
     }
 
     /// Nothing of a run that was refused is written.
-    pub(super) fn forget_new(&mut self, id: &str, run: RunNo) {
+    pub(super) fn discard_new(&mut self, id: &str, run: RunNo) {
         self.store.forget_unwritten(run);
         self.current.new_ids.remove(id);
     }
 
     /// Keeps the secrets of a run, sealed.
-    pub(super) fn seal(&mut self, run: RunNo, secrets: &[String]) -> Result<(), Trouble> {
+    pub(super) fn seal(&mut self, run: RunNo, secrets: &[String]) -> Result<(), StoreError> {
         if secrets.is_empty() {
             return Ok(());
         }

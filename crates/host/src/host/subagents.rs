@@ -4,7 +4,7 @@ use branchpoint_core::Event;
 use branchpoint_expr::Value;
 
 use super::Host;
-use crate::store::{RunNo, Trouble};
+use crate::store::{RunNo, StoreError};
 use branchpoint_runners::Call;
 use branchpoint_runners::Secrets;
 use branchpoint_runners::agent::{Notice, is_part};
@@ -12,7 +12,12 @@ use branchpoint_runners::agent::{Notice, is_part};
 impl Host {
     /// Sends the notice of an agent that a turn of another one called, at its start or with its result. The signal is written in the
     /// transaction of what it reports, and its key keeps it from being delivered twice.
-    pub(super) fn notify_of_agent(&mut self, turn: RunNo, call: &Call, result: Option<&Value>) -> Result<(), Trouble> {
+    pub(super) fn notify_of_agent(
+        &mut self,
+        turn: RunNo,
+        call: &Call,
+        result: Option<&Value>,
+    ) -> Result<(), StoreError> {
         let Some(Notice { signal, event, payload }) = Notice::of(call, result) else { return Ok(()) };
         let Some(run) = self.around_agents(turn)? else { return Ok(()) };
         // It is a line of a log, so it has no use for secrets; and the run that hears it has not sealed all that the turn has.
@@ -23,7 +28,7 @@ impl Host {
     }
 
     /// The run that the outermost agent belongs to.
-    fn around_agents(&self, turn: RunNo) -> Result<Option<RunNo>, Trouble> {
+    fn around_agents(&self, turn: RunNo) -> Result<Option<RunNo>, StoreError> {
         let mut row = self.store.row(turn)?;
         while is_part(&row.part) {
             let Some(parent) = row.parent else { return Ok(None) };

@@ -9,7 +9,7 @@ use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Effect, ExprId, PlaceId, Program, Status};
 use branchpoint_expr::Value;
 
-use super::{Act, Drives, Facts, Host, Refused, Start, Taken, Ticket};
+use super::{Drives, Facts, Host, Refused, Start, Taken, Ticket, TurnOutput};
 use crate::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 
 /// A program that begins at some places. It is built with the null value and the place where it ends.
@@ -98,8 +98,8 @@ pub(crate) fn turns(host: &mut Host, count: usize, now_ms: i64) {
 }
 
 /// Takes what other processes have sent.
-pub(crate) fn notice(host: &mut Host) {
-    host.notice().expect("the store works");
+pub(crate) fn poll_store(host: &mut Host) {
+    host.poll_store().expect("the store works");
     turns(host, 1, 0);
 }
 
@@ -124,13 +124,13 @@ pub(crate) fn save_with(
 
 pub(crate) fn start(host: &mut Host, workflow: WorkflowNo, id: &str) -> RunNo {
     host.start(Start::new(workflow, id.into(), Value::Null), Ticket(7));
-    let acts = host.turn(0).expect("the store works");
-    answered(&acts).expect("a start is answered in its turn").expect("it starts").run
+    let outputs = host.turn(0).expect("the store works");
+    answered(&outputs).expect("a start is answered in its turn").expect("it starts").run
 }
 
-pub(crate) fn answered(acts: &[Act]) -> Option<Result<Taken, Refused>> {
-    acts.iter().find_map(|act| match act {
-        Act::Answered { outcome, .. } => Some(outcome.clone()),
+pub(crate) fn answered(outputs: &[TurnOutput]) -> Option<Result<Taken, Refused>> {
+    outputs.iter().find_map(|output| match output {
+        TurnOutput::OrderDone { outcome, .. } => Some(outcome.clone()),
         _ => None,
     })
 }

@@ -5,7 +5,7 @@
 //! 2. **Compute.** Runs are advanced, and rows prepared, outside of any transaction. This is sound because only the process that
 //!    drives a run writes its rows, and everything that is read here is of runs that this process has claimed, or never changes
 //!    once it is written (programs, journals, the rows of runs that have ended).
-//! 3. **Write.** One transaction writes the rows of the whole turn and commits. Only then do its acts come out. If another process
+//! 3. **Write.** One transaction writes the rows of the whole turn and commits. Only then do its outputs come out. If another process
 //!    holds the lock for long, the next call writes the same turn; if the write fails, the host is discarded with what it computed.
 //!
 //! The one thing that is decided when it is written is the id of a new run: if another process has used it meanwhile, the run that
@@ -16,8 +16,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Act, Host, Order, RunNo, Taken};
-use crate::store::Trouble;
+use super::{Host, Order, RunNo, Taken, TurnOutput};
+use crate::store::StoreError;
 
 /// How many orders one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
 pub(super) const ORDERS_PER_TURN: usize = 4_096;
@@ -34,7 +34,7 @@ const MIN_SLICE: u32 = 1_000;
 
 impl Host {
     /// Takes what is queued and what is due, and keeps it. Nothing of it was acknowledged or performed before this returns.
-    pub fn turn(&mut self, now_ms: i64) -> Result<Vec<Act>, Trouble> {
+    pub fn turn(&mut self, now_ms: i64) -> Result<Vec<TurnOutput>, StoreError> {
         if !self.current.unwritten {
             if self.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
                 return Ok(Vec::new());
@@ -43,7 +43,7 @@ impl Host {
             self.current.now_ms = now_ms;
             match self.claim(now_ms) {
                 // Another process writes for long; nothing was begun, so the next turn does it.
-                Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),
+                Err(error) if error.is_busy() => return Ok(Vec::new()),
                 claimed => claimed?,
             }
             self.compute(now_ms)?;
@@ -52,7 +52,7 @@ impl Host {
         self.write()
     }
 
-    fn compute(&mut self, now_ms: i64) -> Result<(), Trouble> {
+    fn compute(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.current.ops = 0;
         // What opening runs has queued is claimed in the next turn.
         for _ in 0..self.claims.orders {
@@ -60,19 +60,19 @@ impl Host {
                 break;
             }
             let Some(order) = self.schedule.queue.pop_front() else { break };
-            self.obey(order, now_ms)?;
+            self.execute_order(order, now_ms)?;
         }
         self.fire_timers(now_ms)?;
         self.end_child_attempts(now_ms)?;
         self.continue_runs()?;
         self.answer_questions(now_ms)?;
-        self.put_idle_away()?;
+        self.unload_idle()?;
         self.write_rows()
     }
 
     /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others. They have a
     /// share of their own: many orders must not put them off.
-    fn fire_timers(&mut self, now_ms: i64) -> Result<(), Trouble> {
+    fn fire_timers(&mut self, now_ms: i64) -> Result<(), StoreError> {
         let until = self.current.ops.saturating_add(OPS_PER_TURN);
         let due = self.schedule.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(ORDERS_PER_TURN);
         let due: Vec<RunNo> = due.map(|(_, run, _)| *run).collect();
@@ -87,7 +87,7 @@ impl Host {
 
     /// Runs whose last event is not finished continue in turn, each with a share of the ops of this turn. Those that have none left
     /// are first in the next one.
-    fn continue_runs(&mut self) -> Result<(), Trouble> {
+    fn continue_runs(&mut self) -> Result<(), StoreError> {
         let runs = u64::try_from(self.schedule.unfinished.len()).unwrap_or(u64::MAX).max(1);
         let slice = u32::try_from(OPS_PER_TURN / runs).unwrap_or(u32::MAX).max(MIN_SLICE);
         let until = self.current.ops.saturating_add(OPS_PER_TURN);
@@ -101,12 +101,12 @@ impl Host {
         Ok(())
     }
 
-    /// Writes the turn that was computed, and lets its acts out.
-    fn write(&mut self) -> Result<Vec<Act>, Trouble> {
+    /// Writes the turn that was computed, and lets its outputs out.
+    fn write(&mut self) -> Result<Vec<TurnOutput>, StoreError> {
         let posted = if self.store.has_writes() {
             match self.store.begin() {
                 // Another process writes for long; the next call writes this turn.
-                Err(trouble) if trouble.is_busy() => return Ok(Vec::new()),
+                Err(error) if error.is_busy() => return Ok(Vec::new()),
                 begun => begun?,
             }
             let written = self.write_in_order().and_then(|posted| self.store.commit().map(|()| posted));
@@ -129,32 +129,34 @@ impl Host {
             self.index_later(run);
             let Some(ended) = self.open.remove(&run) else { continue };
             // Each sender gets an answer.
-            self.schedule.queue.extend(ended.waiting.into_iter().map(|(event, asker)| Order::Take(run, event, asker)));
+            self.schedule
+                .queue
+                .extend(ended.waiting.into_iter().map(|(event, requester)| Order::Take(run, event, requester)));
             self.drop_script(ended.script);
         }
-        Ok(std::mem::take(&mut self.current.acts))
+        Ok(std::mem::take(&mut self.current.outputs))
     }
 
-    pub(super) fn write_in_order(&mut self) -> Result<Vec<Option<i64>>, Trouble> {
+    pub(super) fn write_in_order(&mut self) -> Result<Vec<Option<i64>>, StoreError> {
         for run in self.store.write_new_runs()? {
-            self.discard_new(run)?;
+            self.discard_duplicate(run)?;
         }
         self.store.write_posts(self.owner.number)
     }
 
-    /// Another process has started a run of this id while this one was computed: that one counts, and of this one nothing is left.
-    fn discard_new(&mut self, run: RunNo) -> Result<(), Trouble> {
+    /// Discards a new run, because another process has started a run of the same id meanwhile.
+    fn discard_duplicate(&mut self, run: RunNo) -> Result<(), StoreError> {
         let id =
             self.current.new_ids.iter().find(|(_, new)| **new == run).map(|(id, _)| id.clone()).unwrap_or_default();
-        let first = self.store.run(&id)?.ok_or_else(|| Trouble::Missing(format!("run `{id}`")))?;
+        let first = self.store.run(&id)?.ok_or_else(|| StoreError::Missing(format!("run `{id}`")))?;
         self.store.forget_unwritten(run);
         self.schedule.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
-        self.current.acts.retain(|act| act.run() != Some(run));
-        for act in &mut self.current.acts {
-            if let Act::Answered { outcome: Ok(taken), .. } = act
-                && taken.run == run
+        self.current.outputs.retain(|output| output.run() != Some(run));
+        for output in &mut self.current.outputs {
+            if let TurnOutput::OrderDone { outcome: Ok(accepted), .. } = output
+                && accepted.run == run
             {
-                *taken = Taken { run: first.run, new: false };
+                *accepted = Taken { run: first.run, new: false };
             }
         }
         let parent = self.drop_open(run).and_then(|open| open.parent);

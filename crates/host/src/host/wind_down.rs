@@ -2,8 +2,8 @@
 
 use branchpoint_core::{EffectNo, Event, Stamp};
 
-use super::{Asker, Drives, Host, Order, RunNo};
-use crate::store::Trouble;
+use super::{Drives, Host, Order, Requester, RunNo};
+use crate::store::StoreError;
 
 impl Host {
     /// From now on scripts answer no calls, no child run starts, and no abandoned run is opened, so that the queue drains however
@@ -25,17 +25,16 @@ impl Host {
     }
 
     /// Leaves responses that no run has taken in the inbox, so that the next process does not repeat their calls.
-    pub(super) fn record_responses(&mut self) -> Result<(), Trouble> {
+    pub(super) fn record_responses(&mut self) -> Result<(), StoreError> {
         let queued = std::mem::take(&mut self.schedule.queue).into_iter().filter_map(|order| match order {
-            Order::Take(run, event @ Event::Settled { .. }, Asker::Nobody) => Some((run, event)),
+            Order::Take(run, event @ Event::Settled { .. }, Requester::None) => Some((run, event)),
             _ => None,
         });
         let mut responses: Vec<(RunNo, Event)> = queued.collect();
         for (run, open) in &mut self.open {
-            let waiting = open
-                .waiting
-                .drain(..)
-                .filter(|(event, asker)| matches!(event, Event::Settled { .. }) && matches!(asker, Asker::Nobody));
+            let waiting = open.waiting.drain(..).filter(|(event, requester)| {
+                matches!(event, Event::Settled { .. }) && matches!(requester, Requester::None)
+            });
             responses.extend(waiting.map(|(event, _)| (*run, event)));
         }
         for (run, event) in responses {

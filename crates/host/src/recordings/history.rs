@@ -8,7 +8,7 @@ use branchpoint_core::{Command, EffectNo, Event, Failed, Fold, LINE, RESUME, Req
 use branchpoint_expr::{Object, Value};
 
 use crate::host::RunPlace;
-use crate::store::{Run, RunNo, Store, Trouble};
+use crate::store::{Run, RunNo, Store, StoreError};
 use branchpoint_runners::Call;
 use branchpoint_runners::Secrets;
 
@@ -79,7 +79,7 @@ pub struct Vote {
 
 impl Store {
     /// Reads the history of a run and its child runs.
-    pub fn history(&self, run: RunNo) -> Result<History, Trouble> {
+    pub fn history(&self, run: RunNo) -> Result<History, StoreError> {
         let root = self.row(run)?;
         let mut history = History::default();
         history.add(self, &root, root.status.is_final(), RunPlace::default())?;
@@ -100,9 +100,9 @@ struct RunReader<'r> {
 }
 
 impl History {
-    fn add(&mut self, store: &Store, row: &Run, ended: bool, place: RunPlace) -> Result<(), Trouble> {
+    fn add(&mut self, store: &Store, row: &Run, ended: bool, place: RunPlace) -> Result<(), StoreError> {
         let program = store.program(row.workflow, &row.part)?;
-        let program = program.ok_or_else(|| Trouble::Missing(format!("program of run `{}`", row.id)))?;
+        let program = program.ok_or_else(|| StoreError::Missing(format!("program of run `{}`", row.id)))?;
         self.secrets.add(store.secrets(row.run)?.values());
         let children = store.children(row.run)?;
         let call_of = |child: &Run| child.parent.map(|at| (EffectNo(at.effect), at.attempt));
@@ -111,7 +111,7 @@ impl History {
         let mut reader = RunReader { row, program: &program, place, children: placeless, calls, requests };
         let mut fold = Fold::new(&program, State::new(), store.journal(row.run)?);
         while let Some(folded) = fold.next() {
-            let folded = folded.map_err(Trouble::in_journal_of(&row.id))?;
+            let folded = folded.map_err(StoreError::in_journal_of(&row.id))?;
             self.add_event(&mut reader, &folded.event);
             folded
                 .outcome

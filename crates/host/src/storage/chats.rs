@@ -7,7 +7,7 @@ use rusqlite::params;
 
 use super::{LoadedBytes, SqliteStorage, removed};
 use crate::driver::now_ms;
-use crate::store::Trouble;
+use crate::store::StoreError;
 
 impl ChatHistory for SqliteStorage {
     fn add_turn(&self, write: &WriteId, chat: &str, role: Role, content: &str) -> Result<(), StorageError> {
@@ -15,7 +15,7 @@ impl ChatHistory for SqliteStorage {
             let turns: u32 = store.value("SELECT coalesce(max(turn), 0) FROM chat_turns WHERE chat = ?1", [chat])?;
             if turns >= MAX_TURNS {
                 let message = format!("the chat `{chat}` has {MAX_TURNS} turns, the most that one can have");
-                return Err(Trouble::StorageLimit(message + "; begin another chat"));
+                return Err(StoreError::StorageLimit(message + "; begin another chat"));
             }
             let sql = "INSERT INTO chat_turns (chat, turn, role, content, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
             let values = params![chat, turns + 1, role.as_str(), content, now_ms()];
@@ -32,7 +32,7 @@ impl ChatHistory for SqliteStorage {
             while let Some(row) = rows.next()? {
                 let (role, content): (String, String) = (row.get(0)?, row.get(1)?);
                 loaded.add(&[&content])?;
-                let role = Role::named(&role).ok_or_else(|| Trouble::Missing(format!("chat role `{role}`")))?;
+                let role = Role::named(&role).ok_or_else(|| StoreError::Missing(format!("chat role `{role}`")))?;
                 turns.push(ChatTurn { role, content, at: iso_utc(row.get(2)?).unwrap_or_default() });
             }
             turns.reverse();

@@ -3,12 +3,12 @@
 use branchpoint_runners::storage::{Blobs, FileKey, LoadedFile, StorageError, Upload, WriteId};
 
 use super::SqliteStorage;
-use crate::store::Trouble;
+use crate::store::StoreError;
 
 impl Blobs for SqliteStorage {
     fn put_file(&self, write: &WriteId, file: &Upload) -> Result<(), StorageError> {
         self.write_once(write, |store| {
-            let run = store.run(&write.run)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", write.run)))?.run;
+            let run = store.run(&write.run)?.ok_or_else(|| StoreError::Missing(format!("run `{}`", write.run)))?.run;
             store.add_attachment(run, file)
         })
     }

@@ -13,7 +13,7 @@ use rusqlite::{Row, params};
 use super::nearest::Nearest;
 use super::{LoadedBytes, SqliteStorage, full_text_query, metadata_text, read_metadata};
 use crate::driver::now_ms;
-use crate::store::{Store, Trouble};
+use crate::store::{Store, StoreError};
 
 impl Retrieval for SqliteStorage {
     fn search_passages(
@@ -114,7 +114,7 @@ struct Searched<'s> {
 
 impl Searched<'_> {
     /// The passages that have any word of the query, best first, with their scores.
-    fn by_words(&self, query: &str) -> Result<Vec<(i64, f64)>, Trouble> {
+    fn by_words(&self, query: &str) -> Result<Vec<(i64, f64)>, StoreError> {
         let limit = if self.search.vector.is_some() { self.search.candidates } else { self.search.limit };
         // Passages are ranked without their texts, which are read for the results only.
         let sql = format!(
@@ -137,12 +137,12 @@ impl Searched<'_> {
 
     /// The passages whose vectors are the most similar. Documents without vectors of the model are found by their words only; a knowledge
     /// base that has none at all is an error, because its searches would not be what the settings say.
-    fn by_vector(&self, query: &ModelVector) -> Result<Vec<i64>, Trouble> {
+    fn by_vector(&self, query: &ModelVector) -> Result<Vec<i64>, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM knowledge_documents WHERE knowledge_base = ?1)
             AND NOT EXISTS (SELECT 1 FROM knowledge_documents WHERE knowledge_base = ?1 AND model = ?2)";
         if self.store.value(sql, params![self.knowledge_base, query.model])? {
             let (name, model) = (self.knowledge_base, &query.model);
-            return Err(Trouble::Embeddings(format!(
+            return Err(StoreError::Embeddings(format!(
                 "the knowledge base `{name}` has no vectors of the embedding model `{model}`; add its files again with \
                  `branchpoint knowledge add`, or remove [embeddings] from the settings"
             )));
@@ -177,13 +177,13 @@ impl Searched<'_> {
         [&self.knowledge_base, after, before, without_attachments, last]
     }
 
-    fn accepts(&self, metadata: ValueRef<'_>) -> Result<bool, Trouble> {
+    fn accepts(&self, metadata: ValueRef<'_>) -> Result<bool, StoreError> {
         let metadata = metadata.as_str().map_err(rusqlite::Error::from)?;
         Ok(self.search.filter.is_empty() || self.search.accepts(&read_metadata(metadata)?))
     }
 
     /// The first of ranked passages with their texts.
-    fn loaded(&self, ranked: &[(i64, f64)]) -> Result<Vec<Passage>, Trouble> {
+    fn loaded(&self, ranked: &[(i64, f64)]) -> Result<Vec<Passage>, StoreError> {
         let sql = "SELECT name, content, metadata, added_ms FROM passages JOIN knowledge_documents USING (document)
             WHERE passage = ?1";
         let mut found = self.store.db.prepare_cached(sql)?;
@@ -199,7 +199,7 @@ impl Searched<'_> {
     }
 }
 
-fn remove(store: &Store, knowledge_base: &str, name: &str) -> Result<bool, Trouble> {
+fn remove(store: &Store, knowledge_base: &str, name: &str) -> Result<bool, StoreError> {
     let sql = "DELETE FROM passages WHERE document =
         (SELECT document FROM knowledge_documents WHERE knowledge_base = ?1 AND name = ?2)";
     store.execute(sql, [knowledge_base, name])?;
@@ -223,12 +223,12 @@ fn check_sizes(knowledge_base: &str, document: &KnowledgeDocument, metadata: &st
 }
 
 /// The number of new passages, if the knowledge base has room for them.
-fn check_count(store: &Store, knowledge_base: &str, new: usize) -> Result<u32, Trouble> {
+fn check_count(store: &Store, knowledge_base: &str, new: usize) -> Result<u32, StoreError> {
     let sql = "SELECT coalesce(sum(passages), 0) FROM knowledge_documents WHERE knowledge_base = ?1";
     let there: u32 = store.value(sql, [knowledge_base])?;
     let new = u32::try_from(new).ok().filter(|new| *new <= MAX_PASSAGES.saturating_sub(there));
     new.ok_or_else(|| {
         let message = format!("the knowledge base `{knowledge_base}` would have more than {MAX_PASSAGES} passages");
-        Trouble::StorageLimit(message + "; remove documents or use another knowledge base")
+        StoreError::StorageLimit(message + "; remove documents or use another knowledge base")
     })
 }

@@ -9,7 +9,7 @@ use rusqlite::params;
 
 use super::nearest::Nearest;
 use super::{LoadedBytes, SqliteStorage, full_text_query, metadata_text, read_metadata, removed};
-use crate::store::{Store, Trouble};
+use crate::store::{Store, StoreError};
 
 impl Memory for SqliteStorage {
     fn add_entry(
@@ -90,7 +90,7 @@ fn ranked(
     collection: &str,
     query: Option<&str>,
     search: &EntrySearch,
-) -> Result<Vec<(i64, f64)>, Trouble> {
+) -> Result<Vec<(i64, f64)>, StoreError> {
     let limit = if search.vector.is_some() { CANDIDATES.max(search.limit) } else { search.limit };
     let by_words = query.map_or(Ok(Vec::new()), |query| by_words(store, collection, query, limit))?;
     let Some(vector) = &search.vector else { return Ok(by_words) };
@@ -101,14 +101,14 @@ fn ranked(
 }
 
 /// The entries that have any word of a query, best first, with their scores.
-fn by_words(store: &Store, collection: &str, query: &str, limit: u32) -> Result<Vec<(i64, f64)>, Trouble> {
+fn by_words(store: &Store, collection: &str, query: &str, limit: u32) -> Result<Vec<(i64, f64)>, StoreError> {
     let sql = "SELECT entry, -bm25(memory_index) AS score FROM memory_index JOIN memories ON entry = memory_index.rowid
         WHERE memory_index MATCH ?1 AND collection = ?2 ORDER BY score DESC, entry LIMIT ?3";
     store.rows(sql, params![query, collection, limit], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// The entries whose vectors of the same model are the most similar.
-fn by_vector(store: &Store, collection: &str, query: &ModelVector, limit: u32) -> Result<Vec<i64>, Trouble> {
+fn by_vector(store: &Store, collection: &str, query: &ModelVector, limit: u32) -> Result<Vec<i64>, StoreError> {
     let sql =
         "SELECT entry, vector FROM memories JOIN memory_vectors USING (entry) WHERE collection = ?1 AND model = ?2";
     let mut found = store.db.prepare_cached(sql)?;
@@ -121,7 +121,7 @@ fn by_vector(store: &Store, collection: &str, query: &ModelVector, limit: u32) -
 }
 
 /// Ranked entries with their texts.
-fn loaded(store: &Store, ranked: &[(i64, f64)]) -> Result<Vec<MemoryMatch>, Trouble> {
+fn loaded(store: &Store, ranked: &[(i64, f64)]) -> Result<Vec<MemoryMatch>, StoreError> {
     let mut bytes = LoadedBytes::default();
     let mut load = |&(entry, score): &(i64, f64)| {
         let sql = "SELECT key, content, metadata FROM memories WHERE entry = ?1";
@@ -133,11 +133,11 @@ fn loaded(store: &Store, ranked: &[(i64, f64)]) -> Result<Vec<MemoryMatch>, Trou
     ranked.iter().map(&mut load).collect()
 }
 
-fn check_count(store: &Store, collection: &str) -> Result<(), Trouble> {
+fn check_count(store: &Store, collection: &str) -> Result<(), StoreError> {
     let entries: u32 = store.value("SELECT count(*) FROM memories WHERE collection = ?1", [collection])?;
     if entries < MAX_ENTRIES {
         return Ok(());
     }
     let message = format!("the collection `{collection}` has {MAX_ENTRIES} entries, the most that one can have");
-    Err(Trouble::StorageLimit(message + "; use another collection, or keys that replace older entries"))
+    Err(StoreError::StorageLimit(message + "; use another collection, or keys that replace older entries"))
 }

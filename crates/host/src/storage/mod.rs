@@ -18,7 +18,7 @@ use branchpoint_runners::CancellationToken;
 use branchpoint_runners::storage::{MAX_RESULT_BYTES, StorageError, WriteId};
 use rusqlite::params;
 
-use crate::store::{Durability, Store, Trouble};
+use crate::store::{Durability, Store, StoreError};
 pub(crate) use full_text::full_text_query;
 use readers::Readers;
 
@@ -37,7 +37,7 @@ impl SqliteStorage {
         Self { path, durability, writer: Mutex::default(), readers: Readers::default() }
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
+    fn read<T>(&self, read: impl FnOnce(&Store) -> Result<T, StoreError>) -> Result<T, StorageError> {
         self.search(&CancellationToken::new(), read)
     }
 
@@ -45,13 +45,13 @@ impl SqliteStorage {
     fn search<T>(
         &self,
         cancel: &CancellationToken,
-        read: impl FnOnce(&Store) -> Result<T, Trouble>,
+        read: impl FnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<T, StorageError> {
         Ok(self.readers.read(&self.path, cancel, read)?)
     }
 
     /// Makes a change whole or not at all.
-    fn write<T>(&self, write: impl FnOnce(&Store) -> Result<T, Trouble>) -> Result<T, StorageError> {
+    fn write<T>(&self, write: impl FnOnce(&Store) -> Result<T, StoreError>) -> Result<T, StorageError> {
         let mut opened = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let store = match &mut *opened {
             Some(store) => store,
@@ -61,9 +61,13 @@ impl SqliteStorage {
     }
 
     /// Makes the change of an effect, unless the effect has made it before.
-    fn write_once(&self, id: &WriteId, write: impl FnOnce(&Store) -> Result<(), Trouble>) -> Result<(), StorageError> {
+    fn write_once(
+        &self,
+        id: &WriteId,
+        write: impl FnOnce(&Store) -> Result<(), StoreError>,
+    ) -> Result<(), StorageError> {
         self.write(|store| {
-            let run = store.run(&id.run)?.ok_or_else(|| Trouble::Missing(format!("run `{}`", id.run)))?.run;
+            let run = store.run(&id.run)?.ok_or_else(|| StoreError::Missing(format!("run `{}`", id.run)))?.run;
             let sql = "INSERT OR IGNORE INTO storage_writes (run, effect) VALUES (?1, ?2)";
             match store.execute(sql, params![run.0, id.effect.0])? {
                 0 => Ok(()),
@@ -73,11 +77,11 @@ impl SqliteStorage {
     }
 }
 
-impl From<Trouble> for StorageError {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::StorageLimit(message) => Self::Limit(message),
-            Trouble::Embeddings(message) => Self::Embeddings(message),
+impl From<StoreError> for StorageError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::StorageLimit(message) => Self::Limit(message),
+            StoreError::Embeddings(message) => Self::Embeddings(message),
             other => Self::Unavailable(other.to_string()),
         }
     }
@@ -93,10 +97,10 @@ fn metadata_text(metadata: &Object) -> String {
     Value::from(metadata.clone()).to_string()
 }
 
-fn read_metadata(text: &str) -> Result<Object, Trouble> {
+fn read_metadata(text: &str) -> Result<Object, StoreError> {
     let value: Option<Value> = serde_json::from_str(text).ok();
     let metadata = value.as_ref().and_then(Value::as_object).cloned();
-    metadata.ok_or_else(|| Trouble::Missing("readable metadata of a stored text".to_owned()))
+    metadata.ok_or_else(|| StoreError::Missing("readable metadata of a stored text".to_owned()))
 }
 
 /// Counts the bytes that a request loads.
@@ -104,11 +108,11 @@ fn read_metadata(text: &str) -> Result<Object, Trouble> {
 struct LoadedBytes(usize);
 
 impl LoadedBytes {
-    fn add(&mut self, texts: &[&str]) -> Result<(), Trouble> {
+    fn add(&mut self, texts: &[&str]) -> Result<(), StoreError> {
         self.0 += texts.iter().map(|text| text.len()).sum::<usize>();
         if self.0 <= MAX_RESULT_BYTES {
             return Ok(());
         }
-        Err(Trouble::StorageLimit(format!("the results exceed {MAX_RESULT_BYTES} bytes; ask for fewer")))
+        Err(StoreError::StorageLimit(format!("the results exceed {MAX_RESULT_BYTES} bytes; ask for fewer")))
     }
 }

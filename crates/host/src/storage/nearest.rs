@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use branchpoint_runners::storage::Vector;
 
-use crate::store::Trouble;
+use crate::store::StoreError;
 
 /// Keeps the most similar rows while all of them are compared.
 pub(super) struct Nearest<'v> {
@@ -27,10 +27,10 @@ impl<'v> Nearest<'v> {
     }
 
     /// Compares the stored vector of a row.
-    pub(super) fn add(&mut self, row: i64, stored: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn add(&mut self, row: i64, stored: &[u8]) -> Result<(), StoreError> {
         let similarity = self.vector.cosine(stored).ok_or_else(|| {
             let (expected, found) = (self.vector.dimensions(), stored.len() / size_of::<f32>());
-            Trouble::Embeddings(format!(
+            StoreError::Embeddings(format!(
                 "the embedding model gives vectors of {expected} numbers, and the stored ones have {found}; add the data again"
             ))
         })?;

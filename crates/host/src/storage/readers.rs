@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use branchpoint_runners::CancellationToken;
 
-use crate::store::{Durability, Store, Trouble};
+use crate::store::{Durability, Store, StoreError};
 
 /// The most connections; further reads wait for one.
 pub(super) const MAX_READERS: usize = 4;
@@ -36,24 +36,24 @@ impl Readers {
         &self,
         path: &Path,
         cancel: &CancellationToken,
-        read: impl FnOnce(&Store) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        read: impl FnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut lease = self.lease(path, cancel)?;
         let store = lease.store();
         let cancel = cancel.clone();
         store.db.progress_handler(INSTRUCTIONS, Some(move || cancel.is_cancelled()))?;
-        let found = store.db.execute_batch("BEGIN").map_err(Trouble::from).and_then(|()| read(store));
+        let found = store.db.execute_batch("BEGIN").map_err(StoreError::from).and_then(|()| read(store));
         // The next read has a handler of its own.
         store.db.progress_handler(0, None::<fn() -> bool>)?;
         store.roll_back();
         found
     }
 
-    fn lease(&self, path: &Path, cancel: &CancellationToken) -> Result<Lease<'_>, Trouble> {
+    fn lease(&self, path: &Path, cancel: &CancellationToken) -> Result<Lease<'_>, StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.in_use >= MAX_READERS {
             if cancel.is_cancelled() {
-                return Err(Trouble::Cancelled);
+                return Err(StoreError::Cancelled);
             }
             state = self.returned.wait_timeout(state, CHECK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -120,7 +120,7 @@ mod tests {
             working.wait();
             let waiting = scope.spawn(|| readers.read(&path, &cancel, |_| Ok(())));
             cancel.cancel();
-            assert!(matches!(waiting.join().expect("no panic"), Err(Trouble::Cancelled)));
+            assert!(matches!(waiting.join().expect("no panic"), Err(StoreError::Cancelled)));
             done.wait();
         });
         let state = readers.state.lock().expect("no panic");
@@ -132,7 +132,7 @@ mod tests {
         let (readers, cancel) = (Readers::default(), CancellationToken::new());
         for _ in 0..=MAX_READERS {
             let failed = readers.read(Path::new("/dev/null/store.db"), &cancel, |_| Ok(()));
-            assert!(matches!(failed, Err(Trouble::File { .. })), "{failed:?}");
+            assert!(matches!(failed, Err(StoreError::File { .. })), "{failed:?}");
         }
     }
 
@@ -142,6 +142,6 @@ mod tests {
         let (path, readers) = (folder.path().join("store.db"), Readers::default());
         let delete = |store: &Store| store.execute("DELETE FROM memories", []).map(drop);
         let failed = readers.read(&path, &CancellationToken::new(), delete);
-        assert!(matches!(failed, Err(Trouble::Sql(_))), "{failed:?}");
+        assert!(matches!(failed, Err(StoreError::Sql(_))), "{failed:?}");
     }
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{ApprovalKey, RESUME, RequestNo, approvals};
 
-use super::{Filter, OpenApproval, OpenApprovals, RunNo, Store, Trouble, WorkflowNo};
-use crate::host::Look;
+use super::{Filter, OpenApproval, OpenApprovals, RunNo, Store, StoreError, WorkflowNo};
+use crate::host::RunView;
 
 impl Store {
     /// The open approvals of all runs.
-    pub fn open_approvals(&self) -> Result<OpenApprovals, Trouble> {
+    pub fn open_approvals(&self) -> Result<OpenApprovals, StoreError> {
         let mut runs = self.runs_with_open_questions()?;
         runs.extend(self.runs_to_resume()?);
         runs.sort_unstable();
@@ -19,7 +19,7 @@ impl Store {
     }
 
     /// The open approvals of a run and of the runs that it has called.
-    pub fn approvals(&self, run: RunNo) -> Result<OpenApprovals, Trouble> {
+    pub fn approvals(&self, run: RunNo) -> Result<OpenApprovals, StoreError> {
         let mut runs = vec![run];
         let mut next = 0;
         while let Some(run) = runs.get(next) {
@@ -31,13 +31,13 @@ impl Store {
         self.approvals_of(&runs)
     }
 
-    fn approvals_of(&self, runs: &[RunNo]) -> Result<OpenApprovals, Trouble> {
+    fn approvals_of(&self, runs: &[RunNo]) -> Result<OpenApprovals, StoreError> {
         let mut found = OpenApprovals::default();
         for run in runs {
-            match self.look(*run).and_then(|look| self.approvals_in(&look)) {
+            match self.inspect(*run).and_then(|look| self.approvals_in(&look)) {
                 Ok(open) => found.open.extend(open),
-                Err(trouble) if trouble.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, trouble.into())),
-                Err(trouble) => return Err(trouble),
+                Err(error) if error.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, error.into())),
+                Err(error) => return Err(error),
             }
         }
         found.open.retain(|open| open.approval.key != ApprovalKey::Line);
@@ -46,7 +46,7 @@ impl Store {
     }
 
     /// What a run asks people now, lines of a conversation among it; without the runs that it has called.
-    pub fn approvals_in(&self, look: &Look) -> Result<Vec<OpenApproval>, Trouble> {
+    pub fn approvals_in(&self, look: &RunView) -> Result<Vec<OpenApproval>, StoreError> {
         let (mut specs, mut asked) = (BTreeMap::new(), BTreeMap::<RequestNo, i64>::new());
         for question in self.questions(look.row.run)? {
             asked.insert(question.request, question.asked_ms);
@@ -69,7 +69,7 @@ impl Store {
     }
 
     /// Runs that may wait for the signal `resume`. Sessions wait for people too, and are not opened for this.
-    fn runs_to_resume(&self) -> Result<Vec<RunNo>, Trouble> {
+    fn runs_to_resume(&self) -> Result<Vec<RunNo>, StoreError> {
         let mut resumable: BTreeMap<(WorkflowNo, String), bool> = BTreeMap::new();
         let mut runs = Vec::new();
         let filter = Filter { status: Some(Status::WaitingPeople), children: true, ..Filter::default() };
@@ -79,8 +79,8 @@ impl Store {
                 let has_signal = match self.program(key.0, &key.1) {
                     Ok(program) => program.is_some_and(|program| has_resume(&program)),
                     // The run is reported as unreadable when it is opened.
-                    Err(trouble) if trouble.is_of_one_run() => true,
-                    Err(trouble) => return Err(trouble),
+                    Err(error) if error.is_of_one_run() => true,
+                    Err(error) => return Err(error),
                 };
                 resumable.insert(key.clone(), has_signal);
             }

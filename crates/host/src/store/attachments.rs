@@ -4,7 +4,7 @@ use branchpoint_runners::storage::{FileKey, LoadedFile, MAX_FILES_BYTES, Upload,
 use rusqlite::{Row, params};
 
 use super::workflows::hash;
-use super::{RunNo, Store, Trouble};
+use super::{RunNo, Store, StoreError};
 
 impl Store {
     /// Stores the files that a run is started with, when the turn commits.
@@ -15,7 +15,7 @@ impl Store {
     }
 
     /// Stores a file of a run within a transaction, once.
-    pub(crate) fn add_attachment(&self, run: RunNo, file: &Upload) -> Result<(), Trouble> {
+    pub(crate) fn add_attachment(&self, run: RunNo, file: &Upload) -> Result<(), StoreError> {
         let content = hash([file.bytes()]);
         self.keep_blob(run, &content, file.bytes())?;
         let sql = "INSERT OR IGNORE INTO attachments (run, sha256, name, mime, bytes, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -26,14 +26,14 @@ impl Store {
         if bytes <= MAX_FILES_BYTES as u64 {
             return Ok(());
         }
-        Err(Trouble::StorageLimit(format!(
+        Err(StoreError::StorageLimit(format!(
             "with `{}`, the attachments of the run have {bytes} bytes together, but at most {MAX_FILES_BYTES} are allowed",
             file.name()
         )))
     }
 
     /// The newest file of a run, or else of the runs that called it, with this key or name.
-    pub(crate) fn load_attachment(&self, run: &str, key: &FileKey) -> Result<Option<LoadedFile>, Trouble> {
+    pub(crate) fn load_attachment(&self, run: &str, key: &FileKey) -> Result<Option<LoadedFile>, StoreError> {
         let mut next = self.run(run)?.map(|row| row.run);
         while let Some(run) = next {
             let file = match key {
@@ -48,7 +48,7 @@ impl Store {
         Ok(None)
     }
 
-    fn attachment(&self, which: &str, values: impl rusqlite::Params) -> Result<Option<LoadedFile>, Trouble> {
+    fn attachment(&self, which: &str, values: impl rusqlite::Params) -> Result<Option<LoadedFile>, StoreError> {
         let sql = format!(
             "SELECT name, mime, blobs.bytes FROM attachments JOIN blobs ON hash = content
             WHERE run = ?1 AND {which} ORDER BY attachment DESC LIMIT 1"
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// The files of a run, in the order in which they were stored.
-    pub(super) fn attachments_of(&self, run: RunNo) -> Result<Vec<LoadedFile>, Trouble> {
+    pub(super) fn attachments_of(&self, run: RunNo) -> Result<Vec<LoadedFile>, StoreError> {
         let sql = "SELECT name, mime, blobs.bytes FROM attachments JOIN blobs ON hash = content
             WHERE run = ?1 ORDER BY attachment";
         self.rows(sql, [run.0], file_of)

@@ -13,7 +13,7 @@ use branchpoint_core::ir::Status;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Params, params, params_from_iter};
 
-use super::{Packed, Run, RunNo, Store, Trouble};
+use super::{Packed, Run, RunNo, Store, StoreError};
 
 /// How many rows a statement writes.
 const AT_ONCE: usize = 16;
@@ -47,7 +47,7 @@ struct Deferred {
     write: DeferredWrite,
 }
 
-type DeferredWrite = Box<dyn FnOnce(&Store) -> Result<(), Trouble> + Send>;
+type DeferredWrite = Box<dyn FnOnce(&Store) -> Result<(), StoreError> + Send>;
 
 impl fmt::Debug for Deferred {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// A run has another status or owner.
-    pub(crate) fn restate(&self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
+    pub(crate) fn update_status(&self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
         let change = RowChange { seq, touched_ms, stands: Some((status, owner)) };
         self.batch.borrow_mut().rows.insert(run.0, change);
     }
@@ -150,7 +150,7 @@ impl Store {
     }
 
     /// Whether a run has taken a signal of that key, in this turn or before.
-    pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, Trouble> {
+    pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, StoreError> {
         if self.batch.borrow().keys.contains(&(run.0, Arc::from(key))) {
             return Ok(true);
         }
@@ -168,7 +168,7 @@ impl Store {
     }
 
     /// Writes something of a run when the turn commits.
-    pub(super) fn defer(&self, run: RunNo, write: impl FnOnce(&Self) -> Result<(), Trouble> + Send + 'static) {
+    pub(super) fn defer(&self, run: RunNo, write: impl FnOnce(&Self) -> Result<(), StoreError> + Send + 'static) {
         self.batch.borrow_mut().deferred.push(Deferred { run, write: Box::new(write) });
     }
 
@@ -184,7 +184,7 @@ impl Store {
 
     /// Writes the rows of new runs, first in the transaction. The numbers of those whose id is in use by now come back; the caller
     /// forgets them.
-    pub(crate) fn write_new_runs(&self) -> Result<Vec<RunNo>, Trouble> {
+    pub(crate) fn write_new_runs(&self) -> Result<Vec<RunNo>, StoreError> {
         let new_runs = std::mem::take(&mut self.batch.borrow_mut().new_runs);
         let mut lost = Vec::new();
         for (run, semantics) in new_runs {
@@ -196,12 +196,12 @@ impl Store {
     }
 
     /// Writes events for other runs into the inbox. For each, its item if this process or nobody drives the run.
-    pub(crate) fn write_posts(&self, owner: i64) -> Result<Vec<Option<i64>>, Trouble> {
+    pub(crate) fn write_posts(&self, owner: i64) -> Result<Vec<Option<i64>>, StoreError> {
         let posts = std::mem::take(&mut self.batch.borrow_mut().posts);
         let written = posts.into_iter().map(|(run, packed)| {
             let driver = match self.row(run) {
                 // It was new, and discarded.
-                Err(Trouble::Missing(_)) => return Ok(None),
+                Err(StoreError::Missing(_)) => return Ok(None),
                 row => row?.owner,
             };
             let item = self.insert_item(run, &packed)?;
@@ -211,7 +211,7 @@ impl Store {
     }
 
     /// Writes everything that was collected, inside the transaction.
-    pub(crate) fn write_out(&self) -> Result<(), Trouble> {
+    pub(crate) fn write_out(&self) -> Result<(), StoreError> {
         let Batch { new_runs, events, calls, rows, keys, deferred, posts } = self.batch.take();
         debug_assert!(new_runs.is_empty() && posts.is_empty(), "they are written before the rest");
         for event in &events {
@@ -239,7 +239,7 @@ impl Store {
     }
 
     /// The rows of runs. The columns that are indexed are left alone where they do not change.
-    fn write_run_rows(&self, rows: &BTreeMap<i64, RowChange>) -> Result<(), Trouble> {
+    fn write_run_rows(&self, rows: &BTreeMap<i64, RowChange>) -> Result<(), StoreError> {
         let touched = rows.iter().filter(|(_, change)| change.stands.is_none());
         let touched: Vec<_> = touched.map(|(run, change)| [*run, signed(change.seq), change.touched_ms]).collect();
         self.write_rows(&TOUCH, &touched, |row| row.map(int))?;
@@ -258,7 +258,7 @@ impl Store {
         sql: &Sql,
         rows: &'r [R],
         values: impl Fn(&'r R) -> V,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), StoreError> {
         let chunks = rows.chunks_exact(AT_ONCE);
         let rest = chunks.remainder();
         if let Some(first) = rows.first().filter(|_| rows.len() >= AT_ONCE) {

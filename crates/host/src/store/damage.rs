@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 
 use super::workflows::hash;
-use super::{Key, Packing, RunNo, Store, Trouble, WorkflowNo};
+use super::{Key, Packing, RunNo, Store, StoreError, WorkflowNo};
 use branchpoint_runners::hexadecimal;
 
 /// More findings than this are not listed.
@@ -11,7 +11,7 @@ const MAX_FINDINGS: usize = 100;
 
 impl Store {
     /// Everything that is wrong with programs, large values and runs, up to a limit. It reads every row.
-    pub(super) fn damaged_rows(&self) -> Result<Vec<String>, Trouble> {
+    pub(super) fn damaged_rows(&self) -> Result<Vec<String>, StoreError> {
         let mut damage = Vec::new();
         self.check_programs(&mut damage)?;
         self.check_large_values(&mut damage)?;
@@ -22,7 +22,7 @@ impl Store {
     }
 
     /// Programs whose bytes are not what their hash says, or cannot be read.
-    fn check_programs(&self, damage: &mut Vec<String>) -> Result<(), Trouble> {
+    fn check_programs(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
         let mut found = self.db.prepare("SELECT parts.workflow, parts.name FROM parts ORDER BY workflow, name")?;
         let parts = found.query_map([], |row| Ok((WorkflowNo(row.get(0)?), row.get::<_, String>(1)?)))?;
         for part in parts {
@@ -36,7 +36,7 @@ impl Store {
     }
 
     /// Large values whose bytes are not what their hash says.
-    fn check_large_values(&self, damage: &mut Vec<String>) -> Result<(), Trouble> {
+    fn check_large_values(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
         let mut found = self.db.prepare("SELECT hash, bytes FROM blobs")?;
         let mut rows = found.query([])?;
         while let Some(row) = rows.next()? {
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Files of runs whose content is missing.
-    fn check_attachments(&self, damage: &mut Vec<String>) -> Result<(), Trouble> {
+    fn check_attachments(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
         let sql = "SELECT id, name FROM attachments JOIN runs USING (run)
             WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE hash = content) ORDER BY attachment LIMIT ?1";
         let lost = self.rows(sql, [MAX_FINDINGS], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// The first thing that is wrong with each run, and sealed secrets that their key does not open.
-    fn check_runs(&self, damage: &mut Vec<String>) -> Result<(), Trouble> {
+    fn check_runs(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
         let key = Key::of(self).ok();
         // While this statement is open, all others read the same version of the store.
         let mut found = self.db.prepare("SELECT run, id, seq FROM runs ORDER BY run")?;
@@ -69,7 +69,7 @@ impl Store {
             let (run, id, seq) = run?;
             let sealed = key.as_ref().map_or(Ok(Vec::new()), |key| key.opened(&self.sealed(run)?));
             damage.extend(self.first_damage(run, seq)?.map(|why| format!("run `{id}`: {why}")));
-            damage.extend(sealed.err().map(|trouble| format!("run `{id}`: {trouble}")));
+            damage.extend(sealed.err().map(|error| format!("run `{id}`: {error}")));
             if damage.len() >= MAX_FINDINGS {
                 break;
             }
@@ -77,7 +77,7 @@ impl Store {
         Ok(())
     }
 
-    fn first_damage(&self, run: RunNo, events: u64) -> Result<Option<String>, Trouble> {
+    fn first_damage(&self, run: RunNo, events: u64) -> Result<Option<String>, StoreError> {
         let packing = self.packing(run)?;
         let rows = [Self::damaged_event, Self::damaged_snapshot, Self::damaged_inbox];
         for check in rows {
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// An event that is missing or cannot be read, or a journal that is not as long as the row of the run says.
-    fn damaged_event(&self, run: RunNo, packing: &Packing, events: u64) -> Result<Option<String>, Trouble> {
+    fn damaged_event(&self, run: RunNo, packing: &Packing, events: u64) -> Result<Option<String>, StoreError> {
         let sql = "SELECT seq, packed, bytes FROM events WHERE run = ?1 ORDER BY seq";
         let mut expected = 1;
         let damaged = self.first_in(sql, run, &mut |row| {
@@ -111,7 +111,7 @@ impl Store {
         Ok(damaged.or_else(|| (count != events).then(differs)))
     }
 
-    fn damaged_snapshot(&self, run: RunNo, packing: &Packing, events: u64) -> Result<Option<String>, Trouble> {
+    fn damaged_snapshot(&self, run: RunNo, packing: &Packing, events: u64) -> Result<Option<String>, StoreError> {
         self.first_in("SELECT seq, packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq", run, &mut |row| {
             let (seq, bytes): (u64, Vec<u8>) = (row.get(0)?, row.get(2)?);
             if seq > events {
@@ -122,7 +122,7 @@ impl Store {
         })
     }
 
-    fn damaged_inbox(&self, run: RunNo, packing: &Packing, _: u64) -> Result<Option<String>, Trouble> {
+    fn damaged_inbox(&self, run: RunNo, packing: &Packing, _: u64) -> Result<Option<String>, StoreError> {
         let sql = "SELECT packed, bytes FROM inbox WHERE run = ?1 AND outcome IS NULL ORDER BY item";
         self.first_in(sql, run, &mut |row| {
             let bytes: Vec<u8> = row.get(1)?;
@@ -136,8 +136,8 @@ impl Store {
         &self,
         sql: &str,
         run: RunNo,
-        check: &mut dyn FnMut(&Row<'_>) -> Result<Option<String>, Trouble>,
-    ) -> Result<Option<String>, Trouble> {
+        check: &mut dyn FnMut(&Row<'_>) -> Result<Option<String>, StoreError>,
+    ) -> Result<Option<String>, StoreError> {
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query(params![run.0])?;
         while let Some(row) = rows.next()? {
@@ -150,12 +150,12 @@ impl Store {
 }
 
 /// Why something of one run cannot be read; none if it can.
-fn reason<T>(read: Result<T, Trouble>) -> Result<Option<String>, Trouble> {
+fn reason<T>(read: Result<T, StoreError>) -> Result<Option<String>, StoreError> {
     match read {
         Ok(_) => Ok(None),
-        Err(Trouble::Bytes { error, .. }) => Ok(Some(error.to_string())),
-        Err(trouble) if trouble.is_of_one_run() => Ok(Some(trouble.to_string())),
-        Err(trouble) => Err(trouble),
+        Err(StoreError::Bytes { error, .. }) => Ok(Some(error.to_string())),
+        Err(error) if error.is_of_one_run() => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
     }
 }
 

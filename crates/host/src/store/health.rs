@@ -8,11 +8,11 @@ use branchpoint_core::ir::Status;
 
 use super::permissions::mode;
 use super::upkeep::beside;
-use super::{Store, Trouble, schema};
+use super::{Store, StoreError, schema};
 
 impl Store {
     /// Looks at everything. It reads the whole file. What is late by less than the patience is not late.
-    pub fn health(&self, now_ms: i64, patience_ms: i64) -> Result<Health, Trouble> {
+    pub fn health(&self, now_ms: i64, patience_ms: i64) -> Result<Health, StoreError> {
         let count = |sql: &str, value: i64| self.value::<u64>(sql, [value]);
         let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
         let length = |ending: &str| {
@@ -27,7 +27,7 @@ impl Store {
         }
         // A process that was killed is still among the owners until another looks around.
         let alive: Vec<String> = self.owners()?.iter().map(|driver| driver.owner.to_string()).collect();
-        let adrift = format!(
+        let abandoned = format!(
             "SELECT count(*) FROM runs WHERE status = ?1 AND (owner IS NULL OR owner NOT IN ({}))",
             alive.join(", ")
         );
@@ -42,7 +42,7 @@ impl Store {
             disk_bytes: self.disk_bytes(),
             future_runs: count("SELECT count(*) FROM runs WHERE touched_ms > ?1", now_ms.saturating_add(patience_ms))?,
             overdue: count("SELECT count(*) FROM timers WHERE due_ms < ?1", now_ms.saturating_sub(patience_ms))?,
-            adrift: self.value(&adrift, [Status::Running.as_str()])?,
+            abandoned: self.value(&abandoned, [Status::Running.as_str()])?,
         })
     }
 

@@ -8,7 +8,7 @@ use branchpoint_core::{Event, Stamp};
 use rusqlite::{Row, params};
 
 use super::journal::damaged;
-use super::{Packed, Packing, RunNo, Store, Trouble};
+use super::{Packed, Packing, RunNo, Store, StoreError};
 use crate::host::Refused;
 
 /// How often the sender looks for the answer.
@@ -49,7 +49,7 @@ impl Sent {
 
 impl Store {
     /// Sends an event to the process that drives a run, and waits for what comes of it.
-    pub fn send(&self, run: RunNo, event: &Event) -> Result<Sent, Trouble> {
+    pub fn send(&self, run: RunNo, event: &Event) -> Result<Sent, StoreError> {
         let item = self.post(run, event)?;
         let since = Instant::now();
         loop {
@@ -61,7 +61,7 @@ impl Store {
     }
 
     /// What came of an event that was posted at that time; none while its sender has to wait.
-    pub(crate) fn outcome(&self, item: i64, run: RunNo, since: Instant) -> Result<Option<Sent>, Trouble> {
+    pub(crate) fn outcome(&self, item: i64, run: RunNo, since: Instant) -> Result<Option<Sent>, StoreError> {
         let outcome: Option<String> = self.value("SELECT outcome FROM inbox WHERE item = ?1", [item])?;
         if let Some(outcome) = outcome {
             self.execute("DELETE FROM inbox WHERE item = ?1", [item])?;
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Leaves an event for whoever drives a run, now or later.
-    pub(crate) fn post(&self, run: RunNo, event: &Event) -> Result<i64, Trouble> {
+    pub(crate) fn post(&self, run: RunNo, event: &Event) -> Result<i64, StoreError> {
         // Without the key nothing more can be sealed; a cancellation holds no value of the run.
         let packing =
             if matches!(event, Event::Cancel { .. }) { self.packing(run)? } else { self.packing_with_key(run)? };
@@ -96,12 +96,12 @@ impl Store {
     }
 
     /// The same, when the turn commits: see [`Store::write_posts`].
-    pub(crate) fn post_later(&self, run: RunNo, packing: &Packing, event: &Event) -> Result<(), Trouble> {
+    pub(crate) fn post_later(&self, run: RunNo, packing: &Packing, event: &Event) -> Result<(), StoreError> {
         self.post_packed(run, packed_item(run, packing, event)?);
         Ok(())
     }
 
-    pub(super) fn insert_item(&self, run: RunNo, packed: &Packed) -> Result<i64, Trouble> {
+    pub(super) fn insert_item(&self, run: RunNo, packed: &Packed) -> Result<i64, StoreError> {
         // Whoever takes the item must find what it refers to.
         self.keep_apart(run, packed)?;
         let sql = "INSERT INTO inbox (run, packed, bytes) VALUES (?1, ?2, ?3)";
@@ -111,7 +111,7 @@ impl Store {
 
     /// Claims an item for a process that drives its run, inside a transaction, so that its sender does not take it back. False: the
     /// sender has done so, it has an outcome, or another living process has claimed it.
-    pub(crate) fn claim_item(&self, item: i64, owner: i64) -> Result<bool, Trouble> {
+    pub(crate) fn claim_item(&self, item: i64, owner: i64) -> Result<bool, StoreError> {
         let sql = "SELECT claimed_by FROM inbox WHERE item = ?1 AND outcome IS NULL";
         let Some(claimed_by) = self.first(sql, [item], |row| row.get::<_, Option<i64>>(0))? else { return Ok(false) };
         if claimed_by.is_some_and(|claimer| claimer != owner && self.is_alive(claimer)) {
@@ -121,22 +121,22 @@ impl Store {
     }
 
     /// Gives an item up that a process has claimed: another process drives its run.
-    pub(crate) fn release_item(&self, item: i64, owner: i64) -> Result<(), Trouble> {
+    pub(crate) fn release_item(&self, item: i64, owner: i64) -> Result<(), StoreError> {
         let sql = "UPDATE inbox SET claimed_by = NULL WHERE item = ?1 AND claimed_by = ?2";
         self.execute(sql, params![item, owner]).map(drop)
     }
 
     /// What was sent to this process and not taken yet.
-    pub(crate) fn sent_to(&self, owner: i64) -> Result<Vec<(i64, RunNo, Event)>, Trouble> {
+    pub(crate) fn sent_to(&self, owner: i64) -> Result<Vec<(i64, RunNo, Event)>, StoreError> {
         self.waiting("JOIN runs ON runs.run = inbox.run WHERE owner = ?1", owner)
     }
 
     /// What was sent to a run and not taken yet, whoever drove it then.
-    pub(crate) fn sent_to_run(&self, run: RunNo) -> Result<Vec<(i64, RunNo, Event)>, Trouble> {
+    pub(crate) fn sent_to_run(&self, run: RunNo) -> Result<Vec<(i64, RunNo, Event)>, StoreError> {
         self.waiting("WHERE inbox.run = ?1", run.0)
     }
 
-    fn waiting(&self, of: &str, number: i64) -> Result<Vec<(i64, RunNo, Event)>, Trouble> {
+    fn waiting(&self, of: &str, number: i64) -> Result<Vec<(i64, RunNo, Event)>, StoreError> {
         let sql = format!("SELECT item, inbox.run, packed, bytes FROM inbox {of} AND outcome IS NULL ORDER BY item");
         let read = |row: &Row<'_>| Ok((row.get(0)?, RunNo(row.get(1)?), row.get(2)?, row.get::<_, Vec<u8>>(3)?));
         let mut sent = Vec::new();
@@ -144,8 +144,8 @@ impl Store {
             match self.packing(run).and_then(|packing| self.event(run, &packing, packed, &bytes)) {
                 Ok((_, event)) => sent.push((item, run, event)),
                 // Its sender gets to know; the others are taken.
-                Err(trouble) if trouble.is_of_one_run() => self.write_outcome(item, &trouble.to_string())?,
-                Err(trouble) => return Err(trouble),
+                Err(error) if error.is_of_one_run() => self.write_outcome(item, &error.to_string())?,
+                Err(error) => return Err(error),
             }
         }
         Ok(sent)
@@ -163,12 +163,12 @@ impl Store {
         self.defer(RunNo::default(), move |store| store.write_outcome(item, &outcome));
     }
 
-    fn write_outcome(&self, item: i64, outcome: &str) -> Result<(), Trouble> {
+    fn write_outcome(&self, item: i64, outcome: &str) -> Result<(), StoreError> {
         let sql = "UPDATE inbox SET outcome = ?2 WHERE item = ?1 AND outcome IS NULL";
         self.execute(sql, params![item, outcome]).map(drop)
     }
 }
 
-fn packed_item(run: RunNo, packing: &Packing, event: &Event) -> Result<Packed, Trouble> {
+fn packed_item(run: RunNo, packing: &Packing, event: &Event) -> Result<Packed, StoreError> {
     packing.event(&Stamp::default(), event).map_err(|error| damaged(run, error))
 }

@@ -5,7 +5,7 @@ use branchpoint_expr::Value;
 use rusqlite::{Row, params};
 
 use super::pack::Packed;
-use super::{Packing, Question, RunNo, Store, Trouble};
+use super::{Packing, Question, RunNo, Store, StoreError};
 use branchpoint_runners::Secrets;
 
 /// What the store keeps of a run: its newest snapshot, and what came after it.
@@ -21,7 +21,7 @@ pub(crate) struct Kept {
 
 impl Store {
     /// The state at the newest snapshot, or that of a run that has not begun, and the events since.
-    pub(crate) fn kept(&self, run: RunNo, packing: &Packing) -> Result<Kept, Trouble> {
+    pub(crate) fn kept(&self, run: RunNo, packing: &Packing) -> Result<Kept, StoreError> {
         let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1";
         let mut kept = Kept::default();
         if let Some((packed, bytes)) = self.first(sql, [run.0], packed_row)? {
@@ -33,17 +33,17 @@ impl Store {
     }
 
     /// Every event of a run, from the first on.
-    pub fn journal(&self, run: RunNo) -> Result<Vec<JournalRow>, Trouble> {
+    pub fn journal(&self, run: RunNo) -> Result<Vec<JournalRow>, StoreError> {
         self.journal_packed(run, &self.packing(run)?)
     }
 
     /// The same, with secrets as that packing has them.
-    pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<JournalRow>, Trouble> {
+    pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<JournalRow>, StoreError> {
         self.events_after(run, packing, 0).map(|(events, _)| events)
     }
 
     /// The event that started a run.
-    pub(super) fn first_event(&self, run: RunNo, packing: &Packing) -> Result<Option<Event>, Trouble> {
+    pub(super) fn first_event(&self, run: RunNo, packing: &Packing) -> Result<Option<Event>, StoreError> {
         let found = self.first("SELECT packed, bytes FROM events WHERE run = ?1 AND seq = 1", [run.0], packed_row)?;
         found.map(|(packed, bytes)| Ok(self.event(run, packing, packed, &bytes)?.1)).transpose()
     }
@@ -54,7 +54,7 @@ impl Store {
         run: RunNo,
         packing: &Packing,
         is_old: impl Fn(&State) -> bool,
-    ) -> Result<State, Trouble> {
+    ) -> Result<State, StoreError> {
         let mut found =
             self.db.prepare_cached("SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC")?;
         let mut rows = found.query([run.0])?;
@@ -74,7 +74,7 @@ impl Store {
         run: RunNo,
         packing: &Packing,
         seq: u64,
-    ) -> Result<(Vec<JournalRow>, usize), Trouble> {
+    ) -> Result<(Vec<JournalRow>, usize), StoreError> {
         let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq";
         let mut found = self.db.prepare_cached(sql)?;
         let mut rows = found.query(params![run.0, seq])?;
@@ -94,7 +94,7 @@ impl Store {
         packing: &Packing,
         packed: bool,
         bytes: &[u8],
-    ) -> Result<(Stamp, Event), Trouble> {
+    ) -> Result<(Stamp, Event), StoreError> {
         let (stamp, mut event) = codec::decode_event(bytes).map_err(|error| damaged(run, error))?;
         if packed {
             self.unpack_event(packing, &mut event)?;
@@ -102,7 +102,7 @@ impl Store {
         Ok((stamp, event))
     }
 
-    pub(super) fn state(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<State, Trouble> {
+    pub(super) fn state(&self, run: RunNo, packing: &Packing, packed: bool, bytes: &[u8]) -> Result<State, StoreError> {
         let mut state = codec::decode_state(bytes).map_err(|error| damaged(run, error))?;
         if packed {
             self.unpack_state(packing, &mut state)?;
@@ -116,7 +116,7 @@ impl Store {
         self.defer(run, move |store| store.write_snapshot(run, seq, &state, first));
     }
 
-    fn write_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), Trouble> {
+    fn write_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), StoreError> {
         let sql = "INSERT OR REPLACE INTO snapshots (run, seq, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
         self.execute(sql, params![run.0, seq, state.packed, state.bytes])?;
         self.keep_apart(run, state)?;
@@ -132,7 +132,7 @@ impl Store {
     }
 
     /// The calls that a run waits for.
-    pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Command>, Trouble> {
+    pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Command>, StoreError> {
         let sql = "SELECT packed, bytes FROM outbox WHERE run = ?1 ORDER BY effect";
         let read = |(packed, bytes): (bool, Vec<u8>)| {
             let mut command = codec::decode_command(&bytes).map_err(|error| damaged(run, error))?;
@@ -145,7 +145,7 @@ impl Store {
     }
 
     /// The command of a call that a run waits for. Values that are kept apart stay so.
-    pub(crate) fn pending_effect(&self, run: RunNo, effect: EffectNo) -> Result<Option<Command>, Trouble> {
+    pub(crate) fn pending_effect(&self, run: RunNo, effect: EffectNo) -> Result<Option<Command>, StoreError> {
         let sql = "SELECT bytes FROM outbox WHERE run = ?1 AND effect = ?2";
         let bytes: Option<Vec<u8>> = self.first(sql, params![run.0, effect.0], |row| row.get(0))?;
         bytes.map(|bytes| codec::decode_command(&bytes).map_err(|error| damaged(run, error))).transpose()
@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// Runs that nobody drives and that a timer wakes by then, the earliest first, without those in a JSON list of numbers.
-    pub(crate) fn due(&self, by_ms: i64, skipped: &str, limit: usize) -> Result<Vec<RunNo>, Trouble> {
+    pub(crate) fn due(&self, by_ms: i64, skipped: &str, limit: usize) -> Result<Vec<RunNo>, StoreError> {
         let sql = "SELECT DISTINCT timers.run FROM timers JOIN runs ON runs.run = timers.run
             WHERE due_ms <= ?1 AND owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?2))
             ORDER BY due_ms LIMIT ?3";
@@ -171,7 +171,7 @@ impl Store {
     }
 
     /// When the first timer of a run that nobody drives is due, without those in a JSON list of numbers.
-    pub(crate) fn first_due_ms(&self, skipped: &str) -> Result<Option<i64>, Trouble> {
+    pub(crate) fn first_due_ms(&self, skipped: &str) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT due_ms FROM timers JOIN runs ON runs.run = timers.run
             WHERE owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?1)) ORDER BY due_ms LIMIT 1";
         self.first(sql, [skipped], |row| row.get(0))
@@ -197,12 +197,12 @@ impl Store {
     }
 
     /// The runs that have open questions. The questions themselves are not read: one may be damaged.
-    pub(super) fn runs_with_open_questions(&self) -> Result<Vec<RunNo>, Trouble> {
+    pub(super) fn runs_with_open_questions(&self) -> Result<Vec<RunNo>, StoreError> {
         self.rows("SELECT DISTINCT run FROM requests WHERE closed_ms IS NULL", [], |row| row.get(0).map(RunNo))
     }
 
     /// All questions of a run, in order.
-    pub fn questions(&self, run: RunNo) -> Result<Vec<Question>, Trouble> {
+    pub fn questions(&self, run: RunNo) -> Result<Vec<Question>, StoreError> {
         let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
             WHERE run = ?1 ORDER BY request";
         let read = |(mut question, packed, bytes): (Question, bool, Vec<u8>)| {
@@ -216,20 +216,20 @@ impl Store {
     }
 
     /// What is sealed of a run, for whoever must not show it: secret inputs, and secrets of the environment that came up.
-    pub fn secrets(&self, run: RunNo) -> Result<Secrets, Trouble> {
+    pub fn secrets(&self, run: RunNo) -> Result<Secrets, StoreError> {
         Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
 
     /// How the values of a run are read. Without their key, its secrets are withheld: `***` stands in their place.
-    pub(crate) fn packing(&self, run: RunNo) -> Result<Packing, Trouble> {
+    pub(crate) fn packing(&self, run: RunNo) -> Result<Packing, StoreError> {
         match self.packing_with_key(run) {
-            Err(Trouble::Sealed(why)) => Ok(Packing::withheld(why)),
+            Err(StoreError::Sealed(why)) => Ok(Packing::withheld(why)),
             packing => packing,
         }
     }
 
     /// The same for whoever goes on with the run: its secrets must be there.
-    pub(crate) fn packing_with_key(&self, run: RunNo) -> Result<Packing, Trouble> {
+    pub(crate) fn packing_with_key(&self, run: RunNo) -> Result<Packing, StoreError> {
         let sealed = self.sealed(run)?;
         if sealed.is_empty() {
             return Ok(Packing::default());
@@ -238,7 +238,7 @@ impl Store {
     }
 
     /// Why the secrets of a run cannot be read; none if they can, or if it has none.
-    pub fn withheld(&self, run: RunNo) -> Result<Option<String>, Trouble> {
+    pub fn withheld(&self, run: RunNo) -> Result<Option<String>, StoreError> {
         Ok(self.packing(run)?.withheld.as_deref().map(ToOwned::to_owned))
     }
 }
@@ -259,8 +259,8 @@ fn question_row(row: &Row<'_>) -> rusqlite::Result<(Question, bool, Vec<u8>)> {
     Ok((question, row.get(3)?, row.get(2)?))
 }
 
-pub(super) fn damaged(run: RunNo, error: codec::CodecError) -> Trouble {
-    Trouble::Bytes { run: run.0.to_string(), error }
+pub(super) fn damaged(run: RunNo, error: codec::CodecError) -> StoreError {
+    StoreError::Bytes { run: run.0.to_string(), error }
 }
 
 /// Which of the older snapshots, the newest first, are too close together to be of use.

@@ -25,7 +25,6 @@ mod approvals;
 mod attachments;
 mod batch;
 mod damage;
-mod exchange;
 mod health;
 mod inbox;
 mod journal;
@@ -33,13 +32,14 @@ mod notices;
 mod owner;
 mod pack;
 mod permissions;
-mod rest;
 mod runs;
 mod schema;
 mod scripts;
 mod seal;
 mod search;
 mod sessions;
+mod status;
+mod transfer;
 mod upkeep;
 mod workflows;
 
@@ -59,13 +59,13 @@ pub use branchpoint_backend::{
     Document, Exported, Filter, Health, Imported, KeptSession, KeyState, Listed, Notice, OpenApproval, OpenApprovals,
     Parent, Part, Prune, Pruned, Question, Run, RunNo, Workflow, WorkflowNo,
 };
-pub use exchange::{ExchangeTrouble, FORMAT, ImportLimits};
 pub use inbox::Sent;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 use permissions::{private_file, private_folder};
 pub(crate) use scripts::{Taker, UsedEntry};
 pub(crate) use seal::{Key, random};
+pub use transfer::{FORMAT, ImportLimits, TransferError};
 
 /// How long a process waits for another that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -98,7 +98,7 @@ impl Durability {
 
 /// Why the store cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum StoreError {
     /// The database refused.
     #[error("the store cannot be used: {0}")]
     Sql(#[from] rusqlite::Error),
@@ -175,7 +175,7 @@ pub enum Trouble {
     Sealed(String),
 }
 
-impl Trouble {
+impl StoreError {
     /// For [`Result::map_err`]: the journal of a run cannot be folded.
     pub(crate) fn in_journal_of(run: &str) -> impl Fn(FoldError) -> Self {
         move |error| Self::Strayed { run: run.to_owned(), error }
@@ -197,11 +197,11 @@ impl Trouble {
 
 /// Has changes written to a log first. While others make the store, this cannot be done, and the database does not wait for it by
 /// itself as it does elsewhere.
-fn write_ahead(db: &Connection) -> Result<(), Trouble> {
+fn write_ahead(db: &Connection) -> Result<(), StoreError> {
     let since = Instant::now();
     loop {
-        match db.pragma_update(None, "journal_mode", "wal").map_err(Trouble::from) {
-            Err(trouble) if trouble.is_busy() && since.elapsed() < PATIENCE => thread::sleep(NAP),
+        match db.pragma_update(None, "journal_mode", "wal").map_err(StoreError::from) {
+            Err(error) if error.is_busy() && since.elapsed() < PATIENCE => thread::sleep(NAP),
             done => return done,
         }
     }
@@ -228,14 +228,14 @@ pub struct Store {
 
 impl Store {
     /// Opens a store, and makes it if there is none.
-    pub fn open(path: &Path, durability: Durability) -> Result<Self, Trouble> {
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            private_folder(folder).map_err(|error| Trouble::File { path: folder.into(), error })?;
+            private_folder(folder).map_err(|error| StoreError::File { path: folder.into(), error })?;
         }
         // SQLite gives its log and its index the rights of the file.
         match private_file(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Trouble::File { path: path.into(), error });
+                return Err(StoreError::File { path: path.into(), error });
             }
             _ => {}
         }
@@ -249,24 +249,24 @@ impl Store {
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
         db.pragma_update(None, "cache_size", -32_000)?;
         // The files beside it are those of the real file, by whatever name it was opened.
-        let path = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
+        let path = path.canonicalize().map_err(|error| StoreError::File { path: path.into(), error })?;
         Ok(Self::over(db, Some(path), durability))
     }
 
     /// A store that is gone with the process: for runs that are only tried.
-    pub fn in_memory() -> Result<Self, Trouble> {
+    pub fn in_memory() -> Result<Self, StoreError> {
         let mut db = Connection::open_in_memory()?;
         schema::create_or_verify(&mut db)?;
         Ok(Self::over(db, None, Durability::Normal))
     }
 
     /// Opens a store that is there, to look at it.
-    pub fn read_only(path: &Path) -> Result<Self, Trouble> {
+    pub fn read_only(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let missing = |_| Trouble::Missing(format!("file {}", path.display()));
+        let missing = |_| StoreError::Missing(format!("file {}", path.display()));
         let mut db = Connection::open_with_flags(path, flags).map_err(missing)?;
         db.busy_handler(Some(wait_for_writer))?;
-        let real = path.canonicalize().map_err(|error| Trouble::File { path: path.into(), error })?;
+        let real = path.canonicalize().map_err(|error| StoreError::File { path: path.into(), error })?;
         schema::verify(&db)?;
         db.pragma_update(None, "query_only", true)?;
         Ok(Self::over(db, Some(real), Durability::Full))
@@ -278,12 +278,12 @@ impl Store {
     }
 
     /// Executes a statement. Returns how many rows it changed.
-    pub(crate) fn execute(&self, sql: &str, values: impl Params) -> Result<usize, Trouble> {
+    pub(crate) fn execute(&self, sql: &str, values: impl Params) -> Result<usize, StoreError> {
         Ok(self.db.prepare_cached(sql)?.execute(values)?)
     }
 
     /// The value of a query that has one.
-    pub(crate) fn value<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<T, Trouble> {
+    pub(crate) fn value<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<T, StoreError> {
         Ok(self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
     }
 
@@ -293,7 +293,7 @@ impl Store {
         sql: &str,
         values: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, Trouble> {
+    ) -> Result<Option<T>, StoreError> {
         Ok(self.db.prepare_cached(sql)?.query_row(values, read).optional()?)
     }
 
@@ -303,7 +303,7 @@ impl Store {
         sql: &str,
         values: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Trouble> {
+    ) -> Result<Vec<T>, StoreError> {
         Ok(self.db.prepare_cached(sql)?.query_map(values, read)?.collect::<Result<_, _>>()?)
     }
 
@@ -313,18 +313,18 @@ impl Store {
     }
 
     /// A number that changes when another process has written.
-    pub fn version(&self) -> Result<i64, Trouble> {
+    pub fn version(&self) -> Result<i64, StoreError> {
         self.value("PRAGMA data_version", [])
     }
 
     /// Makes a change that concerns processes that live, such as which of them drives a run. It is not synced, because a loss of
     /// power ends all of them; what is committed later reaches the disk after it.
-    pub(crate) fn unsynced<T>(&self, change: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(crate) fn unsynced<T>(&self, change: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.begin_unsynced()?;
         self.end_unsynced(change())
     }
 
-    pub(crate) fn begin_unsynced(&self) -> Result<(), Trouble> {
+    pub(crate) fn begin_unsynced(&self) -> Result<(), StoreError> {
         debug_assert!(!self.has_writes(), "the writes of a turn are committed by the turn");
         self.db.pragma_update(None, "synchronous", Durability::Normal.pragma())?;
         let begun = self.begin();
@@ -335,7 +335,7 @@ impl Store {
     }
 
     /// Commits what came out well, and takes the rest back.
-    pub(crate) fn end_unsynced<T>(&self, changed: Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(crate) fn end_unsynced<T>(&self, changed: Result<T, StoreError>) -> Result<T, StoreError> {
         let changed = changed.and_then(|changed| self.commit().map(|()| changed));
         if changed.is_err() {
             self.roll_back();
@@ -344,12 +344,12 @@ impl Store {
         changed
     }
 
-    fn sync_again(&self) -> Result<(), Trouble> {
+    fn sync_again(&self) -> Result<(), StoreError> {
         Ok(self.db.pragma_update(None, "synchronous", self.durability.pragma())?)
     }
 
     /// Makes a change of many rows whole or not at all.
-    pub(crate) fn change<T, E: From<Trouble>>(&self, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    pub(crate) fn change<T, E: From<StoreError>>(&self, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         self.begin()?;
         let changed = change().and_then(|changed| Ok(self.commit().map(|()| changed)?));
         if changed.is_err() {
@@ -359,18 +359,18 @@ impl Store {
     }
 
     /// Begins a change of many rows. It is all or nothing.
-    pub(crate) fn begin(&self) -> Result<(), Trouble> {
+    pub(crate) fn begin(&self) -> Result<(), StoreError> {
         self.execute("BEGIN IMMEDIATE", []).map(drop)
     }
 
     /// After this, what was written survives.
-    pub(crate) fn commit(&self) -> Result<(), Trouble> {
+    pub(crate) fn commit(&self) -> Result<(), StoreError> {
         self.write_out()?;
         self.execute("COMMIT", []).map(drop)
     }
 
     /// Moves the log into the file, as far as nobody is in the way.
-    pub(crate) fn move_log(&self) -> Result<(), Trouble> {
+    pub(crate) fn move_log(&self) -> Result<(), StoreError> {
         Ok(self.db.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))?)
     }
 

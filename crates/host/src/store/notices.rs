@@ -7,7 +7,7 @@ use branchpoint_backend::{Notice, RequestChange};
 use branchpoint_core::RequestNo;
 use branchpoint_expr::Value;
 
-use super::{RunNo, Store, Trouble};
+use super::{RunNo, Store, StoreError};
 
 impl Store {
     pub(crate) fn keep_notice(&self, owner: i64, run: RunNo, request: RequestNo, change: &RequestChange) {
@@ -23,7 +23,7 @@ impl Store {
     }
 
     /// What a process has to tell, in order; what others have left behind is among it.
-    pub fn notices(&self, owner: i64) -> Result<Vec<Notice>, Trouble> {
+    pub fn notices(&self, owner: i64) -> Result<Vec<Notice>, StoreError> {
         self.execute("UPDATE notices SET owner = ?1 WHERE owner NOT IN (SELECT owner FROM owners)", [owner])?;
         let sql = "SELECT notice, run, request, event, users, outcome FROM notices WHERE owner = ?1 ORDER BY notice";
         self.rows(sql, [owner], |row| {
@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// People were told.
-    pub fn drop_notice(&self, notice: &Notice) -> Result<(), Trouble> {
+    pub fn drop_notice(&self, notice: &Notice) -> Result<(), StoreError> {
         self.execute("DELETE FROM notices WHERE notice = ?1", [notice.number]).map(drop)
     }
 }

@@ -12,7 +12,7 @@ use rusqlite::params;
 
 use super::permissions::{lock_file, lock_folder};
 use super::upkeep::beside;
-use super::{Store, Trouble};
+use super::{Store, StoreError};
 
 /// This process, as long as it drives runs.
 #[derive(Debug)]
@@ -24,26 +24,26 @@ pub(crate) struct Owner {
 
 impl Store {
     /// Enters this process among those who drive runs.
-    pub(crate) fn enter(&self, what: &str, now_ms: i64) -> Result<Owner, Trouble> {
+    pub(crate) fn enter(&self, what: &str, now_ms: i64) -> Result<Owner, StoreError> {
         self.change(|| self.enter_row(what, now_ms))
     }
 
     /// Others see the row when it is committed, and by then the lock is held.
-    fn enter_row(&self, what: &str, now_ms: i64) -> Result<Owner, Trouble> {
+    fn enter_row(&self, what: &str, now_ms: i64) -> Result<Owner, StoreError> {
         let sql = "INSERT INTO owners (pid, what, since_ms) VALUES (?1, ?2, ?3)";
         self.db.execute(sql, params![std::process::id(), what, now_ms])?;
         let number = self.db.last_insert_rowid();
         let Some(path) = self.lock_path(number) else { return Ok(Owner { number, lock: None }) };
-        let trouble = |error| Trouble::File { path: path.clone(), error };
+        let error = |error| StoreError::File { path: path.clone(), error };
         let store = self.path().unwrap_or(&path);
-        lock_folder(store, &owners_folder(store)).map_err(trouble)?;
-        let file = lock_file(store, &path).map_err(trouble)?;
-        file.lock().map_err(trouble)?;
+        lock_folder(store, &owners_folder(store)).map_err(error)?;
+        let file = lock_file(store, &path).map_err(error)?;
+        file.lock().map_err(error)?;
         Ok(Owner { number, lock: Some((file, path)) })
     }
 
     /// Lets go of what processes drove that are gone. True: there was one.
-    pub(crate) fn release_dead_owners(&self, own: Option<i64>) -> Result<bool, Trouble> {
+    pub(crate) fn release_dead_owners(&self, own: Option<i64>) -> Result<bool, StoreError> {
         let owners: Vec<i64> = self.rows("SELECT owner FROM owners", [], |row| row.get(0))?;
         let dead: Vec<i64> = owners.into_iter().filter(|owner| Some(*owner) != own && !self.is_alive(*owner)).collect();
         for owner in &dead {
@@ -57,14 +57,14 @@ impl Store {
     }
 
     /// What it drove belongs to nobody from now on.
-    pub(crate) fn free(&self, owner: i64) -> Result<(), Trouble> {
+    pub(crate) fn free(&self, owner: i64) -> Result<(), StoreError> {
         self.execute("UPDATE runs SET owner = NULL WHERE owner = ?1", [owner])?;
         self.execute("DELETE FROM owners WHERE owner = ?1", [owner])?;
         Ok(())
     }
 
     /// The processes that drive runs.
-    pub fn owners(&self) -> Result<Vec<DriverProcess>, Trouble> {
+    pub fn owners(&self) -> Result<Vec<DriverProcess>, StoreError> {
         let mut drivers = self.rows("SELECT owner, pid, what, since_ms FROM owners ORDER BY owner", [], |row| {
             Ok(DriverProcess { owner: row.get(0)?, pid: row.get(1)?, command: row.get(2)?, since_ms: row.get(3)? })
         })?;

@@ -14,7 +14,7 @@ use branchpoint_expr::{Object, Value};
 use rusqlite::params;
 
 use super::workflows::hash;
-use super::{RunNo, Store, Trouble};
+use super::{RunNo, Store, StoreError};
 use branchpoint_runners::hexadecimal;
 use branchpoint_runners::{Encoding, Finder, Found};
 
@@ -254,18 +254,18 @@ impl Packer<'_> {
 
 impl Store {
     /// Keeps the large values that a row refers to.
-    pub(crate) fn keep_apart(&self, run: RunNo, packed: &Packed) -> std::result::Result<(), Trouble> {
+    pub(crate) fn keep_apart(&self, run: RunNo, packed: &Packed) -> std::result::Result<(), StoreError> {
         packed.blobs.iter().try_for_each(|(hash, bytes)| self.keep_blob(run, hash, bytes))
     }
 
     /// Keeps bytes of a run under their hash.
-    pub(super) fn keep_blob(&self, run: RunNo, hash: &[u8; 32], bytes: &[u8]) -> std::result::Result<(), Trouble> {
+    pub(super) fn keep_blob(&self, run: RunNo, hash: &[u8; 32], bytes: &[u8]) -> std::result::Result<(), StoreError> {
         self.execute("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)", params![hash, bytes])?;
         self.execute("INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)", params![run.0, hash]).map(drop)
     }
 
     /// Puts large values and secrets back in their places.
-    pub(crate) fn unpack_event(&self, packing: &Packing, event: &mut Event) -> std::result::Result<(), Trouble> {
+    pub(crate) fn unpack_event(&self, packing: &Packing, event: &mut Event) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| map_event(event, map))?;
         if let Event::Adopt(state) = event {
             state.recount_held();
@@ -273,11 +273,15 @@ impl Store {
         Ok(())
     }
 
-    pub(crate) fn unpack_command(&self, packing: &Packing, command: &mut Command) -> std::result::Result<(), Trouble> {
+    pub(crate) fn unpack_command(
+        &self,
+        packing: &Packing,
+        command: &mut Command,
+    ) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| map_command(command, map))
     }
 
-    pub(crate) fn unpack_state(&self, packing: &Packing, state: &mut State) -> std::result::Result<(), Trouble> {
+    pub(crate) fn unpack_state(&self, packing: &Packing, state: &mut State) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| state.map_values(map))?;
         // Secrets that are withheld have another size.
         if packing.withheld.is_some() {
@@ -286,7 +290,7 @@ impl Store {
         Ok(())
     }
 
-    pub(crate) fn unpack_value(&self, packing: &Packing, value: &mut Value) -> std::result::Result<(), Trouble> {
+    pub(crate) fn unpack_value(&self, packing: &Packing, value: &mut Value) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| map(value))
     }
 
@@ -294,21 +298,21 @@ impl Store {
         &self,
         packing: &Packing,
         each: impl FnOnce(&mut dyn FnMut(&mut Value)),
-    ) -> std::result::Result<(), Trouble> {
+    ) -> std::result::Result<(), StoreError> {
         let mut failed = Ok(());
         let mut unpacker = Unpacker { store: self, packing, blobs: HashMap::new() };
         each(&mut |value| match unpacker.unpack(value) {
             Ok(whole) => *value = whole,
-            Err(trouble) => failed = Err(trouble),
+            Err(error) => failed = Err(error),
         });
         failed
     }
 
-    fn blob(&self, hash: &str) -> std::result::Result<Value, Trouble> {
+    fn blob(&self, hash: &str) -> std::result::Result<Value, StoreError> {
         let sql = "SELECT bytes FROM blobs WHERE hash = unhex(?1)";
         let bytes: Option<Vec<u8>> = self.first(sql, [hash], |row| row.get(0))?;
-        let bytes = bytes.ok_or_else(|| Trouble::Missing(format!("large value {hash}")))?;
-        codec::decode_value(&bytes).map_err(|error| Trouble::Bytes { run: format!("large value {hash}"), error })
+        let bytes = bytes.ok_or_else(|| StoreError::Missing(format!("large value {hash}")))?;
+        codec::decode_value(&bytes).map_err(|error| StoreError::Bytes { run: format!("large value {hash}"), error })
     }
 }
 
@@ -320,7 +324,7 @@ struct Unpacker<'s> {
 }
 
 impl Unpacker<'_> {
-    fn unpack(&mut self, value: &Value) -> std::result::Result<Value, Trouble> {
+    fn unpack(&mut self, value: &Value) -> std::result::Result<Value, StoreError> {
         Ok(match value {
             Value::Str(text) => match text.strip_prefix("\0b") {
                 Some(hash) => self.blob(hash)?,
@@ -331,13 +335,13 @@ impl Unpacker<'_> {
             }
             Value::Object(object) => {
                 let fields = object.iter().map(|(key, value)| Ok((shown(self.packing, key), self.unpack(value)?)));
-                Value::from(fields.collect::<std::result::Result<Object, Trouble>>()?)
+                Value::from(fields.collect::<std::result::Result<Object, StoreError>>()?)
             }
             other => other.clone(),
         })
     }
 
-    fn blob(&mut self, hash: &str) -> std::result::Result<Value, Trouble> {
+    fn blob(&mut self, hash: &str) -> std::result::Result<Value, StoreError> {
         if let Some(value) = self.blobs.get(hash) {
             return Ok(value.clone());
         }

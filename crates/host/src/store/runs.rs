@@ -6,7 +6,7 @@ use branchpoint_core::ir::Status;
 use rusqlite::types::ToSql;
 use rusqlite::{Row, params};
 
-use super::{Filter, Parent, Run, RunNo, Store, Trouble, WorkflowNo};
+use super::{Filter, Parent, Run, RunNo, Store, StoreError, WorkflowNo};
 use crate::storage::full_text_query;
 
 const COLUMNS: &str =
@@ -14,13 +14,13 @@ const COLUMNS: &str =
 
 impl Store {
     /// The run of an id.
-    pub fn run(&self, id: &str) -> Result<Option<Run>, Trouble> {
+    pub fn run(&self, id: &str) -> Result<Option<Run>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
         self.first(&sql, [id], read)
     }
 
     /// The run of an id, or the one run whose id begins or ends so.
-    pub fn find(&self, id: &str) -> Result<Vec<Run>, Trouble> {
+    pub fn find(&self, id: &str) -> Result<Vec<Run>, StoreError> {
         if let Some(run) = self.run(id)? {
             return Ok(vec![run]);
         }
@@ -33,14 +33,14 @@ impl Store {
     }
 
     /// The row of a run.
-    pub fn row(&self, run: RunNo) -> Result<Run, Trouble> {
+    pub fn row(&self, run: RunNo) -> Result<Run, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
         let found = self.first(&sql, [run.0], read)?;
-        found.ok_or_else(|| Trouble::Missing(format!("run {}", run.0)))
+        found.ok_or_else(|| StoreError::Missing(format!("run {}", run.0)))
     }
 
     /// The newest first.
-    pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, Trouble> {
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, StoreError> {
         let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE 1");
         let mut values: Vec<Box<dyn ToSql>> = Vec::new();
         let mut only = |condition: &str, value: Box<dyn ToSql>| {
@@ -75,25 +75,29 @@ impl Store {
     }
 
     /// The child runs of a run, in the order in which they were started.
-    pub fn children(&self, parent: RunNo) -> Result<Vec<Run>, Trouble> {
+    pub fn children(&self, parent: RunNo) -> Result<Vec<Run>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE parent = ?1 ORDER BY run");
         self.rows(&sql, [parent.0], read)
     }
 
     /// The child runs of a call that have not ended.
-    pub(crate) fn called_by(&self, parent: RunNo, effect: branchpoint_core::EffectNo) -> Result<Vec<RunNo>, Trouble> {
+    pub(crate) fn called_by(
+        &self,
+        parent: RunNo,
+        effect: branchpoint_core::EffectNo,
+    ) -> Result<Vec<RunNo>, StoreError> {
         let sql = "SELECT run FROM runs WHERE parent = ?1 AND effect = ?2
             AND status NOT IN ('completed', 'failed', 'cancelled')";
         self.rows(sql, params![parent.0, effect.0], |row| row.get(0).map(RunNo))
     }
 
     /// How many runs stand how.
-    pub fn counts(&self) -> Result<Vec<(String, u64)>, Trouble> {
+    pub fn counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
         self.rows("SELECT status, count(*) FROM runs GROUP BY status", [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     /// Abandoned runs that could continue, without those in a JSON list of numbers.
-    pub(crate) fn adrift(&self, skipped: &str, limit: usize) -> Result<Vec<RunNo>, Trouble> {
+    pub(crate) fn abandoned(&self, skipped: &str, limit: usize) -> Result<Vec<RunNo>, StoreError> {
         let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL
             AND run NOT IN (SELECT value FROM json_each(?1)) ORDER BY run LIMIT ?2";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -102,7 +106,7 @@ impl Store {
 
     /// Reserves numbers for runs that this process will start, inside a transaction. No other process uses them, whether or not they
     /// are used here.
-    pub(crate) fn reserve_runs(&self, count: usize) -> Result<Range<i64>, Trouble> {
+    pub(crate) fn reserve_runs(&self, count: usize) -> Result<Range<i64>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let sql = "INSERT INTO sqlite_sequence (name, seq)
             SELECT 'runs', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'runs')";
@@ -113,7 +117,7 @@ impl Store {
     }
 
     /// A new run, under its own number if it has one. None: there is a run of that id.
-    pub(crate) fn insert_run(&self, new: &Run, semantics: u16) -> Result<Option<RunNo>, Trouble> {
+    pub(crate) fn insert_run(&self, new: &Run, semantics: u16) -> Result<Option<RunNo>, StoreError> {
         let sql = "INSERT INTO runs
             (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run, waited_ms)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING";
@@ -142,7 +146,7 @@ impl Store {
     }
 
     /// Which process drives a run.
-    pub(crate) fn set_owner(&self, run: RunNo, owner: Option<i64>) -> Result<(), Trouble> {
+    pub(crate) fn set_owner(&self, run: RunNo, owner: Option<i64>) -> Result<(), StoreError> {
         self.execute("UPDATE runs SET owner = ?2 WHERE run = ?1", params![run.0, owner]).map(drop)
     }
 
@@ -152,7 +156,7 @@ impl Store {
     }
 
     /// The same, at once.
-    pub(crate) fn release_run(&self, run: RunNo, owner: i64) -> Result<(), Trouble> {
+    pub(crate) fn release_run(&self, run: RunNo, owner: i64) -> Result<(), StoreError> {
         self.execute("UPDATE runs SET owner = NULL WHERE run = ?1 AND owner = ?2", params![run.0, owner]).map(drop)
     }
 
@@ -178,7 +182,7 @@ impl Store {
         touched_ms: i64,
         status: Status,
         owner: Option<i64>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), StoreError> {
         let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5,
             waited_ms = waited_ms + iif(status = 'waiting_people', max(?3 - touched_ms, 0), 0) WHERE run = ?1";
         let values = params![run.0, seq, touched_ms, status.as_str(), owner];

@@ -5,7 +5,7 @@
 
 use rusqlite::Connection;
 
-use super::Trouble;
+use super::StoreError;
 
 /// Marks a file as a store of ours: `BrPt`.
 const APPLICATION: i32 = 0x4272_5074;
@@ -16,7 +16,7 @@ const VERSION: usize = 16;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// Creates the tables in an empty file, and verifies the version of an existing store.
-pub(super) fn create_or_verify(db: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn create_or_verify(db: &mut Connection) -> Result<(), StoreError> {
     if !is_empty(db)? {
         return verify(db);
     }
@@ -33,26 +33,26 @@ pub(super) fn create_or_verify(db: &mut Connection) -> Result<(), Trouble> {
 }
 
 /// Rejects a file that is not a store, and a store whose tables this build does not know.
-pub(super) fn verify(db: &Connection) -> Result<(), Trouble> {
+pub(super) fn verify(db: &Connection) -> Result<(), StoreError> {
     match version(db)? {
         VERSION => Ok(()),
-        found if found < VERSION => Err(Trouble::TooOld { found, known: VERSION }),
-        found => Err(Trouble::TooNew { found, known: VERSION }),
+        found if found < VERSION => Err(StoreError::TooOld { found, known: VERSION }),
+        found => Err(StoreError::TooNew { found, known: VERSION }),
     }
 }
 
 /// The version of the tables of a store.
-pub(super) fn version(db: &Connection) -> Result<usize, Trouble> {
+pub(super) fn version(db: &Connection) -> Result<usize, StoreError> {
     // One statement, because another process may be creating the store.
     let sql = "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version";
     let (application, version): (i64, i64) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if application != i64::from(APPLICATION) {
-        return Err(Trouble::NotAStore);
+        return Err(StoreError::NotAStore);
     }
     Ok(usize::try_from(version).unwrap_or_default())
 }
 
-fn is_empty(db: &Connection) -> Result<bool, Trouble> {
+fn is_empty(db: &Connection) -> Result<bool, StoreError> {
     Ok(db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }
 
@@ -82,11 +82,11 @@ mod tests {
             let file = store_of_version(&folder, other);
             let before = std::fs::read(&file).expect("it reads");
             for opened in [Store::open(&file, Durability::Full), Store::read_only(&file)] {
-                let trouble = opened.expect_err("its tables are unknown");
-                match trouble {
-                    Trouble::TooOld { found, .. } => assert!(found == other && other < VERSION, "{trouble}"),
-                    Trouble::TooNew { found, .. } => assert!(found == other && other > VERSION, "{trouble}"),
-                    trouble => panic!("{trouble}"),
+                let error = opened.expect_err("its tables are unknown");
+                match error {
+                    StoreError::TooOld { found, .. } => assert!(found == other && other < VERSION, "{error}"),
+                    StoreError::TooNew { found, .. } => assert!(found == other && other > VERSION, "{error}"),
+                    error => panic!("{error}"),
                 }
             }
             assert_eq!(std::fs::read(&file).expect("it reads"), before, "version {other} was changed");
@@ -98,7 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("there is room for a store");
         let file = folder.path().join("store.db");
         std::fs::write(&file, b"").expect("it is writable");
-        assert!(matches!(Store::read_only(&file), Err(Trouble::NotAStore)));
+        assert!(matches!(Store::read_only(&file), Err(StoreError::NotAStore)));
         assert_eq!(std::fs::metadata(&file).expect("it is there").len(), 0, "reading created the tables");
         Store::open(&file, Durability::Full).expect("it becomes a store");
         Store::read_only(&file).expect("it is one now");

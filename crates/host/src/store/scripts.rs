@@ -10,7 +10,7 @@ use rusqlite::params;
 use super::journal::damaged;
 use super::pack::Packed;
 use super::workflows::hash;
-use super::{RunNo, Store, Trouble};
+use super::{RunNo, Store, StoreError};
 use crate::script::{EntryKey, RECORDED};
 use branchpoint_runners::hexadecimal;
 
@@ -35,7 +35,7 @@ pub(crate) struct Taker {
 
 impl Store {
     /// The script of a run, or of the root run that has called it. None: its calls are executed.
-    pub fn script(&self, run: RunNo) -> Result<Option<RunScript>, Trouble> {
+    pub fn script(&self, run: RunNo) -> Result<Option<RunScript>, StoreError> {
         let root = self.root_of(run)?;
         let sql = "SELECT run_scripts.hash, packed, live_ms, bytes
             FROM run_scripts JOIN blobs ON blobs.hash = run_scripts.hash WHERE run = ?1";
@@ -54,7 +54,7 @@ impl Store {
     }
 
     /// Whether a script answers the calls of a run.
-    pub fn is_scripted(&self, run: RunNo) -> Result<bool, Trouble> {
+    pub fn is_scripted(&self, run: RunNo) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM run_scripts WHERE run = ?1 AND live_ms IS NULL)";
         let root = self.root_of(run)?;
         self.value(sql, [root.0])
@@ -66,7 +66,7 @@ impl Store {
     }
 
     /// Binds a script to a root run within a transaction. These entries of it are used.
-    pub(crate) fn write_script(&self, run: RunNo, script: &Packed, used: &[UsedEntry]) -> Result<(), Trouble> {
+    pub(crate) fn write_script(&self, run: RunNo, script: &Packed, used: &[UsedEntry]) -> Result<(), StoreError> {
         self.keep_apart(run, script)?;
         let digest = hash([script.bytes.as_slice()]);
         self.keep_blob(run, &digest, &script.bytes)?;
@@ -81,7 +81,7 @@ impl Store {
         self.defer(used.taker.run, move |store| store.insert_used(root, &used));
     }
 
-    fn insert_used(&self, root: RunNo, UsedEntry { entry, taker }: &UsedEntry) -> Result<(), Trouble> {
+    fn insert_used(&self, root: RunNo, UsedEntry { entry, taker }: &UsedEntry) -> Result<(), StoreError> {
         // The last entry of a list may answer many calls. The first of them counts.
         let sql = "INSERT OR IGNORE INTO script_used (run, step, path, entry, taker, seq, effect, attempt)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// The used entries of the script of a root run.
-    pub(crate) fn used_entries(&self, root: RunNo) -> Result<Vec<UsedEntry>, Trouble> {
+    pub(crate) fn used_entries(&self, root: RunNo) -> Result<Vec<UsedEntry>, StoreError> {
         let sql = "SELECT step, path, entry, taker, seq, effect, attempt FROM script_used WHERE run = ?1
             ORDER BY step, path, entry";
         let mut found = self.db.prepare_cached(sql)?;
@@ -103,10 +103,10 @@ impl Store {
         })?;
         let damaged = |error: rusqlite::Error| match error {
             error @ (rusqlite::Error::SqliteFailure(..) | rusqlite::Error::SqliteSingleThreadedMode) => {
-                Trouble::Sql(error)
+                StoreError::Sql(error)
             }
             // The row has a value that it cannot have.
-            error => Trouble::Script {
+            error => StoreError::Script {
                 run: root.0.to_string(),
                 reason: format!("the record of its used entries is damaged: {error}"),
             },
@@ -115,12 +115,12 @@ impl Store {
     }
 
     /// The place in the journal of all runs of an event of a run.
-    pub(crate) fn position_of(&self, run: RunNo, seq: u64) -> Result<i64, Trouble> {
+    pub(crate) fn position_of(&self, run: RunNo, seq: u64) -> Result<i64, StoreError> {
         self.value("SELECT coalesce(max(position), 0) FROM events WHERE run = ?1 AND seq <= ?2", params![run.0, seq])
     }
 
     /// From now on the calls of a scripted root run are executed. The script stays on record.
-    pub(crate) fn set_live(&self, run: RunNo, now_ms: i64) -> Result<(), Trouble> {
+    pub(crate) fn set_live(&self, run: RunNo, now_ms: i64) -> Result<(), StoreError> {
         let sql = "UPDATE run_scripts SET live_ms = ?2 WHERE run = ?1 AND live_ms IS NULL";
         self.execute(sql, params![run.0, now_ms]).map(drop)
     }

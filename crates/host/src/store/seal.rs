@@ -14,7 +14,7 @@ use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 
 use super::permissions::private_file;
 use super::upkeep::beside;
-use super::{RunNo, Store, Trouble};
+use super::{RunNo, Store, StoreError};
 use branchpoint_runners::hexadecimal;
 
 const NONCE: usize = 12;
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Key {
 
 impl Key {
     /// The key of a store, to open what is sealed with it.
-    pub(crate) fn of(store: &Store) -> Result<Self, Trouble> {
+    pub(crate) fn of(store: &Store) -> Result<Self, StoreError> {
         let Some(path) = store.key_path() else { return Self::in_memory(store) };
         let key = Self::read(&path)?.ok_or_else(|| missing(&path))?;
         key.verify(store, &path)?;
@@ -42,13 +42,14 @@ impl Key {
     }
 
     /// The same, to seal more: the key is created when nothing is sealed yet. Several processes that do so at once agree on one.
-    pub(crate) fn for_sealing(store: &Store) -> Result<Self, Trouble> {
+    pub(crate) fn for_sealing(store: &Store) -> Result<Self, StoreError> {
         let Some(path) = store.key_path() else { return Self::in_memory(store) };
         let key = match Self::read(&path)? {
             Some(key) => key,
             None if store.has_sealed()? => return Err(missing(&path)),
             None => {
-                create(&path).map_err(|error| Trouble::Sealed(format!("cannot create {}: {error}", path.display())))?;
+                create(&path)
+                    .map_err(|error| StoreError::Sealed(format!("cannot create {}: {error}", path.display())))?;
                 Self::read(&path)?.ok_or_else(|| missing(&path))?
             }
         };
@@ -57,7 +58,7 @@ impl Key {
     }
 
     /// The key of a store in memory, which is gone with it.
-    fn in_memory(store: &Store) -> Result<Self, Trouble> {
+    fn in_memory(store: &Store) -> Result<Self, StoreError> {
         if store.memory_key.get().is_none() {
             // Nobody else has this store.
             let _ = store.memory_key.set(random()?);
@@ -66,27 +67,27 @@ impl Key {
     }
 
     /// The key in a file; none if there is no file.
-    fn read(path: &Path) -> Result<Option<Self>, Trouble> {
+    fn read(path: &Path) -> Result<Option<Self>, StoreError> {
         match fs::read(path) {
             Ok(bytes) if bytes.len() == KEY_BYTES => Self::from_bytes(&bytes).map(Some),
-            Ok(bytes) => Err(Trouble::Sealed(format!(
+            Ok(bytes) => Err(StoreError::Sealed(format!(
                 "the key in {} is damaged: it has {} bytes, and a key has {KEY_BYTES}; restore it from a backup",
                 path.display(),
                 bytes.len()
             ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Trouble::Sealed(format!("the key in {} cannot be read: {error}", path.display()))),
+            Err(error) => Err(StoreError::Sealed(format!("the key in {} cannot be read: {error}", path.display()))),
         }
     }
 
-    fn from_bytes(bytes: &[u8]) -> Result<Self, Trouble> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
         ChaCha20Poly1305::new_from_slice(bytes)
             .map(Self)
-            .map_err(|_| Trouble::Sealed(format!("a key has {KEY_BYTES} bytes")))
+            .map_err(|_| StoreError::Sealed(format!("a key has {KEY_BYTES} bytes")))
     }
 
     /// Fails if it is the key of another store. While nothing is sealed, a key may be exchanged for another.
-    fn verify(&self, store: &Store, path: &Path) -> Result<(), Trouble> {
+    fn verify(&self, store: &Store, path: &Path) -> Result<(), StoreError> {
         if !store.has_sealed()? {
             return Ok(());
         }
@@ -97,41 +98,41 @@ impl Key {
         if fits {
             return Ok(());
         }
-        Err(Trouble::Sealed(format!(
+        Err(StoreError::Sealed(format!(
             "the key in {} is not the key of this store; restore the right one from a backup",
             path.display()
         )))
     }
 
     /// Whether it opens the check value of a store; none if the store has none.
-    fn fits_check(&self, store: &Store) -> Result<Option<bool>, Trouble> {
+    fn fits_check(&self, store: &Store) -> Result<Option<bool>, StoreError> {
         let sealed: Option<Vec<u8>> = store.first("SELECT bytes FROM key_check WHERE id = 1", [], |row| row.get(0))?;
         Ok(sealed.map(|sealed| self.open(&sealed).is_ok_and(|opened| opened == CHECK)))
     }
 
-    fn seal(&self, secret: &str) -> Result<Vec<u8>, Trouble> {
+    fn seal(&self, secret: &str) -> Result<Vec<u8>, StoreError> {
         let nonce = random::<NONCE>()?;
         let sealed = self.0.encrypt(&Nonce::from(nonce), secret.as_bytes());
-        let sealed = sealed.map_err(|_| Trouble::Sealed("a value is too large".into()))?;
+        let sealed = sealed.map_err(|_| StoreError::Sealed("a value is too large".into()))?;
         Ok([nonce.as_slice(), &sealed].concat())
     }
 
-    fn open(&self, sealed: &[u8]) -> Result<String, Trouble> {
-        let damaged = || Trouble::Sealed("their key does not fit, or they are damaged".into());
+    fn open(&self, sealed: &[u8]) -> Result<String, StoreError> {
+        let damaged = || StoreError::Sealed("their key does not fit, or they are damaged".into());
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE>().ok_or_else(damaged)?;
         let opened = self.0.decrypt(&Nonce::from(*nonce), sealed).map_err(|_| damaged())?;
         String::from_utf8(opened).map_err(|_| damaged())
     }
 
     /// Opens what was sealed.
-    pub(crate) fn opened(&self, sealed: &[Vec<u8>]) -> Result<Vec<String>, Trouble> {
+    pub(crate) fn opened(&self, sealed: &[Vec<u8>]) -> Result<Vec<String>, StoreError> {
         sealed.iter().map(|sealed| self.open(sealed)).collect()
     }
 }
 
 impl Store {
     /// Keeps the secrets of a run, and the check value of their key, when the turn commits.
-    pub(crate) fn seal(&self, key: &Key, run: RunNo, secrets: &[String]) -> Result<(), Trouble> {
+    pub(crate) fn seal(&self, key: &Key, run: RunNo, secrets: &[String]) -> Result<(), StoreError> {
         if !key.fits_check(self)?.unwrap_or(false) {
             let check = key.seal(CHECK)?;
             self.execute_later(run, "INSERT OR REPLACE INTO key_check (id, bytes) VALUES (1, ?1)", [check]);
@@ -145,20 +146,20 @@ impl Store {
     }
 
     /// The secrets of a run, as they were sealed.
-    pub(crate) fn sealed(&self, run: RunNo) -> Result<Vec<Vec<u8>>, Trouble> {
+    pub(crate) fn sealed(&self, run: RunNo) -> Result<Vec<Vec<u8>>, StoreError> {
         self.rows("SELECT bytes FROM sealed WHERE run = ?1 ORDER BY number", [run.0], |row| row.get(0))
     }
 
     /// Whether the key of sealed secrets is there and fits.
-    pub(crate) fn key_state(&self) -> Result<KeyState, Trouble> {
+    pub(crate) fn key_state(&self) -> Result<KeyState, StoreError> {
         let Some(path) = self.key_path() else { return Ok(KeyState::None) };
         if !self.has_sealed()? && !path.exists() {
             return Ok(KeyState::None);
         }
         match Key::of(self) {
             Ok(_) => Ok(KeyState::Fits),
-            Err(Trouble::Sealed(why)) => Ok(KeyState::Unusable(why)),
-            Err(trouble) => Err(trouble),
+            Err(StoreError::Sealed(why)) => Ok(KeyState::Unusable(why)),
+            Err(error) => Err(error),
         }
     }
 
@@ -167,17 +168,17 @@ impl Store {
         self.path().map(|path| beside(path, "-key"))
     }
 
-    fn has_sealed(&self) -> Result<bool, Trouble> {
+    fn has_sealed(&self) -> Result<bool, StoreError> {
         self.value("SELECT EXISTS (SELECT 1 FROM sealed)", [])
     }
 
-    fn any_sealed(&self) -> Result<Option<Vec<u8>>, Trouble> {
+    fn any_sealed(&self) -> Result<Option<Vec<u8>>, StoreError> {
         self.first("SELECT bytes FROM sealed LIMIT 1", [], |row| row.get(0))
     }
 }
 
-fn missing(path: &Path) -> Trouble {
-    Trouble::Sealed(format!("the key is missing from {}; restore it from a backup", path.display()))
+fn missing(path: &Path) -> StoreError {
+    StoreError::Sealed(format!("the key is missing from {}; restore it from a backup", path.display()))
 }
 
 /// Creates a key that nobody but the user can read. It appears under its name whole and durable, or not at all; if another
@@ -203,9 +204,9 @@ fn create(path: &Path) -> io::Result<()> {
 }
 
 /// Bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], Trouble> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| Trouble::Sealed(format!("there is no randomness: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Sealed(format!("there is no randomness: {error}")))?;
     Ok(bytes)
 }
 

@@ -5,7 +5,7 @@
 
 use branchpoint_core::Event;
 
-use super::{RunNo, Store, Trouble};
+use super::{RunNo, Store, StoreError};
 
 /// How many runs are added in one change, so that processes that drive runs do not wait long for the store.
 const RUNS_A_CHANGE: usize = 100;
@@ -22,7 +22,7 @@ const MISSING: &str = "FROM runs LEFT JOIN indexed_runs ON indexed_runs.run = ru
 
 impl Store {
     /// Adds the newest of the missing runs to the index, at most [`RUNS_A_SEARCH`]. The number of runs that are still missing.
-    pub fn index_runs(&self) -> Result<u64, Trouble> {
+    pub fn index_runs(&self) -> Result<u64, StoreError> {
         let newest = || {
             let sql = format!("SELECT runs.run {MISSING} ORDER BY runs.run DESC LIMIT {RUNS_A_CHANGE}");
             self.rows(&sql, [], |row| row.get(0).map(RunNo))
@@ -38,13 +38,13 @@ impl Store {
     }
 
     /// Adds runs that have ended, unless they have been removed. A loss of power may take them out again.
-    pub(crate) fn index_ended(&self, runs: &[RunNo]) -> Result<(), Trouble> {
+    pub(crate) fn index_ended(&self, runs: &[RunNo]) -> Result<(), StoreError> {
         let exists = |run: &RunNo| self.value("SELECT EXISTS (SELECT 1 FROM runs WHERE run = ?1)", [run.0]);
         let add = |run: &RunNo| if exists(run)? { self.index_run(*run) } else { Ok(()) };
         self.unsynced(|| runs.iter().try_for_each(add))
     }
 
-    fn index_run(&self, run: RunNo) -> Result<(), Trouble> {
+    fn index_run(&self, run: RunNo) -> Result<(), StoreError> {
         let row = self.row(run)?;
         let name = readable(self.document(row.workflow).map(|document| document.name))?;
         let values = readable(self.values_text(run, row.status.is_final()))?;
@@ -55,22 +55,22 @@ impl Store {
     }
 
     /// The input and the result of a run. Sealed secrets are redacted.
-    fn values_text(&self, run: RunNo, has_ended: bool) -> Result<String, Trouble> {
+    fn values_text(&self, run: RunNo, has_ended: bool) -> Result<String, StoreError> {
         let (secrets, packing) = (self.secrets(run)?, self.packing(run)?);
         let input = match self.first_event(run, &packing)? {
             Some(Event::Start { input, .. }) => Some(input),
             _ => None,
         };
-        let result = if has_ended { self.look(run)?.result() } else { None };
+        let result = if has_ended { self.inspect(run)?.result() } else { None };
         let values = input.iter().chain(&result).map(|value| format!(" {}", secrets.beginning(value, TEXT_BYTES)));
         Ok(values.collect())
     }
 }
 
 /// What can be read of a run. One that is damaged is found by the rest, such as its id.
-fn readable(read: Result<String, Trouble>) -> Result<String, Trouble> {
+fn readable(read: Result<String, StoreError>) -> Result<String, StoreError> {
     match read {
-        Err(trouble) if trouble.is_of_one_run() => Ok(String::new()),
+        Err(error) if error.is_of_one_run() => Ok(String::new()),
         read => read,
     }
 }

@@ -2,17 +2,17 @@
 
 use rusqlite::params;
 
-use super::{KeptSession, RunNo, Store, Trouble};
+use super::{KeptSession, RunNo, Store, StoreError};
 
 impl Store {
     /// The run of a session.
-    pub fn session(&self, document: &str, name: &str) -> Result<Option<RunNo>, Trouble> {
+    pub fn session(&self, document: &str, name: &str) -> Result<Option<RunNo>, StoreError> {
         let sql = "SELECT run FROM sessions WHERE document = ?1 AND name = ?2";
         Ok(self.first(sql, params![document, name], |row| row.get(0))?.map(RunNo))
     }
 
     /// All sessions, by document and name.
-    pub fn sessions(&self) -> Result<Vec<KeptSession>, Trouble> {
+    pub fn sessions(&self) -> Result<Vec<KeptSession>, StoreError> {
         self.rows("SELECT name, document, run FROM sessions ORDER BY document, name", [], |row| {
             Ok(KeptSession { name: row.get(0)?, document: row.get(1)?, run: RunNo(row.get(2)?) })
         })
@@ -26,7 +26,7 @@ impl Store {
         name: &str,
         run: RunNo,
         instead_of: Option<RunNo>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, StoreError> {
         let sql = "INSERT INTO sessions (name, document, run) VALUES (?1, ?2, ?3)
             ON CONFLICT (document, name) DO UPDATE SET run = ?3 WHERE run = ?4";
         let values = params![name, document, run.0, instead_of.map(|run| run.0)];
@@ -34,7 +34,7 @@ impl Store {
     }
 
     /// A session that was reset has seen no report, except the one that has reset it.
-    pub(crate) fn forget_keys(&self, run: RunNo, except: Option<&str>) -> Result<(), Trouble> {
+    pub(crate) fn forget_keys(&self, run: RunNo, except: Option<&str>) -> Result<(), StoreError> {
         self.execute("DELETE FROM signals WHERE run = ?1 AND key IS NOT ?2", params![run.0, except]).map(drop)
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, params};
 
 use super::permissions::private_file;
-use super::{Prune, Pruned, RunNo, Store, Trouble};
+use super::{Prune, Pruned, RunNo, Store, StoreError};
 
 /// How many runs are looked at in one change, so that nobody who drives runs waits long for the store.
 const RUNS_A_CHANGE: usize = 50;
@@ -33,7 +33,7 @@ const TABLES: [&str; 14] = [
 
 impl Store {
     /// Forgets runs that have ended, each with its children, and large values that nobody refers to any more.
-    pub fn prune(&self, which: &Prune) -> Result<Pruned, Trouble> {
+    pub fn prune(&self, which: &Prune) -> Result<Pruned, StoreError> {
         let mut pruned = Pruned::default();
         let mut after = RunNo(0);
         while let Some(last) = self.change(|| self.prune_some(which, after, &mut pruned))? {
@@ -43,7 +43,7 @@ impl Store {
     }
 
     /// The next few. None: there are no more.
-    fn prune_some(&self, which: &Prune, after: RunNo, pruned: &mut Pruned) -> Result<Option<RunNo>, Trouble> {
+    fn prune_some(&self, which: &Prune, after: RunNo, pruned: &mut Pruned) -> Result<Option<RunNo>, StoreError> {
         let statuses = if which.statuses.is_empty() { &Status::ALL[..] } else { &which.statuses };
         let words: Vec<String> =
             statuses.iter().filter(|status| status.is_final()).map(|status| format!("'{}'", status.as_str())).collect();
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// A run with its children and theirs. None: one of them has not ended.
-    fn ended_tree(&self, root: i64) -> Result<Option<Vec<i64>>, Trouble> {
+    fn ended_tree(&self, root: i64) -> Result<Option<Vec<i64>>, StoreError> {
         let sql = "WITH RECURSIVE tree (run) AS (
                 VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run
             ) SELECT tree.run, status IN ('completed', 'failed', 'cancelled') FROM tree JOIN runs ON runs.run = tree.run";
@@ -75,7 +75,7 @@ impl Store {
         Ok(tree.into_iter().collect())
     }
 
-    fn remove(&self, tree: &[i64], dry_run: bool, pruned: &mut Pruned) -> Result<(), Trouble> {
+    fn remove(&self, tree: &[i64], dry_run: bool, pruned: &mut Pruned) -> Result<(), StoreError> {
         for run in tree {
             pruned.runs += 1;
             let sql = "SELECT count(*) FROM events WHERE run = ?1";
@@ -98,19 +98,19 @@ impl Store {
         Ok(())
     }
 
-    fn blobs_of(&self, run: i64) -> Result<Vec<Vec<u8>>, Trouble> {
+    fn blobs_of(&self, run: i64) -> Result<Vec<Vec<u8>>, StoreError> {
         self.rows("SELECT hash FROM blob_uses WHERE run = ?1", [run], |row| row.get(0))
     }
 
     /// How many events a run has, and how many bytes they take.
-    pub fn journal_size(&self, run: RunNo) -> Result<(u64, u64), Trouble> {
+    pub fn journal_size(&self, run: RunNo) -> Result<(u64, u64), StoreError> {
         let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM events WHERE run = ?1";
         Ok(self.db.query_row(sql, [run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 
     /// Moves the log into the file and empties it, after rewriting the file without the space of removed runs if that is wanted.
     /// False: somebody reads the log, so a part of it is left.
-    pub fn compact(&self, rewrite: bool) -> Result<bool, Trouble> {
+    pub fn compact(&self, rewrite: bool) -> Result<bool, StoreError> {
         if rewrite {
             self.db.execute_batch("VACUUM")?;
         }
@@ -119,14 +119,14 @@ impl Store {
 
     /// Copies the store into a new file, as it is at one moment. Others may write meanwhile. Whether there is a key of sealed
     /// secrets, which is not part of the copy.
-    pub fn backup(&self, to: &Path) -> Result<bool, Trouble> {
-        let trouble = |error| Trouble::File { path: to.into(), error };
+    pub fn backup(&self, to: &Path) -> Result<bool, StoreError> {
+        let file_error = |error| StoreError::File { path: to.into(), error };
         if to.exists() {
-            return Err(trouble(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
+            return Err(file_error(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
         }
         // Whoever finds the name finds a whole copy.
         let unfinished = beside(to, ".unfinished");
-        let copied = self.copy_to(&unfinished).and_then(|()| fs::rename(&unfinished, to).map_err(trouble));
+        let copied = self.copy_to(&unfinished).and_then(|()| fs::rename(&unfinished, to).map_err(file_error));
         if copied.is_err() {
             // It is of no use to anybody.
             let _ = fs::remove_file(&unfinished);
@@ -134,13 +134,13 @@ impl Store {
         copied.map(|()| self.key_path().is_some_and(|key| key.is_file()))
     }
 
-    fn copy_to(&self, path: &Path) -> Result<(), Trouble> {
-        let trouble = |error| Trouble::File { path: path.into(), error };
+    fn copy_to(&self, path: &Path) -> Result<(), StoreError> {
+        let file_error = |error| StoreError::File { path: path.into(), error };
         match fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(trouble(error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(file_error(error)),
             _ => {}
         }
-        drop(private_file(path).map_err(trouble)?);
+        drop(private_file(path).map_err(file_error)?);
         let mut copy = Connection::open(path)?;
         let backup = Backup::new(&self.db, &mut copy)?;
         // All pages in one step: readers do not block writers, and steps would begin anew whenever somebody has written.

@@ -5,15 +5,15 @@ use branchpoint_core::ir::Program;
 use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};
 
-use super::{Document, Listed, Part, Store, Trouble, Workflow, WorkflowNo};
+use super::{Document, Listed, Part, Store, StoreError, Workflow, WorkflowNo};
 use branchpoint_runners::hexadecimal;
 
 /// The bytes of the programs of a workflow by name, its own first.
-fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, Trouble> {
+fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
     let children = workflow.children.iter().map(|(name, program)| (&**name, program));
     let encoded = [("", workflow.program)].into_iter().chain(children).map(|(name, program)| {
         let bytes = codec::encode_program(program);
-        let bytes = bytes.map_err(|error| Trouble::Bytes { run: workflow.document.name.clone(), error })?;
+        let bytes = bytes.map_err(|error| StoreError::Bytes { run: workflow.document.name.clone(), error })?;
         Ok((name.to_owned(), bytes))
     });
     encoded.collect()
@@ -21,12 +21,12 @@ fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, Trouble> {
 
 impl Store {
     /// The number of a workflow that was saved before.
-    pub fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, Trouble> {
+    pub fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, StoreError> {
         self.known(&hash_of(workflow.document, &encoded(&workflow)?))
     }
 
     /// Keeps a workflow, once. Call it outside of any change.
-    pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, Trouble> {
+    pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, StoreError> {
         let (document, programs) = (workflow.document, encoded(&workflow)?);
         if let Some(known) = self.known(&hash_of(document, &programs))? {
             return Ok(known);
@@ -39,7 +39,7 @@ impl Store {
         hexadecimal(&hash_of(document, programs))
     }
 
-    fn known(&self, hash: &[u8; 32]) -> Result<Option<WorkflowNo>, Trouble> {
+    fn known(&self, hash: &[u8; 32]) -> Result<Option<WorkflowNo>, StoreError> {
         self.first("SELECT workflow FROM workflows WHERE hash = ?1", [hash.as_slice()], |row| {
             row.get(0).map(WorkflowNo)
         })
@@ -51,7 +51,7 @@ impl Store {
         document: &Document,
         programs: &[(String, Vec<u8>)],
         now_ms: i64,
-    ) -> Result<WorkflowNo, Trouble> {
+    ) -> Result<WorkflowNo, StoreError> {
         let whole = hash_of(document, programs);
         if let Some(known) = self.known(&whole)? {
             return Ok(known);
@@ -73,35 +73,35 @@ impl Store {
     }
 
     /// A program of a workflow; none if it has no such part. Its bytes must have the hash that they are kept under.
-    pub fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, Trouble> {
+    pub fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, StoreError> {
         let sql = "SELECT hash, bytes FROM parts JOIN programs ON hash = program WHERE workflow = ?1 AND name = ?2";
         let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?));
         let Some((expected, bytes)) = self.first(sql, params![workflow.0, part], read)? else { return Ok(None) };
         if hash([bytes.as_slice()]).as_slice() != expected.as_slice() {
-            return Err(Trouble::Missing(format!("undamaged program `{part}` of workflow {}", workflow.0)));
+            return Err(StoreError::Missing(format!("undamaged program `{part}` of workflow {}", workflow.0)));
         }
         let program = codec::decode_program(&bytes);
-        program.map(Some).map_err(|error| Trouble::Bytes { run: format!("workflow {}", workflow.0), error })
+        program.map(Some).map_err(|error| StoreError::Bytes { run: format!("workflow {}", workflow.0), error })
     }
 
     /// The names of the programs of a workflow.
-    pub(crate) fn parts(&self, workflow: WorkflowNo) -> Result<Vec<Part>, Trouble> {
+    pub(crate) fn parts(&self, workflow: WorkflowNo) -> Result<Vec<Part>, StoreError> {
         self.rows("SELECT name FROM parts WHERE workflow = ?1 ORDER BY name", [workflow.0], |row| {
             row.get::<_, String>(0).map(Part::from)
         })
     }
 
     /// The document of a workflow.
-    pub fn document(&self, workflow: WorkflowNo) -> Result<Document, Trouble> {
+    pub fn document(&self, workflow: WorkflowNo) -> Result<Document, StoreError> {
         let sql = "SELECT name, dialect, origin, text FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";
         let found = self.first(sql, [workflow.0], |row| {
             Ok(Document { name: row.get(0)?, dialect: row.get(1)?, origin: row.get(2)?, text: row.get(3)? })
         })?;
-        found.ok_or_else(|| Trouble::Missing(format!("workflow {}", workflow.0)))
+        found.ok_or_else(|| StoreError::Missing(format!("workflow {}", workflow.0)))
     }
 
     /// The newest workflow of a name, or the one whose hash begins so.
-    pub fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, Trouble> {
+    pub fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, StoreError> {
         Ok(self
             .workflows()?
             .into_iter()
@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// All workflows, the oldest first.
-    pub fn workflows(&self) -> Result<Vec<Listed>, Trouble> {
+    pub fn workflows(&self) -> Result<Vec<Listed>, StoreError> {
         let sql = "SELECT workflow, name, dialect, origin, lower(hex(workflows.hash)), workflows.added_ms,
                 coalesce(count, 0)
             FROM workflows JOIN documents ON documents.hash = document

@@ -17,7 +17,7 @@ use branchpoint_core::{
 };
 use branchpoint_expr::{Object, Value};
 
-use crate::host::{Act, Drives, Host, Refused, Start, Taken, Ticket};
+use crate::host::{Drives, Host, Refused, Start, Taken, Ticket, TurnOutput};
 use crate::recordings::History;
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call};
@@ -238,7 +238,7 @@ impl<'p> VirtualDriver<'p> {
     pub fn reload(&mut self) {
         if let Some(run) = self.run {
             self.finish();
-            self.host.put_away(run);
+            self.host.unload(run);
             self.turn();
             self.turned();
         }
@@ -378,8 +378,8 @@ impl<'p> VirtualDriver<'p> {
     }
 
     fn turn(&mut self) {
-        for act in self.host.turn(self.now_ms).expect("the store takes what is written") {
-            self.carry_out(act);
+        for output in self.host.turn(self.now_ms).expect("the store takes what is written") {
+            self.carry_out(output);
         }
     }
 
@@ -395,21 +395,21 @@ impl<'p> VirtualDriver<'p> {
             self.answered = None;
         }
         if self.host.state_in_memory(run).is_none() {
-            self.at_rest = self.host.look_at(run).expect("what was written can be read").state;
+            self.at_rest = self.host.inspect_run(run).expect("what was written can be read").state;
         }
     }
 
-    fn carry_out(&mut self, act: Act) {
-        match act {
-            Act::Perform { run, call, .. } => {
+    fn carry_out(&mut self, output: TurnOutput) {
+        match output {
+            TurnOutput::Perform { run, call, .. } => {
                 self.runs.insert(call.run.clone(), run);
                 self.calls.push(call);
             }
-            Act::Withdraw { id, effect, .. } => self.calls.withdraw(&id, effect),
-            Act::Answered { outcome, .. } => self.answered = Some(outcome),
+            TurnOutput::Withdraw { id, effect, .. } => self.calls.withdraw(&id, effect),
+            TurnOutput::OrderDone { outcome, .. } => self.answered = Some(outcome),
             // The first events come before the number of the run is known.
-            Act::Event(event) if self.run.is_none_or(|own| own == event.run) => self.note(event.kind),
-            Act::Event(_) => {}
+            TurnOutput::Event(event) if self.run.is_none_or(|own| own == event.run) => self.note(event.kind),
+            TurnOutput::Event(_) => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use branchpoint_core::{Fold, State};
-use branchpoint_host::host::{Act, Drives, Start, Ticket};
+use branchpoint_host::host::{Drives, Start, Ticket, TurnOutput};
 use branchpoint_runners::Runner;
 
 use super::{Folder, InProcess, host, saved};
@@ -27,8 +27,8 @@ pub(super) fn run() {
     let (mut steps, mut early, mut late) = (0, 0.0, 0.0);
     let mut begin = Instant::now();
     while steps < STEPS {
-        for act in host.turn(1).expect("the store is fine") {
-            if let Act::Perform { run, call, .. } = act {
+        for output in host.turn(1).expect("the store is fine") {
+            if let TurnOutput::Perform { run, call, .. } = output {
                 let answer = InProcess.at_once(&call).expect("it answers at once");
                 host.settle(run, &call, answer);
                 steps += 1;
@@ -51,7 +51,7 @@ pub(super) fn run() {
     drop(host);
     let host = self::host(&folder, Drives::Named);
     let begin = Instant::now();
-    let look = host.store().look(run).expect("it opens");
+    let look = host.store().inspect(run).expect("it opens");
     println!("opening it from its snapshot: {:.1} ms ({} events)", begin.elapsed().as_secs_f64() * 1e3, look.row.seq);
     let begin = Instant::now();
     let journal = host.store().journal(run).expect("it reads");

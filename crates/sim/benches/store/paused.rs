@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use branchpoint_core::{ApprovalKey, Offer, offers};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Act, Drives, RunEventKind, Start, Ticket};
+use branchpoint_host::host::{Drives, RunEventKind, Start, Ticket, TurnOutput};
 
 use super::{Folder, host, resident_mb, saved};
 
@@ -44,17 +44,17 @@ fn resumed(folder: &Folder, runs: usize) {
         let id = format!("run-{:012}", sample * (runs / 1_000).max(1) % runs);
         let begin = Instant::now();
         let run = host.store().run(&id).expect("it reads").expect("it is there").run;
-        let look = host.store().look(run).expect("it opens");
+        let look = host.store().inspect(run).expect("it opens");
         let request = offers(&look.program, &look.state).iter().find_map(|offer| match offer {
             Offer::Vote { request, .. } => Some(*request),
             Offer::Signal { .. } => None,
         });
         let approval = ApprovalKey::Request(request.expect("it asks"));
         host.hand(run, approval.answer(Some("anna"), &Value::from("approve"), None), Ticket::default());
-        let acts = host.turn(2).expect("the store is fine");
+        let outputs = host.turn(2).expect("the store is fine");
         let is_end = |kind: &RunEventKind| matches!(kind, RunEventKind::Status(status, _) if status.is_final());
-        let ended = acts.iter().any(|act| matches!(act, Act::Event(event) if is_end(&event.kind)));
-        assert!(ended, "the vote ends the run: {acts:?}");
+        let ended = outputs.iter().any(|output| matches!(output, TurnOutput::Event(event) if is_end(&event.kind)));
+        assert!(ended, "the vote ends the run: {outputs:?}");
         took.push(begin.elapsed().as_secs_f64() * 1e3);
         // People answer now and then, and a driver rests in between.
         host.rest().expect("the store is fine");

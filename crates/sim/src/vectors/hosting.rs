@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use branchpoint_core::ir::Program;
 use branchpoint_host::VirtualDriver;
-use branchpoint_host::store::{ExchangeTrouble, Filter, ImportLimits, Store};
+use branchpoint_host::store::{Filter, ImportLimits, Store, TransferError};
 
 /// The kind of host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn round_trip(store: &Store) -> Option<String> {
     }
 }
 
-fn exported(store: &Store) -> Result<Vec<u8>, ExchangeTrouble> {
+fn exported(store: &Store) -> Result<Vec<u8>, TransferError> {
     let runs: Vec<_> = store.runs(&Filter::default())?.iter().rev().map(|run| run.run).collect();
     let mut bytes = Vec::new();
     store.export(&runs, &mut bytes)?;

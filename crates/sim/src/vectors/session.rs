@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_core::{State, ir::Program, view};
 use branchpoint_dialects::{Loaded, load as load_document};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_host::gate::{Gate, KeptSessions, SESSION_TTL_S, Session, SessionAction, SessionAnswer};
+use branchpoint_host::gate::{Gate, SESSION_TTL_S, Session, SessionAction, SessionAnswer, StoredSessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
@@ -60,7 +60,7 @@ fn run_session(program: &Program, vector: &Value) -> Result<(Value, Value), Stri
 /// A session on the configured host.
 enum Player<'p> {
     VirtualDriver(Gate<'p>, Box<Session>),
-    Kept { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<KeptSessions<'p>>> },
+    Kept { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<StoredSessions<'p>>> },
 }
 
 impl<'p> Player<'p> {
@@ -97,14 +97,14 @@ impl<'p> Player<'p> {
 }
 
 /// Opens the sessions in the store of a folder, like a new process.
-fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, now_ms: i64) -> KeptSessions<'p> {
+fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, now_ms: i64) -> StoredSessions<'p> {
     let store = Store::open(&folder.0.join("store.db"), Durability::Normal).expect("a store can be made");
     let text = |text: &str| text.to_owned();
     let document = Document { name: text(NAME), dialect: text("session"), origin: text(""), text: text("") };
     let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
     let workflow = store.save(workflow, now_ms).expect("it is kept");
     let host = Host::new(store, "vectors", Drives::Named, Arc::new(|_| Value::Null), now_ms);
-    KeptSessions::new(host.expect("a host can be made"), gate, workflow, text(NAME))
+    StoredSessions::new(host.expect("a host can be made"), gate, workflow, text(NAME))
 }
 
 /// The request of an event; `None` if the session expires.

@@ -94,5 +94,5 @@ fn what_a_turn_has_used_up_counts_though_it_took_too_long() {
     heard.listen(&mut host, 20_000);
     assert_eq!(heard.ended["r"].0, Status::Failed);
     let run = host.store().find("r").expect("the store is fine").remove(0);
-    assert_eq!(host.look_at(run.run).expect("it is there").state.usage(), usage);
+    assert_eq!(host.inspect_run(run.run).expect("it is there").state.usage(), usage);
 }

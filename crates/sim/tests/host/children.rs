@@ -138,5 +138,5 @@ fn what_a_damaged_child_had_used_counts_in_its_parent() {
     host.wake(parent, false, Ticket::default());
     heard.listen(&mut host, 3);
     heard.listen(&mut host, 60_000);
-    assert_eq!(host.store().look(parent).expect("it opens").state.usage().tokens, 7);
+    assert_eq!(host.store().inspect(parent).expect("it opens").state.usage().tokens, 7);
 }

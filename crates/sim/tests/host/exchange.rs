@@ -11,8 +11,8 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
-use branchpoint_host::host::{Act, Drives, Host, MAX_OPS, Start, Ticket};
-use branchpoint_host::store::{Document, Durability, ExchangeTrouble, Filter, ImportLimits, Store, Workflow};
+use branchpoint_host::host::{Drives, Host, MAX_OPS, Start, Ticket, TurnOutput};
+use branchpoint_host::store::{Document, Durability, Filter, ImportLimits, Store, TransferError, Workflow};
 use branchpoint_runners::{Answer, Call};
 use branchpoint_sim::vectors::round_trip;
 
@@ -99,8 +99,8 @@ fn store_of(text: &str, program: &Program, max_ops: u64, id: &str, script: Optio
     host.start(Start { script, ..Start::new(workflow, id.into(), input) }, Ticket::default());
     let mut first = true;
     while host.next_ms().is_some_and(|at_ms| at_ms <= 1) {
-        for act in host.turn(1).expect("the store is fine") {
-            if let Act::Perform { run, call, reply: None, .. } = act
+        for output in host.turn(1).expect("the store is fine") {
+            if let TurnOutput::Perform { run, call, reply: None, .. } = output
                 && std::mem::take(&mut first)
             {
                 host.settle(run, &call, Answer::Process(ProcessResult::new(0, "one", "")));
@@ -165,13 +165,13 @@ fn a_damaged_file_is_imported_whole_or_not_at_all() {
     }
 }
 
-type Import<T> = Result<(Store, T), Box<(Store, ExchangeTrouble)>>;
+type Import<T> = Result<(Store, T), Box<(Store, TransferError)>>;
 
 fn imported(text: &str) -> Import<Vec<String>> {
     let store = Store::in_memory().expect("there is memory");
     match store.import(text.as_bytes(), ImportLimits::default(), 0) {
         Ok(imported) => Ok((store, imported.runs)),
-        Err(trouble) => Err(Box::new((store, trouble))),
+        Err(error) => Err(Box::new((store, error))),
     }
 }
 
@@ -180,8 +180,8 @@ fn an_endless_line_is_read_up_to_the_limit() {
     let store = Store::in_memory().expect("there is memory");
     let header = "{\"branchpoint\": \"runs\", \"format\": 1}\n";
     let mut endless = header.as_bytes().chain(std::io::repeat(b' '));
-    let trouble = store.import(BufReader::new(&mut endless), ImportLimits::default(), 0).expect_err("it never ends");
-    assert!(matches!(&trouble, ExchangeTrouble::Limit { what, .. } if what == "line 2"), "{trouble}");
+    let error = store.import(BufReader::new(&mut endless), ImportLimits::default(), 0).expect_err("it never ends");
+    assert!(matches!(&error, TransferError::Limit { what, .. } if what == "line 2"), "{error}");
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn a_known_run_is_unchanged_and_another_run_of_its_id_is_an_error() {
         exported(&there),
         exported(&store_with(WAITS, "s", None)).split_once('\n').expect("it has lines").1
     );
-    let trouble = here.import(with_more.as_bytes(), ImportLimits::default(), 0).expect_err("it is another run");
-    assert!(matches!(&trouble, ExchangeTrouble::Run { run, .. } if run == "r"), "{trouble}");
+    let error = here.import(with_more.as_bytes(), ImportLimits::default(), 0).expect_err("it is another run");
+    assert!(matches!(&error, TransferError::Run { run, .. } if run == "r"), "{error}");
     assert_eq!((exported(&here), counts(&here)), (before, (1, 1)));
 }
 
@@ -213,8 +213,8 @@ fn an_imported_run_continues_with_its_script() {
     host.wake(run.run, false, Ticket::default());
     let mut delays = Vec::new();
     while host.next_ms().is_some_and(|at_ms| at_ms <= 2) {
-        for act in host.turn(2).expect("the store is fine") {
-            if let Act::Perform { reply, .. } = act {
+        for output in host.turn(2).expect("the store is fine") {
+            if let TurnOutput::Perform { reply, .. } = output {
                 delays.push(reply.expect("nothing is executed").delay_ms);
             }
         }
@@ -229,7 +229,7 @@ fn a_program_with_too_much_fuel_is_not_imported() {
     let text = exported(&store_of(WAITS, &program, MAX_OPS, "r", None));
     let failed = imported(&text).map(|(_, runs)| runs).expect_err("one event could take for ever");
     assert!(
-        matches!(&failed.1, ExchangeTrouble::Line { reason, .. } if reason.contains("4294967295 ops")),
+        matches!(&failed.1, TransferError::Line { reason, .. } if reason.contains("4294967295 ops")),
         "{}",
         failed.1
     );
@@ -240,7 +240,7 @@ fn a_run_that_may_execute_more_than_the_operator_allows_is_not_imported() {
     let text = exported(&store_of(WAITS, &program(WAITS), 0, "r", None));
     let failed = imported(&text).map(|(_, runs)| runs).expect_err("it has no bound");
     assert!(
-        matches!(&failed.1, ExchangeTrouble::Run { reason, .. } if reason.contains("any number of ops")),
+        matches!(&failed.1, TransferError::Run { reason, .. } if reason.contains("any number of ops")),
         "{}",
         failed.1
     );
@@ -258,8 +258,8 @@ fn replaying_an_import_is_bounded_and_needs_no_lock() {
     let writer = rusqlite::Connection::open(&file).expect("it opens");
     writer.execute_batch("BEGIN IMMEDIATE").expect("nobody writes");
     let limits = ImportLimits { total_ops: 3, ..ImportLimits::default() };
-    let trouble = store.import(text.as_bytes(), limits, 0).expect_err("it executes more");
-    assert!(matches!(&trouble, ExchangeTrouble::Limit { limit, .. } if limit == "3 ops"), "{trouble}");
+    let error = store.import(text.as_bytes(), limits, 0).expect_err("it executes more");
+    assert!(matches!(&error, TransferError::Limit { limit, .. } if limit == "3 ops"), "{error}");
     writer.execute_batch("COMMIT").expect("it can end");
     assert_eq!(counts(&store), (0, 0));
 }

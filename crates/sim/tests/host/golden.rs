@@ -34,7 +34,7 @@ fn a_store_of_an_earlier_build_is_opened_and_its_runs_finish() {
     }
     let mut host = folder.host(Drives::All);
     let ended = host.store().run("ended").expect("it reads").expect("it is there");
-    let result = host.store().look(ended.run).expect("it opens").result().expect("it has one");
+    let result = host.store().inspect(ended.run).expect("it opens").result().expect("it has one");
     assert_eq!(result.get("output"), Some(&Value::from("answer 2")));
     let asking = host.store().run("asking").expect("it reads").expect("it is there").run;
     host.hand(asking, vote(asked(host.store(), asking), "approve", "anna"), Ticket::default());

@@ -161,7 +161,7 @@ fn a_fork_keeps_what_was_recorded_and_does_the_rest_again() {
     assert_eq!(heard.answer_all(&mut host, 2), 1, "only the second step is done again");
     assert_eq!(heard.output("again"), &Value::from("answer 1"));
     let fork = host.store().run("again").expect("it reads").expect("it is there").run;
-    let look = host.store().look(fork).expect("it opens");
+    let look = host.store().inspect(fork).expect("it opens");
     let journal = host.store().journal(fork).expect("it reads");
     let (state, _) = replay(&look.program, State::new(), journal).expect("it can be followed");
     assert_eq!(state.result(), look.state.result());

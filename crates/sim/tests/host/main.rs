@@ -21,7 +21,9 @@ use branchpoint_core::ir::Status;
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::Reply;
-use branchpoint_host::host::{Act, ContinueWith, Drives, Host, Refused, RunEvent, RunEventKind, Start, Taken, Ticket};
+use branchpoint_host::host::{
+    ContinueWith, Drives, Host, Refused, RunEvent, RunEventKind, Start, Taken, Ticket, TurnOutput,
+};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_runners::{Answer, Call};
 
@@ -96,20 +98,20 @@ impl Heard {
     /// Lets the host do everything that is due.
     fn listen(&mut self, host: &mut Host, now_ms: i64) {
         while host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
-            for act in host.turn(now_ms).expect("the store is fine") {
-                match act {
-                    Act::Perform { call, reply: Some(reply), .. } => self.delayed.push((call, *reply)),
-                    Act::Perform { run, call, .. } => self.calls.push((run, call)),
-                    Act::Withdraw { id, effect, .. } => {
+            for output in host.turn(now_ms).expect("the store is fine") {
+                match output {
+                    TurnOutput::Perform { call, reply: Some(reply), .. } => self.delayed.push((call, *reply)),
+                    TurnOutput::Perform { run, call, .. } => self.calls.push((run, call)),
+                    TurnOutput::Withdraw { id, effect, .. } => {
                         self.calls.retain(|(_, call)| call.run != id || call.effect != effect);
                     }
-                    Act::Answered { outcome, .. } => self.answers.push(outcome),
-                    Act::Event(RunEvent { id, kind: RunEventKind::Status(status, result), .. })
+                    TurnOutput::OrderDone { outcome, .. } => self.answers.push(outcome),
+                    TurnOutput::Event(RunEvent { id, kind: RunEventKind::Status(status, result), .. })
                         if status.is_final() =>
                     {
                         self.ended.insert(id.to_string(), (status, result.unwrap_or_default()));
                     }
-                    Act::Event(_) => {}
+                    TurnOutput::Event(_) => {}
                 }
             }
         }

@@ -43,7 +43,7 @@ fn a_run_that_is_left_alone_is_taken_up_by_whoever_drives_all() {
     heard.listen(&mut starter, 1);
     assert!(heard.calls.is_empty() && heard.answers.pop().is_some_and(|answer| answer.is_ok()));
     let mut others = Heard::default();
-    worker.notice().expect("the store is fine");
+    worker.poll_store().expect("the store is fine");
     assert_eq!(others.answer_all(&mut worker, 2), 2);
     assert_eq!(others.output("r"), &Value::from("answer 2"));
 }
@@ -64,7 +64,7 @@ fn an_event_for_a_run_that_another_process_drives_is_sent_to_it() {
             .map(|event| store.send(run, &event).expect("the store is fine"))
     });
     while !sender.is_finished() {
-        driving.notice().expect("the store is fine");
+        driving.poll_store().expect("the store is fine");
         heard.listen(&mut driving, 2);
     }
     let [refused, taken] = sender.join().expect("nobody panics");
@@ -110,7 +110,7 @@ fn what_is_sent_may_be_large_and_hold_secrets() {
     }
     assert!(!folder.contents().contains("canary-17"), "a secret lies open in the store");
     while !sender.is_finished() {
-        driving.notice().expect("the store is fine");
+        driving.poll_store().expect("the store is fine");
         heard.listen(&mut driving, 2);
     }
     assert_eq!(sender.join().expect("nobody panics"), Sent::Taken);

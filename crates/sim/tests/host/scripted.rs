@@ -131,8 +131,9 @@ fn child_runs_and_forks_share_the_answers_of_their_root() {
 #[test]
 fn a_script_is_stored_once_and_its_secrets_are_sealed() {
     let folder = Folder::new();
-    let mut host =
-        folder.host(Drives::All).keeping_private(&branchpoint_runners::Secrets::from_values(["hunter2hunter2".into()]));
+    let mut host = folder
+        .host(Drives::All)
+        .with_env_secrets(&branchpoint_runners::Secrets::from_values(["hunter2hunter2".into()]));
     let workflow = saved(host.store(), ROUNDS, &[("child", CHILD)]);
     let script =
         r#"{"act": [{"$exit": 0, "stdout": "the key is hunter2hunter2"}], "last": {"$exit": 0, "stdout": "end"}}"#;

@@ -33,7 +33,7 @@ fn the_command_line_opens_its_backend_in_one_file() {
 }
 
 /// Types of the embedded host that have a counterpart in the backend.
-const HOST_TYPES: &[&str] = &["Act", "Driver", "Embedded", "Host", "KeptSessions", "Store", "Trouble"];
+const HOST_TYPES: &[&str] = &["TurnOutput", "Driver", "Embedded", "Host", "StoredSessions", "Store", "StoreError"];
 
 /// Lines of the command line that import a type of the embedded host, outside of the file that opens it.
 fn uses_of_the_host(files: &[SourceFile]) -> Vec<String> {

@@ -12,7 +12,7 @@ use branchpoint_backend::{Backend, Session, SessionOptions};
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::gate::{Gate, KeptSessions, SessionAction, SessionAnswer, SessionRequest, Sessions};
+use branchpoint_host::gate::{Gate, SessionAction, SessionAnswer, SessionRequest, Sessions, StoredSessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 use branchpoint_host::{Driver, Embedded, Limits};
@@ -26,7 +26,7 @@ fn program(text: &str) -> Program {
 }
 
 /// Sessions in the store of a folder, in a process that was just started.
-fn kept<'p>(folder: &Path, program: &'p Program, tools: Option<&[&str]>, now_ms: i64) -> KeptSessions<'p> {
+fn kept<'p>(folder: &Path, program: &'p Program, tools: Option<&[&str]>, now_ms: i64) -> StoredSessions<'p> {
     let store = Store::open(&folder.join("store.db"), Durability::Normal).expect("a store can be made");
     let document =
         Document { name: "agent".into(), dialect: "session".into(), origin: String::new(), text: String::new() };
@@ -34,7 +34,7 @@ fn kept<'p>(folder: &Path, program: &'p Program, tools: Option<&[&str]>, now_ms:
     let workflow = Workflow { document: &document, program, children: &children };
     let workflow = store.save(workflow, now_ms).expect("it is kept");
     let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), now_ms).expect("a host can be made");
-    KeptSessions::new(host, Gate::new(program, tools, TTL_S).expect("it has a session"), workflow, "agent".into())
+    StoredSessions::new(host, Gate::new(program, tools, TTL_S).expect("it has a session"), workflow, "agent".into())
 }
 
 fn request(event: &Value) -> SessionAction {

@@ -14,7 +14,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::Script;
-use branchpoint_host::host::{Act, Drives, Host, Start, Ticket};
+use branchpoint_host::host::{Drives, Host, Start, Ticket, TurnOutput};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 use branchpoint_runners::Secrets;
 use serde_json::Value as Json;
@@ -133,11 +133,13 @@ impl Bench {
         while host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
             for act in host.turn(now_ms).expect("the store can be written") {
                 match act {
-                    Act::Perform { run, call, .. } if call.step.as_ref().is_some_and(|step| script.knows(step)) => {
+                    TurnOutput::Perform { run, call, .. }
+                        if call.step.as_ref().is_some_and(|step| script.knows(step)) =>
+                    {
                         let answer = script.rehearse(&call).answer;
                         host.settle(run, &call, answer);
                     }
-                    Act::Answered { outcome, .. } => drop(outcome.expect("the run can start")),
+                    TurnOutput::OrderDone { outcome, .. } => drop(outcome.expect("the run can start")),
                     _ => {}
                 }
             }

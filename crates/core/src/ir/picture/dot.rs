@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Look, Node, Picture};
+use super::{Node, NodeShape, Picture};
 
 /// The directed graph of a picture.
 ///
@@ -33,14 +33,14 @@ pub fn dot(picture: &Picture) -> String {
     out
 }
 
-fn shape(look: Look) -> &'static str {
+fn shape(look: NodeShape) -> &'static str {
     match look {
-        Look::End => "shape=oval",
-        Look::Work => "shape=box",
-        Look::Decision => "shape=diamond",
-        Look::Loop => "shape=box, peripheries=2",
-        Look::People => "shape=hexagon",
-        Look::Merge => "shape=circle",
+        NodeShape::End => "shape=oval",
+        NodeShape::Work => "shape=box",
+        NodeShape::Decision => "shape=diamond",
+        NodeShape::Loop => "shape=box, peripheries=2",
+        NodeShape::People => "shape=hexagon",
+        NodeShape::Merge => "shape=circle",
     }
 }
 

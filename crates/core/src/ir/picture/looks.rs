@@ -2,26 +2,26 @@
 
 use super::super::{Arm, Entries, Mark, Op, PlaceId, Program, StepId};
 use super::owners::Owners;
-use super::{Arrow, Look, of_step};
+use super::{Arrow, NodeShape, of_step};
 
 /// The looks of all boxes.
-pub(super) fn looks(program: &Program, owners: &Owners, arrows: &[Arrow]) -> Vec<Look> {
-    let mut looks = vec![Look::Work; program.steps.len() + 3];
+pub(super) fn looks(program: &Program, owners: &Owners, arrows: &[Arrow]) -> Vec<NodeShape> {
+    let mut looks = vec![NodeShape::Work; program.steps.len() + 3];
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
         if let Op::Meet { next, .. } = &record.op
             && let Some(step) = begun_after(program, *next)
         {
-            looks[of_step(step)] = Look::Merge;
+            looks[of_step(step)] = NodeShape::Merge;
         }
         let Some(step) = owners.of(place) else { continue };
         match &record.op {
             Op::Wait { arms, .. } if arms.iter().any(|arm| matches!(arm, Arm::Request { .. })) => {
-                looks[of_step(step)] = Look::People;
+                looks[of_step(step)] = NodeShape::People;
             }
             Op::Enter(scope) if matches!(program.scope(*scope).start, Entries::Each { .. }) => {
-                looks[of_step(step)] = Look::Loop;
+                looks[of_step(step)] = NodeShape::Loop;
             }
-            Op::Decide { .. } if looks[of_step(step)] == Look::Work => looks[of_step(step)] = Look::Decision,
+            Op::Decide { .. } if looks[of_step(step)] == NodeShape::Work => looks[of_step(step)] = NodeShape::Decision,
             _ => {}
         }
     }
@@ -31,12 +31,12 @@ pub(super) fn looks(program: &Program, owners: &Owners, arrows: &[Arrow]) -> Vec
         ways[arrow.from] += 1;
     }
     for (look, ways) in looks.iter_mut().zip(ways) {
-        if *look == Look::Decision && ways < 2 {
-            *look = Look::Work;
+        if *look == NodeShape::Decision && ways < 2 {
+            *look = NodeShape::Work;
         }
     }
     for arrow in arrows.iter().filter(|arrow| is_inside(program, arrow.from, arrow.to)) {
-        looks[arrow.to] = Look::Loop;
+        looks[arrow.to] = NodeShape::Loop;
     }
     looks
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Look, Node, Picture};
+use super::{Node, NodeShape, Picture};
 
 /// The flowchart of a picture.
 ///
@@ -25,14 +25,14 @@ pub fn mermaid(picture: &Picture) -> String {
     out
 }
 
-fn brackets(look: Look) -> (&'static str, &'static str) {
+fn brackets(look: NodeShape) -> (&'static str, &'static str) {
     match look {
-        Look::End => ("([", "])"),
-        Look::Work => ("[", "]"),
-        Look::Decision => ("{", "}"),
-        Look::Loop => ("[[", "]]"),
-        Look::People => ("{{", "}}"),
-        Look::Merge => ("((", "))"),
+        NodeShape::End => ("([", "])"),
+        NodeShape::Work => ("[", "]"),
+        NodeShape::Decision => ("{", "}"),
+        NodeShape::Loop => ("[[", "]]"),
+        NodeShape::People => ("{{", "}}"),
+        NodeShape::Merge => ("((", "))"),
     }
 }
 

@@ -35,12 +35,12 @@ pub struct Node {
     /// The step's type; empty for the start and the ends.
     pub kind: Arc<str>,
     /// What it looks like.
-    pub look: Look,
+    pub look: NodeShape,
 }
 
 /// What a box stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum NodeShape {
     /// The start or an end of the run.
     End,
     /// Anything that does its work and goes on.
@@ -109,8 +109,8 @@ fn failed(program: &Program) -> usize {
     program.steps.len() + 2
 }
 
-fn named(program: &Program, node: usize, look: Look) -> Node {
-    let word = |title: &str| Node { title: title.into(), kind: "".into(), look: Look::End };
+fn named(program: &Program, node: usize, look: NodeShape) -> Node {
+    let word = |title: &str| Node { title: title.into(), kind: "".into(), look: NodeShape::End };
     match node.checked_sub(1).and_then(|step| program.steps.get(step)) {
         Some(step) => Node { title: Arc::clone(&step.id), kind: Arc::clone(&step.kind), look },
         None if node == START => word("start"),

@@ -8,11 +8,11 @@ use super::super::{
 use super::known::Known;
 use super::looks::{is_inside, looks};
 use super::owners::Owners;
-use super::{Arrow, Look, START, done, failed, of_step};
+use super::{Arrow, NodeShape, START, done, failed, of_step};
 
 /// The arrows between all nodes, and how each box looks.
 pub(super) struct Drawn {
-    pub(super) looks: Vec<Look>,
+    pub(super) looks: Vec<NodeShape>,
     pub(super) arrows: Vec<Arrow>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     tidy(&mut arrows, failed(program));
     let looks = looks(program, &walk.owners, &arrows);
     // A loop that counts for itself goes into its body without a condition that anybody wrote.
-    let plain = |arrow: &&Arrow| !arrow.failure && looks[arrow.from] == Look::Loop;
+    let plain = |arrow: &&Arrow| !arrow.failure && looks[arrow.from] == NodeShape::Loop;
     let outward = arrows.iter().filter(plain).filter(|arrow| !is_inside(program, arrow.to, arrow.from));
     let leaves: BTreeSet<usize> = outward.map(|arrow| arrow.from).collect();
     for arrow in arrows.iter_mut().filter(|arrow| arrow.label.is_empty() && leaves.contains(&arrow.from)) {

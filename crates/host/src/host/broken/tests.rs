@@ -14,18 +14,18 @@ use rusqlite::params;
 
 use super::RETRY_MS;
 use crate::host::testing::{
-    Place, answered, call, calling, notice, open, parent, program, save, save_with, start, started, turns, wait,
+    Place, answered, call, calling, open, parent, poll_store, program, save, save_with, start, started, turns, wait,
     waiting,
 };
-use crate::host::{Act, ContinueWith, Drives, Host, Refused, RunEventKind, Start, Ticket};
+use crate::host::{ContinueWith, Drives, Host, Refused, RunEventKind, Start, Ticket, TurnOutput};
 use crate::store::{RunNo, Sent, Store};
 
 fn worker(place: &Place) -> Host {
     Host::new(open(&place.file()), "worker", Drives::All, Arc::new(|_| Value::Null), 0).expect("it can be driven")
 }
 
-fn is_broken(act: &Act) -> bool {
-    matches!(act, Act::Event(event) if matches!(event.kind, RunEventKind::Broken(_)))
+fn is_broken(output: &TurnOutput) -> bool {
+    matches!(output, TurnOutput::Event(event) if matches!(event.kind, RunEventKind::Broken(_)))
 }
 
 /// Adds runs whose snapshot cannot be read, as copies of a run.
@@ -46,8 +46,8 @@ fn add_damaged(store: &Store, run: RunNo, count: usize, due_ms: Option<i64>) {
     store.db.execute_batch("COMMIT").expect("the store works");
 }
 
-fn performs(acts: &[Act], run: RunNo) -> bool {
-    acts.iter().any(|act| matches!(act, Act::Perform { run: of, .. } if *of == run))
+fn performs(outputs: &[TurnOutput], run: RunNo) -> bool {
+    outputs.iter().any(|output| matches!(output, TurnOutput::Perform { run: of, .. } if *of == run))
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn many_damaged_runs_do_not_keep_a_healthy_one_from_continuing() {
     host.close().expect("it closes");
     let mut host = worker(&place);
     let continued = (0..10).any(|_| {
-        host.notice().expect("the store works");
+        host.poll_store().expect("the store works");
         performs(&host.turn(0).expect("the store works"), healthy)
     });
     assert!(continued, "the healthy run is opened after the damaged ones");
@@ -100,10 +100,10 @@ fn a_run_whose_key_is_back_is_continued_and_reported_once_before() {
     let mut host = worker(&place);
     let mut reports = 0;
     let mut turn = |host: &mut Host, now_ms: i64| {
-        host.notice().expect("the store works");
-        let acts = host.turn(now_ms).expect("the store works");
-        reports += acts.iter().filter(|act| is_broken(act)).count();
-        performs(&acts, run)
+        host.poll_store().expect("the store works");
+        let outputs = host.turn(now_ms).expect("the store works");
+        reports += outputs.iter().filter(|output| is_broken(output)).count();
+        performs(&outputs, run)
     };
     for now_ms in [0, 1, RETRY_MS, RETRY_MS + 1] {
         assert!(!turn(&mut host, now_ms), "its key is missing");
@@ -122,7 +122,7 @@ fn a_damaged_event_in_the_inbox_is_rejected_and_does_not_stop_the_host() {
     let sender = open(&place.file());
     let [damaged, intact] = [(); 2].map(|()| sender.post(run, &Event::Cancel { reason: None }).expect("it is sent"));
     sender.db.execute("UPDATE inbox SET bytes = x'00' WHERE item = ?1", [damaged]).expect("it is written");
-    notice(&mut host);
+    poll_store(&mut host);
     let outcome = |item| sender.outcome(item, run, Instant::now()).expect("it reads");
     assert!(matches!(outcome(damaged), Some(Sent::Refused(_))));
     assert_eq!(outcome(intact), Some(Sent::Taken));
@@ -137,11 +137,11 @@ fn a_parent_whose_child_is_missing_is_told_and_the_host_goes_on() {
     let run = start(&mut host, workflow, "run");
     host.turn(0).expect("the store works");
     let child = host.store().children(run).expect("they are listed")[0].run;
-    host.put_away(child);
+    host.unload(child);
     host.turn(0).expect("the store works");
     let other = open(&place.file());
     other.db.execute("DELETE FROM runs WHERE run = ?1", [child.0]).expect("it is written");
-    (0..4).for_each(|_| notice(&mut host));
+    (0..4).for_each(|_| poll_store(&mut host));
     assert_eq!(host.store().row(run).expect("it is there").status, Status::Failed);
 }
 
@@ -151,8 +151,8 @@ fn forking_a_run_without_its_key_is_refused() {
     let (run, ..) = without_key(&place, &calling());
     let mut host = place.quiet_host();
     host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
-    let acts = host.turn(0).expect("the host goes on");
-    assert!(matches!(answered(&acts), Some(Err(Refused::Broken(_)))), "{acts:?}");
+    let outputs = host.turn(0).expect("the host goes on");
+    assert!(matches!(answered(&outputs), Some(Err(Refused::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
 }
 
@@ -161,8 +161,8 @@ fn forking_a_damaged_run_is_refused_and_leaves_nothing() {
     let (_place, mut host, run) = started(&waiting());
     host.store().db.execute("UPDATE events SET mark = mark + 1", []).expect("it is written");
     host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
-    let acts = host.turn(0).expect("the host goes on");
-    assert!(matches!(answered(&acts), Some(Err(Refused::Broken(_)))), "{acts:?}");
+    let outputs = host.turn(0).expect("the host goes on");
+    assert!(matches!(answered(&outputs), Some(Err(Refused::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
     let events: i64 = host.store().db.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).expect("it reads");
     assert_eq!(events, 1, "the events of the fork are discarded");
@@ -175,8 +175,8 @@ fn a_new_script_for_a_run_without_its_key_is_refused() {
     let mut host = place.quiet_host();
     let script = serde_json::from_str(r#"{"tool": ["again"]}"#).expect("this is JSON");
     host.wake_with(run, false, ContinueWith::NewScript(script), Ticket(1));
-    let acts = host.turn(0).expect("the host goes on");
-    assert!(matches!(answered(&acts), Some(Err(Refused::Broken(_)))), "{acts:?}");
+    let outputs = host.turn(0).expect("the host goes on");
+    assert!(matches!(answered(&outputs), Some(Err(Refused::Broken(_)))), "{outputs:?}");
 }
 
 /// Waits for a time; when it is cancelled, it makes a call.
@@ -194,13 +194,13 @@ fn cancelling_a_run_without_its_key_leaves_nothing_of_it_in_the_host() {
     let (run, ..) = without_key(&place, &cleaning_up());
     let mut host = worker(&place);
     host.hand(run, Event::Cancel { reason: None }, Ticket(1));
-    let acts = host.turn(0).expect("the store works");
-    assert!(matches!(answered(&acts), Some(Ok(_))), "{acts:?}");
+    let outputs = host.turn(0).expect("the store works");
+    assert!(matches!(answered(&outputs), Some(Ok(_))), "{outputs:?}");
     let row = host.store().row(run).expect("it is there");
     assert_eq!((row.status, row.owner), (Status::Cancelled, None));
-    assert!(!performs(&acts, run), "nothing is performed without its secrets");
+    assert!(!performs(&outputs, run), "nothing is performed without its secrets");
     for _ in 0..3 {
-        host.notice().expect("the store works");
+        host.poll_store().expect("the store works");
         assert!(host.turn(1_000_000).expect("the store works").is_empty());
     }
     assert_eq!(host.next_ms(), None, "nothing of it is left to do");
@@ -230,10 +230,10 @@ fn a_damaged_record_of_used_script_entries_breaks_only_its_run() {
         let mut host = worker(&place);
         let (mut broken, mut continued) = (0, false);
         for _ in 0..3 {
-            host.notice().expect("the store works");
-            let acts = host.turn(20).unwrap_or_else(|trouble| panic!("{damage}: {trouble}"));
-            broken += acts.iter().filter(|act| is_broken(act) && act.run() == Some(run)).count();
-            continued |= performs(&acts, healthy);
+            host.poll_store().expect("the store works");
+            let outputs = host.turn(20).unwrap_or_else(|error| panic!("{damage}: {error}"));
+            broken += outputs.iter().filter(|output| is_broken(output) && output.run() == Some(run)).count();
+            continued |= performs(&outputs, healthy);
         }
         assert_eq!((broken, continued), (1, true), "{damage}");
     }

@@ -5,8 +5,8 @@ use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
-use crate::host::testing::{Place, notice, open, save, spinning, start, started, turns, waiting};
-use crate::host::{Act, Host, Ticket};
+use crate::host::testing::{Place, open, poll_store, save, spinning, start, started, turns, waiting};
+use crate::host::{Host, Ticket, TurnOutput};
 use crate::store::{RunNo, Sent};
 
 /// A run that two hosts want: the first has claimed a cancellation for it and lost the run to the second.
@@ -23,8 +23,8 @@ impl Scene {
         let (place, mut first, run) = started(&waiting());
         let item = open(&place.file()).post(run, &Event::Cancel { reason: None }).expect("it can be sent");
         // The run is put away before the cancellation is applied.
-        first.put_away(run);
-        notice(&mut first);
+        first.unload(run);
+        poll_store(&mut first);
         assert_eq!(first.store().row(run).expect("it is there").owner, None, "the first host has let go of the run");
         let mut second = place.quiet_host();
         second.wake(run, false, Ticket(1));
@@ -44,7 +44,7 @@ fn an_event_for_a_run_that_another_process_drives_is_left_to_that_process() {
     let mut scene = Scene::new();
     turns(&mut scene.first, 3, 0);
     assert_eq!(scene.outcome(), None, "the first host has no say");
-    scene.second.notice().expect("the store works");
+    scene.second.poll_store().expect("the store works");
     turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), Some(Sent::Taken));
     assert_eq!(scene.second.store().row(scene.run).expect("it is there").status, Status::Cancelled);
@@ -56,7 +56,7 @@ fn an_event_that_a_living_process_has_claimed_is_not_taken_from_it() {
     turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), None, "the second host waits until the first has released its claim");
     turns(&mut scene.first, 3, 0);
-    scene.second.notice().expect("the store works");
+    scene.second.poll_store().expect("the store works");
     turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), Some(Sent::Taken));
 }
@@ -100,8 +100,8 @@ fn an_event_that_waits_for_a_busy_run_is_answered_when_the_run_is_cancelled() {
     }
     let mut answered = BTreeSet::new();
     for _ in 0..10 {
-        for act in host.turn(0).expect("the store works") {
-            if let Act::Answered { ticket, .. } = act {
+        for output in host.turn(0).expect("the store works") {
+            if let TurnOutput::OrderDone { ticket, .. } = output {
                 answered.insert(ticket.0);
             }
         }

@@ -13,14 +13,14 @@ use branchpoint_expr::Value;
 use super::{OPS_PER_EVENT, OPS_PER_TURN};
 use crate::host::apply::SNAPSHOT_OPS;
 use crate::host::testing::{
-    Place, answered, calling, notice, open, ops, parent, program, save, save_with, spinning, start, started, turns,
+    Place, answered, calling, open, ops, parent, poll_store, program, save, save_with, spinning, start, started, turns,
     waiting,
 };
-use crate::host::{Act, Drives, Facts, Host, RunEventKind, Start, Taken, Ticket};
+use crate::host::{Drives, Facts, Host, RunEventKind, Start, Taken, Ticket, TurnOutput};
 use crate::store::{Filter, Packing, RunNo, Sent};
 
-fn is_completed(act: &Act) -> bool {
-    matches!(act, Act::Event(event) if matches!(event.kind, RunEventKind::Status(Status::Completed, _)))
+fn is_completed(output: &TurnOutput) -> bool {
+    matches!(output, TurnOutput::Event(event) if matches!(event.kind, RunEventKind::Status(Status::Completed, _)))
 }
 
 /// A run that never rests, and tells of each op.
@@ -78,15 +78,15 @@ fn runs_that_only_compute_share_turns_and_hold_nobody_up() {
     let (spinning, calling) = (save(host.store(), "spinning", &spinning()), save(host.store(), "calling", &calling()));
     let runs: Vec<RunNo> = (0..3).map(|number| start(&mut host, spinning, &format!("spin-{number}"))).collect();
     host.start(Start::new(calling, "call".into(), Value::Null), Ticket(1));
-    let acts = host.turn(0).expect("the store works");
-    let call = acts.iter().find_map(|act| match act {
-        Act::Perform { run, call, .. } => Some((*run, call.clone())),
+    let outputs = host.turn(0).expect("the store works");
+    let call = outputs.iter().find_map(|output| match output {
+        TurnOutput::Perform { run, call, .. } => Some((*run, call.clone())),
         _ => None,
     });
     let (run, call) = call.expect("a call comes out in the very turn of its start");
     host.settle(run, &call, branchpoint_runners::Answer::data(Value::Null));
-    let acts = host.turn(0).expect("the store works");
-    assert!(acts.iter().any(is_completed), "{acts:?}");
+    let outputs = host.turn(0).expect("the store works");
+    assert!(outputs.iter().any(is_completed), "{outputs:?}");
     turns(&mut host, 10, 0);
     let spent: Vec<u64> = runs.iter().map(|run| ops(&host, *run)).collect();
     let (least, most) = (spent.iter().min().copied(), spent.iter().max().copied());
@@ -115,7 +115,7 @@ fn a_run_that_never_rests_is_cancelled_from_another_process() {
     let (place, mut host, run) = started(&spinning());
     let other = open(&place.file());
     let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
-    notice(&mut host);
+    poll_store(&mut host);
     assert_eq!(other.outcome(item, run, Instant::now()).expect("it reads"), Some(Sent::Taken));
     assert_eq!(other.row(run).expect("it is there").status, Status::Cancelled);
 }
@@ -141,7 +141,7 @@ fn an_order_that_was_taken_back_changes_nothing() {
     let (place, mut host, run) = started(&calling());
     let other = open(&place.file());
     let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
-    host.notice().expect("the store works");
+    host.poll_store().expect("the store works");
     let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
     assert_eq!(other.outcome(item, run, long_ago).expect("it reads"), Some(Sent::Unheard));
     host.turn(0).expect("the store works");
@@ -163,9 +163,9 @@ fn an_id_that_several_processes_use_at_once_is_started_once() {
                 host.start(Start::new(workflow, format!("run-{number}"), Value::Null), Ticket(7));
                 let mut answer = None;
                 while answer.is_none() {
-                    let acts = host.turn(0).expect("the store works");
-                    performed += acts.iter().filter(|act| matches!(act, Act::Perform { .. })).count();
-                    answer = answered(&acts);
+                    let outputs = host.turn(0).expect("the store works");
+                    performed += outputs.iter().filter(|output| matches!(output, TurnOutput::Perform { .. })).count();
+                    answer = answered(&outputs);
                 }
                 taken.push(answer.expect("it was answered").expect("it is taken"));
             }
@@ -210,10 +210,10 @@ fn a_run_whose_id_is_used_meanwhile_is_discarded_before_it_is_written() {
     });
     let mut host = place.host(facts);
     host.start(Start { watched: true, ..Start::new(workflow, "run".into(), Value::Null) }, Ticket(7));
-    let acts = host.turn(0).expect("the store works");
+    let outputs = host.turn(0).expect("the store works");
     let (_, run) = faster.lock().expect("no thread panics").take().expect("the other was faster");
-    assert_eq!(answered(&acts), Some(Ok(Taken { run, new: false })));
-    assert!(acts.iter().all(|act| act.run().is_none()), "nothing of the other run comes out: {acts:?}");
+    assert_eq!(answered(&outputs), Some(Ok(Taken { run, new: false })));
+    assert!(outputs.iter().all(|output| output.run().is_none()), "nothing of the other run comes out: {outputs:?}");
     assert_eq!(host.next_ms(), None, "and nothing is left to do");
     assert_eq!(
         open(&place.file()).journal(run).expect("it reads").len(),
@@ -236,8 +236,8 @@ fn a_child_that_a_killed_process_has_not_started_is_started_by_the_next() {
     host.wake(run, false, Ticket(1));
     let mut calls = 0;
     while host.next_ms().is_some() {
-        let acts = host.turn(0).expect("the store works");
-        calls += acts.iter().filter(|act| matches!(act, Act::Perform { .. })).count();
+        let outputs = host.turn(0).expect("the store works");
+        calls += outputs.iter().filter(|output| matches!(output, TurnOutput::Perform { .. })).count();
     }
     assert_eq!((host.store().children(run).expect("they are listed").len(), calls), (1, 1));
 }
@@ -274,8 +274,8 @@ fn timers_are_not_put_off_by_many_orders() {
     for number in 0..100 {
         host.start(Start::new(spinning, format!("run-{number}"), Value::Null), Ticket(number));
     }
-    let acts = host.turn(20).expect("the store works");
-    let is_end = |act: &Act| is_completed(act) && act.run() == Some(run);
-    assert!(acts.iter().any(is_end), "{acts:?}");
+    let outputs = host.turn(20).expect("the store works");
+    let is_end = |output: &TurnOutput| is_completed(output) && output.run() == Some(run);
+    assert!(outputs.iter().any(is_end), "{outputs:?}");
     assert!(host.has_orders(), "there was more to do than fits into a turn");
 }

@@ -8,7 +8,7 @@ use branchpoint_expr::{Object, Value};
 use branchpoint_runners::{Answer, Call, Secrets};
 
 use crate::host::testing::{Place, call, calling, child_call, program, save, save_with, start, turns};
-use crate::host::{Act, Host, Start, Ticket};
+use crate::host::{Host, Start, Ticket, TurnOutput};
 use crate::store::{RunNo, WorkflowNo};
 
 /// More turns than winding down may need.
@@ -49,9 +49,9 @@ fn turns_until_drained(host: &mut Host) -> usize {
         .expect("the host begins nothing more, so that its queue drains")
 }
 
-fn calls(acts: Vec<Act>) -> impl Iterator<Item = (RunNo, Call)> {
-    acts.into_iter().filter_map(|act| match act {
-        Act::Perform { run, call, .. } => Some((run, call)),
+fn calls(outputs: Vec<TurnOutput>) -> impl Iterator<Item = (RunNo, Call)> {
+    outputs.into_iter().filter_map(|output| match output {
+        TurnOutput::Perform { run, call, .. } => Some((run, call)),
         _ => None,
     })
 }
@@ -150,7 +150,7 @@ fn a_late_response_in_the_inbox_is_removed() {
 fn a_recorded_response_holds_no_secret_of_the_environment() {
     let place = Place::new();
     let secret = "canary-of-the-environment-17";
-    let mut host = place.quiet_host().keeping_private(&Secrets::from_values([secret.to_owned()]));
+    let mut host = place.quiet_host().with_env_secrets(&Secrets::from_values([secret.to_owned()]));
     let workflow = save(host.store(), "both", &calling_while_computing());
     let (run, call) = only_call(&mut host, workflow);
     host.settle(run, &call, Answer::data(Value::from(format!("the key is {secret}"))));

@@ -25,7 +25,7 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use super::http::{HttpClient, RESERVED, TOO_LONG};
 use super::server::Config;
 use super::tool_list::ToolList;
-use super::trouble::Trouble;
+use super::trouble::StoreError;
 use crate::local::shell::Group;
 use crate::secrets::Secrets;
 
@@ -62,20 +62,20 @@ struct Child {
     _process: Process,
     stderr: StderrTail,
     /// Why its output is no longer read.
-    trouble: Arc<OnceLock<Trouble>>,
+    trouble: Arc<OnceLock<StoreError>>,
 }
 
 impl Child {
     /// Why it failed, if that is known better, with what it has written to its standard error.
-    async fn explain(&self, trouble: Trouble) -> Trouble {
+    async fn explain(&self, trouble: StoreError) -> StoreError {
         self.trouble.get().cloned().unwrap_or(trouble).between("", &self.stderr.shown().await)
     }
 }
 
 impl Connection {
-    pub(super) async fn open(config: &Config) -> Result<Self, Trouble> {
+    pub(super) async fn open(config: &Config) -> Result<Self, StoreError> {
         if let Some(lacks) = config.lacks() {
-            return Err(Trouble::Permanent(lacks));
+            return Err(StoreError::Permanent(lacks));
         }
         let (service, child) = match &config.settings.command {
             Some(command) => {
@@ -97,19 +97,19 @@ impl Connection {
     }
 
     /// Explains the failure of a request, with what the child process has written to its standard error.
-    pub(super) async fn explain(&self, error: &ServiceError) -> Trouble {
+    pub(super) async fn explain(&self, error: &ServiceError) -> StoreError {
         let server = &self.server;
         match error {
             ServiceError::McpError(error) if error.code == TOO_LONG => {
-                return Trouble::Permanent(error.message.clone().into_owned());
+                return StoreError::Permanent(error.message.clone().into_owned());
             }
             ServiceError::McpError(error) => {
                 let message = format!("the MCP server `{server}` refuses to say which tools it has: {}", error.message);
-                return Trouble::Transient(message);
+                return StoreError::Transient(message);
             }
             _ => {}
         }
-        let trouble = Trouble::of_call(server, error);
+        let trouble = StoreError::of_call(server, error);
         match &self.child {
             Some(child) => child.explain(trouble).await,
             None => trouble,
@@ -117,7 +117,7 @@ impl Connection {
     }
 }
 
-async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleClient, Client>, Child), Trouble> {
+async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleClient, Client>, Child), StoreError> {
     let Config { name: server, settings, lookup, .. } = config;
     let mut command = Command::new(program);
     command.args(&settings.args).env_clear().kill_on_drop(true).process_group(0);
@@ -128,14 +128,14 @@ async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleCli
         command.current_dir(dir);
     }
     let mut process = command.spawn().map_err(|error| {
-        Trouble::Unanswered(format!(
+        StoreError::Unanswered(format!(
             "the MCP server `{server}` cannot be started; `{program}`, its command in the settings: {error}"
         ))
     })?;
     let stderr = StderrTail::follow(process.stderr.take(), config.secrets());
     let streams = process.stdout.take().zip(process.stdin.take());
     let (stdout, stdin) = streams.ok_or_else(|| {
-        Trouble::Unanswered(format!("the MCP server `{server}` cannot be started: it has no standard streams"))
+        StoreError::Unanswered(format!("the MCP server `{server}` cannot be started: it has no standard streams"))
     })?;
     let child = Child { _group: Group::of(&process), _process: process, stderr, trouble: Arc::default() };
     let messages = messages(stdout, server, settings.max_response_bytes, &child.trouble);
@@ -143,7 +143,7 @@ async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleCli
     match Client::default().serve(SinkStreamTransport::new(requests, messages)).await {
         Ok(service) => Ok((service, child)),
         Err(error) => {
-            let trouble = child.explain(Trouble::of_start(server, &error)).await;
+            let trouble = child.explain(StoreError::of_start(server, &error)).await;
             Err(trouble.between(&format!("`{program}` was started, but "), ""))
         }
     }
@@ -155,7 +155,7 @@ fn messages(
     stdout: ChildStdout,
     server: &Arc<str>,
     max_bytes: usize,
-    trouble: &Arc<OnceLock<Trouble>>,
+    trouble: &Arc<OnceLock<StoreError>>,
 ) -> impl Stream<Item = ServerJsonRpcMessage> + Send + Unpin + use<> {
     let (server, trouble) = (Arc::clone(server), Arc::clone(trouble));
     let lines = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), max_bytes);
@@ -164,7 +164,7 @@ fn messages(
             Ok(line) => Some(line),
             Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => {
                 // The first one explains the end.
-                let _ = trouble.set(Trouble::too_long(&server, max_bytes));
+                let _ = trouble.set(StoreError::too_long(&server, max_bytes));
                 None
             }
             Err(AnyDelimiterCodecError::Io(_)) => None,
@@ -176,7 +176,7 @@ fn messages(
     })
 }
 
-async fn connect(config: &Config, url: &str) -> Result<RunningService<RoleClient, Client>, Trouble> {
+async fn connect(config: &Config, url: &str) -> Result<RunningService<RoleClient, Client>, StoreError> {
     let Config { name: server, settings, lookup, .. } = config;
     let mut headers = HashMap::new();
     let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
@@ -184,14 +184,14 @@ async fn connect(config: &Config, url: &str) -> Result<RunningService<RoleClient
     for (header, value) in plain.chain(secret) {
         let parsed = HeaderName::try_from(header).ok().filter(|header| !RESERVED.contains(header));
         let (header, mut value) = parsed.zip(HeaderValue::try_from(value).ok()).ok_or_else(|| {
-            Trouble::Permanent(format!("the header `{header}` of [mcp.{server}] in the settings cannot be sent"))
+            StoreError::Permanent(format!("the header `{header}` of [mcp.{server}] in the settings cannot be sent"))
         })?;
         value.set_sensitive(true);
         headers.insert(header, value);
     }
     let transport_config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
     let transport = StreamableHttpClientTransport::with_client(HttpClient::new(config)?, transport_config);
-    Client::default().serve(transport).await.map_err(|error| Trouble::of_start(server, &error))
+    Client::default().serve(transport).await.map_err(|error| StoreError::of_start(server, &error))
 }
 
 /// Our side of a connection.

@@ -24,7 +24,7 @@ use tokio_util::bytes::Bytes;
 
 use super::super::wire::reason;
 use super::server::Config;
-use super::trouble::Trouble;
+use super::trouble::StoreError;
 use crate::network::Source;
 use crate::secrets::Secrets;
 
@@ -42,7 +42,7 @@ const JSON: &str = "application/json";
 /// How many characters of a body that is not a message are shown.
 const SHOWN_CHARS: usize = 200;
 
-type Failure = StreamableHttpError<Trouble>;
+type Failure = StreamableHttpError<StoreError>;
 
 /// The client of one server.
 #[derive(Clone, Debug)]
@@ -55,26 +55,30 @@ pub(super) struct HttpClient {
 }
 
 impl HttpClient {
-    pub(super) fn new(config: &Config) -> Result<Self, Trouble> {
+    pub(super) fn new(config: &Config) -> Result<Self, StoreError> {
         let server = Arc::clone(&config.name);
         let client = config
             .clients
             .client(Source::Operator)
-            .map_err(|why| Trouble::Unanswered(format!("the MCP server `{server}` cannot be reached: {why}")))?;
+            .map_err(|why| StoreError::Unanswered(format!("the MCP server `{server}` cannot be reached: {why}")))?;
         let max_bytes = config.settings.max_response_bytes;
         Ok(Self { client: client.clone(), server, secrets: config.secrets(), max_bytes })
     }
 
     /// The body of a response, which fails where it exceeds the limit. It is counted after decompression.
-    fn body(&self, response: Response) -> UnsyncBoxBody<Bytes, Trouble> {
+    fn body(&self, response: Response) -> UnsyncBoxBody<Bytes, StoreError> {
         let (server, max_bytes) = (Arc::clone(&self.server), self.max_bytes);
         let limited = Limited::new(Body::from(response), max_bytes).map_err(move |error| {
-            if error.is::<LengthLimitError>() { Trouble::too_long(&server, max_bytes) } else { lost(&server, &*error) }
+            if error.is::<LengthLimitError>() {
+                StoreError::too_long(&server, max_bytes)
+            } else {
+                lost(&server, &*error)
+            }
         });
         limited.boxed_unsync()
     }
 
-    async fn read(&self, response: Response) -> Result<Bytes, Trouble> {
+    async fn read(&self, response: Response) -> Result<Bytes, StoreError> {
         Ok(self.body(response).collect().await?.to_bytes())
     }
 
@@ -86,7 +90,7 @@ impl HttpClient {
             }
             ready(Some(match (event, &awaited) {
                 (Err(SseError::Body(error)), Some(id)) => match error.downcast_ref() {
-                    Some(Trouble::Permanent(why)) => Ok(error_event(why, id)),
+                    Some(StoreError::Permanent(why)) => Ok(error_event(why, id)),
                     _ => Err(SseError::Body(error)),
                 },
                 (event, _) => event,
@@ -100,7 +104,7 @@ impl HttpClient {
         &self,
         response: Response,
         session: Option<String>,
-    ) -> Result<StreamableHttpPostResponse, Trouble> {
+    ) -> Result<StreamableHttpPostResponse, StoreError> {
         let (status, to) = (response.status(), header(&response, LOCATION));
         let body = self.read(response).await.unwrap_or_default();
         let is_barred = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -123,14 +127,14 @@ impl HttpClient {
             None => format!("{start}; check the url of [mcp.{server}] in the settings"),
         };
         let message = format!("the MCP server `{server}` answers with {status}{remedy}");
-        Err(if is_transient { Trouble::Transient(message) } else { Trouble::Permanent(message) })
+        Err(if is_transient { StoreError::Transient(message) } else { StoreError::Permanent(message) })
     }
 
     /// Explains a successful response that is not a message.
     fn not_a_message(&self, kind: &str, body: &[u8]) -> Failure {
         let (server, start) = (&self.server, self.start_of(body));
         let kind = if kind.is_empty() { "something" } else { kind };
-        StreamableHttpError::Client(Trouble::Permanent(format!(
+        StreamableHttpError::Client(StoreError::Permanent(format!(
             "the MCP server `{server}` answers with {kind} that is not a message of the protocol{start}; check the url of \
              [mcp.{server}] in the settings"
         )))
@@ -157,7 +161,7 @@ impl HttpClient {
 }
 
 impl StreamableHttpClient for HttpClient {
-    type Error = Trouble;
+    type Error = StoreError;
 
     async fn post_message(
         &self,
@@ -235,8 +239,8 @@ fn header(response: &Response, name: HeaderName) -> Option<String> {
     response.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-fn lost(server: &str, error: &(dyn Error + 'static)) -> Trouble {
-    Trouble::Unanswered(format!(
+fn lost(server: &str, error: &(dyn Error + 'static)) -> StoreError {
+    StoreError::Unanswered(format!(
         "the MCP server `{server}` cannot be reached, or the connection broke: {}",
         reason(error)
     ))

@@ -24,7 +24,7 @@ use crate::network::clients::Clients;
 use crate::runner::Answer;
 use crate::shorten::{by_similarity, shortened};
 use server::{Config, Server};
-use trouble::Trouble;
+use trouble::StoreError;
 
 const NO_SERVERS: &str = "no MCP server is set; add [mcp.NAME] with command or url to the settings";
 
@@ -69,7 +69,7 @@ impl Mcp {
         }
         let (server, tool) = match self.of_server(name) {
             Some(named) => named,
-            None => (self.find(name).await.map_err(Trouble::answer)?, name),
+            None => (self.find(name).await.map_err(StoreError::answer)?, name),
         };
         server.call(tool, arguments).await
     }
@@ -134,16 +134,16 @@ impl Mcp {
     }
 
     /// The only server that has a tool. Cached lists may be outdated, so they are read again before a tool is reported as missing.
-    async fn find(&self, name: &str) -> Result<&Server, Trouble> {
+    async fn find(&self, name: &str) -> Result<&Server, StoreError> {
         let began = Instant::now();
         match self.find_in_lists(name, None).await {
-            Err(Trouble::Permanent(_)) => self.find_in_lists(name, Some(began)).await,
+            Err(StoreError::Permanent(_)) => self.find_in_lists(name, Some(began)).await,
             found => found,
         }
     }
 
     /// The only server whose list has a tool. A server that does not answer is left out if another has the tool.
-    async fn find_in_lists(&self, name: &str, newer_than: Option<Instant>) -> Result<&Server, Trouble> {
+    async fn find_in_lists(&self, name: &str, newer_than: Option<Instant>) -> Result<&Server, StoreError> {
         let servers = self.servers.iter();
         let lists = servers.map(|(known, server)| async move { (known, server, server.tools(newer_than).await) });
         let mut found = Vec::new();
@@ -163,13 +163,13 @@ impl Mcp {
         }
         let Some((first, _)) = found.first() else {
             let (name, near) = (shortened(name), near(name, &names));
-            let trouble = Trouble::Permanent(format!("no MCP server has a tool `{name}`; there are {near}"));
+            let trouble = StoreError::Permanent(format!("no MCP server has a tool `{name}`; there are {near}"));
             let unknown = format!("nobody who answers has a tool `{name}`, and ");
             return Err(silent.map_or(trouble, |silent| silent.between(&unknown, "")));
         };
         let servers = quoted(found.iter().map(|(known, _)| known));
         let message = format!("the tool `{name}` is offered by {servers}; write `{first}.{name}`");
-        Err(Trouble::Permanent(message))
+        Err(StoreError::Permanent(message))
     }
 }
 

@@ -15,7 +15,7 @@ use super::connection::{CachedTools, Connection};
 use super::http::TOO_LONG;
 use super::near;
 use super::tool_list::ToolList;
-use super::trouble::Trouble;
+use super::trouble::StoreError;
 use crate::network::clients::Clients;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
@@ -39,7 +39,7 @@ pub(super) struct Server {
     config: Config,
     connection: Mutex<Option<Arc<Connection>>>,
     /// When the last attempt to list its tools began and why it failed, if it failed.
-    unlisted: SyncMutex<Option<(Instant, Trouble)>>,
+    unlisted: SyncMutex<Option<(Instant, StoreError)>>,
 }
 
 /// How a server is reached.
@@ -93,7 +93,7 @@ impl Server {
     }
 
     async fn call_unmasked(&self, tool: &str, arguments: &Value) -> Result<Answer, Answer> {
-        let connection = self.connection().await.map_err(Trouble::answer)?;
+        let connection = self.connection().await.map_err(StoreError::answer)?;
         let mut params = CallToolRequestParams::new(tool.to_owned());
         match serde_json::to_value(arguments) {
             Ok(serde_json::Value::Object(arguments)) => params = params.with_arguments(arguments),
@@ -111,12 +111,12 @@ impl Server {
         self.unlisted().as_ref().is_some_and(|(since, _)| since.elapsed() < SILENCE)
     }
 
-    fn unlisted(&self) -> MutexGuard<'_, Option<(Instant, Trouble)>> {
+    fn unlisted(&self) -> MutexGuard<'_, Option<(Instant, StoreError)>> {
         self.unlisted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tools that it offers. What was known before `newer_than` is requested again.
-    pub(super) async fn tools(&self, newer_than: Option<Instant>) -> Result<Arc<ToolList>, Trouble> {
+    pub(super) async fn tools(&self, newer_than: Option<Instant>) -> Result<Arc<ToolList>, StoreError> {
         let began = Instant::now();
         if let Some((since, trouble)) = &*self.unlisted()
             && newer_than.is_some_and(|moment| *since >= moment)
@@ -126,7 +126,7 @@ impl Server {
         let limit_ms = self.timeout_ms().min(LISTING_MS);
         let listed = tokio::time::timeout(Duration::from_millis(limit_ms), self.cached_tools(newer_than)).await;
         let timeout = |_| {
-            Trouble::Unanswered(format!(
+            StoreError::Unanswered(format!(
                 "the MCP server `{}` has not said within {limit_ms} ms which tools it offers",
                 self.config.name
             ))
@@ -136,7 +136,7 @@ impl Server {
         listed
     }
 
-    async fn cached_tools(&self, newer_than: Option<Instant>) -> Result<Arc<ToolList>, Trouble> {
+    async fn cached_tools(&self, newer_than: Option<Instant>) -> Result<Arc<ToolList>, StoreError> {
         let connection = self.connection().await?;
         let mut cached = connection.tools.lock().await;
         let changes = connection.changes();
@@ -153,9 +153,9 @@ impl Server {
     }
 
     /// Explains that it does not have a tool.
-    pub(super) fn has_none(&self, tool: &str, tools: &ToolList) -> Trouble {
+    pub(super) fn has_none(&self, tool: &str, tools: &ToolList) -> StoreError {
         let (names, tool) = (near(tool, tools.names()), shortened(tool));
-        Trouble::Permanent(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.config.name))
+        StoreError::Permanent(format!("the MCP server `{}` has no tool `{tool}`; it has {names}", self.config.name))
     }
 
     async fn failure(&self, connection: &Connection, tool: &str, error: ServiceError) -> Answer {
@@ -173,7 +173,7 @@ impl Server {
         }
     }
 
-    async fn connection(&self) -> Result<Arc<Connection>, Trouble> {
+    async fn connection(&self) -> Result<Arc<Connection>, StoreError> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_dead()) {
             return Ok(Arc::clone(connection));

@@ -9,7 +9,7 @@ use rmcp::model::{
 use serde_json::Value as Json;
 
 use super::connection::Connection;
-use super::trouble::Trouble;
+use super::trouble::StoreError;
 use crate::models::ToolDescription;
 
 /// How many pages a list of tools may have.
@@ -33,7 +33,7 @@ impl ToolList {
     }
 
     /// Requests the list. All its pages together count as one response.
-    pub(super) async fn read(connection: &Connection, max_bytes: usize) -> Result<Self, Trouble> {
+    pub(super) async fn read(connection: &Connection, max_bytes: usize) -> Result<Self, StoreError> {
         let server = &connection.server;
         let mut list = Self::default();
         let mut bytes = 0;
@@ -43,7 +43,7 @@ impl ToolList {
             for tool in tools {
                 bytes += tool.to_string().len();
                 if bytes > max_bytes {
-                    return Err(Trouble::too_long(server, max_bytes));
+                    return Err(StoreError::too_long(server, max_bytes));
                 }
                 list.0.extend(describe(&tool));
             }
@@ -52,7 +52,7 @@ impl ToolList {
                 return Ok(list);
             }
         }
-        Err(Trouble::Permanent(format!(
+        Err(StoreError::Permanent(format!(
             "the MCP server `{server}` has more than {MAX_PAGES} pages of tools; they are not read"
         )))
     }
@@ -60,7 +60,7 @@ impl ToolList {
 
 /// The tools of one page, and where the next one starts. The library does not recognise a list in which one tool is malformed; the
 /// others can be called, so that list is read as it came.
-async fn page(connection: &Connection, cursor: Option<String>) -> Result<(Vec<Json>, Option<String>), Trouble> {
+async fn page(connection: &Connection, cursor: Option<String>) -> Result<(Vec<Json>, Option<String>), StoreError> {
     let server = &connection.server;
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
@@ -77,7 +77,7 @@ async fn page(connection: &Connection, cursor: Option<String>) -> Result<(Vec<Js
             let next = page["nextCursor"].as_str().filter(|cursor| !cursor.is_empty()).map(str::to_owned);
             Ok((page["tools"].as_array_mut().map(std::mem::take).unwrap_or_default(), next))
         }
-        _ => Err(Trouble::Permanent(format!(
+        _ => Err(StoreError::Permanent(format!(
             "the MCP server `{server}` answers the request for its tools with something that is not a list of tools; check the \
              command or url of [mcp.{server}] in the settings, or use another version of the server"
         ))),

@@ -13,7 +13,7 @@ use crate::secrets::Secrets;
 
 /// Why a server gave no usable response, by what another attempt is worth.
 #[derive(Clone, Debug, Error)]
-pub(super) enum Trouble {
+pub(super) enum StoreError {
     /// No response came. Whether the server has seen the request is unknown.
     #[error("{0}")]
     Unanswered(String),
@@ -25,7 +25,7 @@ pub(super) enum Trouble {
     Permanent(String),
 }
 
-impl Trouble {
+impl StoreError {
     /// A response exceeds the limit of its server.
     pub(super) fn too_long(server: &str, max_bytes: usize) -> Self {
         Self::Permanent(format!(

@@ -2,17 +2,17 @@
 //! seals it from then on, so that the store and whatever is told of the run do not show it.
 
 use super::Host;
-use crate::store::{Packed, Packing, RunNo, Trouble};
+use crate::store::{Packed, Packing, RunNo, StoreError};
 use branchpoint_runners::{Finder, Secrets, SharedSecrets};
 
 /// The values, and what finds all of them at once.
 #[derive(Default)]
-pub(super) struct Private {
+pub(super) struct EnvSecrets {
     values: Vec<String>,
     finder: Option<Finder>,
 }
 
-impl Private {
+impl EnvSecrets {
     pub(super) fn values(&self) -> &[String] {
         &self.values
     }
@@ -31,9 +31,9 @@ impl Private {
 impl Host {
     /// Keeps these values out of what is stored: a run seals one when it comes up.
     #[must_use]
-    pub fn keeping_private(mut self, secrets: &Secrets) -> Self {
+    pub fn with_env_secrets(mut self, secrets: &Secrets) -> Self {
         let values = secrets.values().to_vec();
-        self.settings.private = Private { finder: Finder::of(&values), values };
+        self.settings.env_secrets = EnvSecrets { finder: Finder::of(&values), values };
         self
     }
 
@@ -51,7 +51,7 @@ impl Host {
     }
 
     /// Seals more secrets of a run. Those that it has keep their numbers.
-    pub(super) fn seal_too(&mut self, run: RunNo, found: Vec<String>) -> Result<(), Trouble> {
+    pub(super) fn seal_too(&mut self, run: RunNo, found: Vec<String>) -> Result<(), StoreError> {
         let Some(open) = self.open.get(&run) else { return Ok(()) };
         let secrets: Vec<String> = open.packing.secrets.iter().cloned().chain(found).collect();
         // Nothing changes if they cannot be sealed.

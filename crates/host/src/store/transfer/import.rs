@@ -13,10 +13,10 @@ use super::lines::{
     AttachmentLine, EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine,
 };
 use super::rebuild::{OpsLeft, RebuiltRun};
-use super::{ExchangeTrouble, FORMAT, Journal};
+use super::{FORMAT, Journal, TransferError};
 use crate::host::{MAX_OPS, child_id};
 use crate::script::EntryKey;
-use crate::store::{Document, Imported, Packing, Parent, Run, RunNo, Store, Taker, Trouble, UsedEntry, WorkflowNo};
+use crate::store::{Document, Imported, Packing, Parent, Run, RunNo, Store, StoreError, Taker, UsedEntry, WorkflowNo};
 use branchpoint_runners::storage::Upload;
 use branchpoint_runners::{ReadError, read_line};
 
@@ -49,19 +49,19 @@ impl Default for ImportLimits {
 
 impl Store {
     /// Imports the runs of a file, all of them or none. A run that this store has already is left unchanged.
-    pub fn import(&self, lines: impl BufRead, limits: ImportLimits, now_ms: i64) -> Result<Imported, ExchangeTrouble> {
+    pub fn import(&self, lines: impl BufRead, limits: ImportLimits, now_ms: i64) -> Result<Imported, TransferError> {
         let prepared = self.prepare(ImportFile::read(lines)?, limits)?;
         self.change(|| self.write_file(prepared, now_ms))
     }
 
     /// Replays the runs that are new here, and compares the others with those that this store has.
-    fn prepare(&self, file: ImportFile, limits: ImportLimits) -> Result<PreparedFile, ExchangeTrouble> {
+    fn prepare(&self, file: ImportFile, limits: ImportLimits) -> Result<PreparedFile, TransferError> {
         let mut ops_left = OpsLeft::new(limits.total_ops);
         let mut ids = BTreeSet::new();
         let mut runs = Vec::new();
         for mut run in file.runs {
             let journal = std::mem::take(&mut run.journal);
-            let rejected = |reason: String| ExchangeTrouble::Run { run: run.row.id.clone(), reason };
+            let rejected = |reason: String| TransferError::Run { run: run.row.id.clone(), reason };
             check_parent(&run, &ids).map_err(rejected)?;
             ids.insert(run.row.id.clone());
             if let Some(known) = self.run(&run.row.id)? {
@@ -74,9 +74,9 @@ impl Store {
             let program = program.ok_or_else(|| rejected(format!("its workflow has no program `{}`", run.row.part)))?;
             let max_ops = max_ops(&journal);
             let rebuilt = RebuiltRun::fold(&run.row.id, program, journal, &mut ops_left);
-            let rebuilt = rebuilt.map_err(|trouble| match trouble {
-                ExchangeTrouble::Store(trouble) => rejected(trouble.to_string()),
-                trouble => trouble,
+            let rebuilt = rebuilt.map_err(|error| match error {
+                TransferError::Store(error) => rejected(error.to_string()),
+                error => error,
             })?;
             if !rebuilt.has_ended && limits.run_ops > 0 && (max_ops == 0 || max_ops > limits.run_ops) {
                 let allowed = if max_ops == 0 { "any number of".into() } else { max_ops.to_string() };
@@ -90,7 +90,7 @@ impl Store {
         Ok(PreparedFile { workflows: file.workflows, runs })
     }
 
-    fn write_file(&self, file: PreparedFile, now_ms: i64) -> Result<Imported, ExchangeTrouble> {
+    fn write_file(&self, file: PreparedFile, now_ms: i64) -> Result<Imported, TransferError> {
         let mut imported = Imported::default();
         let mut scripts = Vec::new();
         let mut workflows: BTreeMap<String, WorkflowNo> = BTreeMap::new();
@@ -113,7 +113,7 @@ impl Store {
             row.parent = parent.map(|ParentLine { id, effect, attempt }| Parent { run: numbers[&id], effect, attempt });
             let Some(run) = self.write_rebuilt(&row, rebuilt)? else {
                 let reason = "another process has just added a run with this id; import the file again".into();
-                return Err(ExchangeTrouble::Run { run: row.id, reason });
+                return Err(TransferError::Run { run: row.id, reason });
             };
             attachments.iter().try_for_each(|file| self.add_attachment(run, file))?;
             numbers.insert(row.id.clone(), run);
@@ -121,7 +121,7 @@ impl Store {
             imported.runs.push(row.id);
         }
         for (run, id, ImportScript { script, used, live_ms }) in scripts {
-            let packed = Packing::default().value(&script).map_err(|error| Trouble::Bytes { run: id, error })?;
+            let packed = Packing::default().value(&script).map_err(|error| StoreError::Bytes { run: id, error })?;
             let used = used.into_iter().map(|ImportEntry { entry, taker }| {
                 // Entries whose call is not in the file are used all the same.
                 let taker = taker.and_then(|(run, taker)| Some(Taker { run: *numbers.get(&run)?, ..taker }));
@@ -138,7 +138,7 @@ impl Store {
 
     /// Whether a run of the file is the one that this store has under its id, be it at an earlier or later moment.
     fn compare(&self, known: &Run, workflow: &str, journal: &Journal) -> Result<(), String> {
-        let read = |trouble: Trouble| trouble.to_string();
+        let read = |error: StoreError| error.to_string();
         let first = |journal: &Journal| journal.first().map(|(stamp, event, _)| (stamp.now_ms, event.clone()));
         let sealed = !self.sealed(known.run).map_err(read)?.is_empty();
         let same_start = sealed || first(&self.journal(known.run).map_err(read)?) == first(journal);
@@ -220,7 +220,7 @@ struct ImportEntry {
 }
 
 impl ImportFile {
-    fn read(mut lines: impl BufRead) -> Result<Self, ExchangeTrouble> {
+    fn read(mut lines: impl BufRead) -> Result<Self, TransferError> {
         let (mut file, mut open) = (Self::default(), None);
         let (mut total, mut has_header) = (0, false);
         let mut ids = BTreeSet::new();
@@ -229,12 +229,12 @@ impl ImportFile {
             total += text.len() as u64;
             if total > FILE_BYTES || number > LINES {
                 let (what, limit) = ("the file".into(), format!("{} MiB or {LINES} lines", FILE_BYTES >> 20));
-                return Err(ExchangeTrouble::Limit { what, limit });
+                return Err(TransferError::Limit { what, limit });
             }
             if text.trim().is_empty() {
                 continue;
             }
-            let invalid = |reason: String| ExchangeTrouble::Line { line: number, reason };
+            let invalid = |reason: String| TransferError::Line { line: number, reason };
             if has_header {
                 let expected = |error| {
                     invalid(format!("a line needs a `workflow`, a `run`, an `event` or an `attachment`: {error}"))
@@ -247,9 +247,9 @@ impl ImportFile {
             }
         }
         if !has_header {
-            return Err(ExchangeTrouble::Line { line: 1, reason: "the file is empty".into() });
+            return Err(TransferError::Line { line: 1, reason: "the file is empty".into() });
         }
-        file.finish(open).map_err(|reason| ExchangeTrouble::Line { line: 0, reason })?;
+        file.finish(open).map_err(|reason| TransferError::Line { line: 0, reason })?;
         Ok(file)
     }
 
@@ -304,13 +304,13 @@ impl ImportFile {
 }
 
 /// The next line; none after the last one.
-fn next_line(lines: &mut impl BufRead, number: usize) -> Result<Option<String>, ExchangeTrouble> {
+fn next_line(lines: &mut impl BufRead, number: usize) -> Result<Option<String>, TransferError> {
     read_line(lines, LINE_BYTES).map_err(|error| match error {
         ReadError::Io(error) => error.into(),
         ReadError::TooLong { .. } => {
-            ExchangeTrouble::Limit { what: format!("line {number}"), limit: format!("{} MiB", LINE_BYTES >> 20) }
+            TransferError::Limit { what: format!("line {number}"), limit: format!("{} MiB", LINE_BYTES >> 20) }
         }
-        other => ExchangeTrouble::Line { line: number, reason: other.to_string() },
+        other => TransferError::Line { line: number, reason: other.to_string() },
     })
 }
 

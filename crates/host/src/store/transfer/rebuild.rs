@@ -3,8 +3,8 @@
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Command, Event, Fold, FoldedEvent, State, codec, status};
 
-use super::{ExchangeTrouble, Journal};
-use crate::store::{Packing, Run, RunNo, Store, Trouble};
+use super::{Journal, TransferError};
+use crate::store::{Packing, Run, RunNo, Store, StoreError};
 
 /// A run that was folded and can be written. Folding needs no lock on the store.
 pub(super) struct RebuiltRun {
@@ -25,14 +25,14 @@ impl RebuiltRun {
         program: &Program,
         journal: Journal,
         ops_left: &mut OpsLeft,
-    ) -> Result<Self, ExchangeTrouble> {
-        let unstorable = |error: codec::CodecError| Trouble::Bytes { run: run.to_owned(), error };
+    ) -> Result<Self, TransferError> {
+        let unstorable = |error: codec::CodecError| StoreError::Bytes { run: run.to_owned(), error };
         let packing = Packing::default();
         let mut rows: Vec<WriteRow> = Vec::new();
         let mut fold = Fold::new(program, State::new(), journal);
         let (mut ops, mut waited_ms, mut waiting_since_ms) = (0, 0, None);
         while let Some(folded) = fold.next() {
-            let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(Trouble::in_journal_of(run))?;
+            let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(StoreError::in_journal_of(run))?;
             ops_left.spend(fold.state().ops().saturating_sub(std::mem::replace(&mut ops, fold.state().ops())))?;
             waited_ms += waiting_since_ms.map_or(0, |since_ms| stamp.now_ms - since_ms);
             let waits = status(program, fold.state()) == Status::WaitingPeople;
@@ -58,7 +58,7 @@ impl RebuiltRun {
         let (seq, now_ms, status) = (state.seq(), state.now_ms(), status(program, &state));
         rows.push(Box::new(move |store, run| {
             store.keep_snapshot(run, seq, packed, true);
-            store.restate(run, seq, now_ms, status, None);
+            store.update_status(run, seq, now_ms, status, None);
         }));
         Ok(Self { has_ended: status.is_final(), waited_ms, semantics: program.semantics, rows })
     }
@@ -75,8 +75,8 @@ impl OpsLeft {
         Self { limit, left: limit }
     }
 
-    fn spend(&mut self, ops: u64) -> Result<(), ExchangeTrouble> {
-        let too_many = || ExchangeTrouble::Limit {
+    fn spend(&mut self, ops: u64) -> Result<(), TransferError> {
+        let too_many = || TransferError::Limit {
             what: "the work to replay the runs".into(),
             limit: format!("{} ops", self.limit),
         };
@@ -100,7 +100,7 @@ fn request_row(command: Command, now_ms: i64) -> Result<Option<WriteRow>, codec:
 
 impl Store {
     /// Writes a rebuilt run within a transaction. No process drives it. None: the store has a run with its id.
-    pub(super) fn write_rebuilt(&self, row: &Run, rebuilt: RebuiltRun) -> Result<Option<RunNo>, Trouble> {
+    pub(super) fn write_rebuilt(&self, row: &Run, rebuilt: RebuiltRun) -> Result<Option<RunNo>, StoreError> {
         let row = Run { waited_ms: rebuilt.waited_ms, ..row.clone() };
         let Some(run) = self.insert_run(&row, rebuilt.semantics)? else { return Ok(None) };
         rebuilt.rows.into_iter().for_each(|write| write(self, run));

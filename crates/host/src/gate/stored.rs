@@ -13,8 +13,8 @@ use branchpoint_expr::{Object, Value};
 
 use super::{Gate, answer, event, input};
 use crate::driver::OrderResult;
-use crate::host::{Act, Host, Look, Refused, Start, Taken, Ticket, new_id};
-use crate::store::{RunNo, Sent, Store, Trouble, WorkflowNo};
+use crate::host::{Host, Refused, RunView, Start, Taken, Ticket, TurnOutput, new_id};
+use crate::store::{RunNo, Sent, Store, StoreError, WorkflowNo};
 
 /// The parts of a session's view that a new run continues with.
 const REMEMBERED: [&str; 3] = ["activeStep", "recentlyUsedTools", "sequenceIndex"];
@@ -31,15 +31,15 @@ pub(crate) trait SessionHost {
 
     fn now_ms(&self) -> i64;
 
-    fn start(&mut self, start: Start) -> Result<OrderResult, Trouble>;
+    fn start(&mut self, start: Start) -> Result<OrderResult, StoreError>;
 
     /// Sends an event to a run, whichever process drives it. False: the run has a signal of its key already.
     fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError>;
 
     /// Opens a run, so that its due timers fire.
-    fn wake(&mut self, run: RunNo) -> Result<OrderResult, Trouble>;
+    fn wake(&mut self, run: RunNo) -> Result<OrderResult, StoreError>;
 
-    fn look(&mut self, run: RunNo) -> Result<Look, Trouble>;
+    fn inspect(&mut self, run: RunNo) -> Result<RunView, StoreError>;
 }
 
 impl dyn SessionHost + '_ {
@@ -54,7 +54,7 @@ impl dyn SessionHost + '_ {
         let event = event(action, key.clone());
         loop {
             let run = self.open(session)?;
-            let before = if explain { self.look(run)?.state.seq() } else { 0 };
+            let before = if explain { self.inspect(run)?.state.seq() } else { 0 };
             let is_new = match self.send(run, &event) {
                 // It expired in this very turn, and the next one is new.
                 Err(BackendError::Refused(Refused::Rejected(Rejected::Ended))) => continue,
@@ -70,7 +70,7 @@ impl dyn SessionHost + '_ {
             if explain && is_new {
                 self.store().replay_part(run, Some(before), EXPLAINED_OPS, &mut |note| notes.push(note))?;
             }
-            let look = self.look(run)?;
+            let look = self.inspect(run)?;
             let answer = answer::answer(&look.program, &look.state, &notes)?;
             return Ok(if is_new { answer } else { answer.unchanged() });
         }
@@ -95,15 +95,15 @@ impl dyn SessionHost + '_ {
     }
 
     /// A session that has not ended by now.
-    fn living(&mut self, run: RunNo) -> Result<Option<Look>, BackendError> {
+    fn living(&mut self, run: RunNo) -> Result<Option<RunView>, BackendError> {
         if !self.store().row(run).is_ok_and(|row| !row.status.is_final()) {
             return Ok(None);
         }
-        let mut look = self.look(run)?;
+        let mut look = self.inspect(run)?;
         if look.state.timers().any(|(_, due_ms)| due_ms <= self.now_ms()) {
             // If another process drives it, the event that follows ends it there.
             let _ = self.wake(run)?;
-            look = self.look(run)?;
+            look = self.inspect(run)?;
         }
         Ok((!look.status().is_final()).then_some(look))
     }
@@ -123,7 +123,7 @@ impl dyn SessionHost + '_ {
         // Another process was faster, and its session counts.
         self.end(run, None);
         let known = self.store().session(&session.document, &session.name)?;
-        known.ok_or_else(|| Trouble::Missing(format!("session `{}`", session.name)).into())
+        known.ok_or_else(|| StoreError::Missing(format!("session `{}`", session.name)).into())
     }
 
     /// Ends a session that another one replaces. It may have ended already.
@@ -138,7 +138,7 @@ fn remembered(view: &Value) -> Value {
 }
 
 /// The sessions of a document in a store, under a virtual clock: every request carries its time.
-pub struct KeptSessions<'p> {
+pub struct StoredSessions<'p> {
     clocked: ClockedHost,
     gate: Gate<'p>,
     workflow: WorkflowNo,
@@ -146,13 +146,13 @@ pub struct KeptSessions<'p> {
     document: String,
 }
 
-impl std::fmt::Debug for KeptSessions<'_> {
+impl std::fmt::Debug for StoredSessions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeptSessions").field("document", &self.document).finish_non_exhaustive()
+        f.debug_struct("StoredSessions").field("document", &self.document).finish_non_exhaustive()
     }
 }
 
-impl<'p> KeptSessions<'p> {
+impl<'p> StoredSessions<'p> {
     /// The sessions of a workflow that the store has, under the name of its document.
     pub fn new(host: Host, gate: Gate<'p>, workflow: WorkflowNo, document: String) -> Self {
         Self { clocked: ClockedHost { host, now_ms: 0 }, gate, workflow, document }
@@ -177,13 +177,13 @@ impl<'p> KeptSessions<'p> {
     }
 
     /// Takes the requests of other processes and fires due timers.
-    pub fn tend(&mut self, now_ms: i64) -> Result<(), Trouble> {
+    pub fn tend(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.clocked.now_ms = now_ms;
         self.clocked.tend()
     }
 
     /// Releases all sessions, so that another process can continue them.
-    pub fn close(self) -> Result<(), Trouble> {
+    pub fn close(self) -> Result<(), StoreError> {
         self.clocked.host.close()
     }
 
@@ -206,12 +206,12 @@ struct ClockedHost {
 
 impl ClockedHost {
     /// Takes turns until the order that was just given is answered and nothing more is due.
-    fn answered(&mut self) -> Result<OrderResult, Trouble> {
+    fn answered(&mut self) -> Result<OrderResult, StoreError> {
         let mut answered = None;
         // A run that was not finished with its last event takes this one some turns later.
         while answered.is_none() || self.host.next_ms().is_some_and(|at_ms| at_ms <= self.now_ms) {
-            for act in self.host.turn(self.now_ms)? {
-                if let Act::Answered { outcome, .. } = act {
+            for output in self.host.turn(self.now_ms)? {
+                if let TurnOutput::OrderDone { outcome, .. } = output {
                     answered = Some(outcome);
                 }
             }
@@ -219,8 +219,8 @@ impl ClockedHost {
         Ok(answered.unwrap_or(Err(Refused::NoRun)))
     }
 
-    fn tend(&mut self) -> Result<(), Trouble> {
-        self.host.notice()?;
+    fn tend(&mut self) -> Result<(), StoreError> {
+        self.host.poll_store()?;
         self.host.turn(self.now_ms).map(drop)
     }
 }
@@ -234,7 +234,7 @@ impl SessionHost for ClockedHost {
         self.now_ms
     }
 
-    fn start(&mut self, start: Start) -> Result<OrderResult, Trouble> {
+    fn start(&mut self, start: Start) -> Result<OrderResult, StoreError> {
         self.host.start(start, Ticket(0));
         self.answered()
     }
@@ -261,12 +261,12 @@ impl SessionHost for ClockedHost {
         }
     }
 
-    fn wake(&mut self, run: RunNo) -> Result<OrderResult, Trouble> {
+    fn wake(&mut self, run: RunNo) -> Result<OrderResult, StoreError> {
         self.host.wake(run, false, Ticket(0));
         self.answered()
     }
 
-    fn look(&mut self, run: RunNo) -> Result<Look, Trouble> {
-        self.host.look_at(run)
+    fn inspect(&mut self, run: RunNo) -> Result<RunView, StoreError> {
+        self.host.inspect_run(run)
     }
 }

@@ -12,7 +12,7 @@ use branchpoint_runners::Call;
 
 /// An output of a turn. All of it is stored.
 #[derive(Debug)]
-pub enum Act {
+pub enum TurnOutput {
     /// Perform the call, and hand in the response.
     Perform {
         /// The run that calls.
@@ -34,7 +34,7 @@ pub enum Act {
         effect: EffectNo,
     },
     /// The outcome of an order.
-    Answered {
+    OrderDone {
         /// The ticket of the order.
         ticket: Ticket,
         /// The outcome.
@@ -44,12 +44,12 @@ pub enum Act {
     Event(RunEvent),
 }
 
-impl Act {
+impl TurnOutput {
     /// The run that it is about; an answer is about an order.
     pub(super) fn run(&self) -> Option<RunNo> {
         match self {
             Self::Perform { run, .. } | Self::Withdraw { run, .. } | Self::Event(RunEvent { run, .. }) => Some(*run),
-            Self::Answered { .. } => None,
+            Self::OrderDone { .. } => None,
         }
     }
 }
@@ -58,7 +58,7 @@ impl Host {
     /// Reports an event of an open run to listeners.
     pub(super) fn report(&mut self, run: RunNo, kind: RunEventKind) {
         let id = self.open.get(&run).map(|open| open.id.clone()).unwrap_or_default();
-        self.current.acts.push(Act::Event(RunEvent { run, id, kind }));
+        self.current.outputs.push(TurnOutput::Event(RunEvent { run, id, kind }));
     }
 }
 

@@ -2,31 +2,31 @@
 
 use branchpoint_core::Event;
 
-use super::{Asker, Drives, Host, Order, RunNo};
-use crate::store::Trouble;
+use super::{Drives, Host, Order, Requester, RunNo};
+use crate::store::StoreError;
 
 /// How many runs that nobody drives are taken up at once; the rest comes when these rest.
-const TAKEN_UP: usize = 1_000;
+const MAX_ABANDONED_RUNS: usize = 1_000;
 
 impl Host {
     /// Looks whether another process has written, and takes what concerns this one.
-    pub fn notice(&mut self) -> Result<(), Trouble> {
+    pub fn poll_store(&mut self) -> Result<(), StoreError> {
         if self.store.version()? != self.version {
-            self.look_around()?;
+            self.read_changes()?;
         }
         Ok(())
     }
 
     /// Looks for processes that are gone: the store does not change when one is killed.
-    pub fn release_dead_owners(&mut self) -> Result<(), Trouble> {
+    pub fn release_dead_owners(&mut self) -> Result<(), StoreError> {
         // A turn that is not written is written first, in a transaction of its own.
         if !self.current.unwritten && self.store.release_dead_owners(Some(self.owner.number))? {
-            self.look_around()?;
+            self.read_changes()?;
         }
         Ok(())
     }
 
-    pub(super) fn look_around(&mut self) -> Result<(), Trouble> {
+    pub(super) fn read_changes(&mut self) -> Result<(), StoreError> {
         self.version = self.store.version()?;
         for (item, run, event) in self.store.sent_to(self.owner.number)? {
             self.queue_sent(item, run, event);
@@ -39,7 +39,7 @@ impl Host {
             .collect();
         for child in children.into_iter().filter(|child| !self.open.contains_key(child)).collect::<Vec<_>>() {
             let row = match self.store.row(child) {
-                Err(Trouble::Missing(_)) => {
+                Err(StoreError::Missing(_)) => {
                     self.schedule.queue.push_back(Order::ChildEnded(child));
                     continue;
                 }
@@ -54,12 +54,12 @@ impl Host {
         }
         if self.settings.drives == Drives::All {
             let skipped = self.broken.skipped();
-            let adrift = self.store.adrift(&skipped, TAKEN_UP)?;
-            if adrift.len() == TAKEN_UP {
+            let abandoned = self.store.abandoned(&skipped, MAX_ABANDONED_RUNS)?;
+            if abandoned.len() == MAX_ABANDONED_RUNS {
                 // There may be more; what this process writes itself would not make it look again.
                 self.version = -1;
             }
-            self.schedule.queue.extend(adrift.into_iter().map(Order::wake));
+            self.schedule.queue.extend(abandoned.into_iter().map(Order::wake));
             self.schedule.closed_due_ms = self.store.first_due_ms(&skipped)?;
         }
         Ok(())
@@ -67,7 +67,7 @@ impl Host {
 
     /// Leaves an event for a run in the transaction of this turn, so that it is not lost with this process; one that this process
     /// drives has it in the next turn.
-    pub(super) fn send(&mut self, run: RunNo, event: Event) -> Result<(), Trouble> {
+    pub(super) fn send(&mut self, run: RunNo, event: Event) -> Result<(), StoreError> {
         match self.open.get(&run) {
             Some(open) => self.store.post_later(run, &open.packing, &event)?,
             None => self.store.post_later(run, &self.store.packing(run)?, &event)?,
@@ -80,8 +80,8 @@ impl Host {
     pub(super) fn queue_sent(&mut self, item: i64, run: RunNo, event: Event) {
         if self.sent.insert(item) {
             let is_response = matches!(event, Event::Settled { .. });
-            let asker = if is_response { Asker::Recorded(item) } else { Asker::Inbox(item) };
-            self.schedule.queue.push_back(Order::Take(run, event, asker));
+            let requester = if is_response { Requester::Recorded(item) } else { Requester::Inbox(item) };
+            self.schedule.queue.push_back(Order::Take(run, event, requester));
         }
     }
 }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use branchpoint_core::{Fold, Note, State, Usage};
 
-use super::{Host, Look, Replayed};
-use crate::store::{Run, RunNo, Store, Trouble};
+use super::{Host, Replayed, RunView};
+use crate::store::{Run, RunNo, Store, StoreError};
 
 impl Store {
     /// A run as it stands in the store.
-    pub fn look(&self, run: RunNo) -> Result<Look, Trouble> {
+    pub fn inspect(&self, run: RunNo) -> Result<RunView, StoreError> {
         let row = self.row(run)?;
         let program = self.program(row.workflow, &row.part)?;
-        let program = program.ok_or_else(|| Trouble::Missing(format!("program of run `{}`", row.id)))?;
+        let program = program.ok_or_else(|| StoreError::Missing(format!("program of run `{}`", row.id)))?;
         let state = self.state_of(&row, &program)?;
-        Ok(Look { row, program: Arc::new(program), state })
+        Ok(RunView { row, program: Arc::new(program), state })
     }
 
     /// Replays a part of a run from its journal, and hands over what happened in it, note by note.
@@ -27,8 +27,8 @@ impl Store {
         from: Option<u64>,
         max_ops: u64,
         notes: &mut dyn FnMut(Note),
-    ) -> Result<Replayed, Trouble> {
-        let look = self.look(run)?;
+    ) -> Result<Replayed, StoreError> {
+        let look = self.inspect(run)?;
         let packing = self.packing(run)?;
         let ops = look.state.ops();
         let state = match from {
@@ -48,7 +48,7 @@ impl Store {
             }
             let folded = if skips { fold.next() } else { fold.replay_next(notes) };
             let Some(folded) = folded else { break };
-            folded.map_err(Trouble::in_journal_of(&look.row.id))?;
+            folded.map_err(StoreError::in_journal_of(&look.row.id))?;
             if skips {
                 recorded_from = fold.state().ops();
             }
@@ -58,9 +58,9 @@ impl Store {
     }
 
     /// What a run had used up at its newest snapshot that can be read, for runs whose journal is damaged.
-    pub(super) fn usage_at_snapshot(&self, run: RunNo) -> Result<Usage, Trouble> {
+    pub(super) fn usage_at_snapshot(&self, run: RunNo) -> Result<Usage, StoreError> {
         match self.snapshot_before(run, &self.packing(run)?, |_| true) {
-            Err(trouble) if trouble.is_of_one_run() => Ok(Usage::default()),
+            Err(error) if error.is_of_one_run() => Ok(Usage::default()),
             state => Ok(state?.usage()),
         }
     }
@@ -68,10 +68,10 @@ impl Store {
 
 impl Host {
     /// A run as it stands: from memory if it is there.
-    pub(super) fn look(&self, row: &Run) -> Result<Look, Trouble> {
+    pub(super) fn inspect(&self, row: &Run) -> Result<RunView, StoreError> {
         match self.open.get(&row.run) {
-            Some(open) => Ok(Look { row: row.clone(), program: open.program.clone(), state: open.state.clone() }),
-            None => self.store.look(row.run),
+            Some(open) => Ok(RunView { row: row.clone(), program: open.program.clone(), state: open.state.clone() }),
+            None => self.store.inspect(row.run),
         }
     }
 
@@ -81,7 +81,7 @@ impl Host {
     }
 
     /// A run as it stands after the last turn.
-    pub fn look_at(&self, run: RunNo) -> Result<Look, Trouble> {
-        self.look(&self.store.row(run)?)
+    pub fn inspect_run(&self, run: RunNo) -> Result<RunView, StoreError> {
+        self.inspect(&self.store.row(run)?)
     }
 }

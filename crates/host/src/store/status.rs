@@ -3,11 +3,11 @@
 
 use branchpoint_core::ir::Status;
 
-use super::{RunNo, Store, Trouble};
+use super::{RunNo, Store, StoreError};
 
 impl Store {
     /// How a run stands together with its children: one whose only calls are children that wait, waits with them.
-    pub fn stands(&self, run: RunNo) -> Result<Status, Trouble> {
+    pub fn stands(&self, run: RunNo) -> Result<Status, StoreError> {
         let status = self.row(run)?.status;
         if status != Status::Running {
             return Ok(status);
@@ -30,7 +30,7 @@ impl Store {
     }
 
     /// The run that a run was called from, and who called that, up to the one that nobody called.
-    pub fn root_of(&self, run: RunNo) -> Result<RunNo, Trouble> {
+    pub fn root_of(&self, run: RunNo) -> Result<RunNo, StoreError> {
         let mut root = run;
         while let Some(parent) = self.row(root)?.parent {
             root = parent.run;
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// When the first timer of a run or of its children is due.
-    pub fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, Trouble> {
+    pub fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, StoreError> {
         let sql = "WITH RECURSIVE tree (run) AS (
                 VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run
             ) SELECT min(due_ms) FROM timers WHERE run IN tree";

@@ -19,7 +19,7 @@ use branchpoint_core::{Event, Fold, FoldedEvent, JournalRow, State, codec};
 use branchpoint_runners::storage::LoadedFile;
 use serde::Serialize;
 
-use super::{Document, Exported, Packing, Parent, Run, RunNo, Store, Trouble, UsedEntry, WorkflowNo};
+use super::{Document, Exported, Packing, Parent, Run, RunNo, Store, StoreError, UsedEntry, WorkflowNo};
 use crate::script::EntryKey;
 pub use import::ImportLimits;
 use lines::{
@@ -33,10 +33,10 @@ const SECRET: &str = "***";
 
 /// Why runs could not be written or read.
 #[derive(Debug, thiserror::Error)]
-pub enum ExchangeTrouble {
+pub enum TransferError {
     /// The store could not be used.
     #[error(transparent)]
-    Store(#[from] Trouble),
+    Store(#[from] StoreError),
     /// The file could not be written or read.
     #[error("{0}")]
     File(#[from] io::Error),
@@ -70,15 +70,15 @@ type Journal = Vec<JournalRow>;
 
 impl Store {
     /// Writes runs with their children and what they are runs of.
-    pub fn export(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, ExchangeTrouble> {
+    pub fn export(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, TransferError> {
         // All of it is read as it stood at one moment.
-        self.db.execute_batch("BEGIN").map_err(Trouble::from)?;
+        self.db.execute_batch("BEGIN").map_err(StoreError::from)?;
         let exported = self.export_all(runs, out);
         self.roll_back();
         exported
     }
 
-    fn export_all(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, ExchangeTrouble> {
+    fn export_all(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, TransferError> {
         write_line(out, &Header { branchpoint: "runs".into(), format: FORMAT })?;
         let mut exported = Exported::default();
         let (mut written, mut workflows) = (BTreeSet::new(), BTreeSet::new());
@@ -118,7 +118,7 @@ impl Store {
     }
 
     /// The journal of a run without its secrets, or why there is none.
-    fn told(&self, row: &Run) -> Result<Result<Journal, String>, Trouble> {
+    fn told(&self, row: &Run) -> Result<Result<Journal, String>, StoreError> {
         let sealed = self.sealed(row.run)?;
         if sealed.is_empty() {
             return Ok(Ok(self.journal(row.run)?));
@@ -136,7 +136,7 @@ impl Store {
         Ok(refolded.ok_or_else(|| "what happened in it depends on a sealed secret".into()))
     }
 
-    fn workflow_line(&self, workflow: WorkflowNo) -> Result<WorkflowLine, Trouble> {
+    fn workflow_line(&self, workflow: WorkflowNo) -> Result<WorkflowLine, StoreError> {
         let Document { name, dialect, origin, text } = self.document(workflow)?;
         let sql = "SELECT name, bytes FROM parts JOIN programs ON hash = program WHERE workflow = ?1";
         let programs = self.rows(sql, [workflow.0], |row| Ok((row.get(0)?, Bytes(row.get(1)?))))?;
@@ -144,12 +144,12 @@ impl Store {
         Ok(WorkflowLine { hash, name, dialect, origin, text, programs: programs.into_iter().collect() })
     }
 
-    fn workflow_hash(&self, workflow: WorkflowNo) -> Result<String, Trouble> {
+    fn workflow_hash(&self, workflow: WorkflowNo) -> Result<String, StoreError> {
         self.value("SELECT lower(hex(hash)) FROM workflows WHERE workflow = ?1", [workflow.0])
     }
 
     /// The script of a root run, without its secrets, and the entries that are used.
-    fn script_line(&self, row: &Run) -> Result<Option<ScriptLine>, Trouble> {
+    fn script_line(&self, row: &Run) -> Result<Option<ScriptLine>, StoreError> {
         let Some(bound) = self.script(row.run)?.filter(|_| row.parent.is_none()) else { return Ok(None) };
         let mut used = Vec::new();
         for UsedEntry { entry: EntryKey { step, path, index }, taker } in self.used_entries(row.run)? {
@@ -163,11 +163,11 @@ impl Store {
             used.push(EntryLine { step: step.to_string(), path: path.to_string(), entry: index, taker });
         }
         let script = self.secrets(row.run)?.mask_value(&bound.script);
-        let bytes = codec::encode_value(&script).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
+        let bytes = codec::encode_value(&script).map_err(|error| StoreError::Bytes { run: row.id.clone(), error })?;
         Ok(Some(ScriptLine { bytes: Bytes(bytes), used, live_ms: bound.live_ms }))
     }
 
-    fn write_run(&self, out: &mut dyn Write, row: &Run, journal: &Journal) -> Result<(), ExchangeTrouble> {
+    fn write_run(&self, out: &mut dyn Write, row: &Run, journal: &Journal) -> Result<(), TransferError> {
         let parent = match row.parent {
             Some(Parent { run, effect, attempt }) => Some(ParentLine { id: self.row(run)?.id, effect, attempt }),
             None => None,
@@ -186,7 +186,7 @@ impl Store {
         write_line(out, &Line::Run(run))?;
         for (stamp, event, mark) in journal {
             let bytes =
-                codec::encode_event(stamp, event).map_err(|error| Trouble::Bytes { run: row.id.clone(), error })?;
+                codec::encode_event(stamp, event).map_err(|error| StoreError::Bytes { run: row.id.clone(), error })?;
             let (at_ms, kind) = (stamp.now_ms, kind(event));
             write_line(out, &Line::Event(EventLine { at_ms, kind, mark: *mark, bytes: Bytes(bytes) }))?;
         }
