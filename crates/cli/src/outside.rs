@@ -16,7 +16,7 @@ use branchpoint_runners::{
 
 use crate::project::{Project, StoreArguments};
 use crate::runners::Runners;
-use crate::{backend, login, masked};
+use crate::{backend, login, masked, runners};
 
 /// Hears a text, with secrets masked.
 pub(crate) type Said = Arc<dyn Fn(&str) + Send + Sync>;
@@ -80,7 +80,8 @@ impl Here {
             seen.add(value.clone());
             value
         });
-        let runners = Runners::new(project, &secrets, masks.clone(), words, backend::storage(project, store)?)?;
+        let (tools, storage) = (runners::tools(project, &secrets)?, backend::storage(project, store)?);
+        let runners = Runners::new(project, tools, masks.clone(), words, storage)?;
         let local = Local {
             listener: Arc::new(move |_, text| printed(text)),
             mask: masks.clone(),

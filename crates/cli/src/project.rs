@@ -24,7 +24,7 @@ pub(crate) const FILE: &str = "branchpoint.toml";
 const SETTINGS_BYTES: u64 = 1024 * 1024;
 
 /// Where the store is, for every command that needs one.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct StoreArguments {
     /// The store; without it, that of branchpoint.toml, else one in the user's data directory
     #[arg(long, value_name = "PATH", env = "BRANCHPOINT_STORE", hide_env_values = true, global = true)]
@@ -75,6 +75,7 @@ pub(crate) struct Project {
     pub(crate) search: toml::Table,
     pub(crate) mail: toml::Table,
     pub(crate) files: toml::Table,
+    pub(crate) objects: toml::Table,
     pub(crate) embeddings: toml::Table,
     pub(crate) webhook: toml::Table,
     pub(crate) mcp: toml::Table,
@@ -124,11 +125,18 @@ pub(crate) struct SecretFile {
 impl Project {
     /// The project of the working directory; an empty one if there is no file.
     pub(crate) fn find() -> Result<Self> {
-        let here = env::current_dir().context("the working directory cannot be read")?;
-        match here.ancestors().map(|folder| folder.join(FILE)).find(|file| file.is_file()) {
-            Some(file) => Self::read(&file),
-            None => Ok(Self { folder: here, ..Self::default() }),
-        }
+        let here = current_folder()?;
+        Ok(Self::configured(&here)?.unwrap_or(Self { folder: here, ..Self::default() }))
+    }
+
+    /// The project of the working directory, if there is a file.
+    pub(crate) fn find_configured() -> Result<Option<Self>> {
+        Self::configured(&current_folder()?)
+    }
+
+    fn configured(here: &Path) -> Result<Option<Self>> {
+        let file = here.ancestors().map(|folder| folder.join(FILE)).find(|file| file.is_file());
+        file.map(|file| Self::read(&file)).transpose()
     }
 
     fn read(file: &Path) -> Result<Self> {
@@ -164,6 +172,7 @@ impl Project {
             ("search", &self.search),
             ("mail", &self.mail),
             ("files", &self.files),
+            ("objects", &self.objects),
             ("embeddings", &self.embeddings),
             ("webhook", &self.webhook),
             ("mcp", &self.mcp),
@@ -181,6 +190,7 @@ impl Project {
             &self.search,
             &self.mail,
             &self.files,
+            &self.objects,
             &self.embeddings,
             &self.webhook,
             &self.mcp,
@@ -254,6 +264,10 @@ impl Project {
 fn settings_text(file: &Path) -> Result<String> {
     let unread = |error| unread(&file.display().to_string(), error, "keep only settings in this file");
     read_text_file(file, SETTINGS_BYTES).map_err(unread)
+}
+
+fn current_folder() -> Result<PathBuf> {
+    env::current_dir().context("the working directory cannot be read")
 }
 
 /// Where programs keep what they know, by the rules of this system.

@@ -29,18 +29,13 @@ impl Runners {
     /// Sets the runners up. Nothing is called yet.
     pub(crate) fn new(
         project: &Project,
-        secrets: &SecretStore,
+        tools: Tools,
         mask: SharedSecrets,
         words: models::Listener,
         storage: Storage,
     ) -> Result<Self> {
-        let settings = tool_settings(project)?;
-        let (http, files) = (settings.http.clone(), settings.files.clone());
-        let tools = Arc::new(
-            Tools::new(settings, Arc::clone(secrets))
-                .with_storage(storage.clone())
-                .with_extractor(documents::extractor()?),
-        );
+        let (http, files) = (tools.settings().http.clone(), tools.settings().files.clone());
+        let tools = Arc::new(tools.with_storage(storage.clone()).with_extractor(documents::extractor()?));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
         for agent in agents.values_mut() {
             anchor_program(&mut agent.program, &project.folder);

@@ -171,8 +171,9 @@ fn request_field(step: &Step<'_>, kind: Kind, name: &str) -> Option<&'static str
         ("command", "cwd") => "dir",
         ("load_content", "content_version_id")
         | ("load_content_attachment" | "write_content_attachment", "attachment_key")
-        | ("write_metadata", "metadata_key") => "path",
-        ("write_content_attachment" | "write_metadata", "input") if !given("content") => "content",
+        | ("write_metadata", "metadata_key")
+        | ("publish_content", "key") => "path",
+        ("write_content_attachment" | "write_metadata" | "publish_content", "input") if !given("content") => "content",
         ("web_search", "input") => "query",
         ("web_fetch", "input") => "url",
         ("send_email", "input") if !["text_body", "template", "html_body"].into_iter().any(given) => "text_body",

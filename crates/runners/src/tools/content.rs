@@ -5,12 +5,14 @@ use branchpoint_expr::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::impossible;
+use super::files::content_text;
+use super::objects::uses_objects;
 use super::{Tools, blocking};
 use crate::documents::{DocumentFormat, TextExtractor};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
 use crate::shorten::shortened;
-use crate::storage::ContentKey;
+use crate::storage::{ContentKey, LoadedFile};
 use crate::stored_files::{StoredFiles, last_name};
 
 impl Tools {
@@ -22,11 +24,13 @@ impl Tools {
 
     pub(super) async fn content(&self, call: &Call, request: FilesRequest, named: &Secrets) -> Result<Answer, Answer> {
         let operation = request.operation;
-        if operation == FilesOperation::Load {
-            return self.load_content(call, &request).await;
+        match operation {
+            FilesOperation::Load => return self.load_content(call, &request).await,
+            FilesOperation::Publish => return self.publish(call, request, named).await,
+            _ => {}
         }
-        if self.settings.files.is_some() || self.storage.is_none() || operation == FilesOperation::Publish {
-            let folder = self.folder(operation).map_err(impossible)?.clone();
+        if self.settings.files.is_some() || self.storage.is_none() {
+            let folder = self.folder().map_err(impossible)?.clone();
             return blocking(move || folder.perform(&request)).await;
         }
         self.store_content(call, request, named).await
@@ -34,22 +38,32 @@ impl Tools {
 
     /// Why contents cannot be read or written; none if they can.
     pub(super) fn lacks_content(&self, operation: FilesOperation) -> Option<String> {
-        let is_stored = self.settings.files.is_none() && self.storage.is_some();
-        if is_stored && operation != FilesOperation::Publish { None } else { self.folder(operation).err() }
+        match operation {
+            FilesOperation::Publish => self.lacks_objects(),
+            _ if self.settings.files.is_none() && self.storage.is_some() => None,
+            // Which content is loaded depends on the run: a published one needs no folder, and others no service.
+            FilesOperation::Load if self.settings.objects.is_some() => self.folder().err().and(self.lacks_objects()),
+            _ => self.folder().err(),
+        }
     }
 
     /// The text of a content. PDF and DOCX files give their extracted text, other files must be text.
     async fn load_content(&self, call: &Call, request: &FilesRequest) -> Result<Answer, Answer> {
         let key = request.path.as_deref().unwrap_or_default();
-        if self.settings.files.is_some() && ContentKey::parse(key).is_none() {
-            self.folder(request.operation).map_err(impossible)?;
-        }
         let files = StoredFiles {
             folder: self.settings.files.clone(),
             storage: self.storage.clone(),
             extractor: self.extractor.clone(),
         };
-        let file = files.load(&call.run, key).await?;
+        let file = if let Some(bucket) = uses_objects(request).then(|| self.bucket(None)).flatten() {
+            let bytes = bucket?.get(key).await?;
+            LoadedFile { name: last_name(key).to_owned(), mime: String::new(), bytes }
+        } else {
+            if self.settings.files.is_some() && ContentKey::parse(key).is_none() {
+                self.folder().map_err(impossible)?;
+            }
+            files.load(&call.run, key).await?
+        };
         if let Some(DocumentFormat::Pdf | DocumentFormat::Docx) = DocumentFormat::of(&file.mime, &file.name) {
             return Ok(Answer::data(&*files.text(file, &CancellationToken::new()).await?));
         }
@@ -70,7 +84,7 @@ impl Tools {
             let name = last_name(request.path.as_deref().unwrap_or_default()).to_owned();
             let (name, mime, text) = match request.operation {
                 FilesOperation::WriteMetadata => (name + ".json", "application/json", json(&request.content)),
-                _ => (name, request.content_type.as_deref().unwrap_or("text/plain"), plain(&request.content)),
+                _ => (name, request.content_type.as_deref().unwrap_or("text/plain"), content_text(&request.content)),
             };
             let file = storage.put_file(&call, (&name, Some(mime)), &text, &secrets)?;
             let bytes = i64::try_from(file.bytes().len()).unwrap_or(i64::MAX);
@@ -79,10 +93,6 @@ impl Tools {
         })
         .await
     }
-}
-
-fn plain(content: &Value) -> String {
-    if *content == Value::Null { String::new() } else { content.to_string() }
 }
 
 fn json(content: &Value) -> String {

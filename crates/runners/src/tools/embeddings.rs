@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::Tools;
-use super::failure::{busy, denied, impossible, refused};
+use super::failure::{denied, impossible, refused};
 use super::settings::EmbeddingsSettings;
 use super::wire::{Outgoing, Reply};
 use crate::network::Source;
-use crate::network::retry_after::{PATIENCE, again, retry_after};
+use crate::network::retry_after::PATIENCE;
 use crate::runner::Answer;
 use crate::shorten::shortened;
 use crate::storage::{ModelVector, Vector};
@@ -164,9 +164,7 @@ fn vectors(settings: &EmbeddingsSettings, reply: &Reply, texts: usize) -> Result
     let text = reply.text();
     if !reply.is_success() {
         let message = format!("the embedding model responded with the status {}: {}", reply.status, shortened(&text));
-        let is_busy = reply.status == 429 || reply.status >= 500;
-        let wait = || again(retry_after(|name| reply.header(name)));
-        return Err(if is_busy { busy(message, wait()) } else { refused(message) });
+        return Err(reply.rejection(message));
     }
     let embedded: Embedded = serde_json::from_str(&text)
         .map_err(|error| denied(format!("the response of the embedding model cannot be read: {error}")))?;

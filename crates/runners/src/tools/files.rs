@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use branchpoint_core::effect::{FilesOperation, FilesRequest, ObjectStoreRequest, StoredFile, StoredObject};
+use branchpoint_core::effect::{FilesOperation, FilesRequest, StoredFile};
 use branchpoint_expr::Value;
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -21,11 +21,24 @@ use crate::runner::Answer;
 use crate::shorten::shortened;
 
 /// The most bytes of a key, and of one name in it.
-const MAX_KEY_BYTES: usize = 1024;
+pub(super) const MAX_KEY_BYTES: usize = 1024;
 const MAX_NAME_BYTES: usize = 255;
 
 /// Where metadata of contents are kept, below the folder.
 const METADATA: &str = "metadata";
+
+/// The beginning of the keys of published contents.
+pub(super) const PUBLISHED: &str = "published/";
+
+/// Whether a key is that of a published content.
+pub(super) fn is_published(key: &str) -> bool {
+    key.starts_with(PUBLISHED)
+}
+
+/// The text of a content to write.
+pub(super) fn content_text(content: &Value) -> String {
+    if *content == Value::Null { String::new() } else { content.to_string() }
+}
 
 impl FilesSettings {
     /// Performs `files`: what a step writes is a file in the folder, named by its key.
@@ -34,7 +47,7 @@ impl FilesSettings {
         let content = &request.content;
         match request.operation {
             FilesOperation::Write => {
-                let text = if *content == Value::Null { String::new() } else { content.to_string() };
+                let text = content_text(content);
                 let mime = request.content_type.as_deref().unwrap_or("text/plain");
                 self.write(key, text.as_bytes()).map(|bytes| written(key, mime, bytes))
             }
@@ -53,31 +66,27 @@ impl FilesSettings {
         }
     }
 
-    /// Writes an object: a file in a folder that is named after its bucket. A folder keeps no media types.
-    pub(super) fn write_object(&self, request: &ObjectStoreRequest) -> Result<Answer, Answer> {
-        let given = |field: &str, text: &Option<String>| {
-            let text = text.clone().filter(|text| !text.trim().is_empty());
-            text.ok_or_else(|| impossible(format!("`{field}` of an `object_store` request is empty")))
-        };
-        let (bucket, key) = (given("bucket", &request.bucket)?, given("key", &request.key)?);
-        parts(&key)?;
-        if !parts(&bucket)?.0.is_empty() {
+    /// Writes an object: a file in a folder that is named after its bucket, or in this one.
+    pub(super) fn write_object(&self, bucket: Option<&str>, key: &str, content: &[u8]) -> Result<Answer, Answer> {
+        let Some(bucket) = bucket else { return self.write(key, content).map(|_| Answer::data(Value::Null)) };
+        parts(key)?;
+        if !parts(bucket)?.0.is_empty() {
             return Err(impossible("`bucket` of an `object_store` request must not have folders"));
         }
-        let content = request.content.as_deref().unwrap_or_default();
-        let bytes = self.write(&format!("{bucket}/{key}"), content.as_bytes())?;
-        Ok(Answer::data(StoredObject { bucket, key, bytes: size(bytes) }))
+        self.write(&format!("{bucket}/{key}"), content).map(|_| Answer::data(Value::Null))
     }
 }
 
-fn written(key: &str, mime: &str, bytes: usize) -> Answer {
+/// The answer about a file that was written.
+pub(super) fn written(key: &str, mime: &str, bytes: usize) -> Answer {
     let name = Path::new(key).file_name().and_then(OsStr::to_str).unwrap_or(key);
     let file =
         StoredFile { storage_key: key.to_owned(), mime: mime.to_owned(), name: name.to_owned(), bytes: size(bytes) };
     Answer::data(file)
 }
 
-fn size(bytes: usize) -> i64 {
+/// A size as a result has it.
+pub(super) fn size(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 

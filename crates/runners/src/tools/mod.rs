@@ -4,6 +4,7 @@
 //! [`crate::judge`] tells what it means, as for every runner.
 
 mod body;
+mod bucket;
 mod builtin;
 mod content;
 mod deadline;
@@ -16,13 +17,16 @@ mod http;
 mod lookup;
 mod mail;
 mod mcp;
+mod objects;
 mod page;
 mod search;
 mod settings;
 mod webhook;
 mod wire;
 
-use branchpoint_core::effect::{FilesOperation, Request};
+use std::sync::Arc;
+
+use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Effect;
 use tokio_util::sync::CancellationToken;
 
@@ -43,8 +47,8 @@ use wire::Wire;
 pub use embeddings::EmbeddingError;
 pub(crate) use page::text as page_text;
 pub use settings::{
-    EmbeddingsSettings, FilesSettings, HttpSettings, MailSettings, McpSettings, Redirects, SearchProvider,
-    SearchSettings, Settings, WebhookSettings,
+    EmbeddingsSettings, FilesSettings, HttpSettings, MailSettings, McpSettings, ObjectsSettings, Redirects,
+    SearchProvider, SearchSettings, Settings, WebhookSettings,
 };
 
 /// All tools of a host. Children of it end with it.
@@ -52,10 +56,12 @@ pub use settings::{
 pub struct Tools {
     settings: Settings,
     lookup: Lookup,
-    wire: Wire,
+    wire: Arc<Wire>,
     mcp: Mcp,
     storage: Option<Storage>,
     extractor: Option<TextExtractor>,
+    /// Whether MCP servers are asked whether they have a tool before a run starts.
+    asks_servers: bool,
 }
 
 impl Tools {
@@ -63,15 +69,26 @@ impl Tools {
     pub fn new(settings: Settings, secrets: SecretStore) -> Self {
         let lookup = Lookup(secrets);
         let clients = Clients::new(Network::new(settings.http.allow_private_network, &settings.http.trusted_hosts));
-        let wire = Wire::new(&settings.http, clients.clone());
+        let wire = Arc::new(Wire::new(&settings.http, clients.clone()));
         let mcp = Mcp::new(&settings.mcp, &lookup, &clients);
-        Self { settings, lookup, wire, mcp, storage: None, extractor: None }
+        Self { settings, lookup, wire, mcp, storage: None, extractor: None, asks_servers: true }
     }
 
     /// The same tools over the stored data of a host.
     #[must_use]
     pub fn with_storage(self, storage: Storage) -> Self {
         Self { storage: Some(storage), ..self }
+    }
+
+    /// The same tools, which report what is missing without asking MCP servers for their tools.
+    #[must_use]
+    pub fn without_asking_servers(self) -> Self {
+        Self { asks_servers: false, ..self }
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Performs one attempt; none if the request is not for tools.
@@ -108,7 +125,15 @@ impl Tools {
 
     /// The secrets of the settings that a request is sent with, and that its answer may repeat.
     fn secrets_for(&self, request: &Request) -> Secrets {
-        let Settings { webhook, search, mail, embeddings, .. } = &self.settings;
+        let Settings { webhook, search, mail, embeddings, objects, .. } = &self.settings;
+        let is_object = match request {
+            Request::ObjectStore(_) => true,
+            Request::Files(request) => objects::uses_objects(request),
+            _ => false,
+        };
+        if let Some(objects) = objects.as_ref().filter(|_| is_object) {
+            return self.lookup.secrets(objects.secret_names());
+        }
         self.lookup.secrets(match request {
             Request::Webhook(_) => webhook.secret_env.as_ref(),
             Request::Search(_) => search.as_ref().and_then(|search| search.key_env.as_ref()),
@@ -135,7 +160,7 @@ impl Tools {
                 let lack = storage::lacks(&request).map(|lack| format!("`reranker_model` {lack}"));
                 lack.or_else(|| self.lacks_storage()).or_else(|| self.lacks_embeddings())
             }
-            Request::ObjectStore(_) => self.folder(FilesOperation::Write).err(),
+            Request::ObjectStore(_) => self.lacks_objects(),
             // Which tool a call means that names none depends on the run.
             Request::Tool(request) => self.lacks_tool(&request.tool?).await,
             Request::Http(_)
@@ -154,7 +179,8 @@ impl Tools {
         match Builtin::named(name) {
             Some(Builtin::Search) => self.lacks_search(),
             Some(Builtin::Fetch) => None,
-            None => self.mcp.lacks_tool(name).await,
+            None if self.asks_servers => self.mcp.lacks_tool(name).await,
+            None => self.mcp.lacks_server_of(name),
         }
     }
 
@@ -183,10 +209,7 @@ impl Tools {
             Request::Extract(request) => blocking(move || extract::perform(&request)).await,
             Request::Mail(request) => self.mail(call, &request).await,
             Request::Files(request) => self.content(call, request, secrets).await,
-            Request::ObjectStore(request) => {
-                let folder = self.folder(FilesOperation::Write).map_err(impossible)?.clone();
-                blocking(move || folder.write_object(&request)).await
-            }
+            Request::ObjectStore(request) => self.write_object(request).await,
             Request::Mcp(request) => self.mcp.action(&request).await,
             Request::Tool(request) => self.mcp.tool(&request.tool.unwrap_or_default(), &request.arguments).await,
             request => self.perform_stored(call, request, secrets).await,
@@ -208,11 +231,8 @@ impl Tools {
         blocking(move || Ok(storage.perform(&call, request, &secrets, vector, &cancel)?)).await
     }
 
-    /// The folder for files of steps, unless an operation on it cannot be performed.
-    fn folder(&self, operation: FilesOperation) -> Result<&FilesSettings, String> {
-        if operation == FilesOperation::Publish {
-            return Err("this host has nowhere to publish contents to".to_owned());
-        }
+    /// The folder for files of steps, or what the settings lack.
+    fn folder(&self) -> Result<&FilesSettings, String> {
         let lack = "no folder is set for files of steps; add [files] with dir to the settings";
         let folder = self.settings.files.as_ref().ok_or(lack)?;
         if folder.dir.is_dir() {

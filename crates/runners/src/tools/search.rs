@@ -7,11 +7,10 @@ use reqwest::header::{self, HeaderValue};
 use url::Url;
 
 use super::Tools;
-use super::failure::{busy, denied, impossible, refused};
+use super::failure::{denied, impossible};
 use super::settings::{SearchProvider, SearchSettings};
 use super::wire::{Outgoing, Reply};
 use crate::network::Source;
-use crate::network::retry_after::{again, retry_after};
 use crate::runner::Answer;
 
 /// How many results are given unless the step says otherwise.
@@ -94,10 +93,7 @@ fn outgoing(settings: &SearchSettings, key: Option<&str>, query: &str, limit: us
 
 fn results(reply: &Reply, provider: SearchProvider, limit: usize) -> Result<Value, Answer> {
     if !reply.is_success() {
-        let message = format!("the search provider answered with the status {}", reply.status);
-        let is_busy = reply.status == 429 || reply.status >= 500;
-        let wait = || again(retry_after(|name| reply.header(name)));
-        return Err(if is_busy { busy(message, wait()) } else { refused(message) });
+        return Err(reply.rejection(format!("the search provider answered with the status {}", reply.status)));
     }
     let answer: Value =
         serde_json::from_str(&reply.text()).map_err(|_| denied("the search provider's answer is not JSON"))?;

@@ -24,6 +24,8 @@ pub struct Settings {
     pub embeddings: Option<EmbeddingsSettings>,
     /// Where files may be written.
     pub files: Option<FilesSettings>,
+    /// The S3-compatible service for objects and published contents.
+    pub objects: Option<ObjectsSettings>,
     /// Servers that offer tools, by name.
     pub mcp: BTreeMap<String, McpSettings>,
 }
@@ -154,6 +156,33 @@ pub struct FilesSettings {
     pub max_bytes: u64,
 }
 
+/// `[objects]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectsSettings {
+    /// The address of the service; without it, that of AWS in the region.
+    pub endpoint: Option<String>,
+    /// The region that requests are signed for.
+    #[serde(default = "default_region")]
+    pub region: String,
+    /// The bucket of published contents, and of steps that name none.
+    pub bucket: String,
+    /// Further buckets that steps may write to.
+    #[serde(default)]
+    pub buckets: Vec<String>,
+    /// The name of the secret that is the ID of the access key.
+    #[serde(default = "access_key_variable")]
+    pub access_key_env: String,
+    /// The name of the secret that is the secret access key.
+    #[serde(default = "secret_key_variable")]
+    pub secret_key_env: String,
+    /// The name of the secret that is the token of a temporary access key, which has one.
+    pub session_token_env: Option<String>,
+    /// The largest object.
+    #[serde(default = "ten_mebibytes")]
+    pub max_bytes: u64,
+}
+
 /// `[mcp.NAME]`: `command`, or `url`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -192,6 +221,18 @@ fn minute_ms() -> u64 {
 
 fn eight_kibibytes() -> usize {
     8 * 1024
+}
+
+fn default_region() -> String {
+    "us-east-1".to_owned()
+}
+
+fn access_key_variable() -> String {
+    "AWS_ACCESS_KEY_ID".to_owned()
+}
+
+fn secret_key_variable() -> String {
+    "AWS_SECRET_ACCESS_KEY".to_owned()
 }
 
 fn ten_mebibytes() -> u64 {

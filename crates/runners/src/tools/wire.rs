@@ -10,9 +10,10 @@ use reqwest::header::{self, AsHeaderName, HeaderMap, HeaderName};
 use reqwest::{Client, Method, Response};
 use url::Url;
 
-use super::failure::{failed, impossible, refused};
+use super::failure::{busy, failed, impossible, refused};
 use super::settings::{HttpSettings, Redirects};
 use crate::network::clients::Clients;
+use crate::network::retry_after::{again, retry_after};
 use crate::network::{Source, causes, refusal};
 use crate::runner::Answer;
 use crate::shorten::shortened;
@@ -210,6 +211,17 @@ impl Reply {
 
     pub(super) fn is_success(&self) -> bool {
         (200..=299).contains(&self.status)
+    }
+
+    /// The failure of a call whose response has no success status. `message` names the service and the status.
+    pub(super) fn rejection(&self, message: String) -> Answer {
+        let is_busy = self.status == 429 || self.status >= 500;
+        if is_busy { busy(message, again(retry_after(|name| self.header(name)))) } else { refused(message) }
+    }
+
+    /// The headers and the body as they came.
+    pub(super) fn into_parts(self) -> (HeaderMap, Vec<u8>) {
+        (self.headers, self.bytes)
     }
 }
 

@@ -8,6 +8,8 @@ mod files;
 mod http;
 mod mail;
 mod mcp;
+mod objects;
+mod package;
 mod peer;
 mod process;
 mod search;
@@ -96,6 +98,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
         ("object_store", "{}", "[files]"),
         ("mail", "{}", "[mail]"),
         ("files", r#"{"fixed": {"operation": "load"}}"#, "[files]"),
+        ("files", r#"{"fixed": {"operation": "publish"}}"#, "[files]"),
         ("webhook", "{}", "NOT_SET"),
     ] {
         let lacks = runtime().block_on(tools.lacks(&effect(kind, spec))).unwrap_or_default();
@@ -116,7 +119,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
 #[test]
 fn the_examples_on_the_page_about_settings_are_settings() {
     let page = include_str!("../../../../docs/reference/settings.md");
-    let ours = ["[http]", "[webhook]", "[search]", "[mail]", "[files]", "[mcp."];
+    let ours = ["[http]", "[webhook]", "[search]", "[mail]", "[files]", "[objects]", "[mcp."];
     let examples = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let examples: Vec<&str> = examples.filter(|text| ours.iter().any(|section| text.starts_with(section))).collect();
     assert_eq!(examples.len(), ours.len(), "one for each section");

@@ -143,6 +143,12 @@ const WRITE_METADATA: Table = &[
     field("content", Any, "The value. A template."),
 ];
 
+const PUBLISH_CONTENT: Table = &[
+    field("key", Filled, "The key below `published/`; without it, one of the step run. A template."),
+    field("content", Any, "The content. A template.").or("{{input}}"),
+    field("content_type", Text, "Its media type. A template."),
+];
+
 const ADD_CHAT_TURN: Table = &[
     field("chat_id", Text, "The chat. A template."),
     field("role", Words(&["user", "assistant", "system"]), "Who speaks.").or("user"),
@@ -236,7 +242,12 @@ pub(super) static EFFECTS: &[StepType] = &[
         "Writes metadata of the content. Only with a content trigger.",
         &[WRITE_METADATA],
     ),
-    effect("publish_content", Effect::Files, "Publishes content.", &[]),
+    effect(
+        "publish_content",
+        Effect::Files,
+        "Publishes content; gives its `storage_key`. Only with a content trigger.",
+        &[PUBLISH_CONTENT],
+    ),
     effect("add_chat_turn", Effect::ChatHistory, "Appends a turn to a stored chat; gives its input.", &[ADD_CHAT_TURN]),
     effect(
         "load_chat_history",

@@ -105,6 +105,11 @@ impl Mcp {
         lacks?.into_iter().next()
     }
 
+    /// Why a tool cannot be called, as far as that is known without asking servers for their tools.
+    pub(super) fn lacks_server_of(&self, tool: &str) -> Option<String> {
+        self.of_server(tool).map_or_else(|| self.lacks_server(None), |(server, _)| server.lacks())
+    }
+
     /// Why a tool cannot be called. The servers that may have it are asked, and no others.
     pub(super) async fn lacks_tool(&self, name: &str) -> Option<String> {
         if self.servers.is_empty() {

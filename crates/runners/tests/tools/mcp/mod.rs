@@ -173,3 +173,18 @@ fn settings_of_servers_are_checked_before_a_run() {
     let failed = failure(perform(&tools(&server::by_child("small")), &action("smal", "echo", "{}")));
     assert!(failed.message.contains("`smal`") && failed.message.contains("`small`"), "{failed:?}");
 }
+
+#[test]
+fn servers_are_not_started_when_they_must_not_be_asked() {
+    let dir = tempfile::tempdir().expect("there is room for a folder");
+    let started = dir.path().join("started");
+    let settings = format!("[mcp.files]\ncommand = \"touch\"\nargs = [{:?}]", started.display().to_string());
+    let lacks = |tools: Tools, name: &str| runtime().block_on(tools.lacks_tool(name));
+    for name in ["files.read", "read"] {
+        assert_eq!(lacks(tools(&settings).without_asking_servers(), name), None, "{name}");
+        assert!(lacks(tools("").without_asking_servers(), name).is_some_and(|lack| lack.contains("[mcp.NAME]")));
+    }
+    assert!(!started.exists());
+    assert!(lacks(tools(&settings), "files.read").is_some());
+    assert!(started.exists(), "a server that is asked is started");
+}
