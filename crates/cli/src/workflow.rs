@@ -10,7 +10,7 @@ use anyhow::Result;
 use branchpoint_backend::Document;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{DocumentKinds as _, Library, LoadOptions, Loaded, load_all};
-use branchpoint_expr::{Dialect, Kind, Severity};
+use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Severity, Span};
 use branchpoint_runners::{ReadError, read_regular_text_file};
 
 use crate::source::{DOCUMENT_BYTES, Source, is_stdin};
@@ -137,4 +137,23 @@ impl File {
         }
         Ok(Err(ExitCode::from(exit::REJECTED)))
     }
+}
+
+/// Moves findings about whole steps to the ids of the steps.
+pub(crate) fn point_at_names(findings: &mut [Diagnostic], text: &str) {
+    let Ok(document) = branchpoint_dialects::read(text) else { return };
+    for finding in findings {
+        finding.span = name(&document, finding.span).unwrap_or(finding.span);
+    }
+}
+
+/// The place of a step's id, or of its first key: a step may be pages long, and that is enough to find it.
+fn name(value: &Located, step: Span) -> Option<Span> {
+    if value.span == step {
+        let id = value.get("id").map(|id| id.span);
+        return id.or_else(|| value.fields().first().map(|field| field.key_span));
+    }
+    let inside = |value: &&Located| value.span.start <= step.start && step.end <= value.span.end;
+    let items = value.items().unwrap_or_default().iter();
+    items.chain(value.fields().iter().map(|field| &field.value)).filter(inside).find_map(|value| name(value, step))
 }

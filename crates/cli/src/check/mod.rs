@@ -1,5 +1,6 @@
 //! `branchpoint check`: what is wrong with workflows, told before anything runs.
 
+mod configured;
 mod folder;
 mod report;
 mod watch;

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Format;
+use super::configured::Configured;
 use crate::source::Source;
 use crate::{exit, explain, source, terminal, workflow};
 
@@ -50,9 +51,14 @@ struct File {
 impl Report {
     /// Reads and checks the files. One that cannot be read does not keep the others from being checked.
     pub(crate) fn new(paths: &[PathBuf], dialect: Option<Dialect>) -> Self {
+        // Documents are checked even if the configuration cannot be read.
+        let configured = Configured::find().unwrap_or_else(|error| {
+            terminal::complain(&format!("steps without a configured runner are not reported: {error:#}"));
+            None
+        });
         let files = paths.iter().map(|path| match Source::file(path) {
             Ok(source) => {
-                let loaded = checked(&source, dialect, path);
+                let loaded = checked(&source, dialect, path, configured.as_ref());
                 Checked::Loaded(source, Box::new(loaded))
             }
             Err(error) => Checked::Unread(path.clone(), error),
@@ -190,7 +196,7 @@ fn counted(count: usize, what: &str) -> String {
 
 /// What is found in a document, the workflows that it calls included. One that is not beside it is only warned of: whoever
 /// runs the document may have it.
-fn checked(source: &Source, dialect: Option<Dialect>, path: &Path) -> Loaded {
+fn checked(source: &Source, dialect: Option<Dialect>, path: &Path, configured: Option<&Configured>) -> Loaded {
     let callees = (!source::is_stdin(path)).then(|| workflow::beside(path));
     let mut loaded = workflow::load(&source.text, &LoadOptions { dialect, callees, ..LoadOptions::default() }, path);
     for finding in &mut loaded.diagnostics {
@@ -201,7 +207,10 @@ fn checked(source: &Source, dialect: Option<Dialect>, path: &Path) -> Loaded {
     // Only a text with the word in it is read once more for it.
     if loaded.dialect == Some(Dialect::Steps) && source.text.contains("trigger") {
         loaded.diagnostics.extend(branchpoint_dialects::unserved_trigger(&source.text));
-        loaded.diagnostics.sort_by_key(|finding| finding.span.start);
     }
+    if let (Some(configured), Some(program)) = (configured, &loaded.program) {
+        loaded.diagnostics.extend(configured.findings(program, &source.text));
+    }
+    loaded.diagnostics.sort_by_key(|finding| finding.span.start);
     loaded
 }

@@ -5,14 +5,14 @@ use std::process::{self, ExitCode};
 use anyhow::Result;
 use branchpoint_core::effect::{Request, RunRequest};
 use branchpoint_core::ir::Effect;
-use branchpoint_expr::{Diagnostic, Located, Severity, Span};
+use branchpoint_expr::{Diagnostic, Severity};
 use branchpoint_runners::{runner_check, runtime};
 
 use super::answers::Answers;
 use crate::outside::{Ears, Here};
 use crate::project::{Project, StoreArguments};
 use crate::workflow::Workflow;
-use crate::{exit, explain, interrupt, terminal};
+use crate::{exit, explain, interrupt, terminal, workflow};
 
 /// Tells it; when the run cannot start, all that is left is to exit. A dry run may start, because it can ask; a script may
 /// be for one way only, and a run that leaves that way fails where it does.
@@ -37,11 +37,7 @@ pub(crate) fn check(
     drop(here);
     interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
     let Some(mut findings) = findings else { return Ok(Some(ExitCode::from(exit::INTERRUPTED))) };
-    if let Ok(document) = branchpoint_dialects::read(&workflow.source.text) {
-        for finding in &mut findings {
-            finding.span = name(&document, finding.span).unwrap_or(finding.span);
-        }
-    }
+    workflow::point_at_names(&mut findings, &workflow.source.text);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.severity == Severity::Error);
     if !answers.is_there() {
@@ -65,17 +61,6 @@ pub(crate) fn check(
 fn calls_known(workflow: &Workflow, effect: &Effect) -> bool {
     let Ok(Request::Run(RunRequest { workflow: Some(name), .. })) = effect.request() else { return false };
     workflow.children.contains_key(&*name)
-}
-
-/// The place of a step's id, or of its first key: a step may be pages long, and that is enough to find it.
-fn name(value: &Located, step: Span) -> Option<Span> {
-    if value.span == step {
-        let id = value.get("id").map(|id| id.span);
-        return id.or_else(|| value.fields().first().map(|field| field.key_span));
-    }
-    let inside = |value: &&Located| value.span.start <= step.start && step.end <= value.span.end;
-    let items = value.items().unwrap_or_default().iter();
-    items.chain(value.fields().iter().map(|field| &field.value)).filter(inside).find_map(|value| name(value, step))
 }
 
 /// Prints findings about the document on stderr.

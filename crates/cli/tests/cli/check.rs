@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use super::running::{Place, err, exits, out};
 use super::{check, check_with, quiet, run};
 
 const BROKEN: &str = "crates/cli/tests/fixtures/broken.yaml";
@@ -80,4 +81,32 @@ fn a_watched_file_is_checked_again_when_it_changes() {
     assert!(second.contains("checked"), "{second}");
     child.kill().expect("it can be ended");
     child.wait().expect("it ends");
+}
+
+#[test]
+fn steps_without_a_configured_runner_are_warnings_where_there_is_a_configuration() {
+    let document = "name: t\nsteps:\n  - {id: look, step_type: web_search, query: a}\n  \
+                    - {id: put, step_type: write_aws_s3_object, key: k}\n  \
+                    - {id: act, step_type: agent, model: m, tools: [files.read]}\n  \
+                    - {id: keep, step_type: add_memory}\n";
+    let place = Place::new(&[("t.yaml", document)]);
+    let unconfigured = place.run(&["check", "t.yaml"]);
+    exits(&unconfigured, 0);
+    assert!(!out(&unconfigured).contains("no_runner"), "{}", out(&unconfigured));
+    // A server that is started writes a file.
+    let settings = "[objects]\nbucket = \"b\"\naccess_key_env = \"NOT_SET\"\n[models]\n\
+                    [mcp.files]\ncommand = \"sh\"\nargs = [\"-c\", \"touch started\"]\n";
+    fs::write(place.path().join("branchpoint.toml"), settings).expect("files can be written");
+    let configured = place.run(&["check", "t.yaml"]);
+    exits(&configured, 0);
+    let found = out(&configured);
+    assert!(found.contains("the step `look`") && found.contains("[search]"), "{found}");
+    assert!(found.contains("the step `put`") && found.contains("NOT_SET"), "{found}");
+    assert!(!found.contains("the step `keep`"), "{found}");
+    assert!(!place.path().join("started").exists(), "no server is started");
+    exits(&place.run(&["check", "--deny-warnings", "t.yaml"]), 2);
+    fs::write(place.path().join("branchpoint.toml"), "[objects]\n").expect("files can be written");
+    let unreadable = place.run(&["check", "t.yaml"]);
+    exits(&unreadable, 0);
+    assert!(err(&unreadable).contains("branchpoint.toml"), "{}", err(&unreadable));
 }
