@@ -68,6 +68,7 @@ bench: need-cargo ## run our benchmarks
 	$(CARGO) bench $(LOCKED) -p branchpoint-sim --bench sessions
 	$(CARGO) bench $(LOCKED) -p branchpoint-sim --bench store
 	$(CARGO) bench $(LOCKED) -p branchpoint-host --bench models
+	$(CARGO) bench $(LOCKED) -p branchpoint-host --bench knowledge
 
 .PHONY: bench-peers
 bench-peers: need-cargo ## run the same conditions on other engines (own lock file, long build)
