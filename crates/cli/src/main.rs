@@ -5,6 +5,7 @@
 mod approvals;
 mod backend;
 mod chat;
+mod chats;
 mod check;
 mod completions;
 mod dialects;
@@ -26,6 +27,7 @@ mod lines;
 mod login;
 mod man;
 mod masked;
+mod memory;
 mod moment;
 mod new;
 mod notices;
@@ -84,6 +86,8 @@ enum Command {
     Sessions(sessions::Arguments),
     Workflows(workflows::Arguments),
     Knowledge(knowledge::Arguments),
+    Memory(memory::Arguments),
+    Chats(chats::Arguments),
     Prune(prune::Arguments),
     Store(store::Arguments),
     Doctor(doctor::Arguments),
@@ -119,6 +123,8 @@ fn main() -> ExitCode {
         Command::Sessions(arguments) => sessions::run(&arguments),
         Command::Workflows(arguments) => workflows::run(&arguments),
         Command::Knowledge(arguments) => knowledge::run(&arguments),
+        Command::Memory(arguments) => memory::run(&arguments),
+        Command::Chats(arguments) => chats::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -104,6 +104,62 @@ fn an_object_is_written_below_the_folder_for_files() {
 }
 
 #[test]
+fn every_run_of_a_step_publishes_its_own_content() {
+    let place = Place::new(&[("branchpoint.toml", "[files]\ndir = \"out\"\n")]);
+    fs::create_dir(place.path().join("out")).expect("folders can be made");
+    let each = "  - id: l\n    step_type: for_each\n    input_template: '[\"a\", \"b\"]'\n    body: \
+                [{id: p, step_type: publish_content, content_type: text/markdown}, {id: c, step_type: load_content, \
+                content_version_id: \"{{step.p.output.storage_key}}\"}]";
+    assert_eq!(result(&place, each, &["-i", "input=x"]), serde_json::json!(["a", "b"]));
+    let named = "  - {id: p, step_type: publish_content, key: \"news/{{input}}\", content: {title: \"{{input}}\"}}";
+    let published = result(&place, named, &["-i", "input=x"]);
+    assert_eq!(
+        published,
+        serde_json::json!({"storage_key": "published/news/x", "mime": "application/json", "name": "x", "bytes": 13})
+    );
+    assert_eq!(place.read("out/published/news/x"), r#"{"title":"x"}"#);
+}
+
+#[test]
+fn memories_and_chats_are_listed_and_removed() {
+    let place = Place::new(&[]);
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let output = place.run(&[arguments, &["--json"]].concat());
+        exits(&output, 0);
+        serde_json::from_str(&out(&output)).expect("it is JSON")
+    };
+    for key in ["a", "b", "c"] {
+        let steps = "  - {id: m, step_type: add_memory, collection: notes, key: \"{{input}}\", metadata: {n: 1}}\n  \
+                     - {id: t, step_type: add_chat_turn, chat_id: \"chat-{{input}}\"}";
+        result(&place, steps, &["-i", &format!("input={key}")]);
+    }
+    assert_eq!(json(&["memory", "list"]), serde_json::json!([{"collection": "notes", "entries": 3}]));
+    let first = place.run(&["memory", "list", "-c", "notes", "--limit", "2", "--json"]);
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&out(&first)).expect("it is JSON"),
+        serde_json::json!([
+            {"key": "a", "content": "a", "metadata": {"n": 1}}, {"key": "b", "content": "b", "metadata": {"n": 1}}
+        ])
+    );
+    assert!(err(&first).contains("--after \"b\""), "{}", err(&first));
+    assert_eq!(json(&["memory", "list", "-c", "notes", "--after", "b"])[0]["key"], "c");
+    let unknown = place.run(&["memory", "remove", "a", "x", "-c", "notes"]);
+    exits(&unknown, 1);
+    assert!(err(&unknown).contains("no entry `x`; nothing was removed"), "{}", err(&unknown));
+    assert_eq!(json(&["memory", "remove", "a", "-c", "notes"])["removed"], 1);
+    let unknown = place.run(&["memory", "remove", "--all", "-c", "note"]);
+    exits(&unknown, 1);
+    assert!(err(&unknown).contains("did you mean `notes`?"), "{}", err(&unknown));
+    assert_eq!(json(&["memory", "remove", "--all", "-c", "notes"])["removed"], 2);
+    assert_eq!(json(&["memory", "list"]), serde_json::json!([]));
+    assert!(out(&place.run(&["chats", "list"])).contains("chat-b"));
+    exits(&place.run(&["chats", "remove", "chat-a", "chat-x"]), 1);
+    assert_eq!(json(&["chats", "remove", "chat-a", "chat-b"]), serde_json::json!({"chats": 2, "turns": 2}));
+    let left = json(&["chats", "list"]);
+    assert_eq!((left[0]["chat"].as_str(), left.as_array().map(Vec::len)), (Some("chat-c"), Some(1)), "{left}");
+}
+
+#[test]
 fn wrong_fields_are_named_and_limits_have_their_own_kind() {
     let long = "x".repeat(600);
     let words = (0..513).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ");

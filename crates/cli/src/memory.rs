@@ -1,0 +1,147 @@
+//! `branchpoint memory`: the collections of texts that steps have added.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use branchpoint_core::effect::MemoryEntry;
+use branchpoint_expr::{Value, nearest};
+use branchpoint_runners::storage::Storage;
+
+use crate::knowledge::trouble;
+use crate::opened::Opened;
+use crate::project::StoreCommand;
+use crate::table::table;
+use crate::{backend, masked, terminal};
+
+/// List and remove memories
+#[derive(clap::Args)]
+#[command(long_about = terminal::page(include_str!("memory.txt")))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    on: StoreCommand,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List collections, or the entries of one
+    List {
+        /// The collection whose entries are listed
+        #[arg(long, short, value_name = "NAME")]
+        collection: Option<String>,
+
+        /// Start after this key
+        #[arg(long, value_name = "KEY", requires = "collection")]
+        after: Option<String>,
+
+        /// The number of entries
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
+    /// Remove entries, or a whole collection
+    Remove {
+        /// The keys of entries, as `memory list` prints them
+        #[arg(value_name = "KEY", required_unless_present = "all")]
+        keys: Vec<String>,
+
+        /// Remove all entries of the collection
+        #[arg(long, conflicts_with = "keys")]
+        all: bool,
+
+        /// The collection
+        #[arg(long, short, value_name = "NAME", default_value = "default")]
+        collection: String,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let opened = Opened::existing(&arguments.on.store)?;
+    let storage = backend::storage(&opened.project, &arguments.on.store)?;
+    let json = arguments.on.json;
+    match &arguments.command {
+        Command::List { collection: None, .. } => list(&storage, json),
+        Command::List { collection: Some(collection), after, limit } => {
+            list_entries(&storage, collection, after.as_deref(), *limit, json)
+        }
+        Command::Remove { keys, collection, .. } => remove(&storage, collection, keys, json),
+    }
+}
+
+fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
+    let collections = storage.memory().collections().map_err(trouble)?;
+    if json {
+        let fields = |(name, entries): &(String, u32)| {
+            masked::object([("collection", Value::from(name.as_str())), ("entries", masked::count(*entries))])
+        };
+        return terminal::print_json(&Value::from(collections.iter().map(fields).collect::<Vec<_>>()));
+    }
+    if collections.is_empty() {
+        terminal::tell("This store has no memories. Steps of the type `add_memory` add them.\n");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows: Vec<[String; 2]> = collections.into_iter().map(|(name, entries)| [name, entries.to_string()]).collect();
+    terminal::print_styled(&table(["COLLECTION", "ENTRIES"], &rows))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list_entries(storage: &Storage, collection: &str, after: Option<&str>, limit: u32, json: bool) -> Result<ExitCode> {
+    // One more than the limit shows whether the list continues.
+    let mut entries = storage.memory().entries(collection, after, limit + 1).map_err(trouble)?;
+    if entries.is_empty() && after.is_none() {
+        return Err(unknown_collection(storage, collection)?);
+    }
+    let continues = entries.len() > limit as usize;
+    entries.truncate(limit as usize);
+    if let Some(last) = entries.last().filter(|_| continues) {
+        terminal::tell(&format!("There are more entries; list them with --after {:?}.\n", last.key));
+    }
+    if json {
+        return terminal::print_json(&Value::from(entries.into_iter().map(Value::from).collect::<Vec<_>>()));
+    }
+    let row = |MemoryEntry { key, content, .. }: MemoryEntry| [key, masked::cut(&content)];
+    let rows: Vec<[String; 2]> = entries.into_iter().map(row).collect();
+    terminal::print_styled(&table(["KEY", "CONTENT"], &rows))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Without keys, all entries are removed.
+fn remove(storage: &Storage, collection: &str, keys: &[String], json: bool) -> Result<ExitCode> {
+    let memory = storage.memory();
+    if memory.entries(collection, None, 1).map_err(trouble)?.is_empty() {
+        return Err(unknown_collection(storage, collection)?);
+    }
+    for key in keys {
+        if memory.load_entry(collection, key).map_err(trouble)?.is_none() {
+            bail!(
+                "the collection `{collection}` has no entry `{key}`; nothing was removed\n\
+                 help: `branchpoint memory list --collection {collection}` lists them"
+            );
+        }
+    }
+    let mut removed = 0;
+    if keys.is_empty() {
+        removed = memory.remove_entries(collection, None).map_err(trouble)?;
+    }
+    for key in keys {
+        removed += memory.remove_entries(collection, Some(key)).map_err(trouble)?;
+    }
+    if json {
+        let fields = [("collection", Value::from(collection)), ("removed", masked::count(removed))];
+        return terminal::print_json(&masked::object(fields));
+    }
+    let entries = if removed == 1 { "entry" } else { "entries" };
+    terminal::print(&format!("Removed {removed} {entries} of the collection `{collection}`.\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The error for a collection without entries.
+fn unknown_collection(storage: &Storage, collection: &str) -> Result<anyhow::Error> {
+    let collections = storage.memory().collections().map_err(trouble)?;
+    let help = match nearest(collection, collections.iter().map(|(name, _)| name.as_str())) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`branchpoint memory list` lists them".to_owned(),
+    };
+    Ok(anyhow::anyhow!("there is no collection `{collection}`\nhelp: {help}"))
+}
