@@ -48,6 +48,22 @@ pub struct Question {
 
 impl Question {
     /// The recipients without duplicates.
+    ///
+    /// ```
+    /// use branchpoint_backend::{Question, RunNo};
+    /// use branchpoint_expr::{Object, Value};
+    ///
+    /// let users: Vec<Value> = ["ada", "bob", "ada"].map(Value::from).to_vec();
+    /// let question = Question {
+    ///     run: RunNo(1),
+    ///     request: branchpoint_core::RequestNo(1),
+    ///     spec: [("recipients".into(), users.into())].into_iter().collect::<Object>().into(),
+    ///     asked_ms: 0,
+    ///     reminded: 0,
+    ///     closed_ms: None,
+    /// };
+    /// assert_eq!(question.recipients(), ["ada", "bob"]);
+    /// ```
     pub fn recipients(&self) -> Vec<String> {
         let listed = self.spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
         let mut recipients: Vec<String> = Vec::new();

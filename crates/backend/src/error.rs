@@ -41,6 +41,12 @@ pub enum BackendError {
 
 impl BackendError {
     /// The stable code of the error.
+    ///
+    /// ```
+    /// use branchpoint_backend::{BackendError, Refused};
+    ///
+    /// assert_eq!(BackendError::from(Refused::NoRun).code(), "refused");
+    /// ```
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
@@ -57,6 +63,13 @@ impl BackendError {
     }
 
     /// Whether the error affects only one run.
+    ///
+    /// ```
+    /// use branchpoint_backend::BackendError;
+    ///
+    /// assert!(BackendError::Damaged("an event is missing".into()).is_of_one_run());
+    /// assert!(!BackendError::ReadOnly.is_of_one_run());
+    /// ```
     pub fn is_of_one_run(&self) -> bool {
         matches!(self, Self::Damaged(_))
     }

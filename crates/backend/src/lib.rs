@@ -1,7 +1,54 @@
 //! The interface between the command line or the server and a host of runs.
 //!
 //! [`Backend`] is that interface, over plain data. Every host implements it on its own storage, and commands and endpoints use
-//! nothing else. The methods block: a server must call them on threads that may block.
+//! nothing else. The methods block: a server must call them on threads that may block. This page shows what its callers do.
+//!
+//! # Save a workflow and start a run
+//!
+//! A [`Workflow`] is a document with its program. Equal workflows have one number. A start is stored when [`Backend::start`] returns,
+//! and a second start with the same id changes nothing.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use branchpoint_backend::{Backend, BackendError, Document, Start, Taken, Workflow};
+//! use branchpoint_core::ir::Program;
+//!
+//! fn start(backend: &dyn Backend, document: &Document, program: &Program) -> Result<Taken, BackendError> {
+//!     let workflow = backend.save(Workflow { document, program, children: &BTreeMap::new() }, 1_000)?;
+//!     backend.start(Start::new(workflow, "d1".into(), "hello".into()))
+//! }
+//! ```
+//!
+//! # List and load runs
+//!
+//! A [`Filter`] selects runs. [`Backend::load`] gives a [`Look`]: the row of a run, its program and its state.
+//!
+//! ```
+//! use branchpoint_backend::{Backend, BackendError, Filter};
+//!
+//! fn newest_result(backend: &dyn Backend) -> Result<Option<branchpoint_expr::Value>, BackendError> {
+//!     let newest = Filter { limit: Some(1), ..Filter::default() };
+//!     let Some(row) = backend.runs(&newest)?.pop() else { return Ok(None) };
+//!     Ok(backend.load(row.run)?.result())
+//! }
+//! ```
+//!
+//! # Answer approvals
+//!
+//! Every answer, signal and cancellation is an event that [`Backend::send`] stores. A rejection is a [`BackendError`] with a code.
+//!
+//! ```
+//! use branchpoint_backend::{Backend, BackendError};
+//!
+//! fn approve_all(backend: &dyn Backend, user: &str) -> Result<(), BackendError> {
+//!     for open in backend.open_approvals()?.open {
+//!         let choice = open.approval.choice_meaning(true).unwrap_or_else(|| "approve".into());
+//!         backend.send(open.run, &open.approval.key.answer(Some(user), &(&*choice).into(), None))?;
+//!     }
+//!     Ok(())
+//! }
+//! ```
 
 mod approval;
 mod error;
@@ -33,6 +80,16 @@ pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
 pub use workflow::{Document, Listed, Part, Workflow, WorkflowNo};
 
 /// A host of runs.
+///
+/// ```
+/// use branchpoint_backend::{Backend, BackendError, Filter};
+/// use branchpoint_core::ir::Status;
+///
+/// fn failed_runs(backend: &dyn Backend) -> Result<Vec<String>, BackendError> {
+///     let filter = Filter { status: Some(Status::Failed), ..Filter::default() };
+///     Ok(backend.runs(&filter)?.into_iter().map(|run| run.id).collect())
+/// }
+/// ```
 pub trait Backend: Send {
     /// Finds a run by its id.
     fn run(&self, id: &str) -> Result<Option<Run>, BackendError>;

@@ -84,16 +84,31 @@ pub struct RunView {
 
 impl RunView {
     /// The status of the run.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/look.txt")]
+    /// assert_eq!(look.status(), Status::Completed);
+    /// ```
     pub fn status(&self) -> Status {
         status(&self.program, &self.state)
     }
 
     /// The result of a run that has ended, or the intermediate result that its program shows.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/look.txt")]
+    /// assert_eq!(look.result(), Some("hello".into()));
+    /// ```
     pub fn result(&self) -> Option<Value> {
         self.state.result().map(|(_, result)| result.clone()).or_else(|| self.view("result"))
     }
 
     /// The value of a view; `None` if the view does not exist or fails.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/look.txt")]
+    /// assert_eq!(look.view("progress"), None);
+    /// ```
     pub fn view(&self, name: &str) -> Option<Value> {
         let id = self.program.views.iter().position(|view| &*view.name == name)?;
         view(&self.program, &self.state, ViewId(u32::try_from(id).ok()?)).ok()

@@ -84,6 +84,13 @@ pub struct SessionAnswer {
 
 impl SessionAnswer {
     /// The answer as a JSON object with the session's id. `problems` is omitted if it is empty.
+    ///
+    /// ```
+    /// use branchpoint_backend::SessionAnswer;
+    ///
+    /// let answer = SessionAnswer { state: branchpoint_expr::Value::Null, problems: vec![], reasons: vec![] };
+    /// assert_eq!(answer.view("ada").get("sessionId"), Some(&"ada".into()));
+    /// ```
     pub fn view(&self, session_id: &str) -> Value {
         let mut view: Object = [(Arc::from("sessionId"), Value::from(session_id))].into_iter().collect();
         view.extend(self.state.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
@@ -94,6 +101,14 @@ impl SessionAnswer {
     }
 
     /// Marks the answer as one to a request that changed nothing.
+    ///
+    /// ```
+    /// use branchpoint_backend::SessionAnswer;
+    ///
+    /// let state = [("changed".into(), true.into())].into_iter().collect::<branchpoint_expr::Object>().into();
+    /// let answer = SessionAnswer { state, problems: vec![], reasons: vec![] }.unchanged();
+    /// assert_eq!(answer.state.get("changed"), Some(&false.into()));
+    /// ```
     #[must_use]
     pub fn unchanged(mut self) -> Self {
         if let Value::Object(state) = &mut self.state {

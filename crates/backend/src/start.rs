@@ -44,6 +44,13 @@ pub struct Start {
 
 impl Start {
     /// Builds a request with default options.
+    ///
+    /// ```
+    /// use branchpoint_backend::{Start, WorkflowNo};
+    ///
+    /// let start = Start { detached: true, ..Start::new(WorkflowNo(1), "d1".into(), "hello".into()) };
+    /// assert_eq!(start.id, "d1");
+    /// ```
     pub fn new(workflow: WorkflowNo, id: String, input: Value) -> Self {
         Self {
             id,

@@ -26,16 +26,28 @@ static PLAIN: LazyLock<Program> = LazyLock::new(|| {
     build(None, &[]).unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
 });
 
-/// The program of an agent's turn that is the same for most agents.
+/// The program for a turn of an agent, unless [`agent_program_for`] gives another.
+///
+/// ```
+/// assert!(!branchpoint_dialects::agent_program().effects.is_empty());
+/// ```
 pub fn agent_program() -> &'static Program {
     &PLAIN
 }
 
-/// The program for an effect with its own end of a turn (`stop_when`) or with secrets; none for any other, which has the plain one.
+/// The program for an effect with its own end of a turn (`stop_when`) or with secrets; `None` for every other effect, whose turns run
+/// [`agent_program`].
 ///
 /// # Errors
 ///
 /// The condition cannot be compiled.
+///
+/// ```
+/// use branchpoint_core::{effect::Kind, ir::builder::effect};
+///
+/// assert!(branchpoint_dialects::agent_program_for(&effect(Kind::Model))?.is_none());
+/// # Ok::<(), branchpoint_expr::Problems>(())
+/// ```
 pub fn agent_program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
     let stop_when = effect.stop_when();
     if stop_when.is_none() && effect.secrets.is_empty() {
@@ -49,6 +61,14 @@ pub fn agent_program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
 /// # Errors
 ///
 /// A condition by which an agent ends cannot be compiled.
+///
+/// ```
+/// use branchpoint_dialects::{agent_programs, load};
+///
+/// let loaded = load("name: hello\nsteps:\n  - {id: a, step_type: text, template: Hello}\n", None);
+/// assert!(agent_programs(&loaded.program)?.is_empty(), "the workflow calls no model");
+/// # Ok::<(), branchpoint_expr::Problems>(())
+/// ```
 pub fn agent_programs<'p>(
     programs: impl IntoIterator<Item = &'p Program>,
 ) -> Result<BTreeMap<Arc<str>, Program>, Problems> {

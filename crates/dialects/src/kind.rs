@@ -218,7 +218,13 @@ kinds! {
     }
 }
 
-/// Every kind of finding and failure, in the order of the crates that name them.
+/// Every kind of finding and failure, in the order of the crates that define them.
+///
+/// ```
+/// use branchpoint_dialects::all_kinds;
+///
+/// assert!(all_kinds().any(|kind| kind.as_str() == "unknown_step_type"));
+/// ```
 pub fn all_kinds() -> impl Iterator<Item = Kind> {
     [Kind::ALL, RUN_KINDS, DOCUMENT_KINDS].into_iter().flatten().copied()
 }

@@ -11,6 +11,12 @@ use crate::recognise::recognise;
 use crate::{export, flow, graph, machine, read, session, steps};
 
 /// A document as far as it could be understood. A document with an error has no program.
+///
+/// ```
+/// let loaded = branchpoint_dialects::load("name: hello\nsteps:\n  - {id: a, step_type: txt}\n", None);
+/// assert!(loaded.program.is_none());
+/// assert_eq!(loaded.diagnostics[0].cause().as_str(), "unknown_step_type");
+/// ```
 #[derive(Debug)]
 pub struct Loaded {
     /// What it was taken for.
@@ -24,6 +30,14 @@ pub struct Loaded {
 }
 
 /// How a document is loaded.
+///
+/// ```
+/// use branchpoint_dialects::{LoadOptions, load_with};
+/// use branchpoint_expr::Dialect;
+///
+/// let options = LoadOptions { dialect: Some(Dialect::Machine), ..LoadOptions::default() };
+/// assert!(load_with("name: hello\n", &options).program.is_none());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// The dialect, if its content is not to be asked.
@@ -35,6 +49,23 @@ pub struct LoadOptions {
 }
 
 /// Where the workflows are that a document may call.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use branchpoint_dialects::{Library, load_from};
+///
+/// struct Texts(BTreeMap<String, String>);
+///
+/// impl Library for Texts {
+///     fn workflow(&self, name: &str) -> Option<String> {
+///         self.0.get(name).cloned()
+///     }
+/// }
+///
+/// let source = "name: hello\nsteps:\n  - {id: a, step_type: text, template: Hello}\n";
+/// assert!(load_from(source, None, &Texts(BTreeMap::new())).children.is_empty());
+/// ```
 pub trait Library {
     /// The text of a workflow.
     fn workflow(&self, name: &str) -> Option<String>;
@@ -50,22 +81,58 @@ pub trait Library {
     }
 }
 
-/// Loads a document with everything that it calls: what is wrong with a called workflow is wrong with the document.
+/// Loads a document and every workflow that it calls. A defect of a called workflow is a finding about the document.
+///
+/// ```
+/// use branchpoint_dialects::{Library, load_from};
+///
+/// struct Nothing;
+///
+/// impl Library for Nothing {
+///     fn workflow(&self, _: &str) -> Option<String> {
+///         None
+///     }
+/// }
+///
+/// let source = "name: hello\nsteps:\n  - {id: a, step_type: text, template: Hello}\n";
+/// assert!(load_from(source, None, &Nothing).program.is_some());
+/// ```
 pub fn load_from(source: &str, dialect: Option<Dialect>, library: &dyn Library) -> Loaded {
     load_all(source, &LoadOptions { dialect, ..LoadOptions::default() }, library)
 }
 
-/// Loads a document of a dialect, or of whichever dialect its content shows. The workflows that it calls are not looked for.
+/// Loads a document of a dialect, or of the dialect that its content shows. The workflows that it calls are not loaded.
+///
+/// ```
+/// let source = "name: hello\nsteps:\n  - {id: a, step_type: text, template: Hello}\n";
+/// assert!(branchpoint_dialects::load(source, None).program.is_some());
+/// ```
 pub fn load(source: &str, dialect: Option<Dialect>) -> Loaded {
     load_with(source, &LoadOptions { dialect, ..LoadOptions::default() })
 }
 
-/// As [`load`], with everything that can be chosen.
+/// As [`load`], with options.
+///
+/// ```
+/// use branchpoint_dialects::{LoadOptions, load_with};
+///
+/// let source = "name: hello\nsteps:\n  - {id: a, step_type: text, template: Hello}\n";
+/// let options = LoadOptions { scripted: ["a".to_owned()].into(), ..LoadOptions::default() };
+/// assert_eq!(load_with(source, &options).program.unwrap().effects.len(), 1, "the script answers the step");
+/// ```
 pub fn load_with(source: &str, options: &LoadOptions) -> Loaded {
     read_and_load(source, options, None)
 }
 
-/// As [`load_from`], with everything that can be chosen.
+/// As [`load_from`], with options.
+///
+/// ```
+/// use branchpoint_dialects::{Library, LoadOptions, load_all};
+///
+/// fn is_valid(source: &str, library: &dyn Library) -> bool {
+///     load_all(source, &LoadOptions::default(), library).program.is_some()
+/// }
+/// ```
 pub fn load_all(source: &str, options: &LoadOptions, library: &dyn Library) -> Loaded {
     read_and_load(source, options, Some(library))
 }
@@ -114,7 +181,14 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
     loaded
 }
 
-/// The dialect that a text shows; of a text with syntax errors, as far as it can be read.
+/// The dialect that a text shows, even if the text has syntax errors.
+///
+/// ```
+/// use branchpoint_dialects::recognise_text;
+/// use branchpoint_expr::Dialect;
+///
+/// assert_eq!(recognise_text("name: hello\nstates: {}\n"), Some(Dialect::Machine));
+/// ```
 pub fn recognise_text(source: &str) -> Option<Dialect> {
     recognise(&read_what_is_there(source).0).ok()
 }
@@ -138,8 +212,13 @@ fn settle(loaded: &mut Loaded) {
     }
 }
 
-/// What keeps a graph from being run by an editor, the first finding first. The engine runs some of these graphs: one
-/// whose start leads nowhere is complete at once.
+/// What keeps an editor from running a graph, the first finding first. The engine runs some of these graphs: one whose start leads
+/// nowhere completes at once.
+///
+/// ```
+/// let findings = branchpoint_dialects::preflight(r#"{"nodes": [], "connections": []}"#);
+/// assert_eq!(findings[0].cause().as_str(), "missing_start");
+/// ```
 pub fn preflight(source: &str) -> Vec<Diagnostic> {
     match read(source) {
         Ok(document) => graph::preflight(&document),

@@ -9,7 +9,14 @@ use branchpoint_expr::{Condition, Dialect};
 
 use crate::{graph, read, session};
 
-/// Draws a document that was loaded.
+/// Draws a document that has been loaded.
+///
+/// ```
+/// let source = "name: hello\nsteps:\n  - {id: a, step_type: text, template: Hello}\n";
+/// let loaded = branchpoint_dialects::load(source, None);
+/// let picture = branchpoint_dialects::picture(&loaded.program.unwrap(), source, loaded.dialect);
+/// assert!(picture.nodes.iter().any(|node| &*node.title == "a"));
+/// ```
 pub fn picture(program: &Program, source: &str, dialect: Option<Dialect>) -> Picture {
     let document = || read(source).ok();
     let drawn = match dialect {

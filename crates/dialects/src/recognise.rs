@@ -12,7 +12,7 @@ const SESSION_STEP: [&str; 3] = ["availableTools", "isDefault", "resetSequenceOn
 /// # Errors
 ///
 /// A finding that lists what was looked for.
-pub fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
+pub(crate) fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
     if let Some(definition) = export::definition(document) {
         return recognise(&definition);
     }

@@ -9,7 +9,14 @@ use crate::{export, read};
 /// The triggers that need nobody who listens: a run starts when someone starts it.
 const BY_HAND: [&str; 2] = ["dynamic_input", "template_input"];
 
-/// The finding that a workflow of steps has a trigger that nothing serves yet.
+/// Warns that a workflow of steps has a trigger that nothing listens to yet.
+///
+/// ```
+/// use branchpoint_dialects::unserved_trigger;
+///
+/// let finding = unserved_trigger("trigger: {type: schedule}\nsteps:\n  - {id: a, step_type: text}\n");
+/// assert_eq!(finding.unwrap().cause().as_str(), "trigger_not_served");
+/// ```
 pub fn unserved_trigger(source: &str) -> Option<Diagnostic> {
     let document = read(source).ok().filter(|document| recognise(document) == Ok(Dialect::Steps))?;
     let document = export::definition(&document).unwrap_or(document);

@@ -7,6 +7,12 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, open};
 
 /// Why a text could not be read.
+///
+/// ```
+/// use branchpoint_runners::{ReadError, read_text};
+///
+/// assert!(matches!(read_text(&b"hello"[..], 3), Err(ReadError::TooLong { limit: 3 })));
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system refused.
@@ -31,6 +37,12 @@ pub enum ReadError {
 /// # Errors
 ///
 /// The file cannot be opened or read, is longer than the limit, or is not text.
+///
+/// ```
+/// let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+/// assert!(branchpoint_runners::read_text_file(file.as_ref(), 100_000)?.contains("[package]"));
+/// # Ok::<(), branchpoint_runners::ReadError>(())
+/// ```
 pub fn read_text_file(path: &Path, limit: u64) -> Result<String, ReadError> {
     read_text(File::open(path)?, limit)
 }
@@ -40,15 +52,27 @@ pub fn read_text_file(path: &Path, limit: u64) -> Result<String, ReadError> {
 /// # Errors
 ///
 /// As [`read_text_file`], or the file is not regular.
+///
+/// ```
+/// use branchpoint_runners::{ReadError, read_regular_text_file};
+///
+/// assert!(matches!(read_regular_text_file("/dev/zero".as_ref(), 100), Err(ReadError::NotRegular)));
+/// ```
 pub fn read_regular_text_file(path: &Path, limit: u64) -> Result<String, ReadError> {
     text(read_regular_file(path, limit)?)
 }
 
-/// The bytes of a regular file, up to a limit.
+/// Reads the bytes of a regular file, up to a limit.
 ///
 /// # Errors
 ///
 /// The file cannot be opened or read, is not regular, or is longer than the limit.
+///
+/// ```
+/// let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+/// assert!(!branchpoint_runners::read_regular_file(file.as_ref(), 100_000)?.is_empty());
+/// # Ok::<(), branchpoint_runners::ReadError>(())
+/// ```
 pub fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty()).map_err(io::Error::from)?);
@@ -63,6 +87,11 @@ pub fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> 
 /// # Errors
 ///
 /// Reading fails, the text is longer than the limit, or the bytes are not text.
+///
+/// ```
+/// assert_eq!(branchpoint_runners::read_text(&b"hello"[..], 100)?, "hello");
+/// # Ok::<(), branchpoint_runners::ReadError>(())
+/// ```
 pub fn read_text(reader: impl Read, limit: u64) -> Result<String, ReadError> {
     text(read_bytes(reader, limit)?)
 }
@@ -74,11 +103,21 @@ fn read_bytes(reader: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
     if bytes.len() as u64 > limit { Err(ReadError::TooLong { limit }) } else { Ok(bytes) }
 }
 
-/// Reads the next line without its end, up to a limit; none at the end of the text.
+/// Reads the next line without its end, up to a limit; `None` at the end of the text.
 ///
 /// # Errors
 ///
 /// As [`read_text`]. After a line that is too long, the reader stands inside of it.
+///
+/// ```
+/// use branchpoint_runners::read_line;
+///
+/// let mut lines = &b"one\r\ntwo"[..];
+/// assert_eq!(read_line(&mut lines, 100)?.as_deref(), Some("one"));
+/// assert_eq!(read_line(&mut lines, 100)?.as_deref(), Some("two"));
+/// assert_eq!(read_line(&mut lines, 100)?, None);
+/// # Ok::<(), branchpoint_runners::ReadError>(())
+/// ```
 pub fn read_line(reader: &mut impl BufRead, limit: u64) -> Result<Option<String>, ReadError> {
     let mut line = Vec::new();
     reader.take(limit.saturating_add(1)).read_until(b'\n', &mut line)?;

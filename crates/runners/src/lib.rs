@@ -1,8 +1,56 @@
 //! Runners: they perform the effects of runs.
 //!
-//! A runner performs one attempt of an effect and reports the raw [`Answer`]; [`judge`] turns it into the value of a step or its
-//! error, the same way for every runner. [`Models`] calls model providers, [`tools`] everything else over the network,
-//! [`Local`] the commands, files and agents of this machine; [`storage`] reads and writes the stored data of a host. [`Secrets`] redacts what people and stores get to see.
+//! # Perform a call
+//!
+//! A host makes a [`Call`] from a command of a run. [`Call::prepare`] puts in the secrets that the call names and reads its request.
+//! Then a runner performs one attempt and gives the raw [`Answer`]: [`Models`] calls model providers, [`tools`] everything else over the
+//! network, [`Local`] commands, files and agents of this machine, and [`storage`] the stored data of a host. [`judge`] turns the answer
+//! into the value of the step or its error, the same way for every runner.
+//!
+//! ```
+//! use branchpoint_core::{effect::Kind, ir::builder::effect};
+//! use branchpoint_expr::{Object, Value};
+//! use branchpoint_runners::{CancellationToken, Call, Local, judge, no_secrets, runtime};
+//!
+//! let input: Object = [("command".into(), "echo hello".into())].into_iter().collect();
+//! let call = Call::first(effect(Kind::Process), Value::from(input));
+//! let prepared = call.prepare(&no_secrets()).unwrap();
+//! let work = async move { Local::new("/").perform(&prepared, &CancellationToken::new()).await };
+//! let answer = runtime().block_on(async { tokio::spawn(work).await.unwrap() }).unwrap();
+//! assert!(judge(&call, answer).is_ok());
+//! ```
+//!
+//! # Write a runner
+//!
+//! A host performs calls through one [`Runner`]. Your own can use those of this crate and add kinds of work.
+//!
+//! ```
+//! use branchpoint_expr::Value;
+//! use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+//!
+//! struct Echo;
+//!
+//! impl Runner for Echo {
+//!     fn perform<'c>(&'c self, call: &'c Call, _cancel: &'c CancellationToken) -> Performing<'c> {
+//!         Box::pin(async move { Answer::data(call.input.clone()) })
+//!     }
+//!
+//!     fn fact(&self, _name: &str) -> Value {
+//!         Value::Null
+//!     }
+//! }
+//! ```
+//!
+//! # Redact secrets
+//!
+//! [`Secrets`] finds secret values in texts and values, however they are encoded, and masks them in what people and stores get to see.
+//!
+//! ```
+//! use branchpoint_runners::Secrets;
+//!
+//! let secrets = Secrets::from_values(["pa55 word".into()]);
+//! assert_eq!(secrets.mask("GET /?key=pa55%20word"), "GET /?key=***");
+//! ```
 
 pub mod agent;
 mod bounded_read;
@@ -32,7 +80,5 @@ pub use models::Models;
 pub use runner::{Answer, Call, Performing, PreparedCall, Runner};
 pub use runner_check::{Lack, runner_check};
 pub use runtime::{allow_many_open_files, runtime};
-pub use secrets::{
-    Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, Whole, is_secret, resolve, sounds_secret,
-};
+pub use secrets::{Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, Whole, resolve, sounds_secret};
 pub use tokio_util::sync::CancellationToken;

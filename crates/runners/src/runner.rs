@@ -66,7 +66,15 @@ pub struct Call {
 }
 
 impl Call {
-    /// The call that a command of a run asks for; none for other commands.
+    /// The call of a command; `None` for commands other than [`Command::Perform`].
+    ///
+    /// ```
+    /// use branchpoint_core::{Command, ir::Status, ir::builder::Builder};
+    /// use branchpoint_runners::Call;
+    ///
+    /// let finish = Command::Finish { status: Status::Completed, result: "done".into() };
+    /// assert_eq!(Call::of(&Builder::sample(), &"d1".into(), &"".into(), finish), None);
+    /// ```
     pub fn of(program: &Program, run: &Arc<str>, folder: &Arc<str>, command: Command) -> Option<Self> {
         let Command::Perform { effect, attempt, what, input, answers, path } = command else { return None };
         let what = &program.effects[what.index()];
@@ -86,6 +94,14 @@ impl Call {
     }
 
     /// The first attempt of an effect on its own, without a program.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::Call;
+    ///
+    /// let call = Call::first(effect(Kind::Model), branchpoint_expr::Value::Null);
+    /// assert_eq!(call.attempt, 1);
+    /// ```
     pub fn first(definition: Effect, input: Value) -> Self {
         Self {
             run: "run".into(),
@@ -102,7 +118,15 @@ impl Call {
         }
     }
 
-    /// The same call with a limit for the attempt.
+    /// The same call with a time limit for the attempt.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::Call;
+    ///
+    /// let call = Call::first(effect(Kind::Model), branchpoint_expr::Value::Null).within(1_000);
+    /// assert_eq!(call.attempt_limit_ms(), Some(1_000));
+    /// ```
     #[must_use]
     pub fn within(mut self, limit_ms: u64) -> Self {
         Arc::make_mut(&mut self.definition).attempt_limit_ms = Some(limit_ms);
@@ -114,16 +138,33 @@ impl Call {
     /// # Errors
     ///
     /// A field is unknown, or has a value that it cannot have.
+    ///
+    /// ```
+    /// use branchpoint_core::effect::{Kind, Request};
+    /// use branchpoint_core::ir::builder::effect;
+    /// use branchpoint_runners::Call;
+    ///
+    /// let call = Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null);
+    /// assert!(matches!(call.request(), Ok(Request::Mail(_))));
+    /// ```
     pub fn request(&self) -> Result<Request, FieldError> {
         Request::parse(self.kind(), &self.definition.fixed, &self.input)
     }
 
-    /// Puts in the secrets that the call names, and parses its request: once, for whichever runner performs it.
+    /// Puts in the secrets that the call names, and parses its request: once, for every runner.
     ///
     /// # Errors
     ///
     /// The answer of a call that cannot be performed: the store does not have a secret, it cannot be written where it is named, or a
     /// field is wrong. Another attempt would fail the same.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::{Call, no_secrets};
+    ///
+    /// let call = Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null);
+    /// assert!(call.prepare(&no_secrets()).unwrap().secrets.values().is_empty());
+    /// ```
     pub fn prepare(&self, store: &SecretStore) -> Result<PreparedCall, Answer> {
         let impossible = |why: String| Answer::impossible("step_failed", why);
         let (input, values) = resolve(&self.input, &self.definition.secrets, store).map_err(impossible)?;
@@ -133,28 +174,65 @@ impl Call {
         Ok(PreparedCall { call, request, secrets })
     }
 
-    /// The name under which scripts answer it: that of its step, or its kind if it belongs to none.
+    /// The name under which scripts answer the call: that of its step, or its kind if it belongs to no step.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::Call;
+    ///
+    /// assert_eq!(&*Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null).name(), "mail");
+    /// ```
     pub fn name(&self) -> Arc<str> {
         self.step.clone().unwrap_or_else(|| self.kind().as_str().into())
     }
 
-    /// Which runner performs it.
+    /// The kind of its effect.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::Call;
+    ///
+    /// assert_eq!(Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null).kind(), Kind::Mail);
+    /// ```
     pub fn kind(&self) -> Kind {
         self.definition.kind
     }
 
     /// How a raw answer becomes the value of the step.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::Call;
+    ///
+    /// let call = Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null);
+    /// assert_eq!(call.response().output_schema, None);
+    /// ```
     pub fn response(&self) -> &Response {
         &self.definition.response
     }
 
-    /// How long the attempt may take.
+    /// The time limit of the attempt.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::Call;
+    ///
+    /// let call = Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null);
+    /// assert_eq!(call.attempt_limit_ms(), None);
+    /// ```
     pub fn attempt_limit_ms(&self) -> Option<u64> {
         self.definition.attempt_limit_ms
     }
 
-    /// The key on the wire: an attempt whose fate is unknown is repeated under the same key, one after an answer gets a
-    /// new one. Whoever performs the call twice under one key may do the work once.
+    /// The idempotency key on the wire. An attempt whose outcome is unknown is repeated under the same key; one after an answer gets a
+    /// new key.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::Call;
+    ///
+    /// assert_eq!(Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null).key(), "run/1/0");
+    /// ```
     pub fn key(&self) -> String {
         format!("{}/{}/{}", self.run, self.effect.0, self.answers)
     }
@@ -211,36 +289,85 @@ pub enum Answer {
 
 impl Answer {
     /// The text of a model whose usage is not known.
+    ///
+    /// ```
+    /// use branchpoint_core::Usage;
+    /// use branchpoint_runners::Answer;
+    ///
+    /// assert_eq!(Answer::model("Because.").usage(), Usage::default());
+    /// ```
     pub fn model(text: impl Into<Arc<str>>) -> Self {
         Self::Model(ModelResult { value: Value::Str(text.into()), ..ModelResult::default() })
     }
 
     /// A value of no particular content type.
+    ///
+    /// ```
+    /// use branchpoint_runners::Answer;
+    ///
+    /// assert!(matches!(Answer::data(7), Answer::Data(content) if content.value == 7.into()));
+    /// ```
     pub fn data(value: impl Into<Value>) -> Self {
         Self::Data(Content { value: value.into(), content_type: None })
     }
 
-    /// A failure that another attempt may mend; whether the other side has seen the call is not known.
+    /// A failure after which another attempt may succeed; it is unknown whether the other side has received the call.
+    ///
+    /// ```
+    /// use branchpoint_core::Again;
+    /// use branchpoint_runners::Answer;
+    ///
+    /// let answer = Answer::failed("http", "the connection was closed");
+    /// assert!(matches!(answer, Answer::Failed(failed) if failed.again == Again::Soon && !failed.answered));
+    /// ```
     pub fn failed(kind: &str, message: impl Into<Arc<str>>) -> Self {
         Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: false })
     }
 
-    /// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
+    /// A failure of a call that was not sent: the document or the settings must change first.
+    ///
+    /// ```
+    /// use branchpoint_core::Again;
+    /// use branchpoint_runners::Answer;
+    ///
+    /// let answer = Answer::impossible("step_failed", "`to` must be an address");
+    /// assert!(matches!(answer, Answer::Failed(failed) if failed.again == Again::Never));
+    /// ```
     pub fn impossible(kind: &str, message: impl Into<Arc<str>>) -> Self {
         Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: false })
     }
 
-    /// The other side has answered, and another attempt would only be answered the same.
+    /// A failure that the other side reported, and would report again.
+    ///
+    /// ```
+    /// use branchpoint_runners::Answer;
+    ///
+    /// let answer = Answer::refused("http_status", "the server replied 404");
+    /// assert!(matches!(answer, Answer::Failed(failed) if failed.answered));
+    /// ```
     pub fn refused(kind: &str, message: impl Into<Arc<str>>) -> Self {
         Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true })
     }
 
-    /// A failure that may have used something up.
+    /// A failure that may have used tokens or money.
+    ///
+    /// ```
+    /// use branchpoint_core::Usage;
+    /// use branchpoint_runners::Answer;
+    ///
+    /// let Answer::Failed(failed) = Answer::failed("step_failed", "the reply was cut") else { unreachable!() };
+    /// let usage = Usage { tokens: 10, cost_micros: 0 };
+    /// assert_eq!(Answer::failed_after(failed, usage).usage(), usage);
+    /// ```
     pub fn failed_after(failed: Failed, usage: Usage) -> Self {
         if usage == Usage::default() { Self::Failed(failed) } else { Self::Spent { failed, usage } }
     }
 
-    /// What the attempt used up.
+    /// What the attempt has used.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_runners::Answer::Never.usage().tokens, 0);
+    /// ```
     pub fn usage(&self) -> Usage {
         match self {
             Self::Model(ModelResult { usage, .. }) | Self::Spent { usage, .. } | Self::Judged { usage, .. } => *usage,

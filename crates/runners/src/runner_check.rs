@@ -27,6 +27,15 @@ pub enum Lack {
 
 /// The findings about a program: an error for each step whose calls fail, and a warning for each tool that a step leaves out. `lacks` gets
 /// an effect and the id of its step.
+///
+/// ```
+/// use branchpoint_core::ir::builder::Builder;
+/// use branchpoint_runners::{runner_check, runtime};
+///
+/// let program = Builder::sample();
+/// let findings = runtime().block_on(runner_check(&program, async |_, _| vec![]));
+/// assert!(findings.is_empty());
+/// ```
 pub async fn runner_check(program: &Program, lacks: impl AsyncFn(&Effect, &str) -> Vec<Lack>) -> Vec<Diagnostic> {
     let mut seen = BTreeSet::new();
     let mut findings = Vec::new();

@@ -16,6 +16,10 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 const WORKERS: usize = 2;
 
 /// The runtime on which calls are performed.
+///
+/// ```
+/// assert_eq!(branchpoint_runners::runtime().block_on(async { 1 + 1 }), 2);
+/// ```
 pub fn runtime() -> &'static Runtime {
     &RUNTIME
 }
@@ -26,6 +30,10 @@ const OPEN_FILES: u64 = 16 * 1024;
 
 /// Raises the number of files that this process may have open, up to the limit that only the operator can raise. Calls that lack a file
 /// report it.
+///
+/// ```
+/// branchpoint_runners::allow_many_open_files();
+/// ```
 pub fn allow_many_open_files() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES));

@@ -1,8 +1,34 @@
-//! JSON Schema validation with limits on the work of compiling a schema and checking a value.
+//! JSON Schemas that are bounded before they are compiled and before a value is checked.
 //!
-//! The validating library has no limits: a schema of two kilobytes with nested references can keep it busy for hours, and it
-//! collects an error for every failed branch. So a schema is first parsed as a [`graph`] of subschemas, whose size, depth and
-//! references are limited, and a value is first walked by a [`meter`] that counts the subschemas that the library will visit.
+//! # Check a value
+//!
+//! Compile a [`JsonSchema`] once, and check many values.
+//!
+//! ```
+//! use branchpoint_schema::JsonSchema;
+//! use serde_json::json;
+//!
+//! let schema = JsonSchema::compile(&(&json!({"type": "object", "required": ["name"]})).into())?;
+//! assert!(schema.check(&(&json!({"name": "Ada"})).into()).is_ok());
+//!
+//! let mismatch = schema.check(&(&json!({"nmae": "Ada"})).into()).unwrap_err();
+//! println!("{mismatch}"); // "name" is a required property
+//! # Ok::<(), branchpoint_schema::SchemaError>(())
+//! ```
+//!
+//! # Limits
+//!
+//! The library that validates has no limits of its own: a schema of two kilobytes whose parts refer to each other can keep it busy for
+//! hours, and it collects an error for every alternative that fails. So a schema is first read as a graph of subschemas, whose size,
+//! depth and references are bounded. Before a check, the work for the value is computed. Both errors have a variant for limits.
+//!
+//! ```
+//! use branchpoint_schema::{JsonSchema, SchemaError};
+//! use serde_json::json;
+//!
+//! let nested = (0..100).fold(json!({}), |inner, _| json!({"not": inner}));
+//! assert!(matches!(JsonSchema::compile(&(&nested).into()), Err(SchemaError::Limit(_))));
+//! ```
 
 mod graph;
 mod meter;
@@ -63,6 +89,15 @@ pub struct JsonSchema {
 }
 
 /// Why a schema cannot be used.
+///
+/// ```
+/// use branchpoint_schema::{JsonSchema, SchemaError};
+/// use serde_json::json;
+///
+/// let names: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+/// let error = JsonSchema::compile(&(&json!({"required": names})).into()).unwrap_err();
+/// assert!(matches!(error, SchemaError::Limit(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// It is not a JSON Schema.
@@ -74,6 +109,15 @@ pub enum SchemaError {
 }
 
 /// Why a value does not satisfy a schema.
+///
+/// ```
+/// use branchpoint_schema::{JsonSchema, SchemaMismatch};
+/// use serde_json::json;
+///
+/// let schema = JsonSchema::compile(&(&json!({"type": "integer"})).into())?;
+/// assert!(matches!(schema.check(&"many".into()), Err(SchemaMismatch::Value(_))));
+/// # Ok::<(), branchpoint_schema::SchemaError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaMismatch {
     /// The value does not match the schema.
@@ -90,6 +134,14 @@ impl JsonSchema {
     /// # Errors
     ///
     /// It is not a schema, or exceeds a limit.
+    ///
+    /// ```
+    /// use branchpoint_schema::{JsonSchema, SchemaError};
+    /// use serde_json::json;
+    ///
+    /// assert!(JsonSchema::compile(&(&json!({"type": "integer"})).into()).is_ok());
+    /// assert!(matches!(JsonSchema::compile(&(&json!({"type": 7})).into()), Err(SchemaError::Invalid(_))));
+    /// ```
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         Size::default().count(schema, 0)?;
         let document = serde_json::to_value(schema).map_err(|error| SchemaError::Invalid(error.to_string()))?;
@@ -109,6 +161,15 @@ impl JsonSchema {
     /// # Errors
     ///
     /// The value does not satisfy the schema, or checking it exceeds a limit.
+    ///
+    /// ```
+    /// use branchpoint_schema::JsonSchema;
+    /// use serde_json::json;
+    ///
+    /// let schema = JsonSchema::compile(&(&json!({"maximum": 5})).into())?;
+    /// assert!(schema.check(&3.into()).is_ok() && schema.check(&7.into()).is_err());
+    /// # Ok::<(), branchpoint_schema::SchemaError>(())
+    /// ```
     pub fn check(&self, value: &Value) -> Result<(), SchemaMismatch> {
         let value = serde_json::to_value(value).map_err(|error| SchemaMismatch::Value(error.to_string()))?;
         let steps = self.measure(&value)?;

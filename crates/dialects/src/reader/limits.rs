@@ -10,8 +10,8 @@ pub const DEPTH: usize = 100;
 pub const NODES: usize = 200_000;
 
 /// How many bytes the aliases of a document may add to it: the texts and keys that they stand for, and
-/// [`ALIAS_PART_BYTES`] for each value and key. A text is stored wherever it is used, so it counts each time.
+/// 8 for each value and key. A text is stored wherever it is used, so it counts each time.
 pub const ALIAS_BYTES: usize = 8 << 20;
 
 /// What a value or key counts that comes from an alias, beside its text.
-pub const ALIAS_PART_BYTES: usize = 8;
+pub(super) const ALIAS_PART_BYTES: usize = 8;

@@ -68,7 +68,14 @@ pub(crate) fn read_what_is_there(source: &str) -> (Located, Vec<Diagnostic>) {
     (root.unwrap_or(nothing), findings.all())
 }
 
-/// A warning for a text that is named JSON and can only be read as YAML, such as one with a trailing comma.
+/// Warns about a text that is named JSON and can only be read as YAML, such as one with a trailing comma.
+///
+/// ```
+/// use branchpoint_dialects::not_json;
+///
+/// assert!(not_json(r#"{"name": "hello",}"#).is_some());
+/// assert!(not_json(r#"{"name": "hello"}"#).is_none());
+/// ```
 pub fn not_json(source: &str) -> Option<Diagnostic> {
     if is_json(source) {
         return None;

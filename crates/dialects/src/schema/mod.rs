@@ -11,6 +11,11 @@ use crate::fields::{Generator, Table, field};
 use crate::inputs;
 
 /// The JSON Schema (2020-12) of a dialect's documents.
+///
+/// ```
+/// let schema = branchpoint_dialects::schema(branchpoint_expr::Dialect::Steps);
+/// assert!(schema.contains("\"step_type\""));
+/// ```
 pub fn schema(dialect: Dialect) -> String {
     let generated = match dialect {
         Dialect::Machine => crate::machine::schema(),

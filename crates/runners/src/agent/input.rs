@@ -51,6 +51,17 @@ static PARAMETERS: LazyLock<Value> = LazyLock::new(|| {
 /// # Errors
 ///
 /// The request cannot be read; the error names the field.
+///
+/// ```
+/// use branchpoint_core::effect::Kind;
+/// use branchpoint_core::ir::builder::effect;
+/// use branchpoint_runners::Call;
+/// use branchpoint_runners::agent::{Bounds, input};
+///
+/// let call = Call::first(effect(Kind::Model), [("prompt".into(), "Why?".into())].into_iter().collect::<branchpoint_expr::Object>().into());
+/// assert!(input(&call, Bounds::default())?.get("request").is_some());
+/// # Ok::<(), branchpoint_core::effect::FieldError>(())
+/// ```
 pub fn input(call: &Call, bounds: Bounds) -> Result<Value, FieldError> {
     let Request::Model(turn) = call.request()? else { return Ok(Value::Null) };
     let id = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));

@@ -17,17 +17,38 @@ pub use input::{Bounds, input};
 
 use crate::runner::{Answer, Call};
 
-/// Whether a program of that name is one of an agent's turn.
+/// Whether the program of this name performs turns of agents.
+///
+/// ```
+/// assert!(branchpoint_runners::agent::is_part(branchpoint_core::effect::AGENT));
+/// ```
 pub fn is_part(name: &str) -> bool {
     name.starts_with(AGENT)
 }
 
-/// Whether a call is a turn of an agent that has tools. Without tools there is one answer, which needs no run.
+/// Whether a call is a turn of an agent that has tools. An agent without tools gives one answer, which needs no run.
+///
+/// ```
+/// use branchpoint_core::{effect::Kind, ir::builder::effect};
+/// use branchpoint_runners::{Call, agent};
+///
+/// assert!(!agent::is_turn(&Call::first(effect(Kind::Model), branchpoint_expr::Value::Null)));
+/// ```
 pub fn is_turn(call: &Call) -> bool {
     Request::is_agent_turn(call.kind(), &call.definition.fixed, &call.input)
 }
 
-/// What the run of a turn came to, as the answer of its call, and what it has used up.
+/// The answer of a turn's call, from the result of the turn's run and what that run has used.
+///
+/// ```
+/// use branchpoint_core::Usage;
+/// use branchpoint_expr::{Object, Value};
+/// use branchpoint_runners::{Answer, agent};
+///
+/// let result: Object = [("status".into(), "completed".into()), ("output".into(), "Because.".into())].into_iter().collect();
+/// let Answer::Model(reply) = agent::answer(&Value::from(result), Usage::default()) else { unreachable!() };
+/// assert_eq!(reply.value, "Because.".into());
+/// ```
 pub fn answer(result: &Value, usage: Usage) -> Answer {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     if text("status") == Some("completed") {
@@ -53,7 +74,14 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// The notice that a call asks for, when its run starts or when it has ended with a result.
+    /// The notice that a call sends when its run starts, or when the run has ended with a result.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::{Call, agent::Notice};
+    ///
+    /// assert_eq!(Notice::of(&Call::first(effect(Kind::Mail), branchpoint_expr::Value::Null), None), None);
+    /// ```
     pub fn of(call: &Call, result: Option<&Value>) -> Option<Self> {
         let Ok(Request::Run(RunRequest { workflow, notices, .. })) = call.request() else { return None };
         let (event, message) = match result {

@@ -76,6 +76,10 @@ impl DocumentFormat {
     }
 
     /// The name of the format, as the child process is given it.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_runners::documents::DocumentFormat::Pdf.as_str(), "pdf");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pdf => "pdf",

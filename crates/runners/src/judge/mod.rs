@@ -18,7 +18,16 @@ use branchpoint_expr::{Object, Value};
 
 use crate::runner::{Answer, Call};
 
-/// What a raw answer means: the value of the step, or why the attempt failed and whether another makes sense.
+/// The value of the step that an answer gives, or why the attempt failed and whether another makes sense.
+///
+/// ```
+/// use branchpoint_core::{effect::Kind, ir::builder::effect};
+/// use branchpoint_runners::{Answer, Call, judge};
+///
+/// let call = Call::first(effect(Kind::Model), branchpoint_expr::Value::Null);
+/// assert_eq!(judge(&call, Answer::model("Because.")), Ok("Because.".into()));
+/// assert_eq!(&*judge(&call, Answer::Never).unwrap_err().kind, "timeout");
+/// ```
 pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
     if let Some(last) = call.response().report {
         return report::judge(call, last, answer);

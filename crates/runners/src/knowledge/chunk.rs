@@ -18,7 +18,14 @@ impl Default for ChunkSize {
 /// Where a passage may end, the best first: before a heading, between paragraphs, lines, sentences and words.
 const BREAKS: [&str; 7] = ["\n#", "\n\n", "\n", ". ", "? ", "! ", " "];
 
-/// The passages of a text, without blank ones. Each is a part of the text; together they cover it.
+/// Splits a text into passages that are not blank. Each is a part of the text; together they cover it.
+///
+/// ```
+/// use branchpoint_runners::knowledge::{ChunkSize, passages};
+///
+/// let size = ChunkSize { passage: 12, overlap: 0 };
+/// assert_eq!(passages("One line.\nAnother one.", size), ["One line.", "Another one."]);
+/// ```
 pub fn passages(text: &str, size: ChunkSize) -> Vec<&str> {
     let mut passages = Vec::new();
     let mut start = 0;

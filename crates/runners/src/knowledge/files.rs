@@ -24,8 +24,14 @@ pub struct FoundFiles {
     pub failed: Vec<(PathBuf, String)>,
 }
 
-/// Finds the files at paths. Files are taken as they are; folders without hidden files and what `.gitignore` and `.ignore` exclude.
-/// Links are not followed.
+/// Finds the files at paths. Named files are used as they are; folders without hidden files and without what `.gitignore` and
+/// `.ignore` exclude. Links are not followed.
+///
+/// ```
+/// let found = branchpoint_runners::knowledge::find_files(&["no-such-file.md".into()])?;
+/// assert_eq!((found.files.len(), found.failed.len()), (0, 1));
+/// # Ok::<(), String>(())
+/// ```
 pub fn find_files(paths: &[PathBuf]) -> Result<FoundFiles, String> {
     let mut found = FoundFiles::default();
     let mut seen = BTreeSet::new();

@@ -66,7 +66,16 @@ const PROGRAMS: [(&str, &str, &[&str], &str); 6] = [
     ("opencode", "opencode", &["run"], "--model"),
 ];
 
-/// The program of a provider; none if it has none, or if its API is asked instead.
+/// The program of a provider; `None` if it has none, or if its API is called instead.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use branchpoint_runners::agents;
+///
+/// assert_eq!(agents::program(&BTreeMap::new(), "claude").unwrap().program, "claude");
+/// assert!(agents::program(&BTreeMap::new(), "openai").is_none());
+/// ```
 pub fn program(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<Program> {
     let set = settings.get(provider);
     if set.is_some_and(|set| set.runner == Runner::Api) {
@@ -86,7 +95,13 @@ pub fn program(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<
     })
 }
 
-/// Why a provider that is a program cannot be asked here, found before a run starts. None: it can, or it is no program.
+/// Why a provider that is a program cannot be used here; `None` if it can, or if it is not a program.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// assert_eq!(branchpoint_runners::agents::missing(&BTreeMap::new(), "openai"), None);
+/// ```
 pub fn missing(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<String> {
     let Program { program, .. } = program(settings, provider)?;
     if installed(&program, &path()).is_some() {

@@ -33,11 +33,29 @@ const FILE_BYTES: u64 = 1024 * 1024;
 pub type SecretStore = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A store without secrets.
+///
+/// ```
+/// assert_eq!(branchpoint_runners::no_secrets()("API_KEY"), None);
+/// ```
 pub fn no_secrets() -> SecretStore {
     Arc::new(|_| None)
 }
 
-/// A directory to work in, and somebody who hears what happens there.
+/// Performs calls on this machine: commands, files, and messages to the user.
+///
+/// ```
+/// use branchpoint_core::effect::{Kind, ProcessResult};
+/// use branchpoint_core::ir::builder::effect;
+/// use branchpoint_expr::{Object, Value};
+/// use branchpoint_runners::{Answer, Call, CancellationToken, Local, no_secrets, runtime};
+///
+/// let input: Object = [("command".into(), "echo hello".into())].into_iter().collect();
+/// let call = Call::first(effect(Kind::Process), Value::from(input)).prepare(&no_secrets()).unwrap();
+/// let answer = runtime().block_on(async {
+///     tokio::spawn(async move { Local::new("/").perform(&call, &CancellationToken::new()).await }).await.unwrap()
+/// });
+/// assert_eq!(answer, Some(Answer::Process(ProcessResult::new(0, "hello\n", ""))));
+/// ```
 #[derive(Clone)]
 pub struct Local {
     /// The directory of the run.
@@ -56,7 +74,12 @@ pub struct Local {
 }
 
 impl Local {
-    /// Works in a directory, without anybody listening.
+    /// Works in a directory, without a listener.
+    ///
+    /// ```
+    /// let local = branchpoint_runners::Local::new("/tmp");
+    /// assert!(local.shell.is_none(), "commands run in the user's shell");
+    /// ```
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),

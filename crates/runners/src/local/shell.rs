@@ -31,6 +31,14 @@ use output::Output;
 pub const MAX_OUTPUT: usize = 4 * 1024 * 1024;
 
 /// The output limit of a call: `max_output` of its effect, or the default.
+///
+/// ```
+/// use branchpoint_core::{effect::Kind, ir::builder::effect};
+/// use branchpoint_runners::{Call, MAX_OUTPUT, max_output};
+///
+/// let call = Call::first(effect(Kind::Process), branchpoint_expr::Value::Null);
+/// assert_eq!(max_output(&call), MAX_OUTPUT);
+/// ```
 pub fn max_output(call: &Call) -> usize {
     call.response().max_output.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(MAX_OUTPUT)
 }

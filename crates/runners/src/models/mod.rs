@@ -89,7 +89,16 @@ pub struct Models {
 }
 
 impl Models {
-    /// With the environment of this process, and nobody listening.
+    /// Models with the keys in the environment of this process, without a listener.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    ///
+    /// use branchpoint_runners::models::{Models, Settings};
+    ///
+    /// let models = Models::new(Settings { default: Some("openai/gpt-5".into()), ..Settings::default() }, BTreeMap::new());
+    /// assert_eq!(models.settings.default.as_deref(), Some("openai/gpt-5"));
+    /// ```
     pub fn new(settings: Settings, agents: BTreeMap<String, agents::Settings>) -> Self {
         Self {
             settings,

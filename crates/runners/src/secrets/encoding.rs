@@ -62,7 +62,13 @@ impl Encoding {
         [Self::Plain].into_iter().chain(percent).chain(base64).chain(hex).chain(json)
     }
 
-    /// The secret in this encoding. None if it is too short or too long for it.
+    /// The secret in this encoding; `None` if it is too short or too long for it.
+    ///
+    /// ```
+    /// use branchpoint_runners::Encoding;
+    ///
+    /// assert_eq!(Encoding::Hex { lower: true }.write("secret"), Some("736563726574".into()));
+    /// ```
     pub fn write(self, secret: &str) -> Option<String> {
         match self {
             Self::Plain => Some(secret.to_owned()),
@@ -85,6 +91,13 @@ impl Encoding {
     }
 
     /// The encoding of a name, as [`fmt::Display`] writes it.
+    ///
+    /// ```
+    /// use branchpoint_runners::Encoding;
+    ///
+    /// let encoding = Encoding::Hex { lower: true };
+    /// assert_eq!(Encoding::named(&encoding.to_string()), Some(encoding));
+    /// ```
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|encoding| encoding.to_string() == name)
     }

@@ -66,7 +66,13 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// None: there is nothing to find.
+    /// A finder of these values; `None` if there are none.
+    ///
+    /// ```
+    /// use branchpoint_runners::Finder;
+    ///
+    /// assert!(Finder::of(&[]).is_none());
+    /// ```
     pub fn of(values: &[String]) -> Option<Self> {
         let mut known: BTreeMap<String, (usize, Encoding)> = BTreeMap::new();
         // A secret as it is comes before a form of another.
@@ -92,7 +98,12 @@ impl Finder {
         Some(Self { automaton: automaton.ok(), forms, first })
     }
 
-    /// The places of secrets, in order; those that overlap are one.
+    /// The places of secrets, in order; places that overlap are joined.
+    ///
+    /// ```
+    /// let finder = branchpoint_runners::Finder::of(&["pa55word".into()]).unwrap();
+    /// assert_eq!(finder.find("my pa55word!"), vec![3..11]);
+    /// ```
     pub fn find(&self, text: &str) -> Vec<Range<usize>> {
         let Some(mut all) = self.matches(text.as_bytes()) else { return std::iter::once(0..text.len()).collect() };
         all.extend(self.beginnings(text));
@@ -109,6 +120,11 @@ impl Finder {
 
     /// The forms in a text that do not overlap, in order, the longest first where several begin. Of a form on several lines, the part
     /// on each line is apart.
+    ///
+    /// ```
+    /// let finder = branchpoint_runners::Finder::of(&["pa55word".into()]).unwrap();
+    /// assert_eq!(finder.forms_in("my pa55word!")[0].place, 3..11);
+    /// ```
     pub fn forms_in(&self, text: &str) -> Vec<Found> {
         let mut all = self.matches(text.as_bytes()).unwrap_or_else(|| self.plain_in(text));
         all.extend(self.beginnings(text));
@@ -125,6 +141,11 @@ impl Finder {
     }
 
     /// Which secrets are in these bytes, in any form.
+    ///
+    /// ```
+    /// let finder = branchpoint_runners::Finder::of(&["pa55word".into(), "t0psecret".into()]).unwrap();
+    /// assert_eq!(finder.secrets_in(b"t0psecret"), [1]);
+    /// ```
     pub fn secrets_in(&self, bytes: &[u8]) -> Vec<usize> {
         let found = self.matches(bytes).unwrap_or_default();
         let mut secrets: Vec<usize> = found.into_iter().map(|found| found.form.secret).collect();
@@ -184,12 +205,22 @@ impl Finder {
     }
 
     /// The length of the longest form in a text.
+    ///
+    /// ```
+    /// let finder = branchpoint_runners::Finder::of(&["pa55word".into()]).unwrap();
+    /// assert!(finder.longest() >= 8);
+    /// ```
     pub fn longest(&self) -> usize {
         let most = |form: &Form| form.text.len() * if form.encoding.is_wrapped() { 1 + BREAK_BYTES } else { 1 };
         self.forms.iter().map(most).max().unwrap_or_default()
     }
 
     /// How much of a text must wait for the rest of it, because it may be the beginning of a secret.
+    ///
+    /// ```
+    /// let finder = branchpoint_runners::Finder::of(&["pa55word".into()]).unwrap();
+    /// assert_eq!(finder.unfinished("it is pa55").hidden_from, 6);
+    /// ```
     pub fn unfinished(&self, text: &str) -> Unfinished {
         let (mut hidden_from, mut needed_from) = (text.len(), text.len());
         for reading in Reading::all(text.as_bytes()) {

@@ -60,6 +60,14 @@ impl Eq for Secrets {}
 impl Secrets {
     /// The values of inputs whose name says that they are secret, with every part of those that have parts. A name inside of
     /// an input counts too (`metadata.api_key`), for texts only: numbers there are mostly counts, such as those of tokens.
+    ///
+    /// ```
+    /// use branchpoint_expr::{Object, Value};
+    /// use branchpoint_runners::Secrets;
+    ///
+    /// let inputs: Object = [("api_key".into(), "pa55word".into()), ("name".into(), "Ada".into())].into_iter().collect();
+    /// assert_eq!(Secrets::of(&Value::from(inputs)).values(), ["pa55word"]);
+    /// ```
     pub fn of(inputs: &Value) -> Self {
         let mut secrets = Self::default();
         for (name, value) in inputs.as_object().into_iter().flatten() {
@@ -70,7 +78,14 @@ impl Secrets {
         secrets
     }
 
-    /// The secrets that stand in a program itself: what inputs are, when nobody gives them, whose name says that they are secret.
+    /// The secrets in a program itself: defaults of inputs whose name says that they are secret.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::builder::Builder;
+    /// use branchpoint_runners::Secrets;
+    ///
+    /// assert!(Secrets::in_program(&Builder::sample()).values().is_empty());
+    /// ```
     pub fn in_program(program: &Program) -> Self {
         let defaults = program.views.iter().position(|view| &*view.name == "defaults");
         let defaults = defaults.and_then(|id| u32::try_from(id).ok()).map(ViewId);
@@ -80,8 +95,13 @@ impl Secrets {
             .unwrap_or_default()
     }
 
-    /// What the environment of this process keeps secret, by the names of its variables, and variables that somebody has named for
-    /// what is secret. So few letters as some have stand in other texts by accident.
+    /// The secrets in the environment of this process: variables whose name says so, and those named here. Values of few letters are
+    /// left out, because other texts contain them by accident.
+    ///
+    /// ```
+    /// let secrets = branchpoint_runners::Secrets::of_environment(&["PATH".into()].into());
+    /// assert!(!secrets.values().is_empty());
+    /// ```
     pub fn of_environment(named: &BTreeSet<String>) -> Self {
         const LETTERS: usize = 8;
         let secret =
@@ -91,7 +111,12 @@ impl Secrets {
         Self::from_values(secret.map(|(_, value)| value.trim().to_owned()))
     }
 
-    /// These values.
+    /// A set of these values.
+    ///
+    /// ```
+    /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
+    /// assert_eq!(secrets.mask("my pa55word"), "my ***");
+    /// ```
     pub fn from_values(values: impl IntoIterator<Item = String>) -> Self {
         let mut secrets = Self::default();
         secrets.add(values);
@@ -99,11 +124,22 @@ impl Secrets {
     }
 
     /// The values, the longest first: one secret may be the beginning of another.
+    ///
+    /// ```
+    /// let secrets = branchpoint_runners::Secrets::from_values(["short".into(), "longer one".into()]);
+    /// assert_eq!(secrets.values(), ["longer one", "short"]);
+    /// ```
     pub fn values(&self) -> &[String] {
         &self.values
     }
 
-    /// More values, such as those of a host's store. Blank ones are no secrets.
+    /// Adds values, such as those of a host's store. Blank ones are ignored.
+    ///
+    /// ```
+    /// let mut secrets = branchpoint_runners::Secrets::default();
+    /// secrets.add(["pa55word", " "]);
+    /// assert_eq!(secrets.values().len(), 1);
+    /// ```
     pub fn add(&mut self, values: impl IntoIterator<Item = impl Into<String>>) {
         let before = self.values.len();
         self.values.extend(values.into_iter().map(Into::into).filter(|value| !value.trim().is_empty()));
@@ -117,7 +153,7 @@ impl Secrets {
 
     /// What came back from a call, with every secret masked. It is for secrets that calls were given by name: what repeats them must
     /// not bring them into what is kept.
-    pub fn mask_answer(&self, answer: Answer) -> Answer {
+    pub(crate) fn mask_answer(&self, answer: Answer) -> Answer {
         if self.values.is_empty() {
             return answer;
         }
@@ -152,6 +188,11 @@ impl Secrets {
 
     /// The text with every secret masked, however it is encoded, and with the beginning of a secret masked where a value was
     /// cut short. Mask whole values before shortening them all the same: a beginning is only known by the mark of the cut.
+    ///
+    /// ```
+    /// let secrets = branchpoint_runners::Secrets::from_values(["pa55 word".into()]);
+    /// assert_eq!(secrets.mask("?key=pa55%20word"), "?key=***");
+    /// ```
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.mask_from(text, 0)
     }
@@ -170,7 +211,7 @@ impl Secrets {
     }
 
     /// The end of a text, from a place on, with every secret masked: also one that has begun before that place.
-    pub fn mask_from<'t>(&self, text: &'t str, from: usize) -> Cow<'t, str> {
+    pub(crate) fn mask_from<'t>(&self, text: &'t str, from: usize) -> Cow<'t, str> {
         let mut found = self.finder().map(|finder| finder.find(text)).unwrap_or_default();
         found.retain(|secret| secret.end > from);
         if found.is_empty() {
@@ -188,6 +229,13 @@ impl Secrets {
     }
 
     /// The value with every secret masked, however deep, in keys too. A number that is a secret becomes text.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    ///
+    /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
+    /// assert_eq!(secrets.mask_value(&vec![Value::from("pa55word")].into()), vec![Value::from("***")].into());
+    /// ```
     #[must_use]
     pub fn mask_value(&self, value: &Value) -> Value {
         if self.values.is_empty() { value.clone() } else { self.mask_parts(value, &mut HashMap::new()) }
@@ -221,13 +269,22 @@ impl Secrets {
         result
     }
 
-    /// How much of a text must wait for the rest of it, because it may be the beginning of a secret.
+    /// How much of a text must wait for more of it, because it may be the beginning of a secret.
+    ///
+    /// ```
+    /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
+    /// assert_eq!(secrets.unfinished("it is pa55").hidden_from, 6);
+    /// ```
     pub fn unfinished(&self, text: &str) -> Unfinished {
         let nothing = || Unfinished { hidden_from: text.len(), needed_from: text.len() };
         self.finder().map_or_else(nothing, |finder| finder.unfinished(text))
     }
 
-    /// How long a secret may be in a text, in whatever form it stands there.
+    /// The length of the longest form of a secret in a text.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_runners::Secrets::default().longest(), 0);
+    /// ```
     pub fn longest(&self) -> usize {
         self.finder().map_or(0, Finder::longest)
     }
@@ -238,19 +295,25 @@ impl Secrets {
 }
 
 /// Whether the name of an input says that its value is secret, in any case.
-pub fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether the name of a header, or of a variable of the environment, says that its value is secret, in any case. Such names are not
 /// the author's, so the words may stand anywhere in them.
+///
+/// ```
+/// use branchpoint_runners::sounds_secret;
+///
+/// assert!(sounds_secret("X-Api-Key") && !sounds_secret("Accept"));
+/// ```
 pub fn sounds_secret(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// The input of a call with the secrets that it names, and which values these are.
+/// The input of a call with the secrets that it names, and the values of these secrets.
 ///
 /// Where secrets belong is said by the effect, never by data; see [`SecretText`]. Everything else is left as it is, whatever it
 /// looks like.
@@ -258,6 +321,20 @@ pub fn sounds_secret(name: &str) -> bool {
 /// # Errors
 ///
 /// What is wrong: the store does not have a secret, or no value can stand where one is named.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use branchpoint_core::effect::{SecretForm, SecretText};
+/// use branchpoint_expr::Value;
+///
+/// let form = SecretForm::Credential { before: "Bearer ".into(), secret: "TOKEN".into() };
+/// let texts = [SecretText { at: vec!["authorization".into()], form }];
+/// let store: branchpoint_runners::SecretStore = Arc::new(|name| (name == "TOKEN").then(|| "pa55word".into()));
+/// let (filled, used) = branchpoint_runners::resolve(&Value::Null, &texts, &store)?;
+/// assert_eq!(filled.get("authorization"), Some(&"Bearer pa55word".into()));
+/// # Ok::<(), String>(())
+/// ```
 pub fn resolve(input: &Value, texts: &[SecretText], store: &SecretStore) -> Result<(Value, Vec<String>), String> {
     let mut known = Vec::new();
     let mut input = input.clone();

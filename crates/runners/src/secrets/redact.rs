@@ -50,6 +50,11 @@ impl Redact for Whole<'_> {
 impl Secrets {
     /// The text of a value with every secret masked: the whole text, or its beginning of so many bytes. However large the value is,
     /// no more than its beginning is written out.
+    ///
+    /// ```
+    /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
+    /// assert_eq!(secrets.beginning(&"my pa55word is long".into(), 11), "my ***");
+    /// ```
     pub fn beginning(&self, value: &Value, bytes: usize) -> String {
         let mut text = Beginning { text: String::new(), room: bytes };
         match write!(text, "{value}") {

@@ -10,18 +10,32 @@ pub struct SharedSecrets(Arc<Mutex<Secrets>>);
 
 impl SharedSecrets {
     /// Adds values, which are masked from now on.
+    ///
+    /// ```
+    /// let secrets = branchpoint_runners::SharedSecrets::default();
+    /// secrets.clone().add(["pa55word".into()]);
+    /// assert_eq!(secrets.mask("my pa55word"), "my ***");
+    /// ```
     pub fn add(&self, values: impl IntoIterator<Item = String>) {
         let mut known = self.lock();
         let new: Vec<String> = values.into_iter().filter(|value| !known.values().contains(value)).collect();
         known.add(new);
     }
 
-    /// The text with every secret masked that is known by now.
+    /// The text with all secrets known so far masked.
+    ///
+    /// ```
+    /// assert_eq!(branchpoint_runners::SharedSecrets::default().mask("hello"), "hello");
+    /// ```
     pub fn mask(&self, text: &str) -> String {
         self.lock().mask(text).into_owned()
     }
 
-    /// The secrets that are known by now.
+    /// The secrets known so far.
+    ///
+    /// ```
+    /// assert!(branchpoint_runners::SharedSecrets::default().secrets().values().is_empty());
+    /// ```
     pub fn secrets(&self) -> Secrets {
         let known = self.lock();
         // What finds them is built once and shared by all clones.

@@ -214,6 +214,13 @@ pub struct PassageSearch {
 
 impl PassageSearch {
     /// Whether the metadata of a document has the values of the filter.
+    ///
+    /// ```
+    /// use branchpoint_runners::storage::PassageSearch;
+    ///
+    /// let search = PassageSearch { filter: [("team".into(), "core".into())].into_iter().collect(), ..Default::default() };
+    /// assert!(search.accepts(&search.filter) && !search.accepts(&Default::default()));
+    /// ```
     pub fn accepts(&self, metadata: &Object) -> bool {
         self.filter.iter().all(|(name, wanted)| {
             let value = metadata.get(name).unwrap_or(&Value::Null);

@@ -14,7 +14,13 @@ const RANK_CONSTANT: f64 = 60.0;
 pub struct Vector(Vec<f32>);
 
 impl Vector {
-    /// Scales numbers to the length 1. None: there are no numbers, too many, or none but zero, or one is not finite.
+    /// Scales numbers to the length 1; `None` if there are no numbers, too many, or only zeros, or one is not finite.
+    ///
+    /// ```
+    /// use branchpoint_runners::storage::Vector;
+    ///
+    /// assert!(Vector::new(vec![3.0, 4.0]).is_some() && Vector::new(vec![0.0]).is_none());
+    /// ```
     pub fn new(mut numbers: Vec<f32>) -> Option<Self> {
         let length = numbers.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
         if numbers.len() > MAX_DIMENSIONS || !length.is_finite() || length == 0.0 {
@@ -29,16 +35,33 @@ impl Vector {
     }
 
     /// The number of its numbers.
+    ///
+    /// ```
+    /// let vector = branchpoint_runners::storage::Vector::new(vec![3.0, 4.0]).unwrap();
+    /// assert_eq!(vector.dimensions(), 2);
+    /// ```
     pub fn dimensions(&self) -> usize {
         self.0.len()
     }
 
     /// Its stored form: each number as four bytes, the lowest first.
+    ///
+    /// ```
+    /// let vector = branchpoint_runners::storage::Vector::new(vec![3.0, 4.0]).unwrap();
+    /// assert_eq!(vector.to_bytes().len(), 8);
+    /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    /// The cosine of the angle to a vector in its stored form. None: it has another number of dimensions.
+    /// The cosine of the angle to a stored vector; `None` if that has another number of dimensions.
+    ///
+    /// ```
+    /// use branchpoint_runners::storage::Vector;
+    ///
+    /// let (right, up) = (Vector::new(vec![1.0, 0.0]).unwrap(), Vector::new(vec![0.0, 5.0]).unwrap());
+    /// assert_eq!(right.cosine(&up.to_bytes()), Some(0.0));
+    /// ```
     pub fn cosine(&self, stored: &[u8]) -> Option<f32> {
         if stored.len() != self.0.len() * size_of::<f32>() {
             return None;
@@ -66,6 +89,11 @@ pub struct ModelVector {
 
 /// Combines rankings by reciprocal rank fusion: an entry counts more the higher it is in each ranking. The best come first, and
 /// equally good ones in the order of their numbers.
+///
+/// ```
+/// let fused = branchpoint_runners::storage::fuse(&[vec![7, 8], vec![8, 9]]);
+/// assert_eq!(fused[0].0, 8);
+/// ```
 pub fn fuse(rankings: &[Vec<i64>]) -> Vec<(i64, f64)> {
     let mut scores: BTreeMap<i64, f64> = BTreeMap::new();
     for ranking in rankings {

@@ -45,6 +45,12 @@ struct EmbeddedText {
 
 impl Tools {
     /// The configured embedding model.
+    ///
+    /// ```
+    /// use branchpoint_runners::{no_secrets, tools};
+    ///
+    /// assert_eq!(tools::Tools::new(tools::Settings::default(), no_secrets()).embedding_model(), None);
+    /// ```
     pub fn embedding_model(&self) -> Option<Arc<str>> {
         self.settings.embeddings.as_ref().map(EmbeddingsSettings::name)
     }

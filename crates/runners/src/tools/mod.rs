@@ -66,6 +66,11 @@ pub struct Tools {
 
 impl Tools {
     /// Tools from settings. `secrets` gives the values of secrets that settings name.
+    ///
+    /// ```
+    /// let tools = branchpoint_runners::tools::Tools::new(Default::default(), branchpoint_runners::no_secrets());
+    /// assert_eq!(tools.embedding_model(), None);
+    /// ```
     pub fn new(settings: Settings, secrets: SecretStore) -> Self {
         let lookup = Lookup(secrets);
         let clients = Clients::new(Network::new(settings.http.allow_private_network, &settings.http.trusted_hosts));
@@ -146,6 +151,15 @@ impl Tools {
     }
 
     /// Why calls of an effect cannot be performed, naming what the settings lack; none if they can, or are not for tools.
+    ///
+    /// ```
+    /// use branchpoint_core::{effect::Kind, ir::builder::effect};
+    /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
+    ///
+    /// let tools = Tools::new(Default::default(), no_secrets());
+    /// let lack = runtime().block_on(tools.lacks(&effect(Kind::Mail)));
+    /// assert!(lack.is_some(), "no mail server is configured");
+    /// ```
     pub async fn lacks(&self, effect: &Effect) -> Option<String> {
         match effect.request().ok()? {
             Request::Extract(request) => extract::lacks(&request),
@@ -174,7 +188,14 @@ impl Tools {
         }
     }
 
-    /// Why a tool that a model is to be offered by its name cannot be called; none if it can. Servers that may have it are asked.
+    /// Why a tool that a model is offered by its name cannot be called; `None` if it can. Servers that may have it are queried.
+    ///
+    /// ```
+    /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
+    ///
+    /// let tools = Tools::new(Default::default(), no_secrets());
+    /// assert!(runtime().block_on(tools.lacks_tool("weather")).is_some());
+    /// ```
     pub async fn lacks_tool(&self, name: &str) -> Option<String> {
         match Builtin::named(name) {
             Some(Builtin::Search) => self.lacks_search(),
@@ -184,7 +205,14 @@ impl Tools {
         }
     }
 
-    /// What is known of tools that a model is to be offered by their names, each where its name stands.
+    /// The descriptions of tools that a model is offered by their names, in the order of the names.
+    ///
+    /// ```
+    /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
+    ///
+    /// let tools = Tools::new(Default::default(), no_secrets());
+    /// assert_eq!(runtime().block_on(tools.described(&["weather"])), [None]);
+    /// ```
     pub async fn described(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
         let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
         let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked).await }.into_iter();
