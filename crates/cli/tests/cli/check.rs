@@ -105,7 +105,7 @@ fn steps_without_a_configured_runner_are_warnings_where_there_is_a_configuration
     assert!(!found.contains("the step `keep`"), "{found}");
     assert!(!place.path().join("started").exists(), "no server is started");
     exits(&place.run(&["check", "--deny-warnings", "t.yaml"]), 2);
-    fs::write(place.path().join("branchpoint.toml"), "[objects]\n").expect("files can be written");
+    fs::write(place.path().join("branchpoint.toml"), "[objects]\nregion = \"x\"\n").expect("files can be written");
     let unreadable = place.run(&["check", "t.yaml"]);
     exits(&unreadable, 0);
     assert!(err(&unreadable).contains("branchpoint.toml"), "{}", err(&unreadable));
