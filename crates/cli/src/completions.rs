@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use crate::terminal;
 
-/// Print the completions for a shell
+/// Print completions for a shell
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("completions.txt")),

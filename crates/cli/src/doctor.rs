@@ -20,7 +20,7 @@ const LITTLE_BYTES: u64 = 256 * 1024 * 1024;
 /// A log that is larger than this was not moved into the file for long.
 const LARGE_LOG_BYTES: u64 = 512 * 1024 * 1024;
 
-/// Look whether everything is as it should be
+/// Diagnose the installation and the store
 #[derive(clap::Args)]
 #[command(long_about = terminal::page(include_str!("doctor.txt")))]
 pub(crate) struct Arguments {

@@ -39,7 +39,7 @@ pub(crate) struct Drive {
 /// Whether a scripted run continues without its script.
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct Live {
-    /// Execute the calls of a scripted run instead of using its script
+    /// Execute the calls of a scripted run
     #[arg(long, global = true)]
     pub(crate) live: bool,
 }
@@ -195,7 +195,7 @@ pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json
     let (secrets, id) = (store.secrets(run)?, look.row.id.clone());
     let typed = quoted(&id);
     let Some(status) = stands else {
-        terminal::tell(&format!("The run was left as it stands; it goes on with `branchpoint runs resume {typed}`.\n"));
+        terminal::tell(&format!("Released the run; resume it with `branchpoint runs resume {typed}`.\n"));
         return Ok(ExitCode::from(exit::INTERRUPTED));
     };
     let result = look.result().unwrap_or_default();
@@ -213,7 +213,7 @@ pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json
             if let Some(output) = ended::output(&result).filter(|_| !json) {
                 terminal::print(&format!("{}\n", secrets.mask(&output)))?;
             }
-            terminal::tell(&format!("Run `{id}` has completed.\n"));
+            terminal::tell(&format!("Run `{id}` completed.\n"));
             Ok(ExitCode::SUCCESS)
         }
         Status::Failed | Status::Cancelled => {
@@ -224,13 +224,13 @@ pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json
             Ok(ExitCode::from(ended::code(status, &result)))
         }
         Status::WaitingPeople => {
-            terminal::tell(&format!("Run `{id}` waits for people.\n{}", pending(store, run)?));
+            terminal::tell(&format!("Run `{id}` is waiting for approvals.\n{}", pending(store, run)?));
             Ok(ExitCode::from(exit::WAITING))
         }
         Status::WaitingTimer | Status::Running => {
             let due =
                 store.next_due_ms(run)?.map(|due_ms| format!(" until {}", moment::at(due_ms))).unwrap_or_default();
-            let help = format!("`branchpoint work` goes on with it then, or `branchpoint runs resume {typed}`");
+            let help = format!("`branchpoint work` resumes it then, or `branchpoint runs resume {typed}`");
             terminal::tell(&format!("Run `{id}` waits{due}; {help}.\n"));
             Ok(ExitCode::SUCCESS)
         }

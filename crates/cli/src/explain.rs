@@ -12,13 +12,13 @@ use crate::terminal;
 /// The pages are part of the program, so that they fit its version and need no network.
 static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../docs/diagnostics");
 
-/// Print the page about a kind of error or warning
+/// Explain a kind of error or warning
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("explain.txt")),
 )]
 pub(crate) struct Arguments {
-    /// The name that stands in brackets behind `error` or `warning`; without it, all names are listed
+    /// Name in brackets after `error` or `warning` [default: list all]
     kind: Option<String>,
 }
 

@@ -10,21 +10,21 @@ use branchpoint_expr::Dialect;
 use crate::source::{Source, is_stdin};
 use crate::{dialects, exit, terminal};
 
-/// Write workflows in the house style
+/// Format workflows in the house style
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("fmt.txt")),
 )]
 pub(crate) struct Arguments {
-    /// The workflows, YAML or JSON; `-` formats stdin to stdout
+    /// Workflow files, YAML or JSON; `-` formats stdin to stdout
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Change nothing; list the files that would change, and exit with 2 if there are any
+    /// List files that would change, exit with 2 if there are any
     #[arg(long)]
     check: bool,
 
-    /// The dialect of all files; without it, each file shows its own
+    /// Dialect of all files [default: detected from the content]
     #[arg(long, short, value_parser = dialects::parser())]
     dialect: Option<Dialect>,
 }

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     workflow: workflow::File,
 
-    /// The language of the picture
+    /// Output format
     #[arg(long, short, value_name = "FORMAT", default_value = "mermaid")]
     format: Format,
 }

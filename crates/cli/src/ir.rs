@@ -7,7 +7,7 @@ use branchpoint_core::ir::print;
 
 use crate::{terminal, workflow};
 
-/// Print the program that a workflow becomes
+/// Print the compiled program of a workflow
 #[derive(clap::Args)]
 #[command(long_about = terminal::page(include_str!("ir.txt")))]
 pub(crate) struct Arguments {

@@ -10,11 +10,11 @@ use clap_mangen::Man;
 
 use crate::terminal;
 
-/// Print the manual page, or write those of all commands into a folder
+/// Print or write the manual pages
 #[derive(clap::Args)]
 #[command(long_about = terminal::page(include_str!("man.txt")))]
 pub(crate) struct Arguments {
-    /// The folder that the pages are written into; without it, the main one goes to stdout
+    /// Folder to write the pages into [default: print the main page]
     folder: Option<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn page(command: clap::Command) -> Result<String> {
     let mut page = Vec::new();
     Man::new(command).render(&mut page).context("the page cannot be made")?;
-    Ok(plain(&String::from_utf8(page).context("the page is no text")?))
+    Ok(plain(&String::from_utf8(page).context("the page is not text")?))
 }
 
 /// Headings have looks on a terminal, which a page gives its own.

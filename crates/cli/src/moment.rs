@@ -62,14 +62,14 @@ pub(crate) fn span_ms(typed: &str) -> Result<i64> {
     let help = "write a number and a unit, such as 90s, 15m, 2h or 30d";
     let digits = typed.chars().take_while(char::is_ascii_digit).count();
     let (number, unit) = typed.split_at(digits);
-    let number: i64 = number.parse().with_context(|| format!("`{typed}` is no length of time; {help}"))?;
+    let number: i64 = number.parse().with_context(|| format!("`{typed}` is not a duration; {help}"))?;
     let unit_ms = match unit.trim() {
         "s" => 1_000,
         "m" | "min" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
         "w" => 7 * 86_400_000,
-        _ => bail!("`{typed}` is no length of time; {help}"),
+        _ => bail!("`{typed}` is not a duration; {help}"),
     };
     number.checked_mul(unit_ms).with_context(|| format!("`{typed}` is longer than any time; {help}"))
 }

@@ -89,7 +89,7 @@ impl Teller {
         for notice in &kept {
             let told = self.tell(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
             if let Err(trouble) = told {
-                terminal::tell(&format!("warning: a notice cannot be told: {trouble:#}\n"));
+                terminal::tell(&format!("warning: a notice could not be sent: {trouble:#}\n"));
             }
         }
     }

@@ -20,7 +20,7 @@ impl Opened {
         let path = project.store_path(arguments)?;
         if !path.is_file() {
             bail!(
-                "there is no store at {}\nhelp: `branchpoint run FILE` makes one; another is named with --store",
+                "there is no store at {}\nhelp: `branchpoint run FILE` creates one; --store names another file",
                 path.display()
             );
         }

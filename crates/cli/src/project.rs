@@ -26,11 +26,11 @@ const SETTINGS_BYTES: u64 = 1024 * 1024;
 /// Where the store is, for every command that needs one.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct StoreArguments {
-    /// The store; without it, that of branchpoint.toml, else one in the user's data directory
+    /// Store file [default: from branchpoint.toml, else in the user's data directory]
     #[arg(long, value_name = "PATH", env = "BRANCHPOINT_STORE", hide_env_values = true, global = true)]
     pub(crate) store: Option<PathBuf>,
 
-    /// What survives a loss of power: full, all that was acknowledged; normal, all but the last moments
+    /// Durability on power loss: `full` keeps every acknowledged event, `normal` may lose the latest
     #[arg(long, value_name = "HOW", value_parser = ["full", "normal"], global = true)]
     pub(crate) durability: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct StoreCommand {
 /// not open the network of whoever drives it on.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// Let addresses that a workflow names lead into private networks
+    /// Allow requests of workflows to private networks
     #[arg(long, env = "BRANCHPOINT_ALLOW_PRIVATE_NETWORK", hide_env_values = true, global = true, value_parser = FalseyValueParser::new())]
     pub(crate) allow_private_network: bool,
 }

@@ -11,26 +11,26 @@ use crate::opened::Opened;
 use crate::project::StoreArguments;
 use crate::{masked, moment, runs, terminal};
 
-/// Forget runs that have ended long ago
+/// Delete runs that ended long ago
 #[derive(clap::Args)]
 #[command(long_about = terminal::page(include_str!("prune.txt")))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     store: StoreArguments,
 
-    /// Runs whose last event is older than this, such as 12h or 30d
+    /// Minimum age of the last event, such as 12h or 30d
     #[arg(long, value_name = "TIME", value_parser = moment::span_ms)]
     older_than: i64,
 
-    /// Only runs that ended like this: completed, failed, cancelled
+    /// Status filter: completed, failed, cancelled
     #[arg(long, value_name = "STATUS", value_parser = runs::status, value_delimiter = ',')]
     status: Vec<Status>,
 
-    /// Tell what would be forgotten, and forget nothing
+    /// Report what would be deleted, delete nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Make the file smaller too; nobody can write meanwhile
+    /// Shrink the file; blocks other writers meanwhile
     #[arg(long, conflicts_with = "dry_run")]
     vacuum: bool,
 

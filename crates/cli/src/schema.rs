@@ -13,7 +13,7 @@ use crate::{dialects, terminal};
     long_about = terminal::page(include_str!("schema.txt")),
 )]
 pub(crate) struct Arguments {
-    /// The dialect
+    /// Dialect
     #[arg(value_parser = dialects::parser())]
     dialect: Dialect,
 }

@@ -28,9 +28,9 @@ pub(crate) struct Arguments {
 enum Command {
     /// List sessions
     List,
-    /// Show what a session allows now, and what it remembers
+    /// Show the allowed tools and the history of a session
     Show(Named),
-    /// Let a session forget everything
+    /// Delete the history of a session
     Reset(Named),
 }
 
@@ -39,7 +39,7 @@ struct Named {
     /// The session
     name: String,
 
-    /// Its document, by name, if several have a session of that name
+    /// Name of the document, if several have a session of this name
     #[arg(long, value_name = "NAME")]
     document: Option<String>,
 }

@@ -11,7 +11,7 @@ use crate::opened::Opened;
 use crate::project::StoreCommand;
 use crate::{exit, masked, moment, terminal};
 
-/// Copy and check the file in which runs are kept
+/// Back up and check the store of runs
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -23,14 +23,14 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Copy the store into a new file, while others go on writing
+    /// Copy the store into a new file, while it is in use
     Backup {
         /// The new file
         file: PathBuf,
     },
     /// Check the file, its programs, events and key for damage
     Check,
-    /// Print where the store is
+    /// Print the path of the store
     Path,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
             if needs_key {
                 terminal::tell(
-                    "Sealed secrets need the key beside the store, which is no part of the copy: keep it apart.\n",
+                    "Encrypted secrets need the key beside the store, which is not in the copy: keep it in a separate place.\n",
                 );
             }
             Ok(ExitCode::SUCCESS)

@@ -19,11 +19,11 @@ use crate::{dialects, exit, explain, terminal};
 /// Which workflow is meant.
 #[derive(clap::Args)]
 pub(crate) struct File {
-    /// The workflow, YAML or JSON; `-` is stdin
+    /// Workflow file, YAML or JSON; `-` reads stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Its dialect; without it, the content shows it
+    /// Dialect [default: detected from the content]
     #[arg(long, short, value_parser = dialects::parser())]
     dialect: Option<Dialect>,
 }

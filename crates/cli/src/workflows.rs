@@ -28,14 +28,14 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List workflows, the newest first
+    /// List workflows, newest first
     List,
-    /// Show a workflow: its document, its versions and its runs
+    /// Show the document, versions and runs of a workflow
     Show {
         /// Its name, or six or more letters of its hash
         name: String,
     },
-    /// Check a workflow and keep it
+    /// Check a workflow and add it to the store
     Add {
         #[command(flatten)]
         file: workflow::File,

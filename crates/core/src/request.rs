@@ -119,13 +119,13 @@ impl Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRequest {
     /// There is nobody to ask.
-    #[error("there is nobody to ask")]
+    #[error("there are no approvers")]
     NoRecipients,
     /// There is nothing to choose from.
     #[error("there is nothing to choose from")]
     NoChoices,
     /// A number makes no sense.
-    #[error("`{0}` is no number that makes sense")]
+    #[error("`{0}` is not a valid number")]
     Number(&'static str),
 }
 

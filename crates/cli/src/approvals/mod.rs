@@ -19,7 +19,7 @@ use find::readable;
 pub(crate) use text::{command, missing_voters, quoted, reference, shown, shown_with_command, to_value};
 use vote::Response;
 
-/// List and answer what runs ask people
+/// List and answer the approvals of runs
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("about.txt")),
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     on: StoreCommand,
 
-    /// Who acts; without it, `BRANCHPOINT_USER`, else the user of branchpoint.toml, else your login name
+    /// Acting user [default: BRANCHPOINT_USER, branchpoint.toml, or your login name]
     #[arg(long = "as", value_name = "USER", global = true)]
     user: Option<String>,
 
@@ -45,20 +45,20 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List what waits for people, the oldest first
+    /// List open approvals, oldest first
     List {
-        /// Only what waits for the one who acts
+        /// Only approvals waiting for the acting user
         #[arg(long)]
         mine: bool,
     },
-    /// Show a question with the votes so far
+    /// Show an approval and its votes
     Show {
         /// A run with one open approval, RUN/N or RUN/STEP
         approval: String,
     },
-    /// Say yes
+    /// Approve
     Approve(Answer),
-    /// Say no
+    /// Reject
     Reject(Answer),
     /// Vote for one of the choices
     Vote {
@@ -66,15 +66,15 @@ enum Command {
         approval: String,
         /// One of its choices
         choice: String,
-        /// A word with the vote
+        /// Comment with the vote
         #[arg(long, value_name = "TEXT")]
         comment: Option<String>,
     },
-    /// Call a question off; only the owner and the admins of branchpoint.toml may
+    /// Cancel an approval, as owner or admin of branchpoint.toml
     Cancel {
         /// A run with one open approval, RUN/N or RUN/STEP
         approval: String,
-        /// Why
+        /// Reason
         #[arg(long, value_name = "TEXT", alias = "comment")]
         reason: Option<String>,
     },
@@ -84,7 +84,7 @@ enum Command {
 struct Answer {
     /// A run with one open approval, RUN/N or RUN/STEP
     approval: String,
-    /// A word with the vote
+    /// Comment with the vote
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 }

@@ -92,7 +92,7 @@ fn told(open: &OpenApproval, progress: &Progress, status: &str, driven_by: &str,
         ]);
         terminal::print_json(&told)?;
     } else {
-        terminal::tell(&format!("Run `{}` continues in {driven_by}.\n", open.id));
+        terminal::tell(&format!("Run `{}` resumes in {driven_by}.\n", open.id));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -136,12 +136,12 @@ fn may_cancel(project: &Project, user: &str) -> Result<()> {
     }
     if may.is_empty() {
         bail!(
-            "nobody may call a question off here: {} names no owner and no admins\n\
-             help: write `[people]` with `owner = \"{user}\"` into it",
+            "approvals cannot be cancelled: {} names no owner and no admins\n\
+             help: add `[people]` with `owner = \"{user}\"` to it",
             crate::project::FILE
         );
     }
-    bail!("{user} may not call a question off; these may: {}\nhelp: act as one of them with --as", may.join(", "))
+    bail!("{user} may not cancel approvals (allowed: {})\nhelp: act as one of them with --as", may.join(", "))
 }
 
 fn event(open: &OpenApproval, response: Response<'_>, user: &str) -> Result<Event> {

@@ -23,7 +23,7 @@ use crate::session::StoredSessions;
 use crate::workflow::{self, Workflow};
 use crate::{backend, session, terminal};
 
-/// Talk with the agent of a template
+/// Chat with the agent of a template
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("about.txt")),
@@ -33,23 +33,23 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     workflow: workflow::File,
 
-    /// The name of the session; another name is another conversation
+    /// Name of the session
     #[arg(long, value_name = "NAME", default_value = session::MAIN)]
     id: String,
 
-    /// After how many seconds without a word the session is gone; 0 means never
+    /// Seconds of inactivity until the session expires; 0 means never
     #[arg(long, value_name = "SECONDS", default_value_t = SESSION_TTL_S)]
     ttl: i64,
 
-    /// A YAML file with the answers of the model and the tools
+    /// YAML file with answers of the model and the tools
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
 
-    /// Execute the calls of a turn that a script answered until it was interrupted
+    /// Execute the remaining calls of an interrupted scripted turn
     #[arg(long, conflicts_with = "script")]
     live: bool,
 
-    /// Print one JSON object for each turn
+    /// Print one JSON object per turn
     #[arg(long, short)]
     json: bool,
 
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     if workflow.dialect != Some(Dialect::Session) || !workflow.program.views.iter().any(|view| &*view.name == "turn") {
         bail!(
-            "this document is no agent's template, so there is nobody to talk with\n\
+            "this document is not an agent template, so it cannot chat\n\
              help: `branchpoint run` runs workflows; `branchpoint session` answers for an orchestration alone"
         );
     }

@@ -38,7 +38,7 @@ impl Turns<'_> {
         let mut follower = self.take_up(None)?;
         self.session.greet(&look);
         if is_in_turn(&look) {
-            terminal::tell("The last turn was interrupted; it goes on.\n");
+            terminal::tell("Resuming the interrupted turn.\n");
             if !self.hear(&mut follower)? {
                 return self.interrupted();
             }
@@ -73,7 +73,7 @@ impl Turns<'_> {
         };
         if let Err(refused) = self.drive.resume(self.run, with)? {
             bail!(
-                "the session `{}` cannot go on here: {refused}\n\
+                "the session `{}` cannot continue: {refused}\n\
                  help: leave the other process, or talk under another --id",
                 self.session.name()
             );
@@ -160,7 +160,7 @@ impl Turns<'_> {
 
     fn interrupted(self) -> Result<ExitCode> {
         self.drive.leave()?;
-        terminal::tell("\nInterrupted. The turn goes on when the session is talked with again.\n");
+        terminal::tell("\nInterrupted. The turn continues with the next `branchpoint chat`.\n");
         Ok(ExitCode::from(exit::INTERRUPTED))
     }
 }

@@ -16,7 +16,7 @@ use self::folder::Files;
 use self::report::Report;
 use crate::{dialects, source, terminal};
 
-/// Check workflows and tell what is wrong with them
+/// Check workflows for errors before they run
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("about.txt")),
@@ -27,19 +27,19 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PATH", required = true)]
     files: Vec<PathBuf>,
 
-    /// The dialect of all files; without it, each file shows its own
+    /// Dialect of all files [default: detected from the content]
     #[arg(long, short, value_parser = dialects::parser())]
     dialect: Option<Dialect>,
 
-    /// How the findings are printed
+    /// Output format
     #[arg(long, short, value_name = "FORMAT", default_value = "text")]
     format: Format,
 
-    /// Warnings count as errors for the exit status
+    /// Exit with an error when there are warnings
     #[arg(long)]
     deny_warnings: bool,
 
-    /// Check again whenever a file changes, until Ctrl-C
+    /// Check again when a file changes, until Ctrl-C
     #[arg(long, short)]
     watch: bool,
 }
@@ -57,7 +57,7 @@ enum Format {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let stdins = arguments.files.iter().filter(|path| source::is_stdin(path)).count();
     if stdins > 1 {
-        bail!("stdin can be read only once, and `-` is given {stdins} times");
+        bail!("stdin can be read only once, but `-` is given {stdins} times");
     }
     if !arguments.watch {
         let report = arguments.report()?;
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("stdin cannot be watched\nhelp: give the name of a file");
     }
     if arguments.format != Format::Text {
-        bail!("--watch prints for people, so --format must be text\nhelp: leave out --format, or --watch");
+        bail!("--watch supports only --format text\nhelp: leave out --format or --watch");
     }
     let watched = Files::find(&arguments.files, arguments.dialect)?.paths;
     watch::watch(&watched, |time| arguments.report()?.print(Format::Text, time))

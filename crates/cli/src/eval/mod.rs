@@ -42,7 +42,7 @@ impl From<anyhow::Error> for Stop {
     after_long_help = terminal::page(include_str!("after.txt")),
 )]
 pub(crate) struct Arguments {
-    /// The condition, as an expression
+    /// Condition as an expression
     #[arg(value_name = "EXPR", required_unless_present = "condition", conflicts_with = "condition")]
     expression: Option<String>,
 
@@ -58,11 +58,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     condition: Option<PathBuf>,
 
-    /// The dialect whose rules the condition follows
+    /// Dialect of the condition
     #[arg(long, short, default_value = "machine", value_parser = dialects())]
     dialect: Dialect,
 
-    /// Tell why: one sentence, and every part with its value
+    /// Explain the result: a sentence, and every part with its value
     #[arg(long, short)]
     explain: bool,
 

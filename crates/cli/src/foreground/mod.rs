@@ -136,7 +136,7 @@ impl Foreground {
 
     /// Another process drives the run. Should it be gone, the run is taken up here.
     fn await_other(&mut self, run: RunNo) -> Result<Left> {
-        self.say("Another process drives this run; its end is awaited.\n");
+        self.say("Another process owns this run; waiting for its end.\n");
         loop {
             let row = self.backend.row(run)?;
             if row.status.is_final() {
@@ -192,7 +192,7 @@ impl Foreground {
         if heard.is_none() && wait {
             self.view.tick();
             if !self.backend.is_driving() {
-                bail!(Exit::system("the run is not driven any more: its store has failed"));
+                bail!(Exit::system("the run was released: its store failed"));
             }
         }
         Ok(heard)

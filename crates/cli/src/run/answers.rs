@@ -80,10 +80,10 @@ impl Answers {
         }
         let known = |step: &Arc<str>| steps.contains(step) || kinds.contains(step) || PEOPLE.contains(&&**step);
         let unknown = self.script.steps().filter(|step| !known(step)).map(|step| {
-            let message = format!("the script answers for `{step}`, and the workflow has no such step");
+            let message = format!("the script has answers for `{step}`, but the workflow has no such step");
             let finding = Diagnostic::error(Kind::UnknownTarget, key_span(document, step), message);
             let finding = finding.suggest(step, steps.iter().chain(&kinds).map(|known| &**known));
-            let help = "leave it out, or name a step: what the script does not answer is done for real";
+            let help = "remove it, or name a step; calls without an answer in the script are executed";
             if finding.help.is_some() { finding } else { finding.with_help(help) }
         });
         let unknown: Vec<Diagnostic> = unknown.collect();
@@ -154,7 +154,7 @@ impl Answers {
             _ => None,
         };
         let asked = asked.unwrap_or_else(|| call.input.to_string());
-        let question = format!("The step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind());
+        let question = format!("Step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind());
         loop {
             let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
             let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
@@ -216,7 +216,7 @@ fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
 /// Tells what is wrong with a script.
 fn refused(source: &Source, findings: &[Diagnostic]) -> anyhow::Error {
     terminal::tell(&terminal::findings(findings, &source.text, &source.origin));
-    anyhow!("the script {} cannot be used, and nothing was run", source.origin)
+    anyhow!("the script {} is invalid; nothing was executed", source.origin)
 }
 
 /// A part of a script: scripts of graphs have their steps one level deeper.

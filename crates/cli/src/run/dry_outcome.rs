@@ -39,9 +39,9 @@ fn lacking(answers: &Answers) {
     if answers.lacking.is_empty() {
         return;
     }
-    terminal::tell("It cannot be told how it goes on without answers for:\n");
+    terminal::tell("Cannot continue without answers for:\n");
     for (step, kind) in &answers.lacking {
         terminal::tell(&format!("  {step} ({kind})\n"));
     }
-    terminal::tell("Write them into the file of --script, as `step: [answer, ...]`.\n");
+    terminal::tell("Write them into the file of --script, as `step: [answer, ...]`; --write-script writes examples.\n");
 }

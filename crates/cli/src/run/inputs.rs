@@ -44,7 +44,7 @@ impl Input {
     /// The key and the value: JSON after `:=`, text after `=`.
     fn read(&self) -> Result<(&str, Value)> {
         let Some((key, text)) = self.0.split_once('=') else {
-            bail!("`{}` is no input\nhelp: write -i key=text, or -i key:=json", self.0);
+            bail!("`{}` is not an input\nhelp: write -i key=text, or -i key:=json", self.0);
         };
         let (key, value) = match key.strip_suffix(':') {
             None => (key, Value::from(text)),

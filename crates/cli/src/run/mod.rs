@@ -53,50 +53,50 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     workflow: workflow::File,
 
-    /// A value that the run starts with: text after `=`, JSON after `:=`; `@FILE` and `-` read JSON
+    /// Input: text after `=`, JSON after `:=`; `@FILE` and `-` read JSON
     #[arg(long = "input", short, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
 
-    /// A file that the run starts with; can be given up to 20 times
+    /// File that the run starts with; can be given up to 20 times
     #[arg(long = "attach", value_name = "FILE")]
     attachments: Vec<PathBuf>,
 
-    /// A YAML file with answers to calls and questions
+    /// YAML file with answers to calls and approvals
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
 
-    /// The id of the run; starting twice under one id starts once
+    /// Id of the run; a second start with the same id resumes it
     #[arg(long, value_name = "KEY", value_parser = id)]
     id: Option<String>,
 
-    /// Start the run, print its id, and leave it to `branchpoint work`
+    /// Print the id and leave the run to `branchpoint work`
     #[arg(long, conflicts_with = "dry_run")]
     detach: bool,
 
-    /// Show which way it would go; asks for the answers it lacks, and keeps nothing
+    /// Show the path of a run without executing or storing anything
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
 
-    /// File for example answers to all calls and questions, written by a dry run
+    /// File for example answers, written by a dry run
     #[arg(long, value_name = "FILE", requires = "dry_run", conflicts_with = "script")]
     write_script: Option<PathBuf>,
 
-    /// Print one JSON object: the run, how it stands, and its result
+    /// Print one JSON object: the run, its status and its result
     #[arg(long, short)]
     json: bool,
 
-    /// Tell nothing but what went wrong
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 
-    /// Who runs it and answers its questions
+    /// User who starts the run and answers its approvals
     #[arg(long = "as", value_name = "USER")]
     user: Option<String>,
 
     #[command(flatten)]
     reach: Reach,
 
-    /// Write what the run was answered into a script that plays it again
+    /// File for a recording of all answers, to replay with --script
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "detach"])]
     record: Option<PathBuf>,
 
@@ -118,9 +118,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     if workflow.dialect == Some(Dialect::Session) {
         terminal::complain(
-            "a session is not run: it answers an agent that asks what it may do\n\
-             help: branchpoint chat FILE talks with the agent of a template; branchpoint session FILE answers requests that come in \
-             as lines",
+            "`run` does not accept a session\n\
+             help: `branchpoint chat FILE` chats with the agent of a template; `branchpoint session FILE` answers events on stdin",
         );
         return Ok(ExitCode::from(exit::USAGE));
     }
@@ -136,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         prologue::show(&workflow, branchpoint_dialects::missing_input(&workflow.source.text).as_slice());
     }
     if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), arguments.dry_run)? {
-        terminal::tell("Nothing was run. To see which way it would go: --dry-run\n");
+        terminal::tell("Nothing was executed. Use --dry-run to see the path of the run.\n");
         return Ok(refused);
     }
     if arguments.dry_run {
@@ -153,8 +152,8 @@ impl Arguments {
         }
         if self.detach && self.reach.allow_private_network {
             bail!(
-                "whoever drives a detached run decides where it may lead\n\
-                 help: leave out --allow-private-network here, and give it to `branchpoint work`"
+                "--allow-private-network has no effect on a detached run\n\
+                 help: give it to `branchpoint work`, which executes the run"
             );
         }
         Ok(())
@@ -251,7 +250,7 @@ impl Arguments {
             tape.write(&cassette(&store.recording(run, &masks.secrets())?))?;
             if !matches!(left, Left::Ended(_)) && !self.quiet {
                 terminal::tell(&format!(
-                    "It is recorded as far as it has come; --id {id} --record records the rest.\n"
+                    "Recorded the run so far; --id {id} --record FILE records the rest.\n"
                 ));
             }
         }
@@ -328,7 +327,7 @@ fn with_id(dialect: Option<Dialect>, input: Value, id: &str) -> Value {
 fn id(text: &str) -> Result<String, String> {
     let sane = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
     if text.is_empty() || text.len() > 128 || !text.chars().all(sane) {
-        return Err("an id has letters, digits, `-`, `_` and `:`, at most 128 of them".into());
+        return Err("an id has at most 128 letters, digits, `-`, `_` and `:`".into());
     }
     Ok(text.to_owned())
 }

@@ -69,7 +69,7 @@ pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
             }
             let flag = if manner.reach.allow_private_network { " --allow-private-network" } else { "" };
             terminal::tell(&format!(
-                "\nInterrupted. The run `{id}` can go on: branchpoint runs resume {}{flag}\n",
+                "\nInterrupted. To resume run `{id}`: branchpoint runs resume {}{flag}\n",
                 quoted(id)
             ));
             Ok(ExitCode::from(exit::INTERRUPTED))
@@ -83,7 +83,7 @@ fn end(look: &RunView, manner: &Manner<'_>) -> Result<ExitCode> {
     if manner.json {
         json(manner, Some(look), &[], code)?;
     } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
-        terminal::tell(&format!("The run has used {used}.\n"));
+        terminal::tell(&format!("Used {used}.\n"));
     }
     report(status, &result, &manner.masks.secrets(), (manner.json, manner.quiet), &manner.document)
 }
@@ -135,5 +135,5 @@ fn waiting(id: &str, open: &[OpenApproval], masks: &SharedSecrets) {
     for approval in open {
         terminal::tell(&masks.mask(&shown_with_command(approval)));
     }
-    terminal::tell(&format!("\nThe run `{id}` waits for people. It goes on when they have answered.\n"));
+    terminal::tell(&format!("\nRun `{id}` is waiting for approvals. It resumes when they are answered.\n"));
 }

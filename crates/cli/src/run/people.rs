@@ -61,5 +61,5 @@ fn is_open(approval: &Approval, host: &VirtualDriver<'_>) -> bool {
 pub(crate) fn pending(approval: &Approval) -> String {
     let choices = approval.choices();
     let (answer, step) = (choices.first().map_or("a line", |choice| choice), &approval.step);
-    format!("{}To answer it here, write `{step}: [{answer}]` into the file of --script.\n", shown(approval))
+    format!("{}To answer it in a dry run, write `{step}: [{answer}]` into the file of --script.\n", shown(approval))
 }

@@ -55,7 +55,7 @@ impl<'s> Progress<'s> {
             self.tell(program, record);
         }
         if omitted > 0 {
-            terminal::tell(&format!("… {omitted} earlier steps are left out; the newest are shown\n"));
+            terminal::tell(&format!("… {omitted} earlier steps are not shown\n"));
         }
     }
 
@@ -85,5 +85,5 @@ fn is_open(record: &StepRecord) -> bool {
 
 /// Tells that the clock was moved on.
 pub(crate) fn waited(ms: i64) {
-    terminal::tell(&format!("… waits {}, which a dry run skips\n", lines::duration(ms)));
+    terminal::tell(&format!("… skipped a wait of {}\n", lines::duration(ms)));
 }

@@ -47,7 +47,7 @@ pub(crate) fn check(
     if answers.is_there() {
         let names: Vec<&str> = errors.iter().map(|finding| finding.span.text(&workflow.source.text)).collect();
         terminal::tell(&format!(
-            "The script has no answers for: {}. A run that comes there fails.\n",
+            "The script has no answers for: {}. The run fails if it reaches one of them.\n",
             names.join(", ")
         ));
         return Ok(None);

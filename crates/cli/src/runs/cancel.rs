@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     /// The id of the run, or a beginning or end of it that no other has
     run: String,
 
-    /// Why, for those who look at the run later
+    /// Reason, shown with the run
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -52,7 +52,7 @@ pub(super) fn run(opened: Opened, store: &StoreArguments, arguments: &Arguments,
     match status {
         Status::Cancelled => terminal::tell(&format!("Run `{}` is cancelled.\n", row.id)),
         status if status.is_final() => terminal::tell(&format!("Run `{}` has ended: {}.\n", row.id, status.as_str())),
-        _ => terminal::tell(&format!("Run `{}` was told to end; the process that drives it does the rest.\n", row.id)),
+        _ => terminal::tell(&format!("Requested the cancellation of run `{}` from the process that owns it.\n", row.id)),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,19 +20,19 @@ pub(super) struct Arguments {
     /// The id of the step
     step: String,
 
-    /// Only this iteration of the loops around: positions from the outermost, such as 0,1
+    /// Iteration of the enclosing loops, outermost first, such as 0,1
     #[arg(long, value_name = "POSITIONS", value_delimiter = ',')]
     iteration: Option<Vec<u32>>,
 
-    /// Decide once more with a changed value, such as step.score.output.score=0.9
+    /// Changed value to decide with, such as step.score.output.score=0.9
     #[arg(long = "with", value_name = "PATH=VALUE")]
     changes: Vec<String>,
 
-    /// With `--with`: only the decision of this number, counted from 1 in each record of the step
+    /// Number of the decision to repeat, counted from 1; needs `--with`
     #[arg(long, value_name = "NUMBER", requires = "changes", value_parser = clap::value_parser!(u64).range(1..))]
     decision: Option<u64>,
 
-    /// With `--json`: write values above 4 KB whole
+    /// Print values above 4 KB in full; needs `--json`
     #[arg(long)]
     full: bool,
 }

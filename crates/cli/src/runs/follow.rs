@@ -99,7 +99,7 @@ pub(super) struct Watch {
     /// The id of the run, or a beginning or end of it that no other has
     run: String,
 
-    /// Keep watching while the run waits
+    /// Continue watching while the run waits
     #[arg(long)]
     keep: bool,
 }

@@ -20,7 +20,7 @@ use crate::{ended, moment, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Resume {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// Id of the run, or a unique beginning or end of it
     run: String,
 
     #[command(flatten)]
@@ -32,10 +32,10 @@ pub(super) struct Resume {
 
 #[derive(clap::Args)]
 pub(super) struct Retry {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// Id of the run, or a unique beginning or end of it
     run: String,
 
-    /// The id of the new run; without it, one is made up
+    /// Id of the new run [default: generated]
     #[arg(long, value_name = "KEY")]
     id: Option<String>,
 
@@ -48,18 +48,18 @@ pub(super) struct Retry {
 
 #[derive(clap::Args)]
 pub(super) struct Fork {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// Id of the run, or a unique beginning or end of it
     run: String,
 
-    /// The step whose work is done again
+    /// Step to repeat
     #[arg(long, value_name = "STEP")]
     at: String,
 
-    /// Which iteration of the loops around: positions from the outermost, such as 0,1; without it, the first
+    /// Iteration of the enclosing loops, such as 0,1 [default: the first]
     #[arg(long, value_name = "POSITIONS", value_delimiter = ',')]
     iteration: Option<Vec<u32>>,
 
-    /// The id of the new run; without it, one is made up
+    /// Id of the new run [default: generated]
     #[arg(long, value_name = "KEY")]
     id: Option<String>,
 
@@ -89,9 +89,9 @@ pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume,
         match drive.resume(taken, with)? {
             Ok(()) => {}
             Err(Refused::Driven) => {
-                bail!("another process drives run `{}`\nhelp: `branchpoint runs watch {}` follows it", row.id, row.id)
+                bail!("another process owns run `{}`\nhelp: `branchpoint runs watch {}` follows it", row.id, row.id)
             }
-            Err(refused) => bail!("run `{}` cannot go on: {refused}", row.id),
+            Err(refused) => bail!("run `{}` cannot continue: {refused}", row.id),
         }
     }
     wake_children(&drive, run)?;

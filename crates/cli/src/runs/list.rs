@@ -18,27 +18,27 @@ const LIMIT: u32 = 20;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Only runs that stand like this
+    /// Status filter
     #[arg(long, value_name = "STATUS", value_parser = super::status)]
     status: Option<Status>,
 
-    /// Only runs of the workflow of this name
+    /// Workflow filter, by name
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
 
-    /// Only runs whose id, workflow, input or result contains all these words
+    /// Words in the id, workflow, input or result
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
 
-    /// Only runs that were started since then, such as 90s, 2h or 30d ago
+    /// Maximum time since the start, such as 90s, 2h or 30d
     #[arg(long, value_name = "TIME", value_parser = moment::span_ms)]
     since: Option<i64>,
 
-    /// At most so many
+    /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = LIMIT)]
     limit: u32,
 
-    /// All of them, and runs that other runs have called
+    /// All runs, including called runs
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 }

@@ -22,7 +22,7 @@ use crate::terminal;
 pub(crate) use follow::Follower;
 pub(crate) use show::{pending, start as start_of};
 
-/// List, show, trace, explain, watch, cancel, resume, retry and fork runs
+/// Inspect, cancel, resume, retry and fork runs
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("about.txt")),
@@ -38,27 +38,27 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List runs, the newest first
+    /// List runs, newest first
     List(list::Arguments),
-    /// Show what is known about a run
+    /// Show the status, input and result of a run
     Show(Named),
-    /// Print what happened in a run, step by step
+    /// Print the steps of a run
     Trace(trace::Arguments),
-    /// Tell why a step went the way it did
+    /// Explain the decisions of a step
     Explain(explain::Arguments),
     /// Follow a run until it ends or waits
     Watch(follow::Watch),
-    /// End a run
+    /// Cancel a run
     Cancel(cancel::Arguments),
-    /// Drive a run on that nobody drives
+    /// Resume an abandoned run
     Resume(from::Resume),
-    /// Do the call again that has failed a run, in a new run
+    /// Retry the call that failed the run, in a new run
     Retry(from::Retry),
-    /// Start a new run that goes on from a step of another
+    /// Start a new run from a step of another run
     Fork(from::Fork),
     /// Write runs as JSON lines to stdout
     Export {
-        /// The runs; without any, all
+        /// Runs to export [default: all]
         #[arg(value_name = "RUN")]
         runs: Vec<String>,
     },

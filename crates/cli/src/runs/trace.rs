@@ -18,11 +18,11 @@ pub(super) struct Arguments {
     /// The id of the run, or a beginning or end of it that no other has
     run: String,
 
-    /// Show what happened after this many events of a long run, instead of its newest part
+    /// First event to show of a long run [default: its newest part]
     #[arg(long, value_name = "EVENTS")]
     from: Option<u64>,
 
-    /// With `--json`: write values above 4 KB whole
+    /// Print values above 4 KB in full; needs `--json`
     #[arg(long)]
     full: bool,
 }

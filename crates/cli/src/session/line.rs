@@ -39,7 +39,7 @@ impl Line {
                 "tool" => requests.push(SessionAction::Tool(text()?)),
                 "ask" => requests.push(flag(SessionAction::Ask)?),
                 "reset" => requests.push(flag(SessionAction::Reset)?),
-                other => bail!("there is no `{other}`; a line has message, tool, ask or reset, and session and key"),
+                other => bail!("unknown key `{other}`; a line has message, tool, ask or reset, and session and key"),
             }
         }
         let [action] = requests.try_into().ok().context("a line has one of message, tool, ask and reset")?;

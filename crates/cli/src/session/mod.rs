@@ -21,7 +21,7 @@ pub(crate) use durable::StoredSessions;
 use line::Line;
 pub(crate) use line::MAIN;
 
-/// Tell which tools an agent may use now, one JSON line for each JSON line read
+/// Report which tools an agent may use, as JSON lines
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("about.txt")),
@@ -31,19 +31,19 @@ pub(crate) struct Arguments {
     /// The agent's template, or its orchestration alone; YAML or JSON
     file: PathBuf,
 
-    /// All tools of the agent, in order; without it, those of the template
+    /// Tools of the agent, in order [default: those of the template]
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     tools: Option<Vec<String>>,
 
-    /// After how many seconds without a request a session is gone; 0 means never
+    /// Seconds of inactivity until a session expires; 0 means never
     #[arg(long, value_name = "SECONDS", default_value_t = SESSION_TTL_S)]
     ttl: i64,
 
-    /// Tell with each answer which steps were asked, and why their conditions held or did not
+    /// Explain the conditions of each response
     #[arg(long)]
     explain: bool,
 
-    /// Keep sessions in the store, and call the one of lines that name none like this
+    /// Name of the session for lines without one; stores sessions
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
 

@@ -148,7 +148,7 @@ impl Metrics {
         let counters = Arc::clone(counters);
         let Some(to) = to else { return Ok(Self { to: None, counters }) };
         if let To::Http(address) = to {
-            let door = TcpListener::bind(address).with_context(|| format!("metrics cannot be told at {address}"))?;
+            let door = TcpListener::bind(address).with_context(|| format!("cannot serve metrics at {address}"))?;
             let (counted, store) = (Arc::clone(&counters), backend::open_read_only(store)?);
             thread::spawn(move || {
                 for client in door.incoming().flatten() {

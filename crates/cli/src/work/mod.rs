@@ -23,26 +23,26 @@ use crate::terminal;
 /// How often the driver is looked after, and metrics that are due are told.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Drive every run in the store that can go on
+/// Execute detached, due and answered runs of a store
 #[derive(clap::Args)]
 #[command(
     long_about = terminal::page(include_str!("about.txt")),
     after_long_help = terminal::page(include_str!("after.txt")),
 )]
 pub(crate) struct Arguments {
-    /// How many calls are made at a time
+    /// Maximum number of concurrent calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     calls: Option<u32>,
 
-    /// How log lines look
+    /// Log format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     log_format: Format,
 
-    /// Count what happens: at ADDRESS over HTTP, in a FILE, or every 10 seconds as a JSON line on stderr
+    /// Metrics over HTTP at ADDRESS, in a FILE, or as JSON lines on stderr
     #[arg(long, value_name = "ADDRESS|FILE", num_args = 0..=1, default_missing_value = "-")]
     metrics: Option<To>,
 
-    /// How many seconds calls in flight have to end when it is told to stop
+    /// Seconds that calls in flight have to end on shutdown
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u64,
 

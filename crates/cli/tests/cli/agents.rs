@@ -34,7 +34,7 @@ fn calls_of_an_agent_are_told_with_what_they_used_up() {
         &stderr,
         &["▸ work (agent)", "✓   agent.model (model), 10 tokens, $0.00002", "✓   agent.tool (echo) [0]: hi yourself"],
     );
-    has(&stderr, &["The run has used 1,210 tokens, $0.000027."]);
+    has(&stderr, &["Used 1,210 tokens, $0.000027."]);
     let (trace, _) = told(&place.run(&["runs", "trace", "h1"]));
     has(
         &trace,

@@ -53,13 +53,13 @@ pub enum Rejected {
     #[error("there is no signal `{0}`")]
     UnknownSignal(String),
     /// Nobody waits for it, and it is not kept.
-    #[error("nobody waits for the signal `{0}`")]
+    #[error("the run does not wait for the signal `{0}`")]
     NotWaiting(String),
     /// Somebody waits for it, but not with that payload.
     #[error("the signal `{0}` is not accepted as it is")]
     NotAccepted(String),
     /// So many signals are kept already that no further one is.
-    #[error("the run keeps {0} signals that nobody has waited for, and takes no more")]
+    #[error("the run already holds {0} early signals, and accepts no more")]
     MailboxFull(usize),
     /// No such question is pending.
     #[error("the approval is already settled or cancelled")]

@@ -30,7 +30,7 @@ pub(super) fn integer_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
         return Ok(View::Int(int));
     }
     work.scan(written.len())?;
-    let refused = || fault(Kind::BadArgument, format!("this is no whole number: {}", preview(View::Str(written))));
+    let refused = || fault(Kind::BadArgument, format!("this is not a whole number: {}", preview(View::Str(written))));
     let Ok(expression) = Expression::compile(written, Options::dialect(Dialect::Session)) else { return refused() };
     let value = work.evaluate(&expression, &Value::Null);
     match value.and_then(|value| value.view().expect_integer("integerOf()")) {

@@ -30,7 +30,7 @@ pub(super) fn put<'a>(
         View::Object(object) => entries(work, object)?,
         View::Null if over_null => Vec::new(),
         other => {
-            let message = format!("`{key}` cannot be set below {}, which is no object", describe(other));
+            let message = format!("`{key}` cannot be set inside {}, which is not an object", describe(other));
             return fault(Kind::PathConflict, message);
         }
     };

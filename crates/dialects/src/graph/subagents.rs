@@ -45,12 +45,12 @@ fn check_edge(graph: &Graph, edge: &Connection, report: &mut Report) {
             report.error(Kind::SubagentToolDisabled, edge.span, message, "set `tools.subagents` of that agent to true");
         }
         _ => {
-            let message = format!("`{}` is no agent, so it has no subagents", source.id);
+            let message = format!("`{}` is not an agent, so it cannot have subagents", source.id);
             report.error(Kind::SubagentSourceNotAgent, edge.span, message, "only an agent can have subagents");
         }
     }
     if !matches!(target.what, What::Agent(_)) {
-        let message = format!("`{}` is no agent, so it cannot be a subagent", target.id);
+        let message = format!("`{}` is not an agent, so it cannot be a subagent", target.id);
         report.error(Kind::SubagentTargetNotAgent, edge.span, message, "only an agent can be a subagent");
     }
     if edge.into.as_deref().is_some_and(|handle| handle != "input") {

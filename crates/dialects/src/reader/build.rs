@@ -176,7 +176,7 @@ impl<'p> Builder<'p, '_> {
                 let template = around.starts_with("{{") || span.text(self.source).starts_with("{{");
                 let help =
                     if template { "text that begins with `{{` must be in quotes" } else { "write the key as text" };
-                self.refuse(Kind::BadField, span, "a list or an object is no key".into(), help);
+                self.refuse(Kind::BadField, span, "a list or an object cannot be a key".into(), help);
                 None
             }
         }

@@ -81,7 +81,7 @@ fn words(kind: &ErrorKind, at_end: bool) -> (String, Option<&'static str>) {
         E::TabAtBlockScalarStart => ("the text below begins with a tab", "indent it with spaces"),
         E::UnclosedQuotedScalar => ("this quote is never closed", "add the closing quote"),
         E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => {
-            ("text in quotes goes on into this line", "close the quote in a line before, or indent this line")
+            ("text in quotes continues in this line", "close the quote in a line before, or indent this line")
         }
         E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar => {
             ("something follows the closing quote", "add `:` or `,` between, or put all of the text in quotes")
@@ -139,7 +139,7 @@ fn words(kind: &ErrorKind, at_end: bool) -> (String, Option<&'static str>) {
                 None,
             );
         }
-        other => return (format!("this is not YAML: {other}"), None),
+        other => return (format!("the text is not YAML: {other}"), None),
     };
     (message.into(), Some(help))
 }

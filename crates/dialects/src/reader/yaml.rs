@@ -74,7 +74,7 @@ impl Reader<'_, '_> {
             Event::Alias(anchor) => self.alias(anchor, span)?,
             Event::UnresolvedAlias(name) => {
                 self.parts.refused(span)?;
-                let message = format!("no `&{}` stands before this alias", shown(&name));
+                let message = format!("there is no anchor `&{}` before this alias", shown(&name));
                 self.refuse(span, message, "text that begins with `*` must be in quotes");
             }
             _ => {}
@@ -85,7 +85,7 @@ impl Reader<'_, '_> {
     fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Diagnostic> {
         if !self.parts.alias(anchor, span)? {
             let name = shown(span.text(self.source));
-            self.refuse(span, format!("`{name}` stands inside of what it stands for"), "write the value out");
+            self.refuse(span, format!("the alias `{name}` is inside the value of its own anchor"), "write the value out");
         }
         Ok(())
     }

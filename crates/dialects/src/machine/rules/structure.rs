@@ -36,7 +36,7 @@ pub(super) fn check(document: &Document, found: &mut Findings) {
 
 fn known(document: &Document, name: &Text, role: &str, found: &mut Findings) {
     if document.state(name.text()).is_none() {
-        let message = format!("there is no state `{}`, which is to be {role}", name.text());
+        let message = format!("{role} is `{}`, but there is no such state", name.text());
         let finding = Diagnostic::error(Kind::UnknownState, name.span(), message);
         found.suggest(finding, name.text(), document.states.iter().map(|state| &*state.name));
     }

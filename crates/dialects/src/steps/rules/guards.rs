@@ -29,7 +29,7 @@ impl Check<'_, '_> {
 
     pub(super) fn duration(&mut self, value: &Located) {
         if guard::duration_ms(value).is_none() {
-            let message = "this is no duration";
+            let message = "this is not a duration";
             let help = "give a number of seconds, or text such as `500ms`, `30s`, `1m30s`, `2h`, `1d`";
             self.error(Kind::BadDuration, value.span, message, help);
         }
@@ -43,7 +43,7 @@ impl Check<'_, '_> {
         match compiled {
             Ok(()) => {}
             Err(SchemaError::Invalid(problem)) => {
-                let message = format!("this is no JSON Schema: {problem}");
+                let message = format!("this is not a JSON Schema: {problem}");
                 self.error(Kind::BadSchema, schema.span, message, "see https://json-schema.org, draft 2020-12");
             }
             Err(SchemaError::Limit(problem)) => {

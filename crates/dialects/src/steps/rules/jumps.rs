@@ -52,7 +52,7 @@ impl Check<'_, '_> {
             return false;
         };
         let problem = if document.around(no).any(|(holder, _)| holder == merge) {
-            "this join stands below its own merge"
+            "this join is below its own merge"
         } else if !same_region(document, no, merge) {
             "join and merge must be in the same loop body or error handler"
         } else if !self.in_order(no, merge) {

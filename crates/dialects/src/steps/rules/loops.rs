@@ -85,7 +85,7 @@ impl Check<'_, '_> {
             && !until.1.contains("{{")
             && crate::steps::effect::instant_ms(until.1).is_none()
         {
-            let message = format!("`{}` is no date and time", until.1);
+            let message = format!("`{}` is not a date and time", until.1);
             self.error(Kind::BadField, until.0, message, "such as 2026-02-18T12:00:00Z");
         }
     }

@@ -41,7 +41,7 @@ impl Check<'_, '_> {
             self.error(Kind::ResultInLoop, step.span(), message, help);
         }
         if within(|role| matches!(role, Role::Arm(_) | Role::Branch(_) | Role::OnError)) {
-            let message = "a result ends a workflow, and after an arm or a branch the workflow goes on";
+            let message = "a result step ends the workflow, but the workflow continues after a branch";
             self.error(Kind::ResultInBranch, step.span(), message, help);
         }
     }
@@ -75,7 +75,7 @@ impl Check<'_, '_> {
         }
         let trigger = self.trigger_type();
         if !["dynamic_input", "template_input"].contains(&trigger.as_deref().unwrap_or("dynamic_input")) {
-            let message = "nobody watches a run that this trigger starts";
+            let message = "a run that this trigger starts has no viewer";
             self.error(Kind::StreamingTrigger, span, message, "use display_result, or the trigger dynamic_input");
         }
     }
