@@ -15,8 +15,8 @@ use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
 use crate::moment;
 use crate::notices::Notices;
-use crate::outside::Here;
 use crate::project::{FILE, Project, StoreArguments};
+use crate::runner::LocalRunner;
 
 /// Opens the store to read and change it, and creates it if there is none.
 pub(crate) fn open(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
@@ -38,8 +38,8 @@ pub(crate) struct Driving {
 
 impl Driving {
     /// This machine, within the limits of the project.
-    pub(crate) fn here(here: &Arc<Here>, project: &Project) -> Self {
-        let runner: Arc<dyn Runner> = Arc::<Here>::clone(here);
+    pub(crate) fn here(here: &Arc<LocalRunner>, project: &Project) -> Self {
+        let runner: Arc<dyn Runner> = Arc::<LocalRunner>::clone(here);
         Self { runner, limits: project.limits(), events: Arc::default() }
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn drive(
     project: &Project,
     arguments: &StoreArguments,
     command: &str,
-    here: &Arc<Here>,
+    here: &Arc<LocalRunner>,
     driving: Driving,
 ) -> Result<Box<dyn Backend>> {
     let facts = Arc::clone(here);
@@ -98,7 +98,7 @@ fn host(
 }
 
 /// A host that knows what is secret on this machine, and what the operator lets agents use.
-fn furnish(host: Host, here: &Here, project: &Project) -> Host {
+fn furnish(host: Host, here: &LocalRunner, project: &Project) -> Host {
     let host = host.with_secrets(here.secrets()).with_env_secrets(here.private());
     // A worker shows nothing that runs print, and would collect the secrets of all of them.
     let host = match here.shared_masks() {

@@ -7,8 +7,8 @@ use branchpoint_backend::{Backend, Health, KeyState};
 use branchpoint_core::ir::SEMANTICS;
 use serde::Serialize;
 
-use crate::opened::Opened;
 use crate::project::{self, Project, StoreArguments};
+use crate::store_access::StoreAccess;
 use crate::{exit, moment, terminal};
 
 /// What is late by less than this is not late.
@@ -74,7 +74,7 @@ fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Findin
     if !path.exists() {
         return findings.push(fine("store", format!("{}: not there yet; the first run makes it", path.display())));
     }
-    let opened = match Opened::existing(arguments) {
+    let opened = match StoreAccess::existing(arguments) {
         Ok(opened) => opened,
         Err(error) => return findings.push(broken("store", format!("{error:#}"))),
     };

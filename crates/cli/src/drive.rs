@@ -15,11 +15,11 @@ use crate::approvals::quoted;
 use crate::backend::Driving;
 use crate::exit::Exit;
 use crate::failure::{self, Origin};
-use crate::opened::Opened;
-use crate::outside::{Ears, Here};
 use crate::project::StoreArguments;
+use crate::runner::{LocalRunner, OutputListeners};
 use crate::runs::{Follower, pending};
-use crate::{backend, ended, exit, interrupt, masked, moment, spent, terminal};
+use crate::store_access::StoreAccess;
+use crate::{backend, exit, interrupt, masked, moment, outcome, spent, terminal};
 
 /// How often it is looked how the run stands.
 const NAP: Duration = Duration::from_millis(30);
@@ -60,19 +60,24 @@ pub(crate) enum Until {
 }
 
 impl Drive {
-    pub(crate) fn new(opened: Opened, arguments: &StoreArguments, what: &str) -> Result<Self> {
-        Self::with(opened, arguments, what, Ears::of(terminal::tell))
+    pub(crate) fn new(opened: StoreAccess, arguments: &StoreArguments, what: &str) -> Result<Self> {
+        Self::with(opened, arguments, what, OutputListeners::of(terminal::message))
     }
 
     /// The same, with a listener for what commands and models say.
-    pub(crate) fn with(opened: Opened, arguments: &StoreArguments, what: &str, ears: Ears) -> Result<Self> {
+    pub(crate) fn with(
+        opened: StoreAccess,
+        arguments: &StoreArguments,
+        what: &str,
+        ears: OutputListeners,
+    ) -> Result<Self> {
         let project = opened.project;
-        let here = Arc::new(Here::new(&project, arguments, ears)?);
+        let here = Arc::new(LocalRunner::new(&project, arguments, ears)?);
         let masks = here.masks().clone();
         let backend = backend::drive(&project, arguments, what, &here, Driving::here(&here, &project))?;
         backend.subscribe(Box::new(move |event| {
             if let RunEventKind::Message(text) = &event.kind {
-                terminal::tell(&format!("{}\n", masks.mask(text)));
+                terminal::message(&format!("{}\n", masks.mask(text)));
             }
         }))?;
         Ok(Self { backend, interrupted: interrupt::token()? })
@@ -190,12 +195,12 @@ pub(crate) fn is_far(due_ms: Option<i64>) -> bool {
 }
 
 /// Tells how a run stands that was driven: the result on stdout, the rest on stderr. The exit status is that of `run`.
-pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json: bool) -> Result<ExitCode> {
+pub(crate) fn report(store: &dyn Backend, run: RunNo, stands: Option<Status>, json: bool) -> Result<ExitCode> {
     let look = store.load(run)?;
     let (secrets, id) = (store.secrets(run)?, look.row.id.clone());
     let typed = quoted(&id);
     let Some(status) = stands else {
-        terminal::tell(&format!("Released the run; resume it with `branchpoint runs resume {typed}`.\n"));
+        terminal::message(&format!("Released the run; resume it with `branchpoint runs resume {typed}`.\n"));
         return Ok(ExitCode::from(exit::INTERRUPTED));
     };
     let result = look.result().unwrap_or_default();
@@ -210,10 +215,10 @@ pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json
     }
     match status {
         Status::Completed => {
-            if let Some(output) = ended::output(&result).filter(|_| !json) {
+            if let Some(output) = outcome::output(&result).filter(|_| !json) {
                 terminal::print(&format!("{}\n", secrets.mask(&output)))?;
             }
-            terminal::tell(&format!("Run `{id}` completed.\n"));
+            terminal::message(&format!("Run `{id}` completed.\n"));
             Ok(ExitCode::SUCCESS)
         }
         Status::Failed | Status::Cancelled => {
@@ -221,17 +226,17 @@ pub(crate) fn tell(store: &dyn Backend, run: RunNo, stands: Option<Status>, json
             let document = store.document(look.row.workflow)?;
             let origin = Origin::new(&look.program, &document.origin, &document.text);
             failure::report(status, &result, Some(&origin), &secrets, Some(&help));
-            Ok(ExitCode::from(ended::code(status, &result)))
+            Ok(ExitCode::from(outcome::code(status, &result)))
         }
         Status::WaitingPeople => {
-            terminal::tell(&format!("Run `{id}` is waiting for approvals.\n{}", pending(store, run)?));
+            terminal::message(&format!("Run `{id}` is waiting for approvals.\n{}", pending(store, run)?));
             Ok(ExitCode::from(exit::WAITING))
         }
         Status::WaitingTimer | Status::Running => {
             let due =
                 store.next_due_ms(run)?.map(|due_ms| format!(" until {}", moment::at(due_ms))).unwrap_or_default();
             let help = format!("`branchpoint work` resumes it then, or `branchpoint runs resume {typed}`");
-            terminal::tell(&format!("Run `{id}` waits{due}; {help}.\n"));
+            terminal::message(&format!("Run `{id}` waits{due}; {help}.\n"));
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -34,9 +34,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Tells, below a finding, where to read on.
-pub(crate) fn refer(kind: &str) {
+pub(crate) fn print_hint(kind: &str) {
     if page(kind).is_some() {
-        terminal::tell(&format!("\nMore about this: branchpoint explain {kind}\n"));
+        terminal::message(&format!("\nMore about this: branchpoint explain {kind}\n"));
     }
 }
 

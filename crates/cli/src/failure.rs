@@ -8,7 +8,7 @@ use branchpoint_expr::{Span, Value};
 use branchpoint_runners::Secrets;
 
 use crate::workflow::Workflow;
-use crate::{ended, explain, terminal};
+use crate::{explain, outcome, terminal};
 
 /// The document of a run, in which its steps have places.
 pub(crate) struct Origin {
@@ -42,12 +42,12 @@ impl Origin {
 
 /// Prints on stderr why a run failed.
 pub(crate) fn report(status: Status, result: &Value, origin: Option<&Origin>, secrets: &Secrets, help: Option<&str>) {
-    let place = ended::failed_step(result).and_then(|step| origin?.place(&step));
+    let place = outcome::failed_step(result).and_then(|step| origin?.place(&step));
     let place = place.map(|place| format!("\n --> {place}")).unwrap_or_default();
     let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-    let message = format!("{}{place}{help}", ended::failure(status, result));
-    terminal::complain(&secrets.mask(&message));
-    if let Some(kind) = ended::failed_kind(result) {
-        explain::refer(&kind);
+    let message = format!("{}{place}{help}", outcome::failure(status, result));
+    terminal::error(&secrets.mask(&message));
+    if let Some(kind) = outcome::failed_kind(result) {
+        explain::print_hint(&kind);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     for path in &arguments.files {
         // One that cannot be read or written does not keep the others from being formatted.
         done.push(format(path, arguments).unwrap_or_else(|trouble| {
-            terminal::complain(&format!("{trouble:#}"));
+            terminal::error(&format!("{trouble:#}"));
             Done::Refused
         }));
     }
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (changed, refused) = (count(&Done::Changed), count(&Done::Refused));
     if !arguments.files.iter().any(|path| is_stdin(path)) {
         let verb = if arguments.check { "would change" } else { "changed" };
-        terminal::tell(&format!("{changed} of {} files {verb}\n", done.len()));
+        terminal::message(&format!("{changed} of {} files {verb}\n", done.len()));
     }
     let trouble = refused > 0 || arguments.check && changed > 0;
     Ok(if trouble { ExitCode::from(exit::REJECTED) } else { ExitCode::SUCCESS })
@@ -65,7 +65,7 @@ fn format(path: &Path, arguments: &Arguments) -> Result<Done> {
     let formatted = match branchpoint_dialects::format(&source.text, arguments.dialect) {
         Ok(formatted) => formatted,
         Err(findings) => {
-            terminal::tell(&terminal::findings(&findings, &source.text, &source.origin));
+            terminal::message(&terminal::findings(&findings, &source.text, &source.origin));
             return Ok(Done::Refused);
         }
     };

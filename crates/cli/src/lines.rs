@@ -19,7 +19,7 @@ const NOTABLE_MS: i64 = 100;
 
 /// How a line is written.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Manner {
+pub(crate) struct LineStyle {
     /// How deep the run stands in others.
     pub(crate) depth: usize,
     /// Whether the step is a heading for the steps in it, which come later.
@@ -29,7 +29,7 @@ pub(crate) struct Manner {
 }
 
 /// One step of a run. Values are masked before they are shortened.
-pub(crate) fn line(program: &Program, record: &StepRecord, secrets: &Secrets, manner: Manner) -> String {
+pub(crate) fn line(program: &Program, record: &StepRecord, secrets: &Secrets, manner: LineStyle) -> String {
     let attempts = match record.attempts.len() {
         0 | 1 => String::new(),
         count => format!(", {count} attempts"),

@@ -12,7 +12,6 @@ mod dialects;
 mod doctor;
 mod documents;
 mod drive;
-mod ended;
 mod eval;
 mod exit;
 mod explain;
@@ -31,11 +30,11 @@ mod memory;
 mod moment;
 mod new;
 mod notices;
-mod opened;
-mod outside;
+mod outcome;
 mod project;
 mod prune;
 mod run;
+mod runner;
 mod runners;
 mod runs;
 mod schema;
@@ -44,6 +43,7 @@ mod sessions;
 mod source;
 mod spent;
 mod store;
+mod store_access;
 mod table;
 mod terminal;
 mod work;
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(wrong) => return misunderstood(&wrong),
+        Err(wrong) => return usage_error(&wrong),
     };
     branchpoint_runners::allow_many_open_files();
     let answers = matches!(arguments.command, Command::Eval(_));
@@ -132,13 +132,13 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run(&arguments),
     };
     done.unwrap_or_else(|trouble| {
-        terminal::complain(&format!("{trouble:#}"));
+        terminal::error(&format!("{trouble:#}"));
         ExitCode::from(if answers { eval::TROUBLE } else { exit::of(&trouble) })
     })
 }
 
 /// Tells what is wrong with the arguments, or prints the help that was asked for.
-fn misunderstood(wrong: &clap::Error) -> ExitCode {
+fn usage_error(wrong: &clap::Error) -> ExitCode {
     // When nobody takes it, there is nobody left to tell.
     let _ = wrong.print();
     let answers = std::env::args_os().nth(1).is_some_and(|command| command == "eval");

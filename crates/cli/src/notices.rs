@@ -80,28 +80,28 @@ struct Teller {
 }
 
 impl Teller {
-    fn tell_all(&self) {
+    fn send_all(&self) {
         let kept = self.store.notices(self.owner).unwrap_or_else(|trouble| {
-            terminal::tell(&format!("warning: notices cannot be read: {trouble}\n"));
+            terminal::message(&format!("warning: notices cannot be read: {trouble}\n"));
             Vec::new()
         });
         // One that cannot be told must not keep the others from being told.
         for notice in &kept {
-            let told = self.tell(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
+            let told = self.send(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
             if let Err(trouble) = told {
-                terminal::tell(&format!("warning: a notice could not be sent: {trouble:#}\n"));
+                terminal::message(&format!("warning: a notice could not be sent: {trouble:#}\n"));
             }
         }
     }
 
     /// Both are told, whatever becomes of the first. One that fails is not asked again: it would keep all others waiting.
-    fn tell(&self, notice: &Notice) -> Result<()> {
+    fn send(&self, notice: &Notice) -> Result<()> {
         let id: Arc<str> = self.store.row(notice.run)?.id.into();
-        let text = telling(&*self.store, notice, &id)?;
+        let text = notice_text(&*self.store, notice, &id)?;
         let heard = self.command.as_ref().map(|command| run(command, &self.folder, &text));
         let posted = self.webhook.as_ref().map(|webhook| webhook.post(&id, &text));
         for trouble in [heard, posted].into_iter().flatten().filter_map(Result::err) {
-            terminal::tell(&format!("warning: a notice about run `{id}` failed: {trouble:#}\n"));
+            terminal::message(&format!("warning: a notice about run `{id}` failed: {trouble:#}\n"));
         }
         Ok(())
     }
@@ -111,13 +111,13 @@ impl Drop for Notices {
     fn drop(&mut self) {
         drop(self.stored.take());
         if let Err(RecvTimeoutError::Timeout) = self.flushed.recv_timeout(FLUSH) {
-            terminal::tell("warning: a notice is still under way and is given up\n");
+            terminal::message("warning: a notice is still under way and is given up\n");
         }
     }
 }
 
 /// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command, outcome}`.
-fn telling(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String> {
+fn notice_text(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String> {
     let questions = store.questions(notice.run)?.into_iter();
     let mut question = questions.into_iter().find(|question| question.request == notice.request);
     let question = question.as_mut().context("the question is gone")?;

@@ -7,8 +7,8 @@ use branchpoint_backend::Prune;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
-use crate::opened::Opened;
 use crate::project::StoreArguments;
+use crate::store_access::StoreAccess;
 use crate::{masked, moment, runs, terminal};
 
 /// Delete runs that ended long ago
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             status.as_str()
         );
     }
-    let store = Opened::existing(&arguments.store)?.store;
+    let store = StoreAccess::existing(&arguments.store)?.store;
     let which = Prune {
         before_ms: moment::now_ms() - arguments.older_than,
         statuses: arguments.status.clone(),
@@ -68,10 +68,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let what = if arguments.dry_run { "would be forgotten" } else { "were forgotten" };
     terminal::print(&format!("{} runs with {} events {what}.\n", pruned.runs, pruned.events))?;
     if pruned.kept > 0 {
-        terminal::tell(&format!("{} were left: a run that they have called has not ended.\n", pruned.kept));
+        terminal::message(&format!("{} were left: a run that they have called has not ended.\n", pruned.kept));
     }
     if !moved {
-        terminal::tell("The log is still read by another process; it is moved into the file later.\n");
+        terminal::message("The log is still read by another process; it is moved into the file later.\n");
     }
     Ok(ExitCode::SUCCESS)
 }

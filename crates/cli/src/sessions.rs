@@ -8,8 +8,8 @@ use branchpoint_backend::{KeptSession, Session, SessionAction, SessionOptions};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
-use crate::opened::Opened;
 use crate::project::{StoreArguments, StoreCommand};
+use crate::store_access::StoreAccess;
 use crate::table::table;
 use crate::{backend, masked, moment, terminal};
 
@@ -45,7 +45,7 @@ struct Named {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.on.store)?;
+    let opened = StoreAccess::existing(&arguments.on.store)?;
     match &arguments.command {
         Command::List => list(&opened, arguments.on.json),
         Command::Show(named) => show(&opened, named),
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
+fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     let mut rows = Vec::new();
     let mut told = Vec::new();
     for session in opened.store.sessions()? {
@@ -71,14 +71,14 @@ fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
     if json {
         terminal::print_json(&Value::from(told))?;
     } else if rows.is_empty() {
-        terminal::tell("This store keeps no sessions. `branchpoint session FILE --id NAME` opens one.\n");
+        terminal::message("This store keeps no sessions. `branchpoint session FILE --id NAME` opens one.\n");
     } else {
         terminal::print_styled(&table(["SESSION", "DOCUMENT", "STATUS", "TOUCHED", "RUN"], &rows))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(opened: &Opened, named: &Named) -> Result<KeptSession> {
+fn find(opened: &StoreAccess, named: &Named) -> Result<KeptSession> {
     let sessions = opened.store.sessions()?;
     let mut found: Vec<KeptSession> = sessions
         .into_iter()
@@ -100,11 +100,11 @@ fn find(opened: &Opened, named: &Named) -> Result<KeptSession> {
 }
 
 /// The view of a session is what machines read anyway, so there is one form.
-fn show(opened: &Opened, named: &Named) -> Result<ExitCode> {
+fn show(opened: &StoreAccess, named: &Named) -> Result<ExitCode> {
     let session = find(opened, named)?;
     let look = opened.store.load(session.run)?;
     if look.status().is_final() {
-        terminal::tell("The session has expired; the next request opens a new one.\n");
+        terminal::message("The session has expired; the next request opens a new one.\n");
         return Ok(ExitCode::SUCCESS);
     }
     let mut fields = look.view("session").and_then(|view| view.as_object().cloned()).unwrap_or_default();
@@ -115,7 +115,7 @@ fn show(opened: &Opened, named: &Named) -> Result<ExitCode> {
     terminal::print_json(&Value::from(fields))
 }
 
-fn reset(opened: &Opened, store: &StoreArguments, named: &Named) -> Result<ExitCode> {
+fn reset(opened: &StoreAccess, store: &StoreArguments, named: &Named) -> Result<ExitCode> {
     let KeptSession { name, document, run } = find(opened, named)?;
     let row = opened.store.row(run)?;
     if row.status != Status::WaitingPeople {

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use branchpoint_backend::KeyState;
 use branchpoint_expr::Value;
 
-use crate::opened::Opened;
 use crate::project::StoreCommand;
+use crate::store_access::StoreAccess;
 use crate::{exit, masked, moment, terminal};
 
 /// Back up and check the store of runs
@@ -35,7 +35,7 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.on.store)?;
+    let opened = StoreAccess::existing(&arguments.on.store)?;
     match &arguments.command {
         Command::Backup { file } => {
             let copied = opened.store.backup(file);
@@ -46,10 +46,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 let told = masked::object([("file", path), ("bytes", masked::count(bytes))]);
                 terminal::print_json(&told)?;
             } else {
-                terminal::tell(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
+                terminal::message(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
             }
             if needs_key {
-                terminal::tell(
+                terminal::message(
                     "Encrypted secrets need the key beside the store, which is not in the copy: keep it in a separate place.\n",
                 );
             }
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-fn check(opened: &Opened, json: bool) -> Result<ExitCode> {
+fn check(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     let health = opened.store.check(moment::now_ms(), 60_000)?;
     if json {
         let damage = health.damage.iter().map(|line| Value::from(line.as_str())).collect::<Vec<_>>();
@@ -83,10 +83,10 @@ fn check(opened: &Opened, json: bool) -> Result<ExitCode> {
         terminal::print_json(&told)?;
     } else {
         for line in &health.damage {
-            terminal::complain(line);
+            terminal::error(line);
         }
         if let KeyState::Unusable(why) = &health.key {
-            terminal::complain(&format!("sealed secrets cannot be opened: {why}"));
+            terminal::error(&format!("sealed secrets cannot be opened: {why}"));
         }
         let verdict = if health.damage.is_empty() { "whole" } else { "damaged; bring back a copy" };
         terminal::print(&format!("The store is {verdict}.\n"))?;

@@ -42,7 +42,7 @@ fn data_for(data: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal { visible(data) } else { Cow::Borrowed(data) }
 }
 
-/// Prints text for people, in which [`paint`] may have marked styles. They are removed as in [`tell`].
+/// Prints text for people, in which [`paint`] may have marked styles. They are removed as in [`message`].
 pub(crate) fn print_styled(text: &str) -> Result<()> {
     print_to(&mut anstream::stdout().lock(), &escape::styled(text))
 }
@@ -62,15 +62,15 @@ fn printed(written: io::Result<()>) -> Result<()> {
 
 /// Prints a message, in which [`paint`] may have marked styles. They are removed unless stderr is a terminal that wants them
 /// (`NO_COLOR`). If stderr accepts nothing, the message is dropped: see [`stalled`].
-pub(crate) fn tell(message: &str) {
-    stalled::write(&escape::styled(message));
+pub(crate) fn message(text: &str) {
+    stalled::write(&escape::styled(text));
 }
 
 pub(crate) use stalled::is_stalled;
 
 /// Asks the person at the terminal for a line. None when nothing more comes.
 pub(crate) fn ask(question: &str) -> Option<String> {
-    tell(question);
+    message(question);
     read_line()
 }
 
@@ -79,16 +79,16 @@ pub(crate) fn read_line() -> Option<String> {
     let mut line = Vec::new();
     let read = io::stdin().lock().take(LINE_BYTES + 1).read_until(b'\n', &mut line).ok()?;
     if read as u64 > LINE_BYTES {
-        complain(&format!("a line of stdin has more than the {LINE_BYTES} bytes that are read"));
+        error(&format!("a line of stdin has more than the {LINE_BYTES} bytes that are read"));
         return None;
     }
     (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
 /// Prints an error that has no place in a source text, in the looks of those that have one.
-pub(crate) fn complain(message: &str) {
+pub(crate) fn error(message: &str) {
     let (red, bold) = (Style::new().bold().fg_color(Some(AnsiColor::BrightRed.into())), Style::new().bold());
-    tell(&format!("{}{}\n", paint(red, "error"), paint(bold, &format!(": {message}"))));
+    message(&format!("{}{}\n", paint(red, "error"), paint(bold, &format!(": {message}"))));
 }
 
 /// A page of help: lines that stand at the margin and end with a colon look like clap's own headings.

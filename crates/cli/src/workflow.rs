@@ -127,13 +127,13 @@ impl File {
         let source = Source::file(&self.file)?;
         let options = LoadOptions { dialect: self.dialect, scripted: steps.clone(), callees };
         let loaded = load(&source.text, &options, &self.file);
-        terminal::tell(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
+        terminal::message(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
         if let Some(program) = loaded.program {
             return Ok(Ok(Workflow { source, program, children: loaded.children, dialect: loaded.dialect }));
         }
         let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
         if let Some(kind) = error.map(|error| error.cause().as_str()) {
-            explain::refer(kind);
+            explain::print_hint(kind);
         }
         Ok(Err(ExitCode::from(exit::REJECTED)))
     }

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, Filter, Listed};
 use branchpoint_expr::Value;
 
-use crate::opened::Opened;
 use crate::project::{Project, StoreArguments, StoreCommand};
+use crate::store_access::StoreAccess;
 use crate::table::{facts, table};
 use crate::workflow;
 use crate::{backend, masked, moment, terminal};
@@ -44,20 +44,20 @@ enum Command {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
-        Command::List => list(&Opened::existing(&arguments.on.store)?, arguments.on.json),
-        Command::Show { name } => show(&Opened::existing(&arguments.on.store)?, name, arguments.on.json),
+        Command::List => list(&StoreAccess::existing(&arguments.on.store)?, arguments.on.json),
+        Command::Show { name } => show(&StoreAccess::existing(&arguments.on.store)?, name, arguments.on.json),
         Command::Add { file } => add(&arguments.on.store, file, arguments.on.json),
     }
 }
 
-fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
+fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     let mut listed = opened.store.workflows()?;
     listed.reverse();
     if json {
-        let told: Vec<Value> = listed.iter().map(told).collect();
+        let told: Vec<Value> = listed.iter().map(workflow_json).collect();
         terminal::print_json(&Value::from(told))?;
     } else if listed.is_empty() {
-        terminal::tell("This store has no workflows. `branchpoint workflows add FILE` keeps one.\n");
+        terminal::message("This store has no workflows. `branchpoint workflows add FILE` keeps one.\n");
     } else {
         let rows = listed.into_iter().map(|of| {
             [of.name, of.dialect, of.hash.chars().take(SHORT).collect(), moment::at(of.added_ms), of.runs.to_string()]
@@ -68,7 +68,7 @@ fn list(opened: &Opened, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn told(listed: &Listed) -> Value {
+fn workflow_json(listed: &Listed) -> Value {
     masked::object([
         ("workflow", Value::from(listed.name.as_str())),
         ("dialect", Value::from(listed.dialect.as_str())),
@@ -97,15 +97,15 @@ fn find(store: &dyn Backend, name: &str) -> Result<(Listed, Vec<Listed>)> {
     Ok((found, versions))
 }
 
-fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
+fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
     let (listed, versions) = find(&*opened.store, name)?;
     let document = opened.store.document(listed.workflow)?;
     let filter = Filter { workflow: Some(listed.name.clone()), limit: Some(10), ..Filter::default() };
     let runs: Vec<_> = opened.store.runs(&filter)?.into_iter().filter(|run| run.workflow == listed.workflow).collect();
     if json {
-        let mut fields = told(&listed).as_object().cloned().context("this is an object")?;
+        let mut fields = workflow_json(&listed).as_object().cloned().context("this is an object")?;
         fields.insert("text".into(), Value::from(document.text));
-        fields.insert("versions".into(), Value::from(versions.iter().map(told).collect::<Vec<_>>()));
+        fields.insert("versions".into(), Value::from(versions.iter().map(workflow_json).collect::<Vec<_>>()));
         let ids = runs.into_iter().map(|run| Value::from(run.id)).collect::<Vec<_>>();
         fields.insert("newest_runs".into(), Value::from(ids));
         return terminal::print_json(&Value::from(fields));
@@ -139,7 +139,7 @@ fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<
     let listed = store.workflows()?.into_iter().find(|listed| listed.workflow == number);
     let listed = listed.context("what was just kept is not there")?;
     if json {
-        terminal::print_json(&told(&listed))?;
+        terminal::print_json(&workflow_json(&listed))?;
     } else {
         terminal::print(&format!("{}  {}\n", listed.hash, listed.name))?;
     }

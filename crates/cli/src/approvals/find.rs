@@ -6,13 +6,13 @@ use branchpoint_core::ApprovalKey;
 use branchpoint_expr::Value;
 
 use super::text::reference_to;
-use crate::opened::Opened;
+use crate::store_access::StoreAccess;
 use crate::{moment, terminal};
 
 /// The open approvals, with a warning for each run that cannot be read.
 pub(super) fn readable(found: OpenApprovals) -> Vec<OpenApproval> {
     for (id, why) in &found.unreadable {
-        terminal::tell(&format!("warning: run `{id}` cannot be opened: {why}\n"));
+        terminal::message(&format!("warning: run `{id}` cannot be opened: {why}\n"));
     }
     found.open
 }
@@ -27,7 +27,7 @@ fn is_named(open: &OpenApproval, name: &str) -> bool {
 }
 
 /// The approval of a name: a run with one approval, RUN/N or RUN/STEP.
-pub(super) fn named(opened: &Opened, name: &str) -> Result<OpenApproval> {
+pub(super) fn named(opened: &StoreAccess, name: &str) -> Result<OpenApproval> {
     let split = name.rsplit_once('/');
     let (run, which) = match opened.run(name) {
         Ok(run) => (run, None),

@@ -11,8 +11,8 @@ use branchpoint_backend::OpenApproval;
 use branchpoint_expr::Value;
 
 use crate::drive::Live;
-use crate::opened::Opened;
 use crate::project::{Reach, StoreCommand};
+use crate::store_access::StoreAccess;
 use crate::table::{facts, table};
 use crate::{masked, moment, terminal};
 use find::readable;
@@ -90,9 +90,9 @@ struct Answer {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.on.store)?.reaching(arguments.reach);
+    let opened = StoreAccess::existing(&arguments.on.store)?.reaching(arguments.reach);
     let user = opened.project.user(arguments.user.as_deref());
-    let answer = |approval: &str, response: Response<'_>, opened: Opened| {
+    let answer = |approval: &str, response: Response<'_>, opened: StoreAccess| {
         vote::run(opened, &arguments.on.store, approval, response, (&user, arguments.live), arguments.on.json)
     };
     match &arguments.command {
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-fn list(opened: &Opened, mine: Option<&str>, json: bool) -> Result<ExitCode> {
+fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode> {
     let mut open = readable(opened.store.open_approvals()?);
     open.retain(|open| mine.is_none_or(|user| open.approval.awaits(user)));
     if json {
@@ -119,7 +119,7 @@ fn list(opened: &Opened, mine: Option<&str>, json: bool) -> Result<ExitCode> {
         return terminal::print_json(&Value::from(approvals));
     }
     if open.is_empty() {
-        terminal::tell(&mine.map_or("Nothing waits for people.\n".to_owned(), |user| {
+        terminal::message(&mine.map_or("Nothing waits for people.\n".to_owned(), |user| {
             format!("Nothing waits for {user}. Without --mine, all open approvals are listed.\n")
         }));
         return Ok(ExitCode::SUCCESS);
@@ -150,7 +150,7 @@ fn list(opened: &Opened, mine: Option<&str>, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
+fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
     let open = find::named(opened, name)?;
     if json {
         return terminal::print_json(&with_workflow(opened, &open)?);
@@ -183,7 +183,7 @@ fn show(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
 }
 
 /// An approval as JSON, with the name of its workflow.
-fn with_workflow(opened: &Opened, open: &OpenApproval) -> Result<Value> {
+fn with_workflow(opened: &StoreAccess, open: &OpenApproval) -> Result<Value> {
     let mut approval = to_value(open, &opened.store.secrets(open.run)?);
     let name = Value::from(opened.store.document(open.workflow)?.name);
     masked::insert(&mut approval, "workflow", name);

@@ -12,9 +12,9 @@ use branchpoint_expr::Value;
 use super::find::{self, late};
 use super::text::{quoted, reference_to};
 use crate::drive::{Drive, Live, Until};
-use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::runs::Follower;
+use crate::store_access::StoreAccess;
 use crate::{drive, exit, masked, moment, terminal};
 
 /// A person's response to an approval, with a comment or a reason.
@@ -27,7 +27,7 @@ pub(super) enum Response<'a> {
 }
 
 pub(super) fn run(
-    opened: Opened,
+    opened: StoreAccess,
     arguments: &StoreArguments,
     approval: &str,
     response: Response<'_>,
@@ -63,24 +63,30 @@ pub(super) fn run(
     };
     let progress = Progress::of(&open, response, &event);
     if !json {
-        terminal::tell(&progress.message(user));
+        terminal::message(&progress.message(user));
     }
     if taken == HandledBy::Another {
         let status = drive.store().status(root)?.as_str();
         drive.leave()?;
-        return told(&open, &progress, status, "another process", json);
+        return report_vote(&open, &progress, status, "another process", json);
     }
     let (store, stands) = drive.until(Until::Rest, root, follower)?;
     if json {
         let status = stands.map_or("interrupted", branchpoint_core::ir::Status::as_str);
-        return told(&open, &progress, status, "this process", json);
+        return report_vote(&open, &progress, status, "this process", json);
     }
     // The vote was taken, whatever becomes of the run; only an interruption has a status of its own.
-    drive::tell(&*store, root, stands, false)?;
+    drive::report(&*store, root, stands, false)?;
     Ok(if stands.is_none() { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-fn told(open: &OpenApproval, progress: &Progress, status: &str, driven_by: &str, json: bool) -> Result<ExitCode> {
+fn report_vote(
+    open: &OpenApproval,
+    progress: &Progress,
+    status: &str,
+    driven_by: &str,
+    json: bool,
+) -> Result<ExitCode> {
     if json {
         let told = masked::object([
             ("approval", Value::from(reference_to(open))),
@@ -92,7 +98,7 @@ fn told(open: &OpenApproval, progress: &Progress, status: &str, driven_by: &str,
         ]);
         terminal::print_json(&told)?;
     } else {
-        terminal::tell(&format!("Run `{}` resumes in {driven_by}.\n", open.id));
+        terminal::message(&format!("Run `{}` resumes in {driven_by}.\n", open.id));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,11 +15,11 @@ use branchpoint_expr::{Dialect, Value};
 use self::turn::Turns;
 use self::words::Words;
 use crate::drive::Drive;
-use crate::opened::Opened;
-use crate::outside::Ears;
 use crate::project::{Project, Reach, StoreArguments};
 use crate::run::{Answers, prologue};
+use crate::runner::OutputListeners;
 use crate::session::StoredSessions;
+use crate::store_access::StoreAccess;
 use crate::workflow::{self, Workflow};
 use crate::{backend, session, terminal};
 
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let project = Project::find()?.reaching(arguments.reach);
     let answers = Answers::read(arguments.script.as_deref(), false)?;
-    let workflow = match arguments.workflow.load_scripted(&answers.outside())? {
+    let workflow = match arguments.workflow.load_scripted(&answers.scripted_steps())? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
@@ -87,8 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let session = Session { arguments, workflow: &workflow };
     let run = session.open(&project)?;
     let words = Words::new(!arguments.json);
-    let ears = Ears { words: words.listener(), ..Ears::of(terminal::tell) };
-    let opened = Opened { store, project: project.clone() };
+    let ears = OutputListeners { words: words.listener(), ..OutputListeners::of(terminal::message) };
+    let opened = StoreAccess { store, project: project.clone() };
     let drive = Drive::with(opened, &arguments.store, "chat", ears)?;
     let (script, json) = (answers.written().cloned(), arguments.json);
     Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.talk()
@@ -128,11 +128,11 @@ impl Session<'_> {
         }
         let agent = look.view("agent").unwrap_or_default();
         let name = agent.get("name").map(Value::to_string).unwrap_or_default();
-        terminal::tell(&format!("You talk with {name}. Ctrl-D ends it; the session `{}` is kept.\n", self.name()));
+        terminal::message(&format!("You talk with {name}. Ctrl-D ends it; the session `{}` is kept.\n", self.name()));
         let begun = look.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|said| !said.is_empty()));
         let first = agent.get("initialMessages").and_then(Value::as_list).unwrap_or_default();
         for message in first.iter().filter(|_| !begun) {
-            terminal::tell(&format!("{message}\n"));
+            terminal::message(&format!("{message}\n"));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::words::Words;
 use crate::drive::{self, Drive};
 use crate::project::Project;
 use crate::runs::Follower;
-use crate::{ended, exit, masked, spent, terminal};
+use crate::{exit, masked, outcome, spent, terminal};
 
 /// A conversation that goes on.
 pub(super) struct Turns<'s> {
@@ -38,7 +38,7 @@ impl Turns<'_> {
         let mut follower = self.take_up(None)?;
         self.session.greet(&look);
         if is_in_turn(&look) {
-            terminal::tell("Resuming the interrupted turn.\n");
+            terminal::message("Resuming the interrupted turn.\n");
             if !self.hear(&mut follower)? {
                 return self.interrupted();
             }
@@ -95,7 +95,7 @@ impl Turns<'_> {
             match self.drive.send(self.run, &turn)? {
                 Ok(_) => return Ok(()),
                 Err(_) if self.drive.store().row(self.run)?.status.is_final() => {
-                    terminal::tell("The session is over; a new one begins.\n");
+                    terminal::message("The session is over; a new one begins.\n");
                     let previous = std::mem::replace(&mut self.run, self.session.open(self.project)?);
                     *follower = self.take_up(Some(previous))?;
                 }
@@ -114,7 +114,7 @@ impl Turns<'_> {
         let turn = match look.status() {
             // The session itself is over, and with it whatever it would show.
             Status::Failed => {
-                let why = ended::failure(Status::Failed, &look.result().unwrap_or_default());
+                let why = outcome::failure(Status::Failed, &look.result().unwrap_or_default());
                 masked::object([("error", masked::object([("message", Value::from(why))]))])
             }
             _ => look.view("turn").unwrap_or_default(),
@@ -144,7 +144,7 @@ impl Turns<'_> {
         }
         if let Some(error) = turn.get("error").and_then(|error| error.get("message")) {
             self.words.turn();
-            terminal::complain(&format!("the turn failed: {error}"));
+            terminal::error(&format!("the turn failed: {error}"));
         }
         for warning in turn.get("warnings").and_then(Value::as_list).unwrap_or_default() {
             let told = match warning.as_str() {
@@ -153,14 +153,14 @@ impl Turns<'_> {
                 Some("cost_budget") => "the turn has cost what `agent_cost_micros` allows".to_owned(),
                 _ => warning.to_string(),
             };
-            terminal::tell(&format!("({told})\n"));
+            terminal::message(&format!("({told})\n"));
         }
         Ok(())
     }
 
     fn interrupted(self) -> Result<ExitCode> {
         self.drive.leave()?;
-        terminal::tell("\nInterrupted. The turn continues with the next `branchpoint chat`.\n");
+        terminal::message("\nInterrupted. The turn continues with the next `branchpoint chat`.\n");
         Ok(ExitCode::from(exit::INTERRUPTED))
     }
 }

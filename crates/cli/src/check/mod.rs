@@ -1,4 +1,4 @@
-//! `branchpoint check`: what is wrong with workflows, told before anything runs.
+//! `branchpoint check`: what is wrong with workflows, reported before anything runs.
 
 mod configured;
 mod folder;

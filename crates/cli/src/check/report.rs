@@ -33,7 +33,7 @@ enum Checked {
 
 /// What a program reads, its keys in the order in which a person would.
 #[derive(Serialize)]
-struct Told {
+struct ReportJson {
     files: Vec<File>,
     errors: usize,
     warnings: usize,
@@ -49,7 +49,7 @@ struct File {
 }
 
 impl Report {
-    /// Reads and checks the files. One that cannot be read does not keep the others from being checked.
+    /// Reads and checks the files. An unreadable file does not prevent the check of the others.
     pub(crate) fn new(paths: &[PathBuf], dialect: Option<Dialect>) -> Self {
         // Documents are checked even if the configuration cannot be read.
         let configured = Configured::find().unwrap_or_else(|error| {
@@ -79,9 +79,9 @@ impl Report {
             Format::Sarif => drop(terminal::print_json(&self.sarif())?),
         }
         for (_, reason) in self.unread() {
-            terminal::complain(&reason);
+            terminal::error(&reason);
         }
-        terminal::tell(&format!("{mark}{}\n", self.summary()));
+        terminal::message(&format!("{mark}{}\n", self.summary()));
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Report {
         text
     }
 
-    fn json(&self) -> Told {
+    fn json(&self) -> ReportJson {
         let files = self.files.iter().map(|file| match file {
             Checked::Loaded(source, loaded) => File {
                 file: source.origin.clone(),
@@ -122,7 +122,11 @@ impl Report {
                 diagnostics: Value::Array(Vec::new()),
             },
         });
-        Told { files: files.collect(), errors: self.count(Severity::Error), warnings: self.count(Severity::Warning) }
+        ReportJson {
+            files: files.collect(),
+            errors: self.count(Severity::Error),
+            warnings: self.count(Severity::Warning),
+        }
     }
 
     fn sarif(&self) -> Value {

@@ -27,7 +27,7 @@ pub(crate) fn watch(paths: &[PathBuf], mut check: impl FnMut(&str) -> Result<()>
     }
     loop {
         check(&Zoned::now().strftime("[%H:%M:%S] ").to_string())?;
-        terminal::tell("Watching for changes; Ctrl-C ends.\n");
+        terminal::message("Watching for changes; Ctrl-C ends.\n");
         if !changed(&events, paths) {
             return Ok(ExitCode::SUCCESS);
         }

@@ -76,9 +76,9 @@ impl Report {
     }
 
     pub(crate) fn print(&self) -> Result<()> {
-        terminal::tell(&terminal::findings(&self.findings, &self.source.text, &self.source.origin));
+        terminal::message(&terminal::findings(&self.findings, &self.source.text, &self.source.origin));
         if let Some(error) = self.error() {
-            explain::refer(error.cause().as_str());
+            explain::print_hint(error.cause().as_str());
         }
         terminal::print(&self.text())
     }

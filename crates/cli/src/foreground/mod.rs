@@ -1,7 +1,7 @@
 //! One run in front of a person: driven here, seen here, and answered here if somebody sits at the terminal.
 
-mod desk;
-mod room;
+mod backpressure;
+mod prompt;
 mod view;
 
 use std::collections::BTreeSet;
@@ -21,15 +21,15 @@ use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::models::{self, Piece};
 use jiff::{Timestamp, tz::TimeZone};
 
-use self::desk::{Came, Desk, is_attended, is_fed};
-use self::room::{Printed, Room};
+use self::backpressure::{Backpressure, Printed};
+use self::prompt::{Prompt, PromptOutcome, is_attended, is_fed};
 pub(crate) use self::view::View;
 use crate::backend::{self, Driving};
 use crate::exit::{self, Exit};
 use crate::interrupt;
 use crate::lines;
-use crate::outside::{Ears, Here};
 use crate::project::{Project, StoreArguments};
+use crate::runner::{LocalRunner, OutputListeners};
 
 /// How often spinners move and somebody looks whether a run of another process has ended.
 const TICK: Duration = Duration::from_millis(100);
@@ -45,9 +45,9 @@ pub(crate) struct Foreground {
     /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
     heard: Receiver<Heard>,
     backend: Box<dyn Backend>,
-    here: Arc<Here>,
+    here: Arc<LocalRunner>,
     view: View,
-    desk: Desk,
+    desk: Prompt,
 }
 
 /// What comes to whoever watches.
@@ -84,12 +84,12 @@ impl Foreground {
     ) -> Result<Self> {
         let reads_lines = is_attended() || stdin && is_fed();
         let (sender, heard) = channel();
-        let (room, printed) = (Room::default(), sender.clone());
-        let ears = Ears {
+        let (room, printed) = (Backpressure::default(), sender.clone());
+        let ears = OutputListeners {
             printed: Arc::new(move |text| drop(printed.send(Heard::Printed(room.print(text))))),
             words: words(sender.clone(), View::moves(quiet)),
         };
-        let here = Arc::new(Here::new(project, store, ears)?.for_user(project, &user, reads_lines));
+        let here = Arc::new(LocalRunner::new(project, store, ears)?.for_user(project, &user, reads_lines));
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
         let events = sender.clone();
         // Nobody may listen any more.
@@ -97,7 +97,7 @@ impl Foreground {
         let interrupted = sender.clone();
         interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
         let view = View::new(quiet, here.masks().clone());
-        let desk = Desk::new(user, sender, reads_lines);
+        let desk = Prompt::new(user, sender, reads_lines);
         Ok(Self { heard, backend, here, view, desk })
     }
 
@@ -200,7 +200,7 @@ impl Foreground {
 
     fn hear(&mut self, heard: Heard) -> Result<()> {
         match heard {
-            Heard::Told(run, notes) => self.view.told(run, &notes, &*self.backend),
+            Heard::Told(run, notes) => self.view.add_notes(run, &notes, &*self.backend),
             Heard::Stands(run, status) => {
                 if status != Status::WaitingPeople {
                     self.desk.moved(run, &mut self.view);
@@ -233,7 +233,7 @@ impl Foreground {
             scene.note(&heard);
             self.hear(heard)?;
         }
-        let mut came = Came::Nothing;
+        let mut came = PromptOutcome::Nothing;
         let mut moved = Vec::new();
         for open in &open {
             // An answer moves a run: what else it waits for is looked at anew.
@@ -241,23 +241,23 @@ impl Foreground {
                 continue;
             }
             match self.desk.look_at(open, scene.recorded, &*self.backend, &mut self.view)? {
-                Came::Answered => {
+                PromptOutcome::Answered => {
                     moved.push(open.run);
-                    came = Came::Answered;
+                    came = PromptOutcome::Answered;
                 }
-                Came::Asked if came == Came::Nothing => came = Came::Asked,
+                PromptOutcome::Asked if came == PromptOutcome::Nothing => came = PromptOutcome::Asked,
                 _ => {}
             }
         }
-        scene.look_again |= came == Came::Answered;
+        scene.look_again |= came == PromptOutcome::Answered;
         // A script that has more answers than a turn gives keeps the run from waiting.
         match look.row.status {
-            Status::WaitingPeople if came == Came::Nothing && !scene.look_again => {
+            Status::WaitingPeople if came == PromptOutcome::Nothing && !scene.look_again => {
                 let open = self.backend.approvals_in(&look)?;
                 Ok(Some(Left::Waiting(Box::new(look), open)))
             }
             Status::WaitingTimer => {
-                self.tell_wait(scene, &look);
+                self.print_wait(scene, &look);
                 Ok(None)
             }
             _ => Ok(None),
@@ -265,7 +265,7 @@ impl Foreground {
     }
 
     /// Tells until when a run waits, if that is worth a line.
-    fn tell_wait(&mut self, scene: &mut Scene, look: &RunView) {
+    fn print_wait(&mut self, scene: &mut Scene, look: &RunView) {
         let Some(due_ms) = look.state.timers().map(|(_, due_ms)| due_ms).min() else { return };
         let pause_ms = due_ms - Timestamp::now().as_millisecond();
         if pause_ms < NOTABLE_MS || scene.waits_ms.replace(due_ms) == Some(due_ms) {

@@ -70,7 +70,7 @@ impl View {
     }
 
     /// What happened in a run.
-    pub(crate) fn told(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
+    pub(crate) fn add_notes(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
         if self.quiet || !self.knows(run, store) {
             return;
         }
@@ -119,8 +119,8 @@ impl View {
         let before = if std::mem::take(&mut self.in_line) { "\n" } else { "" };
         let text = self.masks.mask(&format!("{before}{text}"));
         match &self.bars {
-            Some(bars) if !terminal::is_stalled() => bars.suspend(|| terminal::tell(&text)),
-            _ => terminal::tell(&text),
+            Some(bars) if !terminal::is_stalled() => bars.suspend(|| terminal::message(&text)),
+            _ => terminal::message(&text),
         }
     }
 
@@ -144,7 +144,7 @@ impl View {
         }
         if self.bars.is_none() {
             self.in_line = !text.ends_with('\n');
-            return terminal::tell(text);
+            return terminal::message(text);
         }
         self.unfinished.push_str(text);
         if let Some(end) = self.unfinished.rfind('\n') {
@@ -205,7 +205,7 @@ impl View {
             self.say(&format!("{rest}\n"));
         }
         if std::mem::take(&mut self.in_line) {
-            terminal::tell("\n");
+            terminal::message("\n");
         }
         self.hide_if_stalled();
         if let Some(bars) = self.bars.take() {
@@ -319,7 +319,7 @@ impl Seen {
         if std::mem::replace(&mut self.told[at], true) {
             return String::new();
         }
-        let manner = lines::Manner { depth: self.depth, heading, live: true };
+        let manner = lines::LineStyle { depth: self.depth, heading, live: true };
         let line = |record| lines::line(&self.program, record, &self.masks.secrets(), manner);
         self.records.get(at).map(line).unwrap_or_default()
     }
@@ -371,7 +371,7 @@ impl Seen {
         let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.told[*at] && worked(at)).collect();
         let (program, depth, secrets) = (self.program, self.depth, self.masks.secrets());
         let records = self.records.ended(&program, status);
-        let manner = lines::Manner { depth, heading: false, live: true };
+        let manner = lines::LineStyle { depth, heading: false, live: true };
         let lines = open
             .into_iter()
             .filter_map(|at| records.get(&at))

@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let typed = path.with_extension("").display().to_string();
     let command = template.command(&typed, &path.display().to_string(), arguments.with_script);
-    terminal::tell(&format!("Next: branchpoint {command}\n"));
+    terminal::message(&format!("Next: branchpoint {command}\n"));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -101,7 +101,7 @@ impl Answers {
     }
 
     /// The steps that do not call other workflows, because the script says what they give.
-    pub(crate) fn outside(&self) -> BTreeSet<String> {
+    pub(crate) fn scripted_steps(&self) -> BTreeSet<String> {
         let steps = |names: &mut dyn Iterator<Item = &Arc<str>>| names.map(ToString::to_string).collect();
         match self.script.recorded() {
             Some(recorded) => steps(&mut recorded.outside.iter()),
@@ -160,7 +160,7 @@ impl Answers {
             let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
             match one_entry(step, entry) {
                 Ok(mut script) => return Some(script.rehearse(call)),
-                Err(wrong) => terminal::complain(&wrong.to_string()),
+                Err(wrong) => terminal::error(&wrong.to_string()),
             }
         }
     }
@@ -215,7 +215,7 @@ fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
 
 /// Tells what is wrong with a script.
 fn refused(source: &Source, findings: &[Diagnostic]) -> anyhow::Error {
-    terminal::tell(&terminal::findings(findings, &source.text, &source.origin));
+    terminal::message(&terminal::findings(findings, &source.text, &source.origin));
     anyhow!("the script {} is invalid; nothing was executed", source.origin)
 }
 

@@ -14,7 +14,7 @@ use super::outcome::RunDocument;
 use super::progress::{self, Progress};
 use super::{dry_outcome, people};
 use crate::workflow::Workflow;
-use crate::{outside, terminal};
+use crate::{runner, terminal};
 
 pub(crate) fn run(
     workflow: Workflow,
@@ -25,7 +25,7 @@ pub(crate) fn run(
     json: bool,
 ) -> Result<ExitCode> {
     for name in &workflow.program.facts {
-        let known = || answers.fact(name).unwrap_or_else(|| outside::fact(name));
+        let known = || answers.fact(name).unwrap_or_else(|| runner::fact(name));
         facts.entry(name.clone()).or_insert_with(known);
     }
     let secrets = super::secrets_of(&workflow, &input, &facts);
@@ -41,9 +41,9 @@ pub(crate) fn run(
     drive(&program, &mut host, &mut answers, progress);
     if let Some(skeleton) = answers.take_skeleton() {
         let path = skeleton.write(&program, document.origin_name())?;
-        terminal::tell(&format!("Wrote {}; use it with --script.\n", path.display()));
+        terminal::message(&format!("Wrote {}; use it with --script.\n", path.display()));
     }
-    dry_outcome::tell(&host, &answers, json, &secrets, &document)
+    dry_outcome::report(&host, &answers, json, &secrets, &document)
 }
 
 /// Lets the run go on until it has ended, or only people can make it go on.

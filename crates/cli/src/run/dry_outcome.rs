@@ -13,7 +13,7 @@ use super::{outcome, people};
 use crate::{exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
-pub(crate) fn tell(
+pub(crate) fn report(
     host: &VirtualDriver<'_>,
     answers: &Answers,
     json: bool,
@@ -29,7 +29,7 @@ pub(crate) fn tell(
     }
     lacking(answers);
     for approval in host.approvals() {
-        terminal::tell(&secrets.mask(&format!("\n{}", people::pending(&approval))));
+        terminal::message(&secrets.mask(&format!("\n{}", people::pending(&approval))));
     }
     Ok(ExitCode::from(if status == Status::WaitingPeople { exit::WAITING } else { exit::USAGE }))
 }
@@ -39,9 +39,11 @@ fn lacking(answers: &Answers) {
     if answers.lacking.is_empty() {
         return;
     }
-    terminal::tell("Cannot continue without answers for:\n");
+    terminal::message("Cannot continue without answers for:\n");
     for (step, kind) in &answers.lacking {
-        terminal::tell(&format!("  {step} ({kind})\n"));
+        terminal::message(&format!("  {step} ({kind})\n"));
     }
-    terminal::tell("Write them into the file of --script, as `step: [answer, ...]`; --write-script writes examples.\n");
+    terminal::message(
+        "Write them into the file of --script, as `step: [answer, ...]`; --write-script writes examples.\n",
+    );
 }

@@ -40,7 +40,7 @@ use crate::foreground::{Foreground, Left};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
-use crate::{backend, exit, outside, terminal, workflow};
+use crate::{backend, exit, runner, terminal, workflow};
 
 /// Run a workflow
 #[derive(clap::Args)]
@@ -112,19 +112,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(path) = &arguments.write_script {
         answers.collect_into(Skeleton::new(path)?);
     }
-    let workflow = match arguments.workflow.load_scripted(&answers.outside())? {
+    let workflow = match arguments.workflow.load_scripted(&answers.scripted_steps())? {
         Ok(workflow) => workflow,
         Err(refused) => return Ok(refused),
     };
     if workflow.dialect == Some(Dialect::Session) {
-        terminal::complain(
+        terminal::error(
             "`run` does not accept a session\n\
              help: `branchpoint chat FILE` chats with the agent of a template; `branchpoint session FILE` answers events on stdin",
         );
         return Ok(ExitCode::from(exit::USAGE));
     }
     answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
-    let account = answers.fact("account").unwrap_or_else(|| outside::account(&project, &user));
+    let account = answers.fact("account").unwrap_or_else(|| runner::account(&project, &user));
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     let attachments = attach::read(&arguments.attachments, workflow.dialect)?;
     let (input, mut facts) = inputs::attaching(&attachments, input, facts);
@@ -135,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         prologue::show(&workflow, branchpoint_dialects::missing_input(&workflow.source.text).as_slice());
     }
     if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), arguments.dry_run)? {
-        terminal::tell("Nothing was executed. Use --dry-run to see the path of the run.\n");
+        terminal::message("Nothing was executed. Use --dry-run to see the path of the run.\n");
         return Ok(refused);
     }
     if arguments.dry_run {
@@ -236,7 +236,7 @@ impl Arguments {
         let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
         let masks = foreground.masks().clone();
         let store = foreground.leave()?;
-        let told = outcome::Manner {
+        let told = outcome::ReportOptions {
             id: &id,
             json: self.json,
             quiet: self.quiet,
@@ -244,14 +244,12 @@ impl Arguments {
             masks: masks.clone(),
             document: outcome::RunDocument::of(workflow),
         };
-        let code = outcome::tell(&left, &told)?;
+        let code = outcome::report_left(&left, &told)?;
         // What came of the run is told in any case.
         if let Some(tape) = tape {
             tape.write(&cassette(&store.recording(run, &masks.secrets())?))?;
             if !matches!(left, Left::Ended(_)) && !self.quiet {
-                terminal::tell(&format!(
-                    "Recorded the run so far; --id {id} --record FILE records the rest.\n"
-                ));
+                terminal::message(&format!("Recorded the run so far; --id {id} --record FILE records the rest.\n"));
             }
         }
         Ok(code)

@@ -14,10 +14,10 @@ use crate::failure::{self, Origin};
 use crate::foreground::Left;
 use crate::project::Reach;
 use crate::workflow::Workflow;
-use crate::{ended, exit, masked, spent, terminal};
+use crate::{exit, masked, outcome, spent, terminal};
 
 /// How it is told.
-pub(crate) struct Manner<'m> {
+pub(crate) struct ReportOptions<'m> {
     /// The id of the run.
     pub(crate) id: &'m str,
     /// Whether one JSON object is printed instead of the result.
@@ -50,7 +50,7 @@ impl RunDocument {
 }
 
 /// Tells how a run was left, and gives the exit status of that.
-pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
+pub(crate) fn report_left(left: &Left, manner: &ReportOptions<'_>) -> Result<ExitCode> {
     let id = manner.id;
     match left {
         Left::Ended(look) => end(look, manner),
@@ -68,7 +68,7 @@ pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
                 json(manner, None, &[], exit::INTERRUPTED)?;
             }
             let flag = if manner.reach.allow_private_network { " --allow-private-network" } else { "" };
-            terminal::tell(&format!(
+            terminal::message(&format!(
                 "\nInterrupted. To resume run `{id}`: branchpoint runs resume {}{flag}\n",
                 quoted(id)
             ));
@@ -77,13 +77,13 @@ pub(crate) fn tell(left: &Left, manner: &Manner<'_>) -> Result<ExitCode> {
     }
 }
 
-fn end(look: &RunView, manner: &Manner<'_>) -> Result<ExitCode> {
+fn end(look: &RunView, manner: &ReportOptions<'_>) -> Result<ExitCode> {
     let (status, result) = (look.status(), look.result().unwrap_or_default());
-    let code = ended::code(status, &result);
+    let code = outcome::code(status, &result);
     if manner.json {
         json(manner, Some(look), &[], code)?;
     } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
-        terminal::tell(&format!("Used {used}.\n"));
+        terminal::message(&format!("Used {used}.\n"));
     }
     report(status, &result, &manner.masks.secrets(), (manner.json, manner.quiet), &manner.document)
 }
@@ -97,23 +97,23 @@ pub(super) fn report(
     document: &RunDocument,
 ) -> Result<ExitCode> {
     if !quiet {
-        terminal::tell(&secrets.mask(&ended::warnings(result)));
+        terminal::message(&secrets.mask(&outcome::warnings(result)));
     }
     if status == Status::Completed {
-        if let Some(output) = ended::output(result).filter(|_| !json) {
+        if let Some(output) = outcome::output(result).filter(|_| !json) {
             terminal::print(&format!("{}\n", secrets.mask(&output)))?;
         }
     } else {
         failure::report(status, result, Some(&document.origin), secrets, None);
-        if let Some(inputs) = document.inputs.as_deref().filter(|_| ended::is_rejected(result)) {
-            terminal::tell(inputs);
+        if let Some(inputs) = document.inputs.as_deref().filter(|_| outcome::is_rejected(result)) {
+            terminal::message(inputs);
         }
     }
-    Ok(ExitCode::from(ended::code(status, result)))
+    Ok(ExitCode::from(outcome::code(status, result)))
 }
 
 /// One object for programs: what the run is called, how it stands, what came of it.
-fn json(manner: &Manner<'_>, look: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
+fn json(manner: &ReportOptions<'_>, look: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
     let status = look.map_or("interrupted", |look| look.status().as_str());
     let secrets = manner.masks.secrets();
     let mut object = masked::object([
@@ -133,7 +133,7 @@ fn json(manner: &Manner<'_>, look: Option<&RunView>, open: &[OpenApproval], code
 /// What the run waits for, and how to answer it.
 fn waiting(id: &str, open: &[OpenApproval], masks: &SharedSecrets) {
     for approval in open {
-        terminal::tell(&masks.mask(&shown_with_command(approval)));
+        terminal::message(&masks.mask(&shown_with_command(approval)));
     }
-    terminal::tell(&format!("\nRun `{id}` is waiting for approvals. It resumes when they are answered.\n"));
+    terminal::message(&format!("\nRun `{id}` is waiting for approvals. It resumes when they are answered.\n"));
 }

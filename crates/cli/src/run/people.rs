@@ -24,7 +24,7 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
         for vote in votes {
             let choice = Value::from(&*vote.choice);
             if let Err(refused) = host.answer(&approval.key, Some(&vote.user), &choice, vote.comment.as_deref()) {
-                complain(approval, &format!("`{choice}` of {}", vote.user), &refused);
+                report_rejection(approval, &format!("`{choice}` of {}", vote.user), &refused);
             }
         }
         return !is_open(approval, host);
@@ -39,7 +39,7 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
             Ok(()) => taken = true,
             Err(_) if taken => break,
             Err(refused) => {
-                complain(approval, &format!("`{said}`"), &refused);
+                report_rejection(approval, &format!("`{said}`"), &refused);
                 // A person may think again; what is written down stays as it is.
                 return answers.can_ask(&name);
             }
@@ -48,8 +48,8 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
     taken && !is_open(approval, host)
 }
 
-fn complain(approval: &Approval, answer: &str, refused: &Rejected) {
-    terminal::complain(&format!("the answer {answer} to step `{}` was rejected: {refused}", approval.step));
+fn report_rejection(approval: &Approval, answer: &str, refused: &Rejected) {
+    terminal::error(&format!("the answer {answer} to step `{}` was rejected: {refused}", approval.step));
 }
 
 /// Whether votes are still missing. What else is answered is answered at once.

@@ -40,7 +40,7 @@ impl<'s> Progress<'s> {
         while self.next < records.count() {
             match records.get(self.next) {
                 Some(record) if is_open(record) => break,
-                Some(record) => self.tell(program, record),
+                Some(record) => self.print(program, record),
                 None => {}
             }
             self.next += 1;
@@ -52,19 +52,19 @@ impl<'s> Progress<'s> {
         let records = self.records.take();
         let omitted = records.omitted();
         for (_, record) in records.ended(program, status).range(self.next..) {
-            self.tell(program, record);
+            self.print(program, record);
         }
         if omitted > 0 {
-            terminal::tell(&format!("… {omitted} earlier steps are not shown\n"));
+            terminal::message(&format!("… {omitted} earlier steps are not shown\n"));
         }
     }
 
-    fn tell(&self, program: &Program, record: &StepRecord) {
+    fn print(&self, program: &Program, record: &StepRecord) {
         if matches!(record.status, StepStatus::Skipped(_)) {
             return;
         }
-        let line = lines::line(program, record, self.secrets, lines::Manner::default());
-        terminal::tell(&self.secrets.mask(&(line + &reasons(program, record, self.secrets))));
+        let line = lines::line(program, record, self.secrets, lines::LineStyle::default());
+        terminal::message(&self.secrets.mask(&(line + &reasons(program, record, self.secrets))));
     }
 }
 
@@ -85,5 +85,5 @@ fn is_open(record: &StepRecord) -> bool {
 
 /// Tells that the clock was moved on.
 pub(crate) fn waited(ms: i64) {
-    terminal::tell(&format!("… skipped a wait of {}\n", lines::duration(ms)));
+    terminal::message(&format!("… skipped a wait of {}\n", lines::duration(ms)));
 }

@@ -1,4 +1,4 @@
-//! What is told before a run starts: what it would call and nobody performs, and that its trigger is not listened to.
+//! Checks before a run starts: steps with no configured runner, and triggers that nothing serves.
 
 use std::process::{self, ExitCode};
 
@@ -9,8 +9,8 @@ use branchpoint_expr::{Diagnostic, Severity};
 use branchpoint_runners::{runner_check, runtime};
 
 use super::answers::Answers;
-use crate::outside::{Ears, Here};
 use crate::project::{Project, StoreArguments};
+use crate::runner::{LocalRunner, OutputListeners};
 use crate::workflow::Workflow;
 use crate::{exit, explain, interrupt, terminal, workflow};
 
@@ -27,7 +27,7 @@ pub(crate) fn check(
     if dry_run || answers.is_recorded() {
         return Ok(None);
     }
-    let here = Here::new(project, store, Ears::of(|_| {}))?;
+    let here = LocalRunner::new(project, store, OutputListeners::of(|_| {}))?;
     // Whoever is asked for what is lacking is a child of ours, and must not be left behind.
     let interrupted = interrupt::token()?;
     let lacks = async |effect: &Effect, step: &str| {
@@ -46,14 +46,14 @@ pub(crate) fn check(
     let Some(first) = errors.first() else { return Ok(None) };
     if answers.is_there() {
         let names: Vec<&str> = errors.iter().map(|finding| finding.span.text(&workflow.source.text)).collect();
-        terminal::tell(&format!(
+        terminal::message(&format!(
             "The script has no answers for: {}. The run fails if it reaches one of them.\n",
             names.join(", ")
         ));
         return Ok(None);
     }
     show(workflow, &errors);
-    explain::refer(first.kind.as_str());
+    explain::print_hint(first.kind.as_str());
     Ok(Some(ExitCode::from(exit::REJECTED)))
 }
 
@@ -65,5 +65,5 @@ fn calls_known(workflow: &Workflow, effect: &Effect) -> bool {
 
 /// Prints findings about the document on stderr.
 pub(super) fn show(workflow: &Workflow, findings: &[Diagnostic]) {
-    terminal::tell(&terminal::findings(findings, &workflow.source.text, &workflow.source.origin));
+    terminal::message(&terminal::findings(findings, &workflow.source.text, &workflow.source.origin));
 }

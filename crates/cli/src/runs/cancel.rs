@@ -10,8 +10,8 @@ use branchpoint_expr::Value;
 
 use super::Follower;
 use crate::drive::{self, Drive, Until};
-use crate::opened::Opened;
 use crate::project::StoreArguments;
+use crate::store_access::StoreAccess;
 use crate::{masked, terminal};
 
 #[derive(clap::Args)]
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     reason: Option<String>,
 }
 
-pub(super) fn run(opened: Opened, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
     if row.status.is_final() {
         bail!("run `{}` has ended already: {}", row.id, row.status.as_str());
@@ -50,9 +50,14 @@ pub(super) fn run(opened: Opened, store: &StoreArguments, arguments: &Arguments,
         return terminal::print_json(&masked::object(told));
     }
     match status {
-        Status::Cancelled => terminal::tell(&format!("Run `{}` is cancelled.\n", row.id)),
-        status if status.is_final() => terminal::tell(&format!("Run `{}` has ended: {}.\n", row.id, status.as_str())),
-        _ => terminal::tell(&format!("Requested the cancellation of run `{}` from the process that owns it.\n", row.id)),
+        Status::Cancelled => terminal::message(&format!("Run `{}` is cancelled.\n", row.id)),
+        status if status.is_final() => {
+            terminal::message(&format!("Run `{}` has ended: {}.\n", row.id, status.as_str()))
+        }
+        _ => terminal::message(&format!(
+            "Requested the cancellation of run `{}` from the process that owns it.\n",
+            row.id
+        )),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,12 +9,12 @@ use anyhow::{Context, Result};
 use branchpoint_backend::{Filter, Imported};
 use branchpoint_expr::Value;
 
-use crate::opened::Opened;
 use crate::project::{Project, StoreArguments};
 use crate::source::is_stdin;
+use crate::store_access::StoreAccess;
 use crate::{backend, exit, masked, moment, terminal};
 
-pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
+pub(super) fn export(opened: &StoreAccess, names: &[String]) -> Result<ExitCode> {
     let runs = if names.is_empty() {
         // The oldest first, as they were started.
         opened.store.runs(&Filter::default())?.into_iter().rev().collect()
@@ -23,13 +23,13 @@ pub(super) fn export(opened: &Opened, names: &[String]) -> Result<ExitCode> {
     };
     let runs: Vec<_> = runs.iter().map(|run| run.run).collect();
     if io::stdout().is_terminal() {
-        terminal::tell("The lines go to stdout; a file gets them with `> runs.jsonl`.\n");
+        terminal::message("The lines go to stdout; a file gets them with `> runs.jsonl`.\n");
     }
     let exported = opened.store.export(&runs, &mut BufWriter::new(io::stdout().lock()))?;
     for (id, why) in &exported.left_out {
-        terminal::complain(&format!("run `{id}` was left out: {why}"));
+        terminal::error(&format!("run `{id}` was left out: {why}"));
     }
-    terminal::tell(&format!("Exported {} runs.\n", exported.runs));
+    terminal::message(&format!("Exported {} runs.\n", exported.runs));
     Ok(if exported.left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
 }
 
@@ -54,8 +54,8 @@ fn show(imported: &Imported, json: bool) -> Result<()> {
         return terminal::print_json(&told).map(drop);
     }
     for id in &imported.known {
-        terminal::tell(&format!("Run `{id}` already exists and is unchanged.\n"));
+        terminal::message(&format!("Run `{id}` already exists and is unchanged.\n"));
     }
-    terminal::tell(&format!("Imported {} runs.\n", imported.runs.len()));
+    terminal::message(&format!("Imported {} runs.\n", imported.runs.len()));
     Ok(())
 }

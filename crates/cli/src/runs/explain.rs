@@ -8,8 +8,8 @@ use branchpoint_core::ir::{DecisionKind, Index};
 use branchpoint_core::{Decided, NotChangeable, what_if};
 use branchpoint_expr::{Span, Value};
 
-use super::told::{Told, path, positions};
-use crate::opened::Opened;
+use super::trace_tree::{TraceTree, path, positions};
+use crate::store_access::StoreAccess;
 use crate::{masked, terminal};
 
 #[derive(clap::Args)]
@@ -37,9 +37,9 @@ pub(super) struct Arguments {
     full: bool,
 }
 
-pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let told = Told::of(&*opened.store, row.run)?.full(arguments.full);
+    let told = TraceTree::of(&*opened.store, row.run)?.full(arguments.full);
     let records = found(&told, &arguments.step, arguments.iteration.as_deref())?;
     if !arguments.changes.is_empty() {
         return decide_again(&told, &records, arguments, json);
@@ -77,7 +77,7 @@ struct Again<'t> {
 
 /// Takes every decision by conditions of the records once more with changed values, or the one of a number. Decisions that do not
 /// read a changed path stay out of it, unless none reads it.
-fn decide_again(told: &Told, records: &[usize], arguments: &Arguments, json: bool) -> Result<ExitCode> {
+fn decide_again(told: &TraceTree, records: &[usize], arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let changes = arguments.changes.iter().map(|change| parse_change(change)).collect::<Result<Vec<_>>>()?;
     let program = &told.look.program;
     let mut decisions: Vec<Again<'_>> = Vec::new();
@@ -147,7 +147,7 @@ fn not_changeable(refused: &NotChangeable) -> anyhow::Error {
 }
 
 /// The records that are meant; or what there is instead.
-pub(super) fn found(told: &Told, step: &str, iteration: Option<&[u32]>) -> Result<Vec<usize>> {
+pub(super) fn found(told: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<Vec<usize>> {
     let all = told.of_step(step, None);
     if all.is_empty() {
         let names: Vec<&str> = told.look.program.steps.iter().map(|step| &*step.id).collect();
@@ -162,7 +162,7 @@ pub(super) fn found(told: &Told, step: &str, iteration: Option<&[u32]>) -> Resul
 }
 
 /// A record with its decisions. The rounds of a loop are a line each, but for the last.
-fn explained(told: &Told, index: usize, origin: &str) -> String {
+fn explained(told: &TraceTree, index: usize, origin: &str) -> String {
     let (record, program) = (&told.records[index], &told.look.program);
     let mut text = told.line(index, 0);
     let last = record.decisions.len().saturating_sub(1);
@@ -192,6 +192,6 @@ fn explained(told: &Told, index: usize, origin: &str) -> String {
 }
 
 /// Positions that were typed, as they stand in records.
-pub(super) fn first(told: &Told, step: &str, iteration: Option<&[u32]>) -> Result<usize> {
+pub(super) fn first(told: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<usize> {
     found(told, step, iteration)?.first().copied().context("the step has not run")
 }

@@ -9,9 +9,9 @@ use branchpoint_core::ir::Status;
 use branchpoint_core::{StepRecord, StepStatus};
 
 use super::show::pending;
-use super::told::{LeftOut, Told};
+use super::trace_tree::{LeftOut, TraceTree};
 use crate::drive::is_far;
-use crate::opened::Opened;
+use crate::store_access::StoreAccess;
 use crate::{exit, interrupt, moment, terminal};
 
 /// How often it is looked whether somebody has written.
@@ -42,7 +42,7 @@ impl Follower {
 
     /// Leaves out what has happened up to now.
     pub(crate) fn beginning_now(mut self, store: &dyn Backend, run: RunNo) -> Result<Self> {
-        match Told::of(store, run) {
+        match TraceTree::of(store, run) {
             // The steps of a run that cannot be opened are not known.
             Err(error) if error.downcast_ref().is_some_and(BackendError::is_of_one_run) => self.silent = true,
             told => self.skip(&told?),
@@ -51,7 +51,7 @@ impl Follower {
     }
 
     /// Leaves out what has ended by now.
-    fn skip(&mut self, told: &Told) {
+    fn skip(&mut self, told: &TraceTree) {
         let ran = told.records.iter().filter(|record| ran(record));
         self.shown = ran.take_while(|record| !is_open(record)).count();
         self.left_out = told.left_out;
@@ -64,10 +64,10 @@ impl Follower {
             return Ok(());
         }
         self.seq = seq;
-        let told = Told::of(store, run)?;
+        let told = TraceTree::of(store, run)?;
         if told.left_out != self.left_out {
             self.skip(&told);
-            terminal::tell("… some steps are left out: the run executes more than can be shown\n");
+            terminal::message("… some steps are left out: the run executes more than can be shown\n");
         }
         let new: Vec<usize> = (0..told.records.len())
             .filter(|index| ran(&told.records[*index]))
@@ -79,7 +79,7 @@ impl Follower {
             if self.json {
                 terminal::print(&format!("{:?}\n", told.record_json(index)))?;
             } else {
-                terminal::tell(&told.line(index, told.depth(index)));
+                terminal::message(&told.line(index, told.depth(index)));
             }
         }
         Ok(())
@@ -104,7 +104,7 @@ pub(super) struct Watch {
     keep: bool,
 }
 
-pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<ExitCode> {
+pub(super) fn run(opened: &StoreAccess, arguments: &Watch, json: bool) -> Result<ExitCode> {
     let (store, row) = (&*opened.store, opened.run(&arguments.run)?);
     let interrupted = interrupt::token()?;
     let mut follower = Follower::new(json);
@@ -116,19 +116,19 @@ pub(super) fn run(opened: &Opened, arguments: &Watch, json: bool) -> Result<Exit
             follower.show(store, row.run, false)?;
             let status = store.status(row.run)?;
             if stood != Some(status) && !json && !status.is_final() {
-                terminal::tell(&format!("Run `{}`: {}\n", row.id, status.as_str()));
+                terminal::message(&format!("Run `{}`: {}\n", row.id, status.as_str()));
             }
             stood = Some(status);
             if status.is_final() {
                 follower.show(store, row.run, true)?;
-                terminal::tell(&format!("Run `{}` has ended: {}\n", row.id, status.as_str()));
+                terminal::message(&format!("Run `{}` has ended: {}\n", row.id, status.as_str()));
                 let code = if status == Status::Completed { 0 } else { exit::FAILED };
                 return Ok(ExitCode::from(code));
             }
         }
         // A timer comes closer without anybody writing.
         if !arguments.keep && waits_long(store, row.run)? {
-            terminal::tell(&waiting(store, row.run, &row.id)?);
+            terminal::message(&waiting(store, row.run, &row.id)?);
             return Ok(ExitCode::from(exit::WAITING));
         }
         if interrupted.is_cancelled() {

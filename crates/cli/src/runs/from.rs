@@ -11,12 +11,12 @@ use branchpoint_host::host::new_id;
 
 use super::Follower;
 use super::explain;
-use super::told::Told;
+use super::trace_tree::TraceTree;
 use crate::approvals::quoted;
 use crate::drive::{Drive, Live, Until, tell};
-use crate::opened::Opened;
 use crate::project::{Reach, StoreArguments};
-use crate::{ended, moment, terminal};
+use crate::store_access::StoreAccess;
+use crate::{moment, outcome, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Resume {
@@ -70,7 +70,7 @@ pub(super) struct Fork {
     reach: Reach,
 }
 
-pub(super) fn resume(opened: Opened, store: &StoreArguments, arguments: &Resume, json: bool) -> Result<ExitCode> {
+pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Resume, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
     if row.status.is_final() {
         let help = match row.status {
@@ -109,9 +109,9 @@ fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn fork(opened: Opened, store: &StoreArguments, arguments: &Fork, json: bool) -> Result<ExitCode> {
+pub(super) fn fork(opened: StoreAccess, store: &StoreArguments, arguments: &Fork, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let told = Told::of(&*opened.store, row.run)?;
+    let told = TraceTree::of(&*opened.store, row.run)?;
     let record = &told.records[explain::first(&told, &arguments.at, arguments.iteration.as_deref())?];
     let began = |what: &What| matches!(what, What::Began(step, _) if *step == record.step);
     let path = record.path.clone();
@@ -143,7 +143,7 @@ fn until(store: &dyn Backend, look: &RunView, told: impl Fn(&[branchpoint_core::
     Ok(None)
 }
 
-pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, json: bool) -> Result<ExitCode> {
+pub(super) fn retry(opened: StoreAccess, store: &StoreArguments, arguments: &Retry, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
     if row.status != Status::Failed {
         let help = if row.status.is_final() {
@@ -170,8 +170,8 @@ pub(super) fn retry(opened: Opened, store: &StoreArguments, arguments: &Retry, j
 /// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
 fn before_the_failure(store: &dyn Backend, look: &RunView) -> Result<Option<u64>> {
     let result = look.result().unwrap_or_default();
-    let step = ended::failed_step(&result);
-    let (told, journal) = (Told::of(store, look.row.run)?, store.journal(look.row.run)?);
+    let step = outcome::failed_step(&result);
+    let (told, journal) = (TraceTree::of(store, look.row.run)?, store.journal(look.row.run)?);
     let of_step = |effect: &EffectNo| {
         let caller = told.callers.get(effect).map(|index| told.records[*index].step);
         let id = caller.map(|caller| &*look.program.steps[caller.index()].id);
@@ -194,7 +194,7 @@ fn is_failure(answer: Option<&Value>) -> bool {
 
 /// Starts a new run that continues another after so many events, and drives it.
 fn continue_from(
-    opened: Opened,
+    opened: StoreAccess,
     arguments: &StoreArguments,
     (from, events): (&Run, u64),
     (id, with): (Option<&str>, ContinueWith),
@@ -206,7 +206,7 @@ fn continue_from(
     }
     let drive = Drive::new(opened, arguments, "runs fork")?;
     let run = drive.fork(from.run, events, &id, with)?;
-    terminal::tell(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
+    terminal::message(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;
     tell(&*store, run, stands, json)

@@ -9,7 +9,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use crate::approvals::missing_voters;
-use crate::opened::Opened;
+use crate::store_access::StoreAccess;
 use crate::table::table;
 use crate::{masked, moment, terminal};
 
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
     all: bool,
 }
 
-pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let filter = Filter {
         status: arguments.status,
         workflow: arguments.workflow.clone(),
@@ -58,7 +58,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
     if filter.search.is_some() {
         match store.index_runs()? {
             0 => {}
-            missing => terminal::tell(&format!(
+            missing => terminal::message(&format!(
                 "{missing} older runs are not in the search index yet and were not searched. Search again to add more of them.\n"
             )),
         }
@@ -72,13 +72,13 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
         return terminal::print_json(&Value::from(rows));
     }
     if runs.is_empty() {
-        terminal::tell("There are no such runs. `branchpoint run FILE` starts one.\n");
+        terminal::message("There are no such runs. `branchpoint run FILE` starts one.\n");
         return Ok(ExitCode::SUCCESS);
     }
     let rows = runs.iter().map(|run| listed.row(run)).collect::<Result<Vec<_>>>()?;
     terminal::print_styled(&table(["RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK", "WAITS FOR"], &rows))?;
     if more {
-        terminal::tell("There are more: --limit N, or --all.\n");
+        terminal::message("There are more: --limit N, or --all.\n");
     }
     Ok(ExitCode::SUCCESS)
 }

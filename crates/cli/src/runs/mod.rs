@@ -7,8 +7,8 @@ mod follow;
 mod from;
 mod list;
 mod show;
-mod told;
 mod trace;
+mod trace_tree;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,8 +16,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_core::ir::Status;
 
-use crate::opened::Opened;
 use crate::project::StoreCommand;
+use crate::store_access::StoreAccess;
 use crate::terminal;
 pub(crate) use follow::Follower;
 pub(crate) use show::{pending, start as start_of};
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Command::Import { file } = &arguments.command {
         return carry::import(store, file, json);
     }
-    let opened = Opened::existing(store)?;
+    let opened = StoreAccess::existing(store)?;
     match &arguments.command {
         Command::List(which) => list::run(&opened, which, json),
         Command::Show(named) => show::run(&opened, &named.run, json),

@@ -11,16 +11,16 @@ use branchpoint_runners::Secrets;
 
 use super::list::{alive, waits};
 use crate::approvals::{shown_with_command, to_value};
-use crate::opened::Opened;
-use crate::{ended, masked, moment, spent, table, terminal};
+use crate::store_access::StoreAccess;
+use crate::{masked, moment, outcome, spent, table, terminal};
 
 /// How much of a script's hash is shown.
 const HASH_LETTERS: usize = 12;
 
-pub(super) fn run(opened: &Opened, name: &str, json: bool) -> Result<ExitCode> {
+pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
     let (store, row) = (&*opened.store, opened.run(name)?);
     if json {
-        let told = told(store, &row)?;
+        let told = run_json(store, &row)?;
         return terminal::print_json(&told);
     }
     let (look, problem) = looked_at(store, row.run)?;
@@ -81,10 +81,10 @@ fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option
 
 fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
     if status == Status::Completed {
-        let output = ended::output_value(result).map(|output| masked::line(secrets, output));
+        let output = outcome::output_value(result).map(|output| masked::line(secrets, output));
         return ("output", output.unwrap_or_default());
     }
-    let failure = ended::failure(status, result);
+    let failure = outcome::failure(status, result);
     ("error", secrets.mask(&failure).lines().next().unwrap_or_default().to_owned())
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn start(store: &dyn Backend, row: &Run) -> Result<(Value, Object)> {
 }
 
 /// Everything as JSON.
-fn told(store: &dyn Backend, row: &Run) -> Result<Value> {
+fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
     let (secrets, (look, problem)) = (store.secrets(row.run)?, looked_at(store, row.run)?);
     let document = store.document(row.workflow)?;
     let (status, waits) = waits(store, row, &alive(store)?)?;

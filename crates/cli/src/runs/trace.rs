@@ -9,8 +9,8 @@ use branchpoint_core::EffectNo;
 use branchpoint_core::effect::AGENT;
 use branchpoint_expr::Value;
 
-use super::told::{LeftOut, Told};
-use crate::opened::Opened;
+use super::trace_tree::{LeftOut, TraceTree};
+use crate::store_access::StoreAccess;
 use crate::{masked, moment, terminal};
 
 #[derive(clap::Args)]
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     full: bool,
 }
 
-pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let (store, row) = (&*opened.store, opened.run(&arguments.run)?);
     if json {
         let trace = as_json(store, &row, arguments.from, arguments.full)?;
@@ -40,7 +40,7 @@ pub(super) fn run(opened: &Opened, arguments: &Arguments, json: bool) -> Result<
 
 /// A run with its steps, so many steps deep in others.
 fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Result<String> {
-    let told = Told::after(store, row.run, from)?;
+    let told = TraceTree::after(store, row.run, from)?;
     let children = Children::of(store, row, &told)?;
     let indent = "  ".repeat(depth);
     let name = if row.part.is_empty() { store.document(row.workflow)?.name } else { row.part.clone() };
@@ -66,7 +66,7 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
 
 fn below(
     store: &dyn Backend,
-    told: &Told,
+    told: &TraceTree,
     children: &Children,
     index: usize,
     depth: usize,
@@ -82,7 +82,7 @@ fn below(
     Ok(())
 }
 
-fn inside(told: &Told, index: usize) -> impl Iterator<Item = usize> {
+fn inside(told: &TraceTree, index: usize) -> impl Iterator<Item = usize> {
     told.inner[index].iter().copied()
 }
 
@@ -95,7 +95,7 @@ struct Children {
 }
 
 impl Children {
-    fn of(store: &dyn Backend, row: &Run, told: &Told) -> Result<Self> {
+    fn of(store: &dyn Backend, row: &Run, told: &TraceTree) -> Result<Self> {
         let mut children = Self { of_records: Vec::new(), nowhere: Vec::new() };
         for child in store.children(row.run)? {
             let effect = child.parent.map(|parent| EffectNo(parent.effect));
@@ -109,7 +109,7 @@ impl Children {
 }
 
 fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Result<Value> {
-    let told = Told::after(store, row.run, from)?.full(full);
+    let told = TraceTree::after(store, row.run, from)?.full(full);
     let children = Children::of(store, row, &told)?;
     let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
     let steps = tops.map(|index| record(store, &told, &children, index)).collect::<Result<Vec<_>>>()?;
@@ -135,7 +135,7 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
     ]))
 }
 
-fn record(store: &dyn Backend, told: &Told, children: &Children, index: usize) -> Result<Value> {
+fn record(store: &dyn Backend, told: &TraceTree, children: &Children, index: usize) -> Result<Value> {
     let mut record = told.record_json(index);
     let inner =
         inside(told, index).map(|inner| self::record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;

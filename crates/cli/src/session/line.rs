@@ -48,7 +48,7 @@ impl Line {
 }
 
 /// The view of a session, and the whole reason if that was asked for.
-pub(super) fn told(answer: &SessionAnswer, session: &str, explain: bool) -> Value {
+pub(super) fn response_json(answer: &SessionAnswer, session: &str, explain: bool) -> Value {
     let mut view = answer.view(session);
     if explain {
         masked::insert(&mut view, "reasons", Value::from(answer.reasons.clone()));

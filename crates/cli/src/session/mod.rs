@@ -70,7 +70,7 @@ impl Gates for Sessions<'_> {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let source = Source::file(&arguments.file)?;
     let loaded = load(&source.text, Some(Dialect::Session));
-    terminal::tell(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
+    terminal::message(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
     let (project, tools) = (Project::find()?, arguments.tools.clone());
     let options = SessionOptions { tools, ttl_s: arguments.ttl, limits: project.agent_bounds() };
@@ -111,5 +111,5 @@ fn answer(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) 
     let Line { session, action, key } = Line::read(line)?;
     let session = session.as_deref().or(name).unwrap_or(MAIN);
     let answer = gates.request(session, SessionRequest { action, key, explain })?;
-    Ok(line::told(&answer, session, explain))
+    Ok(line::response_json(&answer, session, explain))
 }

@@ -116,6 +116,6 @@ impl Log {
             }
         };
         // One event is one line, whatever its fields contain.
-        terminal::tell(&(terminal::visible_line(&line) + "\n"));
+        terminal::message(&(terminal::visible_line(&line) + "\n"));
     }
 }

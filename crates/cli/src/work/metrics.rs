@@ -19,7 +19,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 
-use crate::outside::Here;
+use crate::runner::LocalRunner;
 use crate::{backend, masked, terminal};
 
 /// How often counters are written to a file or to stderr.
@@ -161,16 +161,16 @@ impl Metrics {
     }
 
     /// Tells what is due now.
-    pub(super) fn tell(&mut self) -> Result<()> {
+    pub(super) fn write(&mut self) -> Result<()> {
         match &self.to {
-            Some((To::Stderr, store)) => terminal::tell(&json(&self.counters.all(&**store)?)),
+            Some((To::Stderr, store)) => terminal::message(&json(&self.counters.all(&**store)?)),
             Some((To::File(path), store)) => {
                 let text = prometheus(&self.counters.all(&**store)?);
                 // Whoever reads it sees the old file or the new one, never half of it.
                 let beside = path.with_extension("new");
                 let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
                 if let Err(error) = written {
-                    terminal::tell(&format!("warning: metrics cannot be written to {}: {error}\n", path.display()));
+                    terminal::message(&format!("warning: metrics cannot be written to {}: {error}\n", path.display()));
                 }
             }
             Some((To::Http(_), _)) | None => {}
@@ -197,12 +197,12 @@ fn answer(client: &TcpStream, counters: &Counters, store: &dyn Backend) -> Resul
 
 /// Whoever performs calls, counted.
 pub(super) struct Counted {
-    here: Arc<Here>,
+    here: Arc<LocalRunner>,
     counters: Arc<Counters>,
 }
 
 impl Counted {
-    pub(super) fn new(here: Arc<Here>, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(here: Arc<LocalRunner>, counters: Arc<Counters>) -> Self {
         Self { here, counters }
     }
 }

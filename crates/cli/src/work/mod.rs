@@ -16,8 +16,8 @@ use self::metrics::{Counters, Metrics, To};
 use crate::backend::{self, Driving};
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::outside::{Ears, Here};
 use crate::project::{Project, Reach, StoreArguments};
+use crate::runner::{LocalRunner, OutputListeners};
 use crate::terminal;
 
 /// How often the driver is looked after, and metrics that are due are told.
@@ -62,7 +62,7 @@ enum Heard {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let project = Project::find()?.reaching(arguments.reach);
     let path = project.store_path(&arguments.store)?;
-    let here = Arc::new(Here::for_worker(&project, &arguments.store, Ears::of(|_| {}))?);
+    let here = Arc::new(LocalRunner::for_worker(&project, &arguments.store, OutputListeners::of(|_| {}))?);
     let (sender, heard) = channel();
     let interrupted = sender.clone();
     interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         if Instant::now() >= due {
             due = Instant::now() + metrics::PERIOD;
-            metrics.tell()?;
+            metrics.write()?;
         }
     }
     log.plain("stopping", "waits for calls in flight; Ctrl-C again ends them at once");
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             log.write(&line);
         }
     }
-    metrics.tell()?;
+    metrics.write()?;
     log.plain("stopped", "every run can be taken up by others");
     Ok(ExitCode::SUCCESS)
 }

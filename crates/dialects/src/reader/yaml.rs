@@ -85,7 +85,11 @@ impl Reader<'_, '_> {
     fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Diagnostic> {
         if !self.parts.alias(anchor, span)? {
             let name = shown(span.text(self.source));
-            self.refuse(span, format!("the alias `{name}` is inside the value of its own anchor"), "write the value out");
+            self.refuse(
+                span,
+                format!("the alias `{name}` is inside the value of its own anchor"),
+                "write the value out",
+            );
         }
         Ok(())
     }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// How much may be on its way before whoever prints more has to wait.
 const BYTES: usize = 1024 * 1024;
 
-/// Room for what is on its way. Its clones are the same room.
+/// Backpressure for what is on its way. Its clones are the same room.
 #[derive(Clone, Default)]
-pub(super) struct Room(Arc<Inner>);
+pub(super) struct Backpressure(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -15,13 +15,13 @@ struct Inner {
     less: Condvar,
 }
 
-/// A text on its way. When it is gone, there is room for others.
+/// A text that waits to be printed. Dropping it frees its share of the bound.
 pub(crate) struct Printed {
     text: String,
-    room: Option<Room>,
+    room: Option<Backpressure>,
 }
 
-impl Room {
+impl Backpressure {
     /// Waits until there is room, and takes it.
     pub(super) fn print(&self, text: &str) -> Printed {
         let is_full = |taken: &mut usize| *taken >= BYTES;
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn whoever_prints_more_than_there_is_room_for_waits_and_nobody_else() {
-        let (room, (sender, printed)) = (Room::default(), channel());
+        let (room, (sender, printed)) = (Backpressure::default(), channel());
         let (printing, text) = (room.clone(), "x".repeat(BYTES / 2));
         let printer = thread::spawn(move || {
             for _ in 0..10 {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn whoever_waits_goes_on_when_nobody_watches_any_more() {
-        let (room, (sender, printed)) = (Room::default(), channel());
+        let (room, (sender, printed)) = (Backpressure::default(), channel());
         sender.send(room.print(&"x".repeat(BYTES))).expect("somebody watches");
         let waiting = thread::spawn(move || drop(sender.send(room.print("more"))));
         assert!(!waiting.is_finished());

@@ -18,7 +18,7 @@ use crate::approvals::shown;
 use crate::terminal;
 
 /// Asks and answers.
-pub(crate) struct Desk {
+pub(crate) struct Prompt {
     user: String,
     /// Reads lines of standard input on request; none if nobody writes any.
     keyboard: Option<Sender<()>>,
@@ -32,18 +32,18 @@ pub(crate) struct Desk {
     left: BTreeSet<(RunNo, ApprovalKey)>,
 }
 
-/// What came of looking at something open.
+/// The result of prompting for an open approval.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Came {
-    /// An answer was handed in.
+pub(crate) enum PromptOutcome {
+    /// An answer was submitted.
     Answered,
-    /// Somebody is asked.
+    /// A person is being asked.
     Asked,
-    /// Nobody here answers.
+    /// There is no person to ask.
     Nothing,
 }
 
-impl Desk {
+impl Prompt {
     pub(crate) fn new(user: String, heard: Sender<Heard>, reads_lines: bool) -> Self {
         let keyboard = reads_lines.then(|| {
             let (asked, wanted) = channel();
@@ -66,32 +66,36 @@ impl Desk {
         recorded: bool,
         backend: &dyn Backend,
         view: &mut View,
-    ) -> Result<Came> {
+    ) -> Result<PromptOutcome> {
         let key = (open.run, open.approval.key.clone());
         if recorded {
             // A recorded run in which nobody answered in time waits for the deadline again.
-            return Ok(if open.approval.deadline_ms().is_some() { Came::Asked } else { Came::Nothing });
+            return Ok(if open.approval.deadline_ms().is_some() {
+                PromptOutcome::Asked
+            } else {
+                PromptOutcome::Nothing
+            });
         }
         if self.left.contains(&key) {
-            return Ok(Came::Nothing);
+            return Ok(PromptOutcome::Nothing);
         }
         match (&open.approval.key, self.keyboard.is_some()) {
             // A conversation without anybody to talk to hears so.
             (ApprovalKey::Line, false) => Ok(self.hand(open, &Value::Null, None, backend, view)?),
             (ApprovalKey::Line, true) => Ok(self.ask(open, view)),
             (_, true) if self.is_attended => Ok(self.ask(open, view)),
-            _ => Ok(Came::Nothing),
+            _ => Ok(PromptOutcome::Nothing),
         }
     }
 
     /// Asks the person at the terminal, one thing at a time.
-    fn ask(&mut self, open: &OpenApproval, view: &mut View) -> Came {
+    fn ask(&mut self, open: &OpenApproval, view: &mut View) -> PromptOutcome {
         if self.asking.is_some() {
-            return Came::Asked;
+            return PromptOutcome::Asked;
         }
         if !open.approval.awaits(&self.user) {
             self.left.insert((open.run, open.approval.key.clone()));
-            return Came::Nothing;
+            return PromptOutcome::Nothing;
         }
         let question = match open.approval.key {
             ApprovalKey::Line if !self.is_attended => String::new(),
@@ -105,7 +109,7 @@ impl Desk {
         {
             self.reading = keyboard.send(()).is_ok();
         }
-        Came::Asked
+        PromptOutcome::Asked
     }
 
     fn how(&self, approval: &Approval) -> String {
@@ -146,14 +150,14 @@ impl Desk {
         comment: Option<&str>,
         backend: &dyn Backend,
         view: &mut View,
-    ) -> Result<Came> {
+    ) -> Result<PromptOutcome> {
         let user = (open.approval.key != ApprovalKey::Line).then_some(self.user.as_str());
         match backend.send(open.run, &open.approval.key.answer(user, choice, comment)) {
-            Ok(_) => Ok(Came::Answered),
+            Ok(_) => Ok(PromptOutcome::Answered),
             Err(refused @ (BackendError::Refused(_) | BackendError::NoResponse)) => {
                 self.left.insert((open.run, open.approval.key.clone()));
                 view.say(&format!("The answer was not taken: {refused}\n"));
-                Ok(Came::Nothing)
+                Ok(PromptOutcome::Nothing)
             }
             Err(error) => Err(error.into()),
         }

@@ -13,7 +13,7 @@ use branchpoint_runners::{Secrets, Whole};
 use crate::{lines, masked, moment, spent};
 
 /// A run and what happened in it.
-pub(super) struct Told {
+pub(super) struct TraceTree {
     pub(super) look: RunView,
     pub(super) records: Vec<StepRecord>,
     /// The record around each record.
@@ -87,7 +87,7 @@ impl Gathered {
 /// How many ops are replayed to show a run. Only loops execute so many, and all their rounds look the same.
 const MAX_OPS: u64 = 50_000;
 
-impl Told {
+impl TraceTree {
     /// What happened in a run; of a long one, the newest part.
     pub(super) fn of(store: &dyn Backend, run: RunNo) -> Result<Self> {
         Self::after(store, run, None)
@@ -168,14 +168,14 @@ impl Told {
         let indent = "  ".repeat(depth);
         let title = lines::title(&self.look.program, record);
         let mut line = format!("{} {indent}{title}", lines::sign(&record.status, false));
-        line += &self.told(record);
+        line += &self.step_line(record);
         line.push('\n');
         let below = self.below(index).into_iter().map(|text| format!("  {indent}  {text}\n"));
         self.secrets.mask(&(line + &below.collect::<String>())).into_owned()
     }
 
     /// How long it took, which way it went and why, what came of it.
-    fn told(&self, record: &StepRecord) -> String {
+    fn step_line(&self, record: &StepRecord) -> String {
         let mut text = String::new();
         if let StepStatus::Skipped(reason) = &record.status {
             return format!(": {}", skipped(reason));

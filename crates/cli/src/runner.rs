@@ -18,27 +18,27 @@ use crate::project::{Project, StoreArguments};
 use crate::runners::Runners;
 use crate::{backend, login, masked, runners};
 
-/// Hears a text, with secrets masked.
-pub(crate) type Said = Arc<dyn Fn(&str) + Send + Sync>;
+/// Receives a text, with secrets masked.
+pub(crate) type TextListener = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Whoever watches.
-pub(crate) struct Ears {
-    /// Hears what commands print and what is logged, and may keep them waiting.
-    pub(crate) printed: Said,
-    /// Hears what models say while they say it.
+/// Listeners of the output of calls.
+pub(crate) struct OutputListeners {
+    /// Receives the output of commands and logs, and may block them.
+    pub(crate) printed: TextListener,
+    /// Receives the words of models as they arrive.
     pub(crate) words: Words,
 }
 
-impl Ears {
-    /// Whoever hears everything alike, and models when they have said it.
+impl OutputListeners {
+    /// One listener for all output, without words of models as they arrive.
     pub(crate) fn of(said: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        let said: Said = Arc::new(said);
+        let said: TextListener = Arc::new(said);
         Self { printed: said, words: Arc::new(|_, _| {}) }
     }
 
     /// The same, without secrets.
     fn masked(self, masks: &SharedSecrets) -> Self {
-        let masked = |said: Said| -> Said {
+        let masked = |said: TextListener| -> TextListener {
             let masks = masks.clone();
             Arc::new(move |text| said(&masks.mask(text)))
         };
@@ -51,12 +51,12 @@ impl Ears {
     }
 }
 
-/// This machine: it performs the calls that no script answers.
-pub(crate) struct Here {
+/// Performs the calls that no script answers, on this machine.
+pub(crate) struct LocalRunner {
     local: Local,
     runners: Runners,
     secrets: SecretStore,
-    /// Everything that is masked in what is shown.
+    /// Values that are masked in all output.
     masks: SharedSecrets,
     /// The secrets of the environment.
     private: Secrets,
@@ -67,13 +67,13 @@ pub(crate) struct Here {
     anywhere: bool,
 }
 
-impl Here {
+impl LocalRunner {
     /// For the user of the project, who does not sit at the terminal.
-    pub(crate) fn new(project: &Project, store: &StoreArguments, ears: Ears) -> Result<Self> {
+    pub(crate) fn new(project: &Project, store: &StoreArguments, ears: OutputListeners) -> Result<Self> {
         let private = project.private();
         let masks = SharedSecrets::from(private.clone());
         let (file, seen) = (project.secrets()?, masks.clone());
-        let Ears { printed, words } = ears.masked(&masks);
+        let OutputListeners { printed, words } = ears.masked(&masks);
         // Whatever was put into a call is not shown when the call repeats it.
         let secrets: SecretStore = Arc::new(move |name| {
             let value = env::var(name).ok().or_else(|| file.get(name).cloned());
@@ -98,7 +98,7 @@ impl Here {
     }
 
     /// The same for a worker: it works only in the folders of the runs.
-    pub(crate) fn for_worker(project: &Project, store: &StoreArguments, ears: Ears) -> Result<Self> {
+    pub(crate) fn for_worker(project: &Project, store: &StoreArguments, ears: OutputListeners) -> Result<Self> {
         let here = Self::new(project, store, ears)?;
         Ok(Self { anywhere: false, ..here })
     }
@@ -150,7 +150,7 @@ impl Here {
     }
 }
 
-impl Runner for Here {
+impl Runner for LocalRunner {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
         Box::pin(async move {
             let prepared = match call.prepare(&self.secrets) {

@@ -1,4 +1,4 @@
-//! A store that is there, and the runs in it by the names that people give them.
+//! Opens an existing store, and finds runs in it by id.
 
 use anyhow::{Result, bail};
 use branchpoint_backend::{Backend, Filter, Run};
@@ -8,13 +8,13 @@ use crate::project::{Project, Reach, StoreArguments};
 use crate::{backend, moment};
 
 /// The project and its store.
-pub(crate) struct Opened {
+pub(crate) struct StoreAccess {
     pub(crate) project: Project,
     pub(crate) store: Box<dyn Backend>,
 }
 
-impl Opened {
-    /// The store that is meant. One that is not there is not made just to look into it.
+impl StoreAccess {
+    /// Opens the store of the arguments, if it exists.
     pub(crate) fn existing(arguments: &StoreArguments) -> Result<Self> {
         let project = Project::find()?;
         let path = project.store_path(arguments)?;
@@ -28,7 +28,7 @@ impl Opened {
         Ok(Self { project, store })
     }
 
-    /// The same, for a command that drives runs on.
+    /// The same, for a command that executes runs.
     pub(crate) fn reaching(self, reach: Reach) -> Self {
         Self { project: self.project.reaching(reach), ..self }
     }

@@ -1,5 +1,5 @@
-//! What a run came to, in words: its exit status, what it gave, and why it failed. Each dialect names the parts of its results in
-//! its own way; whoever tells of a run finds them here.
+//! The outcome of a run: its exit status, its output, and why it failed. Each dialect names the parts of its results in
+//! its own way.
 
 use std::fmt::Write as _;
 
