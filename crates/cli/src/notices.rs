@@ -1,4 +1,4 @@
-//! Notices to people outside: a command of the project, or an address, hears when a question is asked, reminded of, or settled.
+//! Notices about approvals: a command or a webhook of the project is called when an approval is requested, reminded of, or settled.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,13 +23,13 @@ use crate::approvals::{command, reference};
 use crate::project::Project;
 use crate::{masked, terminal};
 
-/// How long a command may take: one that hangs must not keep the others from being told.
+/// How long a command may take: one that hangs must not delay the other notices.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How long the process waits for notices that are under way before it ends.
+/// How long the process waits for pending notices before it ends.
 const FLUSH: Duration = Duration::from_secs(10);
 
-/// Notifies people outside, on a thread of its own: runs do not wait for it.
+/// Sends notices on a thread of its own: runs do not wait for it.
 pub(crate) struct Notices {
     /// Reports that there are new notices; none when it is dropped.
     stored: Option<Sender<()>>,
@@ -37,7 +37,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// The notices of a process that drives runs; none if the project wants none.
+    /// The notices of a process that executes runs; none if the project configures none.
     pub(crate) fn open(
         project: &Project,
         owner: i64,
@@ -47,14 +47,14 @@ impl Notices {
         if command.is_none() && webhook.is_none() {
             return Ok(None);
         }
-        let teller = Teller { store: store()?, owner, command, folder: project.folder.clone(), webhook };
+        let notifier = Notifier { store: store()?, owner, command, folder: project.folder.clone(), webhook };
         let (sender, stored) = channel();
         let (done, flushed) = channel();
         thread::spawn(move || {
-            // What others have left behind is sent first.
-            teller.tell_all();
+            // Notices that other processes left behind are sent first.
+            notifier.send_all();
             while stored.recv().is_ok() {
-                teller.tell_all();
+                notifier.send_all();
             }
             drop(done);
         });
@@ -71,7 +71,7 @@ impl Notices {
 }
 
 /// Sends stored notices.
-struct Teller {
+struct Notifier {
     store: Box<dyn Backend>,
     owner: i64,
     command: Option<String>,
@@ -79,29 +79,29 @@ struct Teller {
     webhook: Option<Webhook>,
 }
 
-impl Teller {
+impl Notifier {
     fn send_all(&self) {
-        let kept = self.store.notices(self.owner).unwrap_or_else(|trouble| {
-            terminal::message(&format!("warning: notices cannot be read: {trouble}\n"));
+        let stored = self.store.notices(self.owner).unwrap_or_else(|error| {
+            terminal::message(&format!("warning: notices cannot be read: {error}\n"));
             Vec::new()
         });
-        // One that cannot be told must not keep the others from being told.
-        for notice in &kept {
-            let told = self.send(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
-            if let Err(trouble) = told {
-                terminal::message(&format!("warning: a notice could not be sent: {trouble:#}\n"));
+        // A failure must not prevent the other notices.
+        for notice in &stored {
+            let sent = self.send(notice).and_then(|()| Ok(self.store.drop_notice(notice)?));
+            if let Err(error) = sent {
+                terminal::message(&format!("warning: a notice could not be sent: {error:#}\n"));
             }
         }
     }
 
-    /// Both are told, whatever becomes of the first. One that fails is not asked again: it would keep all others waiting.
+    /// Calls the command and the webhook, even if the first fails. A failed one is not retried: that would delay all other notices.
     fn send(&self, notice: &Notice) -> Result<()> {
         let id: Arc<str> = self.store.row(notice.run)?.id.into();
         let text = notice_text(&*self.store, notice, &id)?;
-        let heard = self.command.as_ref().map(|command| run(command, &self.folder, &text));
+        let executed = self.command.as_ref().map(|command| run(command, &self.folder, &text));
         let posted = self.webhook.as_ref().map(|webhook| webhook.post(&id, &text));
-        for trouble in [heard, posted].into_iter().flatten().filter_map(Result::err) {
-            terminal::message(&format!("warning: a notice about run `{id}` failed: {trouble:#}\n"));
+        for error in [executed, posted].into_iter().flatten().filter_map(Result::err) {
+            terminal::message(&format!("warning: a notice about run `{id}` failed: {error:#}\n"));
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Drop for Notices {
     fn drop(&mut self) {
         drop(self.stored.take());
         if let Err(RecvTimeoutError::Timeout) = self.flushed.recv_timeout(FLUSH) {
-            terminal::message("warning: a notice is still under way and is given up\n");
+            terminal::message("warning: a notice was not sent in time and is abandoned\n");
         }
     }
 }

@@ -86,9 +86,9 @@ pub(crate) fn read_line() -> Option<String> {
 }
 
 /// Prints an error that has no place in a source text, in the looks of those that have one.
-pub(crate) fn error(message: &str) {
+pub(crate) fn error(text: &str) {
     let (red, bold) = (Style::new().bold().fg_color(Some(AnsiColor::BrightRed.into())), Style::new().bold());
-    message(&format!("{}{}\n", paint(red, "error"), paint(bold, &format!(": {message}"))));
+    message(&format!("{}{}\n", paint(red, "error"), paint(bold, &format!(": {text}"))));
 }
 
 /// A page of help: lines that stand at the margin and end with a colon look like clap's own headings.

@@ -110,8 +110,8 @@ fn keys_are_text_and_merging_is_not_known() {
     check("a: &k {x: 1}\nb:\n  <<: *k\n", &json!({"a": {"x": 1}, "b": {"<<": {"x": 1}}}));
     check("a: &k name\n*k : 1\n? b\n: 2\n", &json!({"a": "name", "name": 1, "b": 2}));
     refused("~: 1\n: 2\n", &[(Kind::BadField, "~", "a key is null"), (Kind::BadField, "", "a key is null")]);
-    refused("? [1, 2]\n: 3\nnull: 4", &[(Kind::BadField, "[1, 2]", "is no key"), (Kind::BadField, "null", "quotes")]);
-    refused("a: &k [1]\n*k : 2", &[(Kind::BadField, "*k", "is no key")]);
+    refused("? [1, 2]\n: 3\nnull: 4", &[(Kind::BadField, "[1, 2]", "cannot be a key"), (Kind::BadField, "null", "quotes")]);
+    refused("a: &k [1]\n*k : 2", &[(Kind::BadField, "*k", "cannot be a key")]);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn an_alias_has_the_places_of_its_definition() {
         "a: *x\nb: *y\n*z : 1",
         &[(Kind::Yaml, "*x", "`&x`"), (Kind::Yaml, "*y", "quotes"), (Kind::Yaml, "*z", "`&z`")],
     );
-    refused("a: &x [1, *x]", &[(Kind::Yaml, "*x", "inside of what it stands for")]);
+    refused("a: &x [1, *x]", &[(Kind::Yaml, "*x", "inside the value of its own anchor")]);
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn syntax_errors_say_what_to_do() {
     yaml("[1,,2]", ",", "a value is missing here");
     yaml("a: *", "*", "a name is missing");
     yaml("a: !x!y 1", "!", "this tag has no meaning");
-    yaml("%FOO", "", "this is not YAML");
+    yaml("%FOO", "", "the text is not YAML");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     on: StoreCommand,
 
-    /// Acting user [default: BRANCHPOINT_USER, branchpoint.toml, or your login name]
+    /// Acting user [default: `BRANCHPOINT_USER`, branchpoint.toml, or your login name]
     #[arg(long = "as", value_name = "USER", global = true)]
     user: Option<String>,
 

@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &Arguments, store: &StoreArguments, json: bool) -> 
     }
     Ok(match (is_done, report.failed.is_empty()) {
         (false, _) => {
-            terminal::tell("Interrupted; what was added stays, and the same command adds the rest.\n");
+            terminal::message("Interrupted; what was added stays, and the same command adds the rest.\n");
             ExitCode::from(exit::INTERRUPTED)
         }
         (true, true) => ExitCode::SUCCESS,
@@ -204,7 +204,7 @@ impl Adding<'_> {
     }
 
     fn fail(&mut self, name: String, reason: String) {
-        terminal::complain(&format!("cannot add `{name}`: {reason}"));
+        terminal::error(&format!("cannot add `{name}`: {reason}"));
         self.report.failed.push((name, reason));
     }
 }

@@ -11,9 +11,9 @@ use branchpoint_runners::storage::{CANDIDATES, KnowledgeBase, PassageSearch, Sto
 use branchpoint_runners::{CancellationToken, runtime};
 
 use crate::exit::Exit;
-use crate::opened::Opened;
 use crate::project::StoreCommand;
 use crate::runners;
+use crate::store_access::StoreAccess;
 use crate::table::table;
 use crate::{backend, lines, masked, moment, terminal};
 
@@ -76,14 +76,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Command::Add(added) = &arguments.command {
         return add::run(added, &arguments.on.store, json);
     }
-    let opened = Opened::existing(&arguments.on.store)?;
-    let storage = backend::storage(&opened.project, &arguments.on.store)?;
+    let access = StoreAccess::existing(&arguments.on.store)?;
+    let storage = backend::storage(&access.project, &arguments.on.store)?;
     match &arguments.command {
         Command::Add(_) => Ok(ExitCode::SUCCESS),
         Command::List { base: None } => list(&storage, json),
         Command::List { base: Some(base) } => list_documents(&storage, base, json),
         Command::Remove { documents, all, base } => remove(&storage, base, documents, *all, json),
-        Command::Search { words, limit, base } => search(&opened, &storage, base, &words.join(" "), *limit, json),
+        Command::Search { words, limit, base } => search(&access, &storage, base, &words.join(" "), *limit, json),
     }
 }
 
@@ -109,7 +109,7 @@ fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
         return terminal::print_json(&Value::from(bases.iter().map(fields).collect::<Vec<_>>()));
     }
     if bases.is_empty() {
-        terminal::tell("This store has no knowledge bases. `branchpoint knowledge add PATH` creates one.\n");
+        terminal::message("This store has no knowledge bases. `branchpoint knowledge add PATH` creates one.\n");
         return Ok(ExitCode::SUCCESS);
     }
     let row = |of: KnowledgeBase| {
@@ -182,13 +182,20 @@ fn remove(storage: &Storage, base: &str, documents: &[String], all: bool, json: 
     Ok(ExitCode::SUCCESS)
 }
 
-fn search(opened: &Opened, storage: &Storage, base: &str, words: &str, limit: u32, json: bool) -> Result<ExitCode> {
+fn search(
+    access: &StoreAccess,
+    storage: &Storage,
+    base: &str,
+    words: &str,
+    limit: u32,
+    json: bool,
+) -> Result<ExitCode> {
     if storage.knowledge().documents(base).map_err(trouble)?.is_empty() {
         return Err(unknown_base(storage, base)?);
     }
-    let tools = runners::tools(&opened.project, &opened.project.secret_store()?)?;
+    let tools = runners::tools(&access.project, &access.project.secret_store()?)?;
     let cancel = CancellationToken::new();
-    let query = opened.project.all_secrets()?.mask(words).into_owned();
+    let query = access.project.all_secrets()?.mask(words).into_owned();
     let vector = runtime().block_on(tools.embed_query(&query, &cancel));
     let vector = vector.map_err(|error| Exit::system(error.to_string()))?;
     let search =
@@ -198,7 +205,7 @@ fn search(opened: &Opened, storage: &Storage, base: &str, words: &str, limit: u3
         return terminal::print_json(&Value::from(passages.into_iter().map(Value::from).collect::<Vec<_>>()));
     }
     if passages.is_empty() {
-        terminal::tell("Nothing was found.\n");
+        terminal::message("Nothing was found.\n");
     }
     let shown = |Passage { document, content, score, .. }: &Passage| {
         format!("{document}  {score:.3}\n  {}\n", lines::shortened(content, LONGEST))

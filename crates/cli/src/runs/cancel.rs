@@ -52,7 +52,7 @@ pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Argum
     match status {
         Status::Cancelled => terminal::message(&format!("Run `{}` is cancelled.\n", row.id)),
         status if status.is_final() => {
-            terminal::message(&format!("Run `{}` has ended: {}.\n", row.id, status.as_str()))
+            terminal::message(&format!("Run `{}` has ended: {}.\n", row.id, status.as_str()));
         }
         _ => terminal::message(&format!(
             "Requested the cancellation of run `{}` from the process that owns it.\n",

@@ -13,7 +13,7 @@ use super::Follower;
 use super::explain;
 use super::trace_tree::TraceTree;
 use crate::approvals::quoted;
-use crate::drive::{Drive, Live, Until, tell};
+use crate::drive::{Drive, Live, Until, report};
 use crate::project::{Reach, StoreArguments};
 use crate::store_access::StoreAccess;
 use crate::{moment, outcome, terminal};
@@ -96,7 +96,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     }
     wake_children(&drive, run)?;
     let (store, stands) = drive.until(Until::People, run, follower)?;
-    tell(&*store, run, stands, json)
+    report(&*store, run, stands, json)
 }
 
 /// Runs that a run has called and that nobody drives go on with it.
@@ -209,5 +209,5 @@ fn continue_from(
     terminal::message(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;
-    tell(&*store, run, stands, json)
+    report(&*store, run, stands, json)
 }

@@ -70,7 +70,7 @@ fn what_an_agent_used_up_counts_though_it_failed() {
     let script = script.replace("agent.tool:\n", "agent.tool:\n  - {$error: broken}\n");
     let place = Place::new(&[("helper.yaml", &agent), ("script.yaml", &script)]);
     let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
-    has(&stderr, &["✗   agent.tool (echo) [0]: broken", "max_turns", "The run has used 1,210 tokens"]);
+    has(&stderr, &["✗   agent.tool (echo) [0]: broken", "max_turns", "Used 1,210 tokens"]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn who_drives_a_run_decides_where_it_may_lead() {
     let flow = format!("name: f\nsteps:\n  - {{id: get, step_type: http, url: '{}', method: GET}}\n", closed.url("/"));
     let place = Place::new(&[("f.yaml", &flow)]);
     let (_, stderr) = told(&place.run(&["run", "f.yaml", "--detach", "--allow-private-network"]));
-    has(&stderr, &["whoever drives a detached run decides", "branchpoint work"]);
+    has(&stderr, &["has no effect on a detached run", "branchpoint work"]);
     let (_, stderr) = told(&place.run(&["run", "f.yaml", "--id", "f1"]));
     has(&stderr, &["private or local address", "--allow-private-network"]);
     let (_, stderr) = told(&place.run(&["runs", "retry", "f1", "--allow-private-network", "--id", "f2"]));

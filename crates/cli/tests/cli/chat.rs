@@ -58,7 +58,7 @@ fn a_turn_that_was_interrupted_goes_on_and_repeats_nothing() {
     child.wait().expect("it ends");
     let (code, stdout, stderr) = say(&place, b"", &["--script", "rest.yaml"]);
     assert_eq!((code, &*stdout), (Some(0), "Here I am again.\n"), "{stderr}");
-    has(&stderr, &["The last turn was interrupted"]);
+    has(&stderr, &["Resuming the interrupted turn"]);
     assert!(!stderr.contains("(search)"), "what was done is not done again: {stderr}");
 }
 
@@ -98,7 +98,7 @@ fn there_must_be_somebody_to_talk_with() {
     let place = Place::new(&[("agent.json", r#"{"steps": [{"name": "a", "isDefault": true}]}"#)]);
     let (code, _, stderr) = say(&place, b"Hello?\n", &[]);
     assert_eq!(code, Some(1));
-    has(&stderr, &["no agent's template", "branchpoint session"]);
+    has(&stderr, &["not an agent template", "branchpoint session"]);
     let place = Place::new(&[("agent.json", AGENT)]);
     let (code, _, stderr) = say(&place, b"Hello?\n", &[]);
     assert_eq!(code, Some(2), "there is no key for its model");

@@ -98,7 +98,7 @@ fn what_people_said_is_recorded_whoever_took_it() {
     let place = Place::new(&[("asks.yaml", ASKS)]);
     let waiting = place.run(&["run", "asks.yaml", "--id", "k", "--record", "tape.yaml"]);
     exits(&waiting, 5);
-    assert!(err(&waiting).contains("as far as it has come"), "{}", err(&waiting));
+    assert!(err(&waiting).contains("Recorded the run so far"), "{}", err(&waiting));
     // As far as it has come, it waits when it is played.
     exits(&place.run(&["run", "asks.yaml", "-s", "tape.yaml"]), 5);
     let list = place.run(&["approvals", "list", "--json"]);
@@ -265,7 +265,7 @@ fn mistakes_in_a_script_keep_the_run_from_starting() {
     let place = Place::new(&[("t.yaml", workflow)]);
     for (script, expect) in [
         ("psot: [x]", ["s.yaml:1:1", "did you mean `post`?"]),
-        ("post: [x]\nnothing like it: [x]", ["s.yaml:2:1", "what the script does not answer is done for real"]),
+        ("post: [x]\nnothing like it: [x]", ["s.yaml:2:1", "calls without an answer in the script are executed"]),
         ("post:\n  - fine\n  - {$eror: x}", ["s.yaml:3:6", "did you mean `$error`?"]),
         ("post:\n  - {$exit: '0'}", ["s.yaml:2:6", "`$exit` must be an exit code"]),
     ] {

@@ -15,7 +15,7 @@ fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
     bench.asks("letter");
     has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "review", "ask", "ada, bob"]);
     let (stdout, stderr) = bench.expect(0, &["approvals", "approve", "letter", "--as", "ada", "--comment", "fine"]);
-    has(&stderr, &["Recorded ada's vote (1 of 2).", "waits for people"]);
+    has(&stderr, &["Recorded ada's vote (1 of 2).", "waiting for approvals"]);
     assert_eq!(stdout, "");
     has(
         &bench.expect(0, &["approvals", "show", "letter"]).0,
@@ -32,7 +32,7 @@ fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
         &["Rejected: eve is not an approver (approvers: ada, bob)"],
     );
     has(&bench.expect(1, &["approvals", "vote", "letter", "Approve", "--as", "bob"]).1, &["unknown choice", "deny"]);
-    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "bob"]).1, &["has completed"]);
+    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "bob"]).1, &["Run `g1` completed"]);
     let (stdout, _) = bench.expect(0, &["runs", "trace", "letter"]);
     has(&stdout, &["ask → approve: 2 votes for `approve` (ada, bob), 2 required", "from ada: vote"]);
     has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "bob"]).1, &["no open approval", "completed"]);
@@ -107,7 +107,7 @@ fn approvals_of_graphs_are_answered() {
     has(&bench.expect(1, &["approvals", "vote", "g1", "perhaps"]).1, &["accepts only approve or reject"]);
     has(&bench.expect(1, &["approvals", "cancel", "g1", "--as", "ada"]).1, &["cannot be cancelled"]);
     has(&bench.expect(1, &["approvals", "approve", "g1/other"]).1, &["g1/review"]);
-    has(&bench.expect(0, &["approvals", "approve", "g1", "--as", "ada", "--comment", "ok"]).1, &["has completed"]);
+    has(&bench.expect(0, &["approvals", "approve", "g1", "--as", "ada", "--comment", "ok"]).1, &["Run `g1` completed"]);
     has(&bench.expect(0, &["runs", "trace", "g1"]).0, &["from ada: resume"]);
 }
 
@@ -136,7 +136,7 @@ fn a_run_that_another_process_drives_is_answered_there() {
     worker.wake(run).expect("the worker lives").expect("nobody else drives the run");
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["driven by", "(worker)"]);
     has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);
-    has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process drives", "runs watch letter"]);
+    has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process owns run `letter`", "runs watch letter"]);
     has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "ada"]).1, &["continues in another process"]);
     has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["already voted"]);
     has(&bench.expect(0, &["runs", "cancel", "letter"]).1, &["letter"]);

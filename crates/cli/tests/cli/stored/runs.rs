@@ -237,7 +237,7 @@ fn a_run_that_waits_for_people_is_exit_5() {
     bench.asks("letter");
     has(
         &bench.expect(5, &["runs", "resume", "letter"]).1,
-        &["waits for people", "To answer: branchpoint approvals vote"],
+        &["waiting for approvals", "To answer: branchpoint approvals vote"],
     );
     let (stdout, _) = bench.expect(5, &["runs", "fork", "letter", "--at", "ask", "--id", "copy", "--json"]);
     has(&stdout, &["\"copy\"", "waiting_people"]);
