@@ -110,7 +110,10 @@ fn keys_are_text_and_merging_is_not_known() {
     check("a: &k {x: 1}\nb:\n  <<: *k\n", &json!({"a": {"x": 1}, "b": {"<<": {"x": 1}}}));
     check("a: &k name\n*k : 1\n? b\n: 2\n", &json!({"a": "name", "name": 1, "b": 2}));
     refused("~: 1\n: 2\n", &[(Kind::BadField, "~", "a key is null"), (Kind::BadField, "", "a key is null")]);
-    refused("? [1, 2]\n: 3\nnull: 4", &[(Kind::BadField, "[1, 2]", "cannot be a key"), (Kind::BadField, "null", "quotes")]);
+    refused(
+        "? [1, 2]\n: 3\nnull: 4",
+        &[(Kind::BadField, "[1, 2]", "cannot be a key"), (Kind::BadField, "null", "quotes")],
+    );
     refused("a: &k [1]\n*k : 2", &[(Kind::BadField, "*k", "cannot be a key")]);
 }
 

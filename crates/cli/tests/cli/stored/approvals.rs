@@ -32,7 +32,7 @@ fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
         &["Rejected: eve is not an approver (approvers: ada, bob)"],
     );
     has(&bench.expect(1, &["approvals", "vote", "letter", "Approve", "--as", "bob"]).1, &["unknown choice", "deny"]);
-    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "bob"]).1, &["Run `g1` completed"]);
+    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "bob"]).1, &["Run `letter` completed"]);
     let (stdout, _) = bench.expect(0, &["runs", "trace", "letter"]);
     has(&stdout, &["ask → approve: 2 votes for `approve` (ada, bob), 2 required", "from ada: vote"]);
     has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "bob"]).1, &["no open approval", "completed"]);
@@ -137,7 +137,7 @@ fn a_run_that_another_process_drives_is_answered_there() {
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["driven by", "(worker)"]);
     has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);
     has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process owns run `letter`", "runs watch letter"]);
-    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "ada"]).1, &["continues in another process"]);
+    has(&bench.expect(0, &["approvals", "approve", "letter", "--as", "ada"]).1, &["resumes in another process"]);
     has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["already voted"]);
     has(&bench.expect(0, &["runs", "cancel", "letter"]).1, &["letter"]);
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["cancelled"]);
