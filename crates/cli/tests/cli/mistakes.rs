@@ -128,7 +128,7 @@ fn an_undeclared_input_of_a_machine_is_warned_of() {
 #[test]
 fn braces_that_are_never_closed_are_warned_of() {
     let text = "steps:\n  - id: a\n    step_type: text\n    template: 'Hello {{input'\n";
-    let expect = ["warning[unclosed_placeholder]: `{{` is never closed", "a.yaml:4:22", "help: write `{{input}}`"];
+    let expect = ["warning[unclosed_placeholder]: `{{` is not closed", "a.yaml:4:22", "help: write `{{input}}`"];
     check("a.yaml", text, &["check", "a.yaml"], 0, &expect);
     let prose = text.replace("{{input", "{{ in braces, {{\"json\": 1");
     check("a.yaml", &prose, &["check", "--deny-warnings", "a.yaml"], 0, &["all good"]);
