@@ -7,8 +7,8 @@ use branchpoint_expr::{Value, nearest};
 use branchpoint_runners::storage::{Chat, Storage};
 
 use crate::knowledge::trouble;
-use crate::opened::Opened;
 use crate::project::StoreCommand;
+use crate::store_access::StoreAccess;
 use crate::table::table;
 use crate::{backend, masked, moment, terminal};
 
@@ -36,8 +36,8 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.on.store)?;
-    let storage = backend::storage(&opened.project, &arguments.on.store)?;
+    let access = StoreAccess::existing(&arguments.on.store)?;
+    let storage = backend::storage(&access.project, &arguments.on.store)?;
     match &arguments.command {
         Command::List => list(&storage, arguments.on.json),
         Command::Remove { chats } => remove(&storage, chats, arguments.on.json),
@@ -57,7 +57,7 @@ fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
         return terminal::print_json(&Value::from(chats.iter().map(fields).collect::<Vec<_>>()));
     }
     if chats.is_empty() {
-        terminal::tell("This store has no chats. Steps of the type `add_chat_turn` add them.\n");
+        terminal::message("This store has no chats. Steps of the type `add_chat_turn` add them.\n");
         return Ok(ExitCode::SUCCESS);
     }
     let row = |of: Chat| [of.id, of.turns.to_string(), moment::at(of.newest_ms)];

@@ -8,8 +8,8 @@ use branchpoint_expr::{Value, nearest};
 use branchpoint_runners::storage::Storage;
 
 use crate::knowledge::trouble;
-use crate::opened::Opened;
 use crate::project::StoreCommand;
+use crate::store_access::StoreAccess;
 use crate::table::table;
 use crate::{backend, masked, terminal};
 
@@ -57,8 +57,8 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = Opened::existing(&arguments.on.store)?;
-    let storage = backend::storage(&opened.project, &arguments.on.store)?;
+    let access = StoreAccess::existing(&arguments.on.store)?;
+    let storage = backend::storage(&access.project, &arguments.on.store)?;
     let json = arguments.on.json;
     match &arguments.command {
         Command::List { collection: None, .. } => list(&storage, json),
@@ -78,7 +78,7 @@ fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
         return terminal::print_json(&Value::from(collections.iter().map(fields).collect::<Vec<_>>()));
     }
     if collections.is_empty() {
-        terminal::tell("This store has no memories. Steps of the type `add_memory` add them.\n");
+        terminal::message("This store has no memories. Steps of the type `add_memory` add them.\n");
         return Ok(ExitCode::SUCCESS);
     }
     let rows: Vec<[String; 2]> = collections.into_iter().map(|(name, entries)| [name, entries.to_string()]).collect();
@@ -95,7 +95,7 @@ fn list_entries(storage: &Storage, collection: &str, after: Option<&str>, limit:
     let continues = entries.len() > limit as usize;
     entries.truncate(limit as usize);
     if let Some(last) = entries.last().filter(|_| continues) {
-        terminal::tell(&format!("There are more entries; list them with --after {:?}.\n", last.key));
+        terminal::message(&format!("There are more entries; list them with --after {:?}.\n", last.key));
     }
     if json {
         return terminal::print_json(&Value::from(entries.into_iter().map(Value::from).collect::<Vec<_>>()));
