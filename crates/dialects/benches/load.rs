@@ -42,22 +42,22 @@ fn samples(name: &str, source: &str, dialect: Dialect, times: usize) -> Vec<f64>
     samples
 }
 
-/// Time that this thread was at work, where the system tells: on a busy machine, a clock measures the neighbours.
+/// CPU time of this thread, where the system reports it: on a busy machine, a clock also measures other processes.
 fn now_ms() -> f64 {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let at_work = told.and_then(|told| told.split(' ').next()?.parse::<f64>().ok());
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let at_work = schedstat.and_then(|schedstat| schedstat.split(' ').next()?.parse::<f64>().ok());
     at_work.map_or_else(|| BEGIN.elapsed().as_secs_f64() * 1e3, |nanoseconds| nanoseconds / 1e6)
 }
 
-type Made = fn() -> String;
+type Source = fn() -> String;
 
-const DOCUMENTS: &[(&str, Dialect, Made)] = &[
+const DOCUMENTS: &[(&str, Dialect, Source)] = &[
     ("steps", Dialect::Steps, || steps(plain)),
     ("references", Dialect::Steps, || steps(reading)),
     ("branches", Dialect::Steps, || steps(branching)),
     ("loops", Dialect::Steps, || steps(looping)),
-    ("people", Dialect::Steps, || steps(asking)),
+    ("people", Dialect::Steps, || steps(approvals)),
     ("retries", Dialect::Steps, || steps(retrying)),
     ("merges", Dialect::Steps, || steps(merging)),
     ("flow", Dialect::Flow, || {
@@ -133,14 +133,14 @@ fn looping(n: usize) -> String {
     format!("  - {{id: s{n}, step_type: {rest}}}\n")
 }
 
-fn asking(n: usize) -> String {
+fn approvals(n: usize) -> String {
     format!(
         "  - {{id: s{n}, step_type: human_in_the_loop, prompt_template: \"Shall {{{{input}}}} go on?\", timeout_seconds: {}}}\n",
         n + 60
     )
 }
 
-/// Every other retry goes back over the whole document so far: what a retry does again must not be copied.
+/// Every other retry goes back over the whole document so far: the steps that a retry repeats must not be copied.
 fn retrying(n: usize) -> String {
     let target = if n.is_multiple_of(2) { "s0".to_owned() } else { format!("s{}", n - 1) };
     format!(
@@ -197,7 +197,7 @@ fn node(n: usize) -> String {
     format!("{{\"id\": \"n{n}\", \"type\": {data}}},\n")
 }
 
-/// Connections are shorter than nodes, so the first nodes have two ways on: one to the next, one far ahead.
+/// Connections are shorter than nodes, so the first nodes have two targets: the next node and one far ahead.
 fn connection(n: usize) -> String {
     let (from, to) = (n % NODES, (n + 1 + n / NODES * 100) % NODES);
     let handle = ["output", "condition-0", "approve"][from % 3];

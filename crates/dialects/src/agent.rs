@@ -17,11 +17,11 @@ use branchpoint_expr::{Condition, Dialect, Located, Object, Problems, Value};
 use crate::agent_loop::{self, AgentLoop};
 use crate::lowering::{Lower, Names};
 
-/// How many calls of one reply are made at the same time, and how many agents one reply may call: each makes at least one call of a model
+/// The number of calls of one reply that run concurrently, and of agents that one reply may call: each makes at least one model call
 /// before a shared budget is checked again.
 const WIDTH: u32 = 8;
 
-/// The program of every agent whose document has no `stop_when`, and names no secret.
+/// The program of agents without `stop_when` and secrets.
 static PLAIN: LazyLock<Program> = LazyLock::new(|| {
     build(None, &[]).unwrap_or_else(|problems| panic!("nothing of a document is in the plain program: {problems}"))
 });
@@ -60,7 +60,7 @@ pub fn agent_program_for(effect: &Effect) -> Result<Option<Program>, Problems> {
 ///
 /// # Errors
 ///
-/// A condition by which an agent ends cannot be compiled.
+/// A `stop_when` condition cannot be compiled.
 ///
 /// ```
 /// use branchpoint_dialects::{agent_programs, load};
@@ -83,9 +83,9 @@ pub fn agent_programs<'p>(
     Ok(named)
 }
 
-/// Builds the program. The condition, if there is one, ends the turn when it holds for a reply; it reads `input`, the reply,
-/// and names that the agent was given values for. The secrets are the places of what the model is asked with where some stand:
-/// they come from the effect, because everything that is said in a turn comes from outside.
+/// Builds the program. The `stop_when` condition ends the turn when it is true for a reply; it reads `input`, the reply,
+/// and the names that the agent has values for. The secrets are their positions in the model's request:
+/// they come from the effect, because all messages of a turn come from outside of the document.
 fn build(stop_when: Option<&Value>, secrets: &[SecretText]) -> Result<Program, Problems> {
     let mut b = Builder::new();
     let limits = Limits { depth: AGENT_DEPTH, ..Limits::default() };
@@ -99,19 +99,19 @@ fn build(stop_when: Option<&Value>, secrets: &[SecretText]) -> Result<Program, P
 
 type Turn = Lower<Steps>;
 
-/// What people see of a turn.
+/// The steps of a turn that traces show.
 struct Steps {
     model_step: StepId,
     tool_step: StepId,
 }
 
-/// The condition that ends a turn, and what it reads.
+/// The condition that ends a turn, and the slots that it reads.
 struct Stop {
     condition: ConditionId,
     writes: Vec<Write>,
 }
 
-/// Whether a budget is used up.
+/// Tests whether a budget is used up.
 const TOKENS_SPENT: &str = "given.token_budget != nil && tokens >= given.token_budget";
 const COST_SPENT: &str = "given.cost_budget_micros != nil && cost >= given.cost_budget_micros";
 
@@ -129,17 +129,17 @@ impl Turn {
         Self { b, slots, grammar: Dialect::Session, error_slot: "error", own: Steps { model_step, tool_step } }
     }
 
-    /// Compiles the condition of a document over the latest reply and the values that came with the agent.
+    /// Compiles `stop_when` over the latest reply and the values of the agent.
     fn stop(&mut self, written: &Value) -> Result<Stop, Problems> {
         let located = Located::from(written);
         let latest = self.b.slot(ROOT, "latest", None);
         self.b.name(ROOT, &["input"], latest);
-        let mut writes = vec![self.put(latest, "reply.text")];
+        let mut writes = vec![self.store(latest, "reply.text")];
         for path in stop_names(&located)? {
             let (name, path) = (path.join("."), path.iter().map(|part| &**part).collect::<Vec<_>>());
             let slot = self.b.slot(ROOT, &name, None);
             self.b.name(ROOT, &path, slot);
-            writes.push(self.put_with(slot, "get(given.names ?? {}, key)", &[], &[("key", Value::from(name))]));
+            writes.push(self.store_with(slot, "get(given.names ?? {}, key)", &[], &[("key", Value::from(name))]));
         }
         let condition = self.b.condition_with(ROOT, Dialect::Steps, |options| Condition::targets(&located, options))?;
         Ok(Stop { condition, writes })
@@ -147,19 +147,19 @@ impl Turn {
 
     fn lay_out(&mut self, stop: Option<Stop>, secrets: &[SecretText]) {
         let [ask, next] = [(); 2].map(|()| self.b.reserve());
-        let done = self.ended(Status::Completed, "{status: 'completed', ", "");
+        let done = self.close_turn(Status::Completed, "{status: 'completed', ", "");
         let calls = self.calls(next);
         // The reply that uses up a budget calls no tools: the limits end the turn.
-        let spent = [TOKENS_SPENT, COST_SPENT].map(|test| (self.test(test), next));
-        let calls = self.b.decide(spent, calls, None);
-        // The call of the model ends after all decisions about its reply, so that its record has them.
+        let exceeded = [TOKENS_SPENT, COST_SPENT].map(|test| (self.test(test), next));
+        let calls = self.b.decide(exceeded, calls, None);
+        // The model call ends after all decisions about its reply, so that its record includes them.
         let shown = self.formula(agent_loop::REPLY);
         let [stopped, done, calls] =
             [done, done, calls].map(|next| self.b.marked(Mark::End(self.own.model_step, Some(shown)), next));
         let has_calls = self.test(agent_loop::HAS_CALLS);
         let work = self.b.decide([(has_calls, calls)], done, None);
         let limits = self.limits(next);
-        // What the call asks with goes to the model as it is in every turn; messages since then come after it.
+        // Every request has the fields of the call unchanged, followed by the messages since then.
         let input =
             self.formula("putPath(putPath(given.request ?? {}, ['since'], messages), ['tools'], given.tools ?? [])");
         let call = agent_loop::model_call(self.own.model_step, Object::default());
@@ -171,7 +171,7 @@ impl Turn {
             next,
             call: (Effect { secrets: secrets.to_vec(), ..call }, input),
             reply: self.slots["reply"],
-            count: self.put("turns", "turns + 1"),
+            count: self.store("turns", "turns + 1"),
             refused: None,
             shown: Some(self.own.model_step),
             failed: self.failed("error.kind", "error.message"),
@@ -191,7 +191,7 @@ impl Turn {
         self.b.begin(ROOT, &[next]);
     }
 
-    /// What ends the turn before another call of the model.
+    /// The limits that end the turn before another model call.
     fn limits(&mut self, next: PlaceId) -> Vec<(ConditionId, PlaceId)> {
         let limits = [
             ("turns >= (given.max_turns ?? 10)", "max_turns", "turns", "turn", "max_turns", "agent_turns"),
@@ -208,7 +208,7 @@ impl Turn {
         let end =
             |turn: &mut Self, (_, kind, message): &agent_loop::Limit<'_>| turn.failed(&format!("'{kind}'"), message);
         let (arms, error) = agent_loop::limits(self, &limits, end);
-        // That another call of the model is allowed is recorded only by the call itself.
+        // Only the call itself records that another model call is allowed.
         let decision = self.b.decision(self.own.model_step, DecisionKind::Loop);
         let (rule, reason) = (("limit", "a bound of the agent is reached"), format!("({error}).message"));
         let limit = self.ruled(decision, rule, &reason, &[], Some("the agent fails"));
@@ -225,7 +225,7 @@ impl Turn {
         self.b.counts(decision, Unit::Turn, turn, limit);
     }
 
-    /// Declares the decision whether `stop_when` ends the turn, which continues at `work`: whether the reply calls tools.
+    /// Declares the decision whether `stop_when` ends the turn. It continues at `work`, the decision whether the reply calls tools.
     fn declare_stop(&mut self, stop: &Stop, judge: PlaceId, work: PlaceId) {
         let decision = self.b.decision(self.own.model_step, DecisionKind::Loop);
         let stops = self.b.branch(decision, "stop", Some(stop.condition), None);
@@ -236,14 +236,14 @@ impl Turn {
         self.b.decides(work, decision, [Some(continues), Some(ends)]);
     }
 
-    /// The calls of a reply, several at a time, or one after the other if the agent wants it so.
+    /// The calls of a reply, concurrent or sequential as the agent requires.
     fn calls(&mut self, next: PlaceId) -> PlaceId {
         let results = [
             ("messages", "concat(messages, map(results, .message))"),
             ("tokens", "tokens + sum(map(results, .tokens ?? 0))"),
             ("cost", "cost + sum(map(results, .cost ?? 0))"),
         ];
-        let results = results.map(|(slot, text)| self.put(slot, text));
+        let results = results.map(|(slot, text)| self.store(slot, text));
         let results = self.b.set(results, next, None);
         let [wide, narrow] = [WIDTH, 1].map(|width| self.each(width, results));
         let sequential = self.test("given.sequential == true");
@@ -257,7 +257,7 @@ impl Turn {
         let scope = self.b.scope(ROOT, spec);
         let outer = self.slots.clone();
         let [call, at] = ["call", "at"].map(|name| self.slots.add(name, self.b.slot(scope, name, None)));
-        let end = |turn: &mut Self, came: &str| turn.call_ended(scope, came, "");
+        let end = |turn: &mut Self, outcome: &str| turn.call_ended(scope, outcome, "");
         let tool = (self.own.tool_step, self.own.tool_step);
         let tool = agent_loop::call_tool(self, tool, "find(given.tools, .name == call.name).configuration", end);
         let subagent = self.subagent(scope);
@@ -284,7 +284,7 @@ impl Turn {
         self.b.enter(scope)
     }
 
-    /// An agent as a tool is a run of this program again, one level deeper. What is left of a budget is divided among the agents that a
+    /// An agent as a tool is another run of this program, one level deeper. The rest of a budget is divided among the agents that a
     /// reply calls, because they may run at the same time.
     fn subagent(&mut self, scope: ScopeId) -> PlaceId {
         let fixed = [("workflow".into(), Value::from(AGENT))].into_iter().collect();
@@ -293,38 +293,38 @@ impl Turn {
             "let agent = get(given.subagents, call.name); \
              let message = call.arguments.message ?? call.arguments; \
              let prompt = type(message) == 'string' ? message : toJSON(message); \
-             let asked = putPath(putPath(agent.inputs, ['request', 'prompt'], prompt), ['callId'], call.id); \
+             let requested = putPath(putPath(agent.inputs, ['request', 'prompt'], prompt), ['callId'], call.id); \
              let sharing = min(len(filter(reply.toolCalls, get(given.subagents, .name) != nil)), {WIDTH}); \
-             let limited = given.token_budget == nil ? asked : putPath(asked, ['token_budget'], \
-              min(asked.token_budget ?? given.token_budget, int(max(0, given.token_budget - tokens) / sharing))); \
+             let limited = given.token_budget == nil ? requested : putPath(requested, ['token_budget'], \
+              min(requested.token_budget ?? given.token_budget, int(max(0, given.token_budget - tokens) / sharing))); \
              let inputs = given.cost_budget_micros == nil ? limited : putPath(limited, ['cost_budget_micros'], \
-              min(asked.cost_budget_micros ?? given.cost_budget_micros, int(max(0, given.cost_budget_micros - cost) / sharing))); \
+              min(requested.cost_budget_micros ?? given.cost_budget_micros, int(max(0, given.cost_budget_micros - cost) / sharing))); \
              {NOTICES} {{workflow: workflow, inputs: inputs, notices: notices}}"
         ));
         let used = ", tokens: result.usage.tokens, cost: result.usage.cost_micros";
-        let good = self.call_ended(scope, "content: result.output", used);
+        let succeeded = self.call_ended(scope, "content: result.output", used);
         let bad = self.call_ended(scope, "error: result.message ?? 'the agent failed'", used);
         let lost = self.call_ended(scope, "error: error.message", "");
         let completed = self.test("result.status == 'completed'");
-        let judged = self.b.decide([(completed, good)], bad, None);
+        let judged = self.b.decide([(completed, succeeded)], bad, None);
         let call = self.b.do_(effect, input, Some(self.slots["result"]), judged, Some(self.fail_to(lost)));
         let failed = [(bad, "{message: result.message ?? 'the agent failed'}"), (lost, "error")];
-        agent_loop::show_call(self, self.own.tool_step, call, (good, "result.output"), &failed);
+        agent_loop::show_call(self, self.own.tool_step, call, (succeeded, "result.output"), &failed);
         call
     }
 
-    /// The end of a call: the message for the model, and what an agent has used up.
-    fn call_ended(&mut self, scope: ScopeId, came: &str, used: &str) -> PlaceId {
-        let ended = self.formula(&format!("{{message: {}{used}}}", agent_loop::tool_message(came)));
-        self.b.leave(scope, Exit::Done(Some(ended)))
+    /// The end of a call: the message for the model, and the tokens and cost of an agent.
+    fn call_ended(&mut self, scope: ScopeId, outcome: &str, used: &str) -> PlaceId {
+        let close_turn = self.formula(&format!("{{message: {}{used}}}", agent_loop::tool_message(outcome)));
+        self.b.leave(scope, Exit::Done(Some(close_turn)))
     }
 
     fn failed(&mut self, kind: &str, message: &str) -> PlaceId {
         let rest = format!(", kind: {kind}, message: {message}");
-        self.ended(Status::Failed, "{status: 'failed', ", &rest)
+        self.close_turn(Status::Failed, "{status: 'failed', ", &rest)
     }
 
-    fn ended(&mut self, status: Status, begins: &str, rest: &str) -> PlaceId {
+    fn close_turn(&mut self, status: Status, begins: &str, rest: &str) -> PlaceId {
         let result = format!(
             "{begins}output: reply.text, messages: messages, turns: turns, usage: {{tokens: tokens, cost_micros: cost}}{rest}}}"
         );
@@ -332,7 +332,7 @@ impl Turn {
     }
 }
 
-/// The names that a stop condition reads beside the latest reply, as paths. The step of the agent gives their values.
+/// The names that a stop condition reads beside the latest reply, as paths. The agent's step provides their values.
 pub(crate) fn stop_names(condition: &Located) -> Result<BTreeSet<Vec<Arc<str>>>, Problems> {
     let references = Condition::targets(condition, branchpoint_expr::Options::dialect(Dialect::Steps))?.references();
     let known = references.iter().filter_map(|reference| {
@@ -346,7 +346,7 @@ pub(crate) fn stop_names(condition: &Located) -> Result<BTreeSet<Vec<Arc<str>>>,
     Ok(known.collect())
 }
 
-/// What a graph is notified of, when an agent calls another.
+/// The notifications of a graph when an agent calls another.
 const NOTICES: &str = "let event = {type: 'subagent_call_start', parentNodeId: given.id, subagentNodeId: agent.id, \
      subagentName: agent.name, callId: call.id, parentCallId: given.callId, depth: agent.depth}; \
     let started = {nodeId: agent.root, event: fromPairs(filter(toPairs(event), {#[1] != nil}))}; \

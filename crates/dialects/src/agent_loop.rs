@@ -1,4 +1,4 @@
-//! The loop of every agent: a call of the model, its reply, what stops the loop, the work that the reply asks for, and the limits before
+//! The loop of every agent: a model call, its reply, the stop conditions, the work that the reply requests, and the limits before
 //! the next call. An agent's turn, a chat turn and a conversation differ in what they record, where they end, and how tools are gated.
 
 use branchpoint_core::effect::{Format, Kind, Response, Task};
@@ -10,37 +10,37 @@ use crate::lowering::Lower;
 
 /// The parts of a loop. Its places are reserved by the front-end, because the parts lead to each other.
 pub(crate) struct AgentLoop {
-    /// Where the model is called.
+    /// The place of the model call.
     pub(crate) ask: PlaceId,
-    /// Where the limits are checked, after the work of a reply.
+    /// The place of the limit checks, after the work of a reply.
     pub(crate) next: PlaceId,
-    /// The call of the model, and its input.
+    /// The model call and its input.
     pub(crate) call: (Effect, ExprId),
     /// The slot of the reply.
     pub(crate) reply: SlotId,
     /// Counts the calls.
     pub(crate) count: Write,
-    /// Whether a reply is an error, and where it leads then.
+    /// The test whether a reply is an error, and the place after it.
     pub(crate) refused: Option<(ConditionId, PlaceId)>,
-    /// The step that people see for each call, if the call is one.
+    /// The step of each call in traces, if it is shown as one.
     pub(crate) shown: Option<StepId>,
-    /// Where a call that failed leads. Its error is in the slot for errors.
+    /// The place after a failed call. The error is in the error slot.
     pub(crate) failed: PlaceId,
-    /// What is recorded of a reply.
+    /// The writes that record a reply.
     pub(crate) recorded: Vec<Write>,
-    /// Conditions of the document that end the loop after a reply, and where one leads that cannot be evaluated.
+    /// The stop conditions with the places after them, and the place for a condition that cannot be evaluated.
     pub(crate) stops: Vec<(ConditionId, PlaceId)>,
     pub(crate) broken: Option<Failure>,
-    /// What follows a reply that no condition stops. It leads to `next`.
+    /// The place after a reply without a stop. It leads to `next`.
     pub(crate) work: PlaceId,
-    /// The limits, and where a loop ends that has reached one.
+    /// The limits and the places at which the loop ends.
     pub(crate) limits: Vec<(ConditionId, PlaceId)>,
-    /// What comes between the limits and the call. It leads to `ask`.
+    /// The place between the limits and the call. It leads to `ask`.
     pub(crate) prepare: Option<PlaceId>,
 }
 
 impl AgentLoop {
-    /// Lays the loop out. Gives the place where a reply is recorded, and the one where stop conditions are evaluated.
+    /// Builds the loop. Returns the place that records a reply and the place that evaluates the stop conditions.
     pub(crate) fn build<D>(self, lower: &mut Lower<D>) -> (PlaceId, PlaceId) {
         let fail = lower.fail_to(self.failed);
         let error = fail.error;
@@ -61,10 +61,10 @@ impl AgentLoop {
     }
 }
 
-/// A limit of a loop: the test whether it is reached, the kind of the error or warning, and a formula of the message.
+/// A limit of a loop: its test, the kind of its error or warning, and the formula of the message.
 pub(crate) type Limit<'l> = (String, &'l str, String);
 
-/// The arms that check limits in order, and a formula of `{kind, message}` of the first that is reached. `end` gives the place where a loop
+/// The arms that check limits in order, and the formula of `{kind, message}` of the first one reached. `end` returns the place where a loop
 /// ends at a limit.
 pub(crate) fn limits<D>(
     lower: &mut Lower<D>,
@@ -85,7 +85,7 @@ pub(crate) fn model_call(step: StepId, mut fixed: Object) -> Effect {
     Effect { fixed, response, step: Some(step), ..effect(Kind::Model) }
 }
 
-/// The sampling options that a document gives in one of their spellings, by the names that requests have for them.
+/// The sampling options of a document, in any of their spellings, under the names in requests.
 pub(crate) fn sampling(given: impl Fn(&str) -> Option<Value>) -> Object {
     let names = [
         ("temperature", "temperature"),
@@ -104,11 +104,11 @@ pub(crate) fn sampling(given: impl Fn(&str) -> Option<Value>) -> Object {
 /// Whether a reply calls tools.
 pub(crate) const HAS_CALLS: &str = "len(reply.toolCalls ?? []) > 0";
 
-/// What people see of a reply.
+/// The part of a reply that traces show.
 pub(crate) const REPLY: &str =
     "len(reply.toolCalls ?? []) > 0 ? {text: reply.text, calls: map(reply.toolCalls, .name)} : reply.text";
 
-/// Records a reply: its message, and what it has used up.
+/// Records a reply: its message, tokens and cost.
 pub(crate) fn record_reply<D>(lower: &mut Lower<D>, messages: &str) -> Vec<Write> {
     let message = lower.formula(
         "let plain = {role: 'assistant', content: reply.text ?? '', toolCalls: reply.toolCalls ?? []}; \
@@ -116,25 +116,25 @@ pub(crate) fn record_reply<D>(lower: &mut Lower<D>, messages: &str) -> Vec<Write
     );
     vec![
         Write::Push(lower.slots[messages], message),
-        lower.put("tokens", "tokens + (reply.usage.tokens ?? 0)"),
-        lower.put("cost", "cost + (reply.usage.cost_micros ?? 0)"),
+        lower.store("tokens", "tokens + (reply.usage.tokens ?? 0)"),
+        lower.store("cost", "cost + (reply.usage.cost_micros ?? 0)"),
     ]
 }
 
-/// The formula of the message by which the model learns what came of the call in the slot `call`.
-pub(crate) fn tool_message(came: &str) -> String {
-    format!("{{role: 'tool', id: call.id, name: call.name, {came}}}")
+/// The formula of the message to the model with the outcome of the call in the slot `call`.
+pub(crate) fn tool_message(outcome: &str) -> String {
+    format!("{{role: 'tool', id: call.id, name: call.name, {outcome}}}")
 }
 
-/// The test whether the arguments of a call cannot be read, and the formula of the message about it.
+/// The test for invalid arguments of a call, and the formula of the message about them.
 pub(crate) const UNREADABLE: (&str, &str) = (
     "call.arguments != nil && type(call.arguments) != 'map'",
     "'the arguments of `' + string(call.name) + '` are not a JSON object, so it was not called: ' + \
      (type(call.arguments) == 'string' ? call.arguments : toJSON(call.arguments))",
 );
 
-/// Performs the call in the slot `call` for a step, with its result in the slot `result`. `end` gives the place after it, for the part of
-/// the model's message that says what came of it. An error of a tool is reported to the model, which may know what to do.
+/// Performs the call in the slot `call` for a step, with its result in the slot `result`. `end` returns the place after it, for the part of
+/// the model's message with the outcome. An error of a tool is reported to the model, which can react to it.
 pub(crate) fn call_tool<D>(
     lower: &mut Lower<D>,
     (step, shown): (StepId, StepId),
@@ -143,32 +143,32 @@ pub(crate) fn call_tool<D>(
 ) -> PlaceId {
     let input = "{id: call.id, tool: call.name, arguments: call.arguments, configuration: CONFIGURATION}";
     let input = lower.formula(&input.replace("CONFIGURATION", configuration));
-    let (good, bad) = (end(lower, "content: result"), end(lower, "error: error.message"));
+    let (succeeded, bad) = (end(lower, "content: result"), end(lower, "error: error.message"));
     let (result, fail) = (lower.slots["result"], lower.fail_to(bad));
     let tool = lower.b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
-    let call = lower.b.do_(tool, input, Some(result), good, Some(fail));
-    show_call(lower, shown, call, (good, "result"), &[(bad, "error")]);
+    let call = lower.b.do_(tool, input, Some(result), succeeded, Some(fail));
+    show_call(lower, shown, call, (succeeded, "result"), &[(bad, "error")]);
     call
 }
 
-/// Shows people a call of a tool with what came of it.
+/// Records a tool call and its outcome in the trace.
 pub(crate) fn show_call<D>(
     lower: &mut Lower<D>,
     shown: StepId,
     call: PlaceId,
-    (good, output): (PlaceId, &str),
+    (succeeded, output): (PlaceId, &str),
     bad: &[(PlaceId, &str)],
 ) {
     begin_call(lower, shown, call);
     let output = lower.formula(output);
-    lower.b.mark(good, Mark::End(shown, Some(output)));
+    lower.b.mark(succeeded, Mark::End(shown, Some(output)));
     for (place, error) in bad {
         let error = lower.formula(error);
         lower.b.mark(*place, Mark::Fail(shown, error));
     }
 }
 
-/// Does not perform a call: the model and people see the message of a formula. `end` is as for [`call_tool`].
+/// Rejects a call: the model and the trace get the message. `end` is as for [`call_tool`].
 pub(crate) fn refuse_call<D>(
     lower: &mut Lower<D>,
     shown: StepId,

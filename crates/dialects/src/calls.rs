@@ -1,5 +1,5 @@
-//! The workflows that a document calls: they are loaded with it, and what is wrong with them is wrong with it. Where calls
-//! stand and what can be called is the dialect's to say.
+//! Loads the workflows that a document calls; their errors are errors of the document. Dialects define which documents
+//! have calls and what can be called.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,49 +10,49 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Severity, Span};
 use crate::DocumentKinds as _;
 use crate::load::Library;
 
-/// One call.
+/// A call of a workflow.
 pub(crate) struct Call {
     /// The name of the workflow.
     pub(crate) name: Arc<str>,
-    /// Where the name stands.
+    /// The span of the name.
     pub(crate) span: Span,
-    /// The parts of the called workflow whose results are wanted, each with its place.
+    /// The outputs of the called workflow that the call reads, each with its span.
     pub(crate) wanted: Vec<(Arc<str>, Span)>,
 }
 
-/// The program of a called workflow, as far as there is one, and what was found in its document.
+/// The program of a called workflow, if it is valid, and the findings about its document.
 pub(crate) type Child = (Option<Program>, Vec<Diagnostic>);
 
-/// What a dialect says about calls.
+/// The calls of a dialect.
 pub(crate) trait Calls {
-    /// The calls of a document, in the order of the text, or why one can be none.
+    /// The calls of a document in the order of the text, or the errors of invalid calls.
     fn of(&self, document: &Located) -> Vec<Result<Call, Diagnostic>>;
 
-    /// What is said of a workflow that the library does not have.
-    fn missing(&self, call: &Call) -> Option<Diagnostic>;
+    /// The finding for a workflow that is not in the library.
+    fn unknown_workflow(&self, call: &Call) -> Option<Diagnostic>;
 
-    /// The program of a called document, or why its dialect cannot be called.
+    /// The program of a called document, or the error that its dialect cannot be called.
     fn load(&self, call: &Call, document: &Located) -> Result<Child, Diagnostic>;
 
-    /// What a call wants of a document that the document does not have.
-    fn lacking(&self, _call: &Call, _document: &Located) -> Vec<Diagnostic> {
+    /// The findings for outputs that the called document does not have.
+    fn missing_outputs(&self, _call: &Call, _document: &Located) -> Vec<Diagnostic> {
         Vec::new()
     }
 }
 
-/// The programs of everything that a document calls, by name, and what was found on the way.
+/// The programs of all workflows that a document calls, by name, and the findings about them.
 pub(crate) fn children(
     document: &Located,
     calls: &dyn Calls,
     library: &dyn Library,
 ) -> (BTreeMap<Arc<str>, Program>, Vec<Diagnostic>) {
-    let mut walk = Walk { calls, library, documents: BTreeMap::new(), programs: BTreeMap::new(), around: Vec::new() };
+    let mut walk = Walk { calls, library, documents: BTreeMap::new(), programs: BTreeMap::new(), callers: Vec::new() };
     let findings = walk.document(document);
     (walk.programs, findings)
 }
 
-/// A called workflow: its text and what it holds.
-struct Called {
+/// The text and the document of a called workflow.
+struct CalledWorkflow {
     text: String,
     document: Located,
 }
@@ -60,11 +60,11 @@ struct Called {
 struct Walk<'c> {
     calls: &'c dyn Calls,
     library: &'c dyn Library,
-    /// What was read already: a workflow may be called a thousand times.
-    documents: BTreeMap<Arc<str>, Arc<Called>>,
+    /// The documents that were read, because a workflow may be called many times.
+    documents: BTreeMap<Arc<str>, Arc<CalledWorkflow>>,
     programs: BTreeMap<Arc<str>, Program>,
-    /// The calls around, outermost first.
-    around: Vec<Arc<str>>,
+    /// The enclosing calls, outermost first.
+    callers: Vec<Arc<str>>,
 }
 
 impl Walk<'_> {
@@ -83,7 +83,7 @@ impl Walk<'_> {
             Err(findings) => return findings,
         };
         let document = &called.document;
-        let mut findings = self.calls.lacking(call, document);
+        let mut findings = self.calls.missing_outputs(call, document);
         if self.programs.contains_key(&call.name) {
             return findings;
         }
@@ -92,41 +92,41 @@ impl Walk<'_> {
                 if let Some(program) = &mut program {
                     program.locate(&called.text);
                 }
-                findings.extend(told(found, call));
+                findings.extend(errors_at_call(found, call));
                 self.programs.extend(program.map(|program| (Arc::clone(&call.name), program)));
-                self.around.push(Arc::clone(&call.name));
-                findings.extend(told(self.document(document), call));
-                self.around.pop();
+                self.callers.push(Arc::clone(&call.name));
+                findings.extend(errors_at_call(self.document(document), call));
+                self.callers.pop();
             }
             Err(refused) => findings.push(refused),
         }
         findings
     }
 
-    fn read(&mut self, call: &Call) -> Result<Arc<Called>, Vec<Diagnostic>> {
-        if let Some(known) = self.documents.get(&call.name) {
-            return Ok(Arc::clone(known));
+    fn read(&mut self, call: &Call) -> Result<Arc<CalledWorkflow>, Vec<Diagnostic>> {
+        if let Some(document) = self.documents.get(&call.name) {
+            return Ok(Arc::clone(document));
         }
         let Some(text) = self.library.workflow(&call.name) else {
             let Some(reason) = self.library.unreadable(&call.name) else {
-                return Err(self.calls.missing(call).into_iter().collect());
+                return Err(self.calls.unknown_workflow(call).into_iter().collect());
             };
             let message = format!("cannot read the workflow `{}`: {reason}", call.name);
             return Err(vec![Diagnostic::error(Kind::BadField, call.span, message)]);
         };
-        let document = crate::read(&text).map_err(|found| told(found, call).collect::<Vec<_>>())?;
-        let called = Arc::new(Called { text, document });
+        let document = crate::read(&text).map_err(|found| errors_at_call(found, call).collect::<Vec<_>>())?;
+        let called = Arc::new(CalledWorkflow { text, document });
         self.documents.insert(Arc::clone(&call.name), Arc::clone(&called));
         Ok(called)
     }
 
     fn is_circular(&self, name: &str) -> bool {
-        self.library.root().is_some_and(|root| root == name) || self.around.iter().any(|around| &**around == name)
+        self.library.root().is_some_and(|root| root == name) || self.callers.iter().any(|callers| &**callers == name)
     }
 }
 
-/// Errors of a child stand where it is called: its own text is another one.
-fn told(found: Vec<Diagnostic>, call: &Call) -> impl Iterator<Item = Diagnostic> {
+/// Reports the errors of a called workflow at the call, because its own text is another one.
+fn errors_at_call(found: Vec<Diagnostic>, call: &Call) -> impl Iterator<Item = Diagnostic> {
     let errors = found.into_iter().filter(|finding| finding.severity == Severity::Error);
     errors.map(|finding| {
         let message = format!("in the workflow `{}`: {}", call.name, finding.message);

@@ -4,7 +4,7 @@ use branchpoint_core::RunKinds as _;
 use branchpoint_core::variables::refusal;
 use branchpoint_expr::{Diagnostic, Kind, Located};
 
-/// Errors about variables that a command may not set. `variables` is an object; anything else is computed and checked in the run.
+/// Errors about variables that a command may not set. `variables` is an object; any other value is computed and checked in the run.
 pub(crate) fn check_names(variables: Option<&Located>) -> impl Iterator<Item = Diagnostic> {
     let fields = variables.filter(|variables| variables.is_object()).map_or(&[][..], Located::fields);
     fields.iter().filter_map(|field| {

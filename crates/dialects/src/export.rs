@@ -7,20 +7,20 @@ use crate::DocumentKinds as _;
 /// Fields of an export that describe it and configure nothing.
 const DESCRIPTIVE: [&str; 3] = ["export_version", "exported_at", "agent"];
 
-/// Texts of an agent that its definition may leave out.
+/// Texts of an agent that its definition may omit.
 const SHARED: [&str; 2] = ["name", "description"];
 
 /// The workflow in an exported agent, with the agent's name and description; none if the document is not an export.
 pub(crate) fn definition(document: &Located) -> Option<Located> {
-    let (agent, definition) = (document.get("agent")?, inner(document)?);
+    let (agent, definition) = (document.get("agent")?, written_definition(document)?);
     let is_absent = |field: &&Field| SHARED.contains(&&*field.key) && definition.get(&field.key).is_none();
     let added = agent.fields().iter().filter(is_absent).cloned();
     let fields = definition.fields().iter().cloned().chain(added).collect();
     Some(Located { shape: branchpoint_expr::Shape::Object(fields), span: definition.span })
 }
 
-/// The definition in an exported agent, as it is written.
-pub(crate) fn inner(document: &Located) -> Option<&Located> {
+/// The definition in an exported agent as written.
+pub(crate) fn written_definition(document: &Located) -> Option<&Located> {
     document.get("export_version")?;
     document.get("agent")?.get("definition").filter(|definition| definition.is_object())
 }

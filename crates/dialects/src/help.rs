@@ -1,11 +1,11 @@
-//! What to do about a finding of `steps` or `flow` that does not say it itself: most come from compiling expressions.
+//! The help for findings of `steps` and `flow` without help; most of them come from compiling expressions.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind, Severity};
 
 use crate::DocumentKinds as _;
 
-/// The finding with a way out, if it is an error.
+/// The finding with help, if it is an error.
 pub(crate) fn with_help(finding: Diagnostic) -> Diagnostic {
     if finding.help.is_some() || finding.severity == Severity::Warning {
         return finding;

@@ -12,7 +12,7 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use crate::DocumentKinds as _;
 use crate::fields::{Access, Check, Path, Style, Table, Type, field};
 
-/// How declarations are read.
+/// The style of declarations.
 pub(crate) const STYLE: Style = Style::of(Kind::BadInputDeclaration);
 
 /// The fields of a declaration.
@@ -25,7 +25,7 @@ pub(crate) const FIELDS: Table = &[
     field("enum", Type::Entries(&Type::Any), "The values it accepts."),
 ];
 
-/// How many parts a dotted name can have.
+/// The largest number of parts of a dotted name.
 const MOST_PARTS: usize = 16;
 
 /// The names that the inputs of a dialect can have.
@@ -41,15 +41,15 @@ pub(crate) enum Names {
 
 /// The declared inputs of a document.
 #[derive(Debug)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredInputs {
     /// The declarations: `[{name, path, type, required, default, description, enum}]`.
     pub(crate) list: Value,
     /// The defaults by name.
     pub(crate) defaults: Value,
 }
 
-impl Declared {
-    /// Shows the declarations to hosts: `inputs` for forms and help, `defaults` because some may be secret by their names.
+impl DeclaredInputs {
+    /// Exposes the declarations to hosts: `inputs` for forms and help, `defaults` because some may be secret by name.
     pub(crate) fn add_views(&self, builder: &mut Builder) {
         for (name, value) in [("inputs", &self.list), ("defaults", &self.defaults)] {
             let value = builder.value(value.clone());
@@ -59,7 +59,7 @@ impl Declared {
 }
 
 /// Reads the declared inputs of a document; none if it declares none.
-pub(crate) fn read(document: &Located, names: Names, findings: &mut Vec<Diagnostic>) -> Option<Declared> {
+pub(crate) fn read(document: &Located, names: Names, findings: &mut Vec<Diagnostic>) -> Option<DeclaredInputs> {
     let written = document.given("inputs")?;
     let path = Path::Root("inputs");
     let mut check = Check::new(STYLE, findings);
@@ -76,13 +76,13 @@ pub(crate) fn read(document: &Located, names: Names, findings: &mut Vec<Diagnost
         Some((Arc::from(name), declaration.get("default")?.clone()))
     });
     let defaults = Value::from(defaults.collect::<Object>());
-    Some(Declared { list: Value::from(read.into_iter().map(Value::from).collect::<Vec<_>>()), defaults })
+    Some(DeclaredInputs { list: Value::from(read.into_iter().map(Value::from).collect::<Vec<_>>()), defaults })
 }
 
 struct Reader<'f> {
     names: Names,
     findings: &'f mut Vec<Diagnostic>,
-    /// The paths of the inputs read so far.
+    /// The paths of the inputs read until now.
     seen: Vec<Vec<Arc<str>>>,
 }
 
@@ -92,11 +92,11 @@ impl Reader<'_> {
         let ty = item.str("type").and_then(|ty| INPUT_TYPES.into_iter().find(|known| *known == &**ty));
         let one_of: Vec<Value> = item.list("enum").iter().map(Located::to_value).collect();
         for (item, value) in item.list("enum").iter().zip(&one_of) {
-            self.fits(item, value, ty, &[]);
+            self.check_value(item, value, ty, &[]);
         }
         let default = item.given("default").map(|default| (default, default.to_value()));
         if let Some((at, value)) = &default {
-            self.fits(at, value, ty, &one_of);
+            self.check_value(at, value, ty, &one_of);
         }
         let path = Value::from(path.into_iter().map(Value::Str).collect::<Vec<_>>());
         let fields = [
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    fn fits(&mut self, at: &Located, value: &Value, ty: Option<&str>, one_of: &[Value]) {
+    fn check_value(&mut self, at: &Located, value: &Value, ty: Option<&str>, one_of: &[Value]) {
         if let Some(wrong) = ty.and_then(|ty| misfit(ty, value)) {
             let help = "change the value or the type";
             self.wrong(at.span, format!("a value of this input {wrong}"), help);

@@ -1,4 +1,4 @@
-//! The stable names of what can be wrong with a document. Each has a page in `docs/diagnostics/`.
+//! The stable names of findings about documents. Each has a page in `docs/diagnostics/`.
 
 use branchpoint_core::RUN_KINDS;
 use branchpoint_expr::{Kind, kinds};
@@ -6,7 +6,7 @@ use branchpoint_expr::{Kind, kinds};
 kinds! {
     /// Kinds of findings about documents, as constants of [`Kind`](branchpoint_expr::Kind).
     pub trait DocumentKinds, listed in DOCUMENT_KINDS {
-        // What a dialect calls a condition that does not compile.
+        // Invalid documents of any dialect.
         /// The text is not YAML or JSON.
         Yaml = "yaml",
         /// A file named `.json` that can only be read as YAML.
@@ -14,16 +14,16 @@ kinds! {
         /// A document of an unrecognised format.
         UnknownDialect = "unknown_dialect",
 
-        // Bounds.
+        // Limits.
         /// The aliases of a document add too much text.
         AliasLimit = "alias_limit",
 
         // Whole flows.
-        /// The document lacks what every flow has.
+        /// A required field of a flow is missing or invalid.
         InvalidFlow = "invalid_flow",
-        /// No such type of step.
+        /// An unknown type of step.
         UnknownStepType = "unknown_step_type",
-        /// A type of step that is known and not supported.
+        /// A known type of step that is not supported.
         UnsupportedStep = "unsupported_step",
         /// A variable is declared twice.
         DuplicateVariable = "duplicate_variable",
@@ -33,7 +33,7 @@ kinds! {
         MissingDescription = "missing_description",
         /// A flow without a uuid.
         MissingUuid = "missing_uuid",
-        /// Two steps of one id.
+        /// Two steps with the same id.
         DuplicateId = "duplicate_id",
 
         // Whole sessions.
@@ -43,17 +43,17 @@ kinds! {
         InvalidOrchestration = "invalid_orchestration",
         /// A step of a session is invalid.
         InvalidStep = "invalid_step",
-        /// Two steps of one name.
+        /// Two steps with the same name.
         DuplicateStep = "duplicate_step",
         /// The default step does not exist.
         UnknownDefaultStep = "unknown_default_step",
-        /// A key that is known and has no effect.
+        /// A known key that has no effect.
         IgnoredKey = "ignored_key",
         /// More than one step is marked as the default.
         SeveralDefaults = "several_defaults",
         /// A step that can never become active.
         UnreachableStep = "unreachable_step",
-        /// A step that is always preceded by an earlier one.
+        /// A step that an earlier one always precedes.
         ShadowedStep = "shadowed_step",
         /// An empty list that allows everything.
         EmptyAllowed = "empty_allowed",
@@ -63,9 +63,9 @@ kinds! {
         // Whole graphs.
         /// The document is not a graph.
         InvalidPayload = "invalid_payload",
-        /// Two nodes of one id.
+        /// Two nodes with the same id.
         DuplicateNodeId = "duplicate_node_id",
-        /// No such type of node.
+        /// An unknown type of node.
         UnknownNodeType = "unknown_node_type",
         /// A graph without a start.
         MissingStart = "missing_start",
@@ -79,11 +79,11 @@ kinds! {
         UnreachableNode = "unreachable_node",
         /// Nothing follows the start.
         StartNotConnected = "start_not_connected",
-        /// Nothing but the start can be reached.
+        /// Only the start can be reached.
         NothingReachable = "nothing_reachable",
-        /// An `if` that leads nowhere.
+        /// An `if` without a connected branch.
         IfWithoutBranch = "if_without_branch",
-        /// An approval whose answer leads nowhere.
+        /// An approval without a connected branch.
         ApprovalWithoutBranch = "approval_without_branch",
         /// A subagent edge from a node that is not an agent.
         SubagentSourceNotAgent = "subagent_source_not_agent",
@@ -107,9 +107,9 @@ kinds! {
         MissingInput = "missing_input",
         /// A document without steps.
         NoSteps = "no_steps",
-        /// An id of other characters than it may have.
+        /// An id with characters that ids may not have.
         BadId = "bad_id",
-        /// Children below a step that has none.
+        /// Children below a step that cannot have any.
         ChildrenNotAllowed = "children_not_allowed",
         /// A required field is absent.
         MissingField = "missing_field",
@@ -129,7 +129,7 @@ kinds! {
         ForEachBounds = "for_each_bounds",
         /// A loop without a body.
         LoopBody = "loop_body",
-        /// A bound of rounds outside its range.
+        /// A limit of rounds outside of its range.
         WhileMax = "while_max",
         /// Parallel branches that are absent, nameless or share a name.
         ParallelBranches = "parallel_branches",
@@ -147,11 +147,11 @@ kinds! {
         JoinTarget = "join_target",
         /// A join that its merge cannot wait for.
         JoinOrder = "join_order",
-        /// A question without a text.
+        /// An approval without a prompt.
         HitlPrompt = "hitl_prompt",
-        /// No such way to choose recipients.
+        /// An unknown distribution of recipients.
         HitlDistribution = "hitl_distribution",
-        /// Recipients are to be selected, and none are.
+        /// Recipients must be selected, but none are.
         HitlRecipients = "hitl_recipients",
         /// Choices that are duplicate or reserved.
         HitlChoices = "hitl_choices",
@@ -159,17 +159,17 @@ kinds! {
         HitlRequired = "hitl_required",
         /// An invalid timeout of an approval.
         HitlTimeout = "hitl_timeout",
-        /// No such outcome of a timeout.
+        /// An unknown outcome of a timeout.
         HitlTimeoutOutcome = "hitl_timeout_outcome",
-        /// Reminders without an end.
+        /// An invalid number of reminders.
         HitlReminders = "hitl_reminders",
-        /// A called workflow that is not there.
+        /// A called workflow that does not exist.
         WorkflowNotFound = "workflow_not_found",
         /// A result shown inside an arm or a branch.
         ResultInBranch = "result_in_branch",
         /// A result shown inside a loop.
         ResultInLoop = "result_in_loop",
-        /// A question to people inside a loop over items.
+        /// An approval inside a loop over items.
         HitlInForEach = "hitl_in_for_each",
         /// A streamed result that is not a child of a model call.
         StreamingPlacement = "streaming_placement",
@@ -185,7 +185,7 @@ kinds! {
         ContentTrigger = "content_trigger",
 
         // State machines.
-        /// One thing said twice, in two spellings or in two fields that exclude each other.
+        /// Two spellings of one field, or two fields that exclude each other.
         Conflict = "conflict",
         /// A state that the document does not have.
         UnknownState = "unknown_state",
@@ -197,11 +197,11 @@ kinds! {
         NoExit = "no_exit",
         /// A duplicate state in a body.
         DuplicateBody = "duplicate_body",
-        /// A called workflow that is not there.
+        /// A called workflow that does not exist.
         UnknownWorkflow = "unknown_workflow",
-        /// Workflows that call each other in a circle.
+        /// Workflows that call each other recursively.
         CircularCall = "circular_call",
-        /// A declaration of an input that is wrong itself.
+        /// An invalid declaration of an input.
         BadInputDeclaration = "bad_input_declaration",
         /// Data in a shell command that is not quoted for the shell.
         UnquotedSubstitution = "unquoted_substitution",

@@ -1,4 +1,4 @@
-//! From a text to a program and everything that was found on the way.
+//! Loads documents: from a text to a program with findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Dialect, Located, Severity, cap_findings};
 
-use crate::reader::read_what_is_there;
+use crate::reader::read_partially;
 use crate::recognise::recognise;
 use crate::{export, flow, graph, machine, read, session, steps};
 
-/// A document as far as it could be understood. A document with an error has no program.
+/// The result of loading a document. A document with an error has no program.
 ///
 /// ```
 /// let loaded = branchpoint_dialects::load("name: hello\nsteps:\n  - {id: a, step_type: txt}\n", None);
@@ -19,17 +19,17 @@ use crate::{export, flow, graph, machine, read, session, steps};
 /// ```
 #[derive(Debug)]
 pub struct Loaded {
-    /// What it was taken for.
+    /// The dialect of the document.
     pub dialect: Option<Dialect>,
-    /// What runs.
+    /// The program of the document.
     pub program: Option<Program>,
-    /// The programs of the workflows that it calls, by name, those they call included.
+    /// The programs of all workflows that it calls directly or indirectly, by name.
     pub children: BTreeMap<Arc<str>, Program>,
-    /// What was found, in the order of the text.
+    /// The findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// How a document is loaded.
+/// Options for loading a document.
 ///
 /// ```
 /// use branchpoint_dialects::{LoadOptions, load_with};
@@ -40,15 +40,15 @@ pub struct Loaded {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// The dialect, if its content is not to be asked.
+    /// The dialect; detected by the content if absent.
     pub dialect: Option<Dialect>,
-    /// Steps whose answers someone wrote down. A step of `steps` that would make its value itself asks for it instead.
+    /// Steps with scripted answers. A step of `steps` that would compute its value requests it instead.
     pub scripted: BTreeSet<String>,
-    /// The workflows that can be called, if it is known which there are.
+    /// The workflows that can be called, if they are known.
     pub callees: Option<BTreeSet<String>>,
 }
 
-/// Where the workflows are that a document may call.
+/// The source of the workflows that a document may call.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -70,12 +70,12 @@ pub trait Library {
     /// The text of a workflow.
     fn workflow(&self, name: &str) -> Option<String>;
 
-    /// Why a workflow that exists cannot be read; none if there is no such workflow.
+    /// The reason why an existing workflow cannot be read; none if the workflow does not exist.
     fn unreadable(&self, _name: &str) -> Option<String> {
         None
     }
 
-    /// The name of the document that is being loaded, if it has one here: a call of it is a circle.
+    /// The name of the document that is being loaded, if it has one in the library: a call of it is circular.
     fn root(&self) -> Option<&str> {
         None
     }
@@ -138,9 +138,9 @@ pub fn load_all(source: &str, options: &LoadOptions, library: &dyn Library) -> L
 }
 
 fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Library>) -> Loaded {
-    let (document, found) = read_what_is_there(source);
-    if !found.is_empty() {
-        return unread(&document, found, options);
+    let (document, findings) = read_partially(source);
+    if !findings.is_empty() {
+        return invalid_text(&document, findings, options);
     }
     let dialect = match options.dialect.map_or_else(|| recognise(&document), Ok) {
         Ok(dialect) => dialect,
@@ -177,7 +177,7 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
         loaded.children = children;
         loaded.diagnostics.extend(findings);
     }
-    settle(&mut loaded);
+    finish(&mut loaded);
     loaded
 }
 
@@ -190,21 +190,22 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
 /// assert_eq!(recognise_text("name: hello\nstates: {}\n"), Some(Dialect::Machine));
 /// ```
 pub fn recognise_text(source: &str) -> Option<Dialect> {
-    recognise(&read_what_is_there(source).0).ok()
+    recognise(&read_partially(source).0).ok()
 }
 
-/// A text that cannot be read. What there is of it may show its dialect, and with it the names of what was found.
-fn unread(document: &Located, found: Vec<Diagnostic>, options: &LoadOptions) -> Loaded {
-    let shown = options.dialect.or_else(|| recognise(document).ok());
-    let diagnostics = if shown == Some(Dialect::Machine) { machine::unread(found) } else { found };
-    Loaded { dialect: shown, program: None, children: BTreeMap::new(), diagnostics }
+/// The result for a text that cannot be read. The readable part may show its dialect, which decides the kinds of the findings.
+fn invalid_text(document: &Located, findings: Vec<Diagnostic>, options: &LoadOptions) -> Loaded {
+    let dialect = options.dialect.or_else(|| recognise(document).ok());
+    let diagnostics =
+        if dialect == Some(Dialect::Machine) { machine::kinds_for_invalid_text(findings) } else { findings };
+    Loaded { dialect, program: None, children: BTreeMap::new(), diagnostics }
 }
 
-/// How many errors, and how many warnings, of a document are reported one by one. Each is rendered with its line.
+/// The largest number of errors, and of warnings, that are reported individually. Each is rendered with its line.
 const FINDINGS: usize = 1_000;
 
 /// Sorts findings in the order of the text and caps their number. A document with an error has no program.
-fn settle(loaded: &mut Loaded) {
+fn finish(loaded: &mut Loaded) {
     loaded.diagnostics.sort_by_key(|finding| finding.span.start);
     loaded.diagnostics = cap_findings(std::mem::take(&mut loaded.diagnostics), FINDINGS);
     if loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error) {

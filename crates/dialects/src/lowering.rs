@@ -1,4 +1,4 @@
-//! What all front-ends lower with: formulas that know slots and values of the document by name.
+//! Lowering shared by all front-ends: formulas that refer to slots and values of the document by name.
 
 use std::borrow::Cow;
 use std::ops::Index;
@@ -10,7 +10,7 @@ use branchpoint_core::ir::{
 };
 use branchpoint_expr::{Dialect, Field, Located, Object, Shape, Span, Value};
 
-/// The names that every formula of a program knows.
+/// The names that all formulas of a program can use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) slots: Vec<(&'static str, SlotId)>,
@@ -19,14 +19,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Lets formulas name a slot. It hides one of the same name.
+    /// Adds a name of a slot for formulas. It hides an earlier slot of the same name.
     pub(crate) fn add(&mut self, name: &'static str, slot: SlotId) -> SlotId {
-        self.slots.retain(|(known, _)| *known != name);
+        self.slots.retain(|(slot, _)| *slot != name);
         self.slots.push((name, slot));
         slot
     }
 
-    /// Adds slots of the root under their own names, with what they hold at first.
+    /// Adds slots of the root under their own names, with their initial values.
     pub(crate) fn add_to_root(
         &mut self,
         b: &mut Builder,
@@ -35,13 +35,13 @@ impl Names {
         self.slots.extend(slots.into_iter().map(|(name, first)| (name, b.slot(ROOT, name, first))));
     }
 
-    /// Adds slots that each strand has for itself.
+    /// Adds slots that are local to each strand.
     pub(crate) fn add_locals(&mut self, b: &mut Builder, names: impl IntoIterator<Item = &'static str>) {
         self.slots.extend(names.into_iter().map(|name| (name, b.local(name))));
     }
 
-    /// The slots that a formula knows, and the values that it names: formulas without values are shared.
-    fn of<'n>(&'n self, text: &str, more: &[(&'n str, SlotId)], values: &[(&'n str, Value)]) -> Named<'n> {
+    /// The slots that a formula can use, and the values that it names: formulas without values are shared.
+    fn of<'n>(&'n self, text: &str, more: &[(&'n str, SlotId)], values: &[(&'n str, Value)]) -> FormulaNames<'n> {
         let values = self.values.iter().chain(values).filter(|(name, _)| text.contains(name)).cloned().collect();
         match more {
             [] => (Cow::Borrowed(&self.slots), values),
@@ -50,26 +50,26 @@ impl Names {
     }
 }
 
-type Named<'n> = (Cow<'n, [(&'n str, SlotId)]>, Vec<(&'n str, Value)>);
+type FormulaNames<'n> = (Cow<'n, [(&'n str, SlotId)]>, Vec<(&'n str, Value)>);
 
 impl Index<&str> for Names {
     type Output = SlotId;
 
     fn index(&self, name: &str) -> &SlotId {
-        let known = self.slots.iter().find(|(known, _)| *known == name);
-        &known.unwrap_or_else(|| panic!("no slot is called `{name}`")).1
+        let slot = self.slots.iter().find(|(slot_name, _)| *slot_name == name);
+        &slot.unwrap_or_else(|| panic!("no slot is called `{name}`")).1
     }
 }
 
-/// A program in the making, with what its front-end knows.
+/// A program that is being built, with the data of its front-end.
 pub(crate) struct Lower<D> {
     pub(crate) b: Builder,
     pub(crate) slots: Names,
-    /// The dialect of the formulas; it decides nothing but their grammar.
+    /// The dialect of the formulas, which decides only their grammar.
     pub(crate) grammar: Dialect,
-    /// The slot in which failed ops leave their error.
+    /// The slot for the errors of failed ops.
     pub(crate) error_slot: &'static str,
-    /// What only this front-end knows.
+    /// The data of the front-end.
     pub(crate) own: D,
 }
 
@@ -80,34 +80,34 @@ impl<D> Lower<D> {
         self.formula_with(text, &[], &[])
     }
 
-    /// As [`Self::formula`], with more slots and values. Values never become a part of the text, whose size is limited.
+    /// Like [`Self::formula`], with more slots and values. Values never become part of the text, whose size is limited.
     #[track_caller]
     pub(crate) fn formula_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ExprId {
         let (slots, values) = self.slots.of(text, slots, values);
         self.b.formula(text, self.grammar, &slots, &values)
     }
 
-    /// As [`Self::formula`], a condition.
+    /// Like [`Self::formula`], for a condition.
     #[track_caller]
     pub(crate) fn test(&mut self, text: &str) -> ConditionId {
         self.test_with(text, &[], &[])
     }
 
-    /// As [`Self::formula_with`], a condition.
+    /// Like [`Self::formula_with`], for a condition.
     #[track_caller]
     pub(crate) fn test_with(&mut self, text: &str, slots: &[(&str, SlotId)], values: &[(&str, Value)]) -> ConditionId {
         let (slots, values) = self.slots.of(text, slots, values);
         self.b.test(text, self.grammar, &slots, &values)
     }
 
-    /// Puts the value of a formula into a slot.
+    /// Writes the value of a formula to a slot.
     #[track_caller]
-    pub(crate) fn put(&mut self, slot: impl Target, text: &str) -> Write {
-        self.put_with(slot, text, &[], &[])
+    pub(crate) fn store(&mut self, slot: impl Target, text: &str) -> Write {
+        self.store_with(slot, text, &[], &[])
     }
 
     #[track_caller]
-    pub(crate) fn put_with(
+    pub(crate) fn store_with(
         &mut self,
         slot: impl Target,
         text: &str,
@@ -117,7 +117,7 @@ impl<D> Lower<D> {
         Write::Put(slot.find(&self.slots), self.formula_with(text, slots, values))
     }
 
-    /// A place that puts the value of a formula into a slot.
+    /// A place that writes the value of a formula to a slot.
     #[track_caller]
     pub(crate) fn assign(&mut self, slot: impl Target, text: &str, next: PlaceId) -> PlaceId {
         self.assign_with(slot, text, &[], &[], next)
@@ -132,7 +132,7 @@ impl<D> Lower<D> {
         values: &[(&str, Value)],
         next: PlaceId,
     ) -> PlaceId {
-        let write = self.put_with(slot, text, slots, values);
+        let write = self.store_with(slot, text, slots, values);
         self.b.set([write], next, None)
     }
 
@@ -143,7 +143,7 @@ impl<D> Lower<D> {
         self.b.close(status, result)
     }
 
-    /// A branch that a rule takes, with a formula that gives the rule in words that are known only in the run.
+    /// A branch that a rule chooses, with a formula of the reason, which depends on the run.
     pub(crate) fn ruled(
         &mut self,
         decision: DecisionId,
@@ -158,7 +158,7 @@ impl<D> Lower<D> {
         branch
     }
 
-    /// Records that a rule, and no condition, has decided. Gives the place and the decision, whose only branch is `name`.
+    /// Records a decision by a rule instead of a condition. Returns the place and the decision, whose only branch is `name`.
     pub(crate) fn decide_by_rule(
         &mut self,
         (step, kind): (StepId, DecisionKind),
@@ -174,13 +174,13 @@ impl<D> Lower<D> {
         (self.b.decides(decide, decision, [Some(branch)]), decision)
     }
 
-    /// A failure continues at a place, with its error in the slot for errors.
+    /// A failure that continues at a place, with its error in the error slot.
     pub(crate) fn fail_to(&self, to: PlaceId) -> Failure {
         Failure { to, error: Some(self.slots[self.error_slot]) }
     }
 }
 
-/// A slot, or the name by which formulas know one.
+/// A slot, or its name in formulas.
 pub(crate) trait Target {
     fn find(self, names: &Names) -> SlotId;
 }
@@ -202,13 +202,13 @@ pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::from(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Object>())
 }
 
-/// An object of a document, at a place of it.
+/// An object at a span of the document.
 pub(crate) fn located_object<'k>(span: Span, fields: impl IntoIterator<Item = (&'k str, Located)>) -> Located {
     let fields = fields.into_iter().map(|(key, value)| Field { key: key.into(), key_span: value.span, value });
     Located { shape: Shape::Object(fields.collect()), span }
 }
 
-/// All texts in a value of a document, in no particular order. No recursion: values are deep.
+/// All texts in a value of a document, in no particular order. Not recursive, because values can be deep.
 pub(crate) fn texts(value: &Located) -> impl Iterator<Item = &Arc<str>> {
     let mut open = vec![value];
     let values = std::iter::from_fn(move || {

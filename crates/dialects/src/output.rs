@@ -27,7 +27,7 @@ pub(crate) const FIELDS: Table = &[
 /// The output limit that a step sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OutputLimit {
-    /// How many bytes of each stream are kept.
+    /// The number of bytes of each stream that are kept.
     pub(crate) bytes: Option<i64>,
     /// Whether output above the limit is cut instead of failing the step.
     pub(crate) truncate: bool,

@@ -1,7 +1,7 @@
-//! Documents as pictures. Most are drawn from their programs; graphs and sessions are pictures already.
+//! Draws documents as pictures. Most are drawn from their programs; graphs and sessions are drawn from their documents.
 //!
-//! The program of a graph is one driver that takes nodes as they come, and that of a session a chain of decisions at every
-//! event: neither shows what its author drew.
+//! The program of a graph is one driver for all nodes, and that of a session a chain of decisions at every
+//! event: neither resembles the document.
 
 use branchpoint_core::ir::Program;
 use branchpoint_core::ir::picture::{self, Node, NodeShape, Picture};
@@ -27,13 +27,13 @@ pub fn picture(program: &Program, source: &str, dialect: Option<Dialect>) -> Pic
     drawn.unwrap_or_else(|| picture::picture(program, source))
 }
 
-/// The start or an end.
+/// A start or end node.
 pub(crate) fn end(title: &str) -> Node {
     Node { title: title.into(), kind: "".into(), look: NodeShape::End }
 }
 
-/// A condition in the words of its author, if it was written as an expression.
-pub(crate) fn told(condition: &Condition, source: &str) -> String {
+/// The text of a condition: verbatim, if it is written as an expression.
+pub(crate) fn condition_text(condition: &Condition, source: &str) -> String {
     let written = condition.span().text(source).trim();
     if condition.is_verbatim() && !written.contains('\n') { written.to_owned() } else { condition.to_string() }
 }

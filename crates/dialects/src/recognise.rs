@@ -1,17 +1,17 @@
-//! Which dialect a document is, by its content.
+//! Detects the dialect of a document by its content.
 
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Span, nearest};
 
 use crate::{DocumentKinds as _, export};
 
-/// What only the steps of a session have.
+/// Keys that only steps of sessions have.
 const SESSION_STEP: [&str; 3] = ["availableTools", "isDefault", "resetSequenceOn"];
 
-/// The dialect whose marks the document bears.
+/// The dialect of a document.
 ///
 /// # Errors
 ///
-/// A finding that lists what was looked for.
+/// A finding that shows how a document of each dialect begins.
 pub(crate) fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> {
     if let Some(definition) = export::definition(document) {
         return recognise(&definition);
@@ -42,9 +42,9 @@ pub(crate) fn recognise(document: &Located) -> Result<Dialect, Box<Diagnostic>> 
 }
 
 /// The top-level keys by which a workflow is recognised.
-const MARKS: [&str; 6] = ["steps", "states", "nodes", "connections", "orchestration", "child_steps"];
+const DIALECT_KEYS: [&str; 6] = ["steps", "states", "nodes", "connections", "orchestration", "child_steps"];
 
-/// How a document of each dialect begins.
+/// The beginning of a document of each dialect.
 const BEGINNINGS: &str = "a workflow begins like one of these:
   steps    {name: x, steps: [{id: a, step_type: text, template: Hello}]}
   flow     {\"name\": \"x\", \"steps\": [{\"id\": \"a\", \"type\": \"finish\", \"config\": {}}]}
@@ -65,11 +65,11 @@ fn unknown(document: &Located) -> Box<Diagnostic> {
             format!("unrecognised workflow format: a workflow is an object, and this is {}", document.describe());
         return Box::new(error(start, &message).with_help(BEGINNINGS));
     }
-    let near = document.fields().iter().find_map(|field| Some((field, nearest(&field.key, MARKS)?)));
-    Box::new(match near {
-        Some((field, mark)) => {
+    let similar = document.fields().iter().find_map(|field| Some((field, nearest(&field.key, DIALECT_KEYS)?)));
+    Box::new(match similar {
+        Some((field, key)) => {
             let message = format!("unrecognised workflow format: `{}` is not a key of any dialect", field.key);
-            error(field.key_span, &message).with_help(format!("did you mean `{mark}`?"))
+            error(field.key_span, &message).with_help(format!("did you mean `{key}`?"))
         }
         None => error(start, "unrecognised workflow format").with_help(BEGINNINGS),
     })

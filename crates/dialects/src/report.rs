@@ -5,23 +5,23 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Problems, Span};
 
 use crate::fields::{Check, Style};
 
-/// How many findings may get a "did you mean".
+/// The largest number of findings that get a "did you mean".
 const SUGGESTED: usize = 50;
 
-/// Why a document has no program, though the rules accept it. It may be too large: its parts may be repeated in many contexts,
-/// or stand together in one formula. Anything else is a defect of the lowering.
+/// The finding for a document that passes the rules but cannot be lowered. It may be too large: its parts may be repeated in many contexts,
+/// or be part of one formula. Any other reason is a defect of the lowering.
 pub(crate) fn unlowered(wrong: &[Invalid], span: Span) -> Diagnostic {
-    let what = wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let reasons = wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if wrong.iter().any(|wrong| matches!(wrong.kind, Wrong::TooLarge | Wrong::Formula)) {
-        let message = format!("the document is too large to be run: {what}");
+        let message = format!("the document is too large to be run: {reasons}");
         return Diagnostic::error(Kind::NodeLimit, span, message)
             .with_help("call a part of it as a workflow of its own, or pass long lists as inputs");
     }
-    let message = format!("the document was lowered to an invalid program: {what}");
+    let message = format!("the document was lowered to an invalid program: {reasons}");
     Diagnostic::error(Kind::Unsupported, span, message).with_help("please report this document")
 }
 
-/// The findings so far.
+/// The findings about a document.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) findings: Vec<Diagnostic>,
@@ -41,7 +41,7 @@ impl Report {
         self.findings.push(Diagnostic::warning(kind, span, message).with_help(help));
     }
 
-    /// Refuses a name that nothing has. A "did you mean" looks at all names, so only the first findings get one.
+    /// Reports an unknown name. A "did you mean" compares all names, so only the first findings get one.
     pub(crate) fn unknown<'n>(
         &mut self,
         kind: Kind,
@@ -55,13 +55,13 @@ impl Report {
         self.findings.push(finding);
     }
 
-    /// What came of compiling a condition, if it compiled.
-    pub(crate) fn compiled<T>(&mut self, compiled: Result<T, Problems>) -> Option<T> {
+    /// The compiled condition; reports the problems of one that does not compile.
+    pub(crate) fn ok_or_report<T>(&mut self, compiled: Result<T, Problems>) -> Option<T> {
         compiled.map_err(|problems| self.findings.extend(problems.0)).ok()
     }
 }
 
-/// The place of what an object lacks: its beginning, because the whole of it may fill the screen.
+/// The span for a missing field: the beginning of its object, because the whole object may be long.
 pub(crate) fn start_of(object: &Located) -> Span {
     Span { start: object.span.start, end: object.span.end.min(object.span.start + 1) }
 }

@@ -1,8 +1,8 @@
-//! References to secrets of the host, in the texts that may hold them: those of calls of the outside, in every dialect.
+//! References to secrets of the host in the texts of calls, in every dialect.
 //!
-//! A secret stays a reference in everything that is stored. A text that names secrets becomes a list of parts, in turns a text
-//! and a `{secret: name}`, beginning and ending with a text; the effect lists where such texts are, and the
-//! runner puts them together. Data fills only the texts and has no say in where secrets are, so it can never name one.
+//! A secret stays a reference in everything that is stored. A text that names secrets becomes a list of parts: a text
+//! and a `{secret: name}` in turn, beginning and ending with a text. The effect lists the paths of such texts, and the
+//! runner joins the parts. Data fills only the texts, so it can never name a secret.
 
 use branchpoint_expr::{Field, Located, Shape, Span};
 
@@ -23,23 +23,23 @@ pub(crate) fn split(text: &Located) -> Option<Located> {
     Some(Located { shape: Shape::List(parts), span: text.span })
 }
 
-/// Where secrets are named, and which.
+/// The positions and the names of references to secrets.
 fn references(written: &str) -> Vec<(usize, usize, &str)> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     let mut from = 0;
     while let Some(open) = written[from..].find("{{").map(|at| from + at) {
         let Some(close) = written[open..].find("}}").map(|at| open + at) else { break };
         let content = written[open + 2..close].trim();
         let content = content.strip_prefix('.').unwrap_or(content);
         if let Some(name) = content.strip_prefix("secret.").filter(|name| is_name(name)) {
-            found.push((open, close + 2, name));
+            names.push((open, close + 2, name));
         }
         from = close + 2;
     }
-    found
+    names
 }
 
-/// Whether a secret can have that name.
+/// Whether a text is a valid name of a secret.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }

@@ -1,4 +1,4 @@
-//! Data in shell commands: a value that is not quoted for the shell can run anything.
+//! Warns about data in shell commands: a value that is not quoted for the shell can run any command.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ const ESCAPE: &str = "write `{{escape …}}` or `{{… | escape}}`, without quot
 const NO_QUOTES: &str = "remove the quotes around the placeholder: `escape` adds its own";
 const ARGUMENT: &str = "pass the value as an argument: `\"$1\"` in the command, and after it `sh` and the placeholder";
 
-/// Warnings about the placeholders of a shell command in which values are inserted as they are. `is_safe` tells of a name that its
-/// value is never data: a number, or a word of the document.
+/// Warnings about the placeholders of a shell command that insert unquoted values. `is_safe` returns whether the
+/// value of a name is never data: a number, or a word of the document.
 pub(crate) fn check_command(
     command: &Located,
     dialect: Dialect,
@@ -32,7 +32,7 @@ pub(crate) fn check_command(
             shell.put_in();
             continue;
         }
-        // What does not compile is reported elsewhere.
+        // Compile errors are reported elsewhere.
         let Ok(text) = Expression::with_form(part, Form::Text, Options::dialect(dialect)) else { return findings };
         for piece in text.pieces() {
             match piece {
@@ -70,7 +70,7 @@ fn is_data(value: &Substitution, is_safe: &impl Fn(&Reference) -> bool) -> bool 
     !value.is_plain && !value.references.iter().all(is_safe)
 }
 
-/// The names that a value is made of.
+/// The names that a value refers to.
 fn names(value: &Substitution) -> String {
     // The content of a file is named after the file.
     let written = value.references.iter().filter(|reference| !reference.parts[0].starts_with("file:"));

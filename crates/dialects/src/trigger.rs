@@ -1,4 +1,4 @@
-//! Triggers: what starts the runs of a workflow.
+//! Warns about triggers that are not served.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located};
@@ -6,7 +6,7 @@ use branchpoint_expr::{Diagnostic, Dialect, Kind, Located};
 use crate::recognise::recognise;
 use crate::{export, read};
 
-/// The triggers that need nobody who listens: a run starts when someone starts it.
+/// The triggers without a listener: a person starts the run.
 const BY_HAND: [&str; 2] = ["dynamic_input", "template_input"];
 
 /// Warns that a workflow of steps has a trigger that nothing listens to yet.
@@ -37,12 +37,12 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, expect: Option<&str>) {
-        let found = unserved_trigger(source).map(|finding| finding.span.text(source).to_owned());
-        assert_eq!(found.as_deref(), expect, "{source}");
+        let span = unserved_trigger(source).map(|finding| finding.span.text(source).to_owned());
+        assert_eq!(span.as_deref(), expect, "{source}");
     }
 
     #[test]
-    fn only_triggers_that_need_a_listener_are_told() {
+    fn only_triggers_with_a_listener_are_reported() {
         check("trigger: {type: schedule}\nsteps: []", Some("schedule"));
         check("trigger: {type: dynamic_input}\nsteps: []", None);
         check("steps: []", None);

@@ -1,4 +1,4 @@
-//! One way to write a document: what is changed, and what is left alone.
+//! The changes of the formatter, and what it keeps.
 
 use branchpoint_dialects::format;
 use branchpoint_expr::Dialect;
@@ -81,7 +81,7 @@ fn line_ends_and_the_end_of_the_text_are_plain() {
 }
 
 #[test]
-fn what_is_not_understood_is_left_where_it_is() {
+fn unsupported_notation_is_kept() {
     check_kept("steps:\n- &first\n  id: a\n  step_type: text\n- ? id\n  : b\n");
     check_kept("a: &x\n  - 1\nb: *x\n");
 }
@@ -101,6 +101,6 @@ fn other_dialects_have_no_order_of_keys() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn unreadable_text_is_reported() {
     assert!(format("steps: [", None).is_err());
 }

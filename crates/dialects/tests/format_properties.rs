@@ -114,10 +114,10 @@ fn document() -> impl Strategy<Value = String> {
 
 /// The comments that the generator writes, in whatever order.
 fn comments(text: &str) -> Vec<&str> {
-    let mut found: Vec<&str> =
+    let mut actual: Vec<&str> =
         text.match_indices('#').map(|(at, _)| text[at..].lines().next().unwrap_or("").trim_end()).collect();
-    found.sort_unstable();
-    found
+    actual.sort_unstable();
+    actual
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Whatever refuses a document says what to do about it, in words of its own.
+//! Every finding that rejects a document has specific help.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity};
 use serde_json::{Value, json};
 
-/// What a finding says that nobody thought of.
+/// The help of a finding without help of its own.
 const LAST_RESORT: &str = "`branchpoint explain`";
 
 #[track_caller]
@@ -24,7 +24,7 @@ fn vectors(file: &str) -> Vec<Value> {
 }
 
 #[test]
-fn every_refused_vector_says_what_to_do() {
+fn every_rejected_vector_has_help() {
     for vector in vectors("steps-runs.json") {
         check(vector["workflow_text"].as_str().unwrap_or(&vector["workflow"].to_string()), Dialect::Steps);
     }
@@ -43,8 +43,8 @@ fn every_refused_vector_says_what_to_do() {
     }
 }
 
-/// Values that a field hardly takes.
-fn odd() -> [Value; 12] {
+/// Values that few fields accept.
+fn unusual_values() -> [Value; 12] {
     [
         json!(true),
         json!(-1),
@@ -62,7 +62,7 @@ fn odd() -> [Value; 12] {
 }
 
 #[test]
-fn every_odd_field_of_steps_says_what_to_do() {
+fn every_unusual_field_of_steps_has_help() {
     let types = "prompt_call agent http command send_email wait regex_replace if_else conditional switch for_each while parallel \
                  gate join retry human_in_the_loop evaluate_step call_workflow";
     let keys = "id step_type child_steps if conditions match cases then elif rules body branches template target timeout retry \
@@ -70,7 +70,7 @@ fn every_odd_field_of_steps_says_what_to_do() {
                 expect_status duration until on_match";
     for step in types.split(' ') {
         for key in keys.split(' ') {
-            for value in odd() {
+            for value in unusual_values() {
                 check(&json!({"steps": [{"step_type": step, key: value}]}).to_string(), Dialect::Steps);
             }
         }
@@ -78,13 +78,13 @@ fn every_odd_field_of_steps_says_what_to_do() {
 }
 
 #[test]
-fn every_odd_field_of_flows_says_what_to_do() {
+fn every_unusual_field_of_flows_has_help() {
     let types = "flow_variables setVariables conditional switch loop llmInstruction apiCall finish";
     let keys = "variables condition if truePath variable cases loopType iterableVariable itemVariable maxIterations timeout url \
                 headers temperature resultVariable directOutput responseFormat";
     for step in types.split(' ') {
         for key in keys.split(' ') {
-            for value in odd() {
+            for value in unusual_values() {
                 let flow = json!({"name": "n", "steps": [{"type": step, "config": {key: value}}]});
                 check(&flow.to_string(), Dialect::Flow);
             }

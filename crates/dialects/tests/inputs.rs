@@ -1,9 +1,9 @@
-//! Declared inputs: what is wrong with declarations.
+//! Findings about declared inputs.
 
 use branchpoint_dialects::load;
 use branchpoint_expr::Dialect;
 
-/// Loads a document of each dialect with these declarations, and tells the findings with the text at their places.
+/// Loads a document of each dialect with these declarations, and returns the findings with the text at their spans.
 fn findings(dialect: Dialect, inputs: &str) -> Vec<(String, String)> {
     let source = match dialect {
         Dialect::Steps => {
@@ -21,8 +21,8 @@ fn findings(dialect: Dialect, inputs: &str) -> Vec<(String, String)> {
     let loaded = load(&source, Some(dialect));
     let is_refused = loaded.diagnostics.iter().any(|finding| finding.kind.as_str() == "bad_input_declaration");
     assert_eq!(loaded.program.is_none(), is_refused, "{source}");
-    let found = loaded.diagnostics.iter();
-    found.map(|finding| (finding.kind.to_string(), finding.span.text(&source).to_owned())).collect()
+    let actual = loaded.diagnostics.iter();
+    actual.map(|finding| (finding.kind.to_string(), finding.span.text(&source).to_owned())).collect()
 }
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! What the reader makes of a text, where it says things stand, and what it refuses.
+//! The values, spans and errors of the reader.
 
 use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_dialects::read;
@@ -8,30 +8,30 @@ use serde_json::{Value, json};
 #[track_caller]
 fn check(source: &str, expect: &Value) {
     match read(source) {
-        Ok(found) => assert_eq!(&value(&found), expect, "{source}"),
+        Ok(actual) => assert_eq!(&value(&actual), expect, "{source}"),
         Err(findings) => panic!("{source}\n{findings:#?}"),
     }
 }
 
-/// Checks what stands at the place of a value (`a.0`) or of a key (`a.0 b:`).
+/// Checks the text at the span of a value (`a.0`) or of a key (`a.0 b:`).
 #[track_caller]
 fn check_place(source: &str, path: &str, expect: &str) {
     let root = read(source).unwrap_or_else(|findings| panic!("{source}\n{findings:#?}"));
     let (path, key) = path.split_once(' ').map_or((path, None), |(path, key)| (path, key.strip_suffix(':')));
-    let found = path.split('.').filter(|part| !part.is_empty()).fold(&root, |at, part| match part.parse::<usize>() {
+    let actual = path.split('.').filter(|part| !part.is_empty()).fold(&root, |at, part| match part.parse::<usize>() {
         Ok(index) => &at.items().unwrap()[index],
         Err(_) => at.get(part).unwrap(),
     });
-    let span = key.map_or(found.span, |key| found.fields().iter().find(|field| &*field.key == key).unwrap().key_span);
+    let span = key.map_or(actual.span, |key| actual.fields().iter().find(|field| &*field.key == key).unwrap().key_span);
     assert_eq!(source.get(span.range()).unwrap(), expect, "{source}");
 }
 
-/// Checks where the text under `a` stands letter for letter.
+/// Checks the verbatim position of the text under `a`.
 #[track_caller]
 fn check_verbatim(source: &str, text: &str, expect: Option<usize>) {
     let root = read(source).unwrap_or_else(|findings| panic!("{source}\n{findings:#?}"));
-    let Shape::Str { text: found, verbatim } = &root.get("a").unwrap().shape else { panic!("{source}") };
-    assert_eq!(&**found, text, "{source}");
+    let Shape::Str { text: actual, verbatim } = &root.get("a").unwrap().shape else { panic!("{source}") };
+    assert_eq!(&**actual, text, "{source}");
     assert_eq!(verbatim.map(|start| start as usize), expect, "{source}");
     if let Some(start) = expect {
         assert_eq!(&source[start..start + text.len()], text, "{source}");
@@ -140,7 +140,7 @@ fn tags_of_the_core_schema_are_obeyed_and_others_refused() {
 }
 
 #[test]
-fn numbers_that_json_does_not_have_are_refused() {
+fn numbers_outside_of_json_are_rejected() {
     refused(
         "- .inf\n- -.INF\n- .NaN\n- 1e400",
         &[
@@ -190,7 +190,7 @@ fn collections_without_brackets_end_with_their_last_value() {
 }
 
 #[test]
-fn text_says_where_its_first_letter_stands_if_the_source_holds_it() {
+fn text_has_the_position_of_its_first_character_if_it_is_verbatim() {
     check_verbatim("a: text", "text", Some(3));
     check_verbatim("é: 1\na: \"ü x\"", "ü x", Some(10));
     check_verbatim("a: 'x'", "x", Some(4));
@@ -241,7 +241,7 @@ fn a_key_given_twice_is_refused_with_both_places() {
             (Kind::BadField, "a", "at line 1, column 1 and at line 3, column 1"),
         ],
     );
-    // What an alias repeats is told once.
+    // Problems in the target of an alias are reported once.
     refused("- &a {x: 1, x: 2}\n- *a\n- *a", &[(Kind::BadField, "x", "twice")]);
     // In a large object, where keys are looked up by an index.
     let many = (0..100).map(|n| format!("k{n}: {n}")).collect::<Vec<_>>().join("\n");
@@ -252,7 +252,7 @@ fn a_key_given_twice_is_refused_with_both_places() {
 }
 
 #[test]
-fn what_comes_before_a_syntax_error_is_told_too() {
+fn problems_before_a_syntax_error_are_reported() {
     refused(
         "a: 1\na: 2\nb: *x\nc: [1,\n",
         &[(Kind::BadField, "a", "twice"), (Kind::Yaml, "*x", "`&x`"), (Kind::Yaml, "[", "never closed")],
@@ -260,7 +260,7 @@ fn what_comes_before_a_syntax_error_is_told_too() {
 }
 
 #[test]
-fn many_findings_are_counted_instead_of_told() {
+fn many_findings_are_counted_and_not_listed() {
     let findings = read(&"a: 1\n".repeat(1000)).unwrap_err();
     assert_eq!(findings.len(), 51);
     assert!(findings[50].message.contains("949 more problems"), "{}", findings[50]);
@@ -340,8 +340,8 @@ fn an_alias_bomb_of_many_values_is_refused() {
 #[track_caller]
 fn too_much_from_aliases(source: &str, place: &str) {
     let findings = read(source).expect_err("it is refused");
-    let found: Vec<_> = findings.iter().map(|finding| (finding.kind, finding.span.text(source))).collect();
-    assert_eq!(found, [(Kind::AliasLimit, place)]);
+    let actual: Vec<_> = findings.iter().map(|finding| (finding.kind, finding.span.text(source))).collect();
+    assert_eq!(actual, [(Kind::AliasLimit, place)]);
     assert!(findings[0].help.is_some());
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every text: no panic, places that lie in the text, and JSON read as `serde_json` reads it.
+//! Properties of every text: no panic, spans inside the text, and JSON read as by `serde_json`.
 
 use branchpoint_dialects::DocumentKinds as _;
 use branchpoint_dialects::read;
@@ -145,7 +145,7 @@ fn agrees(source: &str, expect: &Value) {
     }
 }
 
-/// Reads a text and checks what must hold for whatever comes out.
+/// Reads a text and checks the properties of the result.
 #[track_caller]
 fn verify(source: &str) {
     match read(source) {
@@ -232,7 +232,7 @@ fn json() -> impl Strategy<Value = Value> {
     any.prop_map(|value| if value.is_array() || value.is_object() { value } else { Value::from(vec![value]) })
 }
 
-/// How JSON is written: what stands between its tokens in turn, and whether letters beyond ASCII are escapes.
+/// The layout of JSON: the text between its tokens in turn, and whether characters beyond ASCII are escaped.
 fn layout() -> impl Strategy<Value = (Vec<&'static str>, bool)> {
     const BLANKS: &[&str] = &["", "", " ", "\n", "\t", "\r\n", "\n\t\t", "  \n", "\r"];
     (prop::collection::vec(prop::sample::select(BLANKS), 1..8), any::<bool>())

@@ -1,4 +1,4 @@
-//! The schemas for editors take every document that loads, and refuse what is plainly wrong.
+//! The schemas for editors accept every document that loads, and reject clear errors.
 
 use std::path::Path;
 
@@ -48,35 +48,35 @@ fn check_vectors(dialect: Dialect, file: &str, key: &str, at_least: usize) {
 }
 
 #[test]
-fn the_schema_of_steps_takes_every_vector_that_loads() {
+fn the_schema_of_steps_accepts_every_vector_that_loads() {
     check_vectors(Dialect::Steps, "steps-runs.json", "workflow", 140);
 }
 
 #[test]
-fn the_schema_of_graphs_takes_every_vector_that_loads() {
+fn the_schema_of_graphs_accepts_every_vector_that_loads() {
     check_vectors(Dialect::Graph, "graph-runs.json", "graph", 100);
 }
 
 #[test]
-fn the_schema_of_sessions_takes_every_vector_that_loads() {
+fn the_schema_of_sessions_accepts_every_vector_that_loads() {
     check_vectors(Dialect::Session, "session-runs.json", "orchestration", 140);
 }
 
 #[test]
-fn the_schema_of_sessions_takes_every_template_that_loads() {
+fn the_schema_of_sessions_accepts_every_template_that_loads() {
     let validator = validator(Dialect::Session);
     let templates = vectors("session-load.json");
-    let mut taken = 0;
+    let mut accepted_count = 0;
     for vector in templates.iter().filter(|vector| vector["expect"]["valid"] == true) {
         let errors: Vec<String> = validator.iter_errors(&vector["template"]).map(|error| error.to_string()).collect();
         assert_eq!(errors, Vec::<String>::new(), "{}", vector["name"]);
-        taken += 1;
+        accepted_count += 1;
     }
-    assert!(taken >= 25, "only {taken} templates");
+    assert!(accepted_count >= 25, "only {accepted_count} templates");
 }
 
 #[test]
-fn the_schema_of_flow_takes_every_vector_that_loads() {
+fn the_schema_of_flow_accepts_every_vector_that_loads() {
     check_vectors(Dialect::Flow, "flow-runs.json", "flow", 80);
 }
 
@@ -120,21 +120,21 @@ fn wrong_flow_steps_are_refused() {
 }
 
 #[test]
-fn every_state_machine_that_loads_is_taken() {
+fn every_state_machine_that_loads_is_accepted() {
     let validator = validator(Dialect::Machine);
     let vectors = vectors("machine-runs.json");
     let texts = vectors.iter().filter_map(|vector| vector["yaml"].as_str());
-    let mut taken = 0;
+    let mut accepted_count = 0;
     for text in texts.filter(|text| branchpoint_dialects::load(text, Some(Dialect::Machine)).program.is_some()) {
         let errors: Vec<String> = validator.iter_errors(&yaml(text)).map(|error| error.to_string()).collect();
         assert_eq!(errors, Vec::<String>::new(), "{text}");
-        taken += 1;
+        accepted_count += 1;
     }
-    assert!(taken >= 50, "only {taken} documents");
+    assert!(accepted_count >= 50, "only {accepted_count} documents");
 }
 
 #[test]
-fn every_example_is_taken() {
+fn every_example_is_accepted() {
     for dialect in Dialect::ALL {
         let validator = validator(dialect);
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(dialect.as_str());
@@ -223,14 +223,14 @@ fn wrong_sessions_are_refused() {
 }
 
 #[test]
-fn every_field_tells_what_it_is_for() {
+fn every_field_has_a_description() {
     for dialect in Dialect::ALL {
         let schema: Value = serde_json::from_str(&schema(dialect)).expect("JSON");
-        let mut silent = Vec::new();
+        let mut undescribed_names = Vec::new();
         for (name, definition) in schema["$defs"].as_object().expect("definitions") {
-            silent.extend(undescribed(name, definition, &schema));
+            undescribed_names.extend(undescribed(name, definition, &schema));
         }
-        assert_eq!(silent, Vec::<String>::new(), "{}", dialect.as_str());
+        assert_eq!(undescribed_names, Vec::<String>::new(), "{}", dialect.as_str());
     }
 }
 
@@ -240,10 +240,10 @@ fn undescribed(name: &str, definition: &Value, schema: &Value) -> Vec<String> {
     const HOLDERS: [&str; 2] = ["config", "data"];
     let settings = HOLDERS.iter().filter_map(|holder| definition["properties"][holder]["properties"].as_object());
     let own = definition["properties"].as_object();
-    let tells = |property: &Value| {
+    let is_described = |property: &Value| {
         let referred = property["$ref"].as_str().and_then(|to| schema.pointer(to.trim_start_matches('#')));
         [Some(property), referred].into_iter().flatten().any(|found| found.get("description").is_some())
     };
     let all = own.into_iter().flatten().filter(|(key, _)| !HOLDERS.contains(&key.as_str())).chain(settings.flatten());
-    all.filter(|(_, property)| !tells(property)).map(|(key, _)| format!("{name}.{key}")).collect()
+    all.filter(|(_, property)| !is_described(property)).map(|(key, _)| format!("{name}.{key}")).collect()
 }

@@ -32,7 +32,7 @@ const STRUCTURAL: [&str; 17] = [
 
 /// What a schema does not say: a part of the message, and why.
 const EXCEPTIONS: [(&str, &str); 14] = [
-    ("`if` takes an expression", "conditions are compiled, also those of steps that do not use them"),
+    ("`if` must be an expression", "conditions are compiled, also those of steps that do not use them"),
     ("a condition is an object or", "conditions are compiled, also those of steps that do not use them"),
     ("expect_status", "ranges of statuses are parsed"),
     ("states.a.loop.", "the type of the state may name the loop"),

@@ -8,9 +8,9 @@ fn warnings(source: &str, dialect: Dialect) -> Vec<(String, String)> {
     let loaded = load(source, Some(dialect));
     assert!(loaded.diagnostics.iter().all(|finding| finding.severity == Severity::Warning), "{:?}", loaded.diagnostics);
     let ours = |kind: &str| ["unquoted_substitution", "escape_in_quotes"].contains(&kind);
-    let found = loaded.diagnostics.iter().filter(|finding| ours(finding.kind.as_str()));
+    let actual = loaded.diagnostics.iter().filter(|finding| ours(finding.kind.as_str()));
     let names = |message: &str| message.split('`').find(|part| part.contains('.')).unwrap_or_default().to_owned();
-    found.map(|finding| (finding.kind.to_string(), names(&finding.message))).collect()
+    actual.map(|finding| (finding.kind.to_string(), names(&finding.message))).collect()
 }
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! Typed access to fields that were checked: a value of another type was reported, and reads as an absent one.
+//! Typed access to checked fields. A value of the wrong type was reported and reads as absent.
 
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ pub(crate) trait Access {
         self.object().get(key).and_then(Located::items).unwrap_or_default()
     }
 
-    /// Text as lenient dialects read it.
+    /// The text of a field in a lenient dialect.
     fn text_at(&self, key: &str) -> Option<Text> {
         self.object().get(key).and_then(Text::of)
     }
 
-    /// The same; empty text is absent.
+    /// The text of a field; empty text reads as absent.
     fn filled(&self, key: &str) -> Option<Text> {
         self.text_at(key).filter(|text| !text.text().is_empty())
     }
@@ -90,7 +90,7 @@ pub(super) fn duration(value: &Located) -> Option<u64> {
     }
 }
 
-/// A text of the document, with its place. Numbers and booleans become their text.
+/// A text of the document with its span. Numbers and booleans become text.
 #[derive(Clone, Debug)]
 pub(crate) struct Text(pub(crate) Located);
 
@@ -103,7 +103,7 @@ impl Text {
         }
     }
 
-    /// The text that shows a value.
+    /// The JSON text of a value.
     pub(crate) fn shown(located: &Located) -> Self {
         Self::new(located.to_value().to_string().into(), located.span)
     }

@@ -1,4 +1,4 @@
-//! The checker: unknown, missing, conflicting and wrong fields of an object.
+//! Reports unknown, missing, conflicting and wrong fields of objects.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use super::access::{duration, number};
 use super::{Content, Field, MAX, Style, Table, Text, Type, Unknown, names};
 use crate::report::start_of;
 
-/// A place in a document, for messages: `states.build.retry`.
+/// A path in a document for messages, such as `states.build.retry`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'p> {
-    /// Where checking begins; empty for the document.
+    /// The path at which the check begins; empty for the document.
     Root(&'p str),
-    /// The settings of a step at a place.
+    /// The settings of the step at a path.
     Config(&'p str),
     Key(&'p Path<'p>, &'p str),
     Item(&'p Path<'p>, usize),
@@ -31,12 +31,12 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Holds objects to their tables, and collects what is wrong with them.
+/// Checks objects against their tables and collects the findings.
 #[derive(Debug)]
 pub(crate) struct Check<'f> {
     pub(crate) style: Style,
     pub(crate) findings: &'f mut Vec<Diagnostic>,
-    /// Fields of the next object that belong in a block below it, and the block.
+    /// Fields of the next object that belong in a nested block, and the name of the block.
     pub(crate) misplaced: Option<(Vec<Table>, &'static str)>,
 }
 
@@ -45,9 +45,9 @@ impl<'f> Check<'f> {
         Self { style, findings, misplaced: None }
     }
 
-    /// Checks an object with everything in it. False if it is not an object.
+    /// Checks an object and everything in it. Returns `false` if the value is not an object.
     pub(crate) fn object(&mut self, path: Path<'_>, object: &Located, tables: &[Table]) -> bool {
-        if !self.fits(object, Type::Object(&[])) {
+        if !self.is_of_type(object, Type::Object(&[])) {
             self.wrong(path, object, Type::Object(&[]), self.style.wrong);
             return false;
         }
@@ -73,28 +73,28 @@ impl<'f> Check<'f> {
                 }
                 continue;
             }
-            let near = nearest(&field.key, names(tables));
-            if near.is_some() || self.style.unknown == Unknown::All {
+            let similar = nearest(&field.key, names(tables));
+            if similar.is_some() || self.style.unknown == Unknown::All {
                 let message = format!("`{}` is an unknown field and has no effect", Path::Key(&path, &field.key));
-                let help = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
+                let help = similar.map_or("remove it".to_owned(), |similar| format!("did you mean `{similar}`?"));
                 self.findings.push(Diagnostic::warning(Kind::UnknownKey, field.key_span, message).with_help(help));
             }
         }
     }
 
     fn field(&mut self, path: Path<'_>, object: &Located, field: &Field, tables: &[Table]) {
-        let here = Path::Key(&path, field.name);
+        let path_of_field = Path::Key(&path, field.name);
         if let Type::Own(_) = field.ty {
             return;
         }
         if let Type::Unsupported = field.ty {
             for written in object.fields().iter().filter(|written| *written.key == *field.name) {
                 let help = "use a command, an agent or a workflow of its own instead";
-                self.error(Kind::Unsupported, written.key_span, format!("`{here}` is not supported"), help);
+                self.error(Kind::Unsupported, written.key_span, format!("`{path_of_field}` is not supported"), help);
             }
             return;
         }
-        // The fields of which an object has one: a field, and those that replace it.
+        // The fields that exclude each other: a field and those that replace it.
         let first = field.replaces.unwrap_or(field.name);
         let group = || {
             let all = tables.iter().flat_map(|table| table.iter());
@@ -104,11 +104,12 @@ impl<'f> Check<'f> {
             Some(value) => {
                 let before = group().take_while(|other| other.name != field.name);
                 if let Some(other) = before.into_iter().find(|other| self.given(object, other).is_some()) {
-                    let message = format!("`{}` and `{here}` exclude each other", Path::Key(&path, other.name));
+                    let message =
+                        format!("`{}` and `{path_of_field}` exclude each other", Path::Key(&path, other.name));
                     let kind = field.kind.unwrap_or(self.style.conflict);
                     self.error(kind, value.span, message, "keep one of them");
                 }
-                self.value(here, value, field);
+                self.value(path_of_field, value, field);
             }
             None if field.is_required && group().all(|other| self.given(object, other).is_none()) => {
                 let all: Vec<String> = group().map(|other| Path::Key(&path, other.name).to_string()).collect();
@@ -136,9 +137,9 @@ impl<'f> Check<'f> {
         let is_computed = self.style.has_placeholders && is_template;
         if !is_computed || matches!(field.ty, Type::Text | Type::Filled) {
             let before = self.findings.len();
-            self.inner(path, value, field.ty);
-            let found = self.findings.get_mut(before).filter(|found| found.span == value.span);
-            let help = found.and_then(|found| found.help.as_mut()).filter(|help| !help.ends_with('?'));
+            self.nested_values(path, value, field.ty);
+            let finding = self.findings.get_mut(before).filter(|finding| finding.span == value.span);
+            let help = finding.and_then(|finding| finding.help.as_mut()).filter(|help| !help.ends_with('?'));
             if let Some(help) = help.filter(|_| !field.default.is_empty()) {
                 *help = format!("{help}; it is `{}` if absent", field.default);
             }
@@ -146,15 +147,15 @@ impl<'f> Check<'f> {
         self.style = outer;
     }
 
-    fn inner(&mut self, path: Path<'_>, value: &Located, ty: Type) {
-        if !self.fits(value, ty) {
+    fn nested_values(&mut self, path: Path<'_>, value: &Located, ty: Type) {
+        if !self.is_of_type(value, ty) {
             return self.wrong(path, value, ty, self.style.wrong);
         }
         match ty {
             Type::List(item) | Type::Entries(item) | Type::Several(item) => {
                 let items = value.items().unwrap_or(std::slice::from_ref(value));
                 for (at, value) in items.iter().enumerate() {
-                    self.inner(Path::Item(&path, at), value, *item);
+                    self.nested_values(Path::Item(&path, at), value, *item);
                 }
             }
             Type::Object(tables) => {
@@ -167,21 +168,21 @@ impl<'f> Check<'f> {
             }
             Type::Map(item) => {
                 for field in value.fields() {
-                    self.inner(Path::Key(&path, &field.key), &field.value, *item);
+                    self.nested_values(Path::Key(&path, &field.key), &field.value, *item);
                 }
             }
             Type::Either(types) => {
-                let fitting = types.iter().find(|ty| self.fits(value, **ty));
+                let fitting = types.iter().find(|ty| self.is_of_type(value, **ty));
                 if let Some(ty) = fitting {
-                    self.inner(path, value, *ty);
+                    self.nested_values(path, value, *ty);
                 }
             }
             _ => {}
         }
     }
 
-    /// Whether a value is of a type, apart from what is in it.
-    fn fits(&self, value: &Located, ty: Type) -> bool {
+    /// Whether a value is of a type, regardless of nested values.
+    fn is_of_type(&self, value: &Located, ty: Type) -> bool {
         let lenient = self.style.is_lenient;
         let text = value.text().map(|text| &**text);
         let is_scalar = lenient && matches!(value.shape, Shape::Bool(_) | Shape::Int(_) | Shape::Float(_));
@@ -202,17 +203,17 @@ impl<'f> Check<'f> {
             Type::Duration => duration(value).is_some() && text.is_none_or(|text| duration_ms(text).is_some()),
             Type::List(_) => value.items().is_some(),
             Type::Entries(_) => value.items().is_some_and(|items| !items.is_empty()),
-            Type::Several(item) => value.items().is_some() || self.fits(value, *item),
+            Type::Several(item) => value.items().is_some() || self.is_of_type(value, *item),
             Type::Object(_) | Type::Open(_) | Type::Map(_) => value.is_object() || value.is_null() && lenient,
             Type::Placeholder => text.is_some_and(|text| text.contains("{{")),
-            Type::Either(types) => types.iter().any(|ty| self.fits(value, *ty)),
+            Type::Either(types) => types.iter().any(|ty| self.is_of_type(value, *ty)),
         }
     }
 
     /// Reports a value of the wrong type.
     pub(crate) fn wrong(&mut self, path: Path<'_>, value: &Located, ty: Type, kind: Kind) {
         let subject = if let Path::Root("") = path { "the document".to_owned() } else { format!("`{path}`") };
-        let message = format!("{subject} must be {}, but is {}", name(ty), shown(value));
+        let message = format!("{subject} must be {}, but is {}", name(ty), preview(value));
         let finding = Diagnostic::error(kind, value.span, message).with_help(remedy(ty));
         let words = if let Type::Words(words) = ty { words } else { &[] };
         let written = value.text().map_or("", |text| &**text);
@@ -230,7 +231,7 @@ impl<'f> Check<'f> {
     }
 }
 
-/// The values of a type, as a message names them.
+/// The description of a type for messages.
 fn name(ty: Type) -> String {
     match ty {
         Type::Any | Type::Nullable | Type::Ref(_) | Type::Own(_) => "a value".into(),
@@ -272,8 +273,8 @@ fn remedy(ty: Type) -> &'static str {
     }
 }
 
-/// A value in a message: short ones as they are.
-fn shown(value: &Located) -> String {
+/// A value for messages; only short values are shown in full.
+fn preview(value: &Located) -> String {
     const LONGEST: usize = 40;
     match Text::of(value) {
         Some(text) if text.text().chars().count() <= LONGEST => format!("`{}`", text.text()),

@@ -1,5 +1,5 @@
-//! Fields of objects in documents: a table with a row for each field, one checker that holds an object to its tables, typed
-//! access to what was checked, and the JSON Schema of the same tables.
+//! Fields of objects in documents: a table with a row for each field, a checker for objects against tables, typed
+//! access to checked objects, and the JSON Schema of the tables.
 
 mod access;
 mod check;
@@ -19,16 +19,16 @@ pub(crate) type Table = &'static [Field];
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) ty: Type,
-    /// What it means, in one line.
+    /// The meaning of the field, in one line.
     pub(crate) about: &'static str,
     pub(crate) is_required: bool,
     /// The value of an absent field: JSON, or a word; empty if there is none.
     pub(crate) default: &'static str,
-    /// The field that this one replaces: an object has one of them.
+    /// The field that this one replaces: an object has only one of the two.
     pub(crate) replaces: Option<&'static str>,
-    /// Whether this is another name of the field that it replaces.
+    /// Whether this is an alias of the field that it replaces.
     pub(crate) is_alias: bool,
-    /// The kind of findings about this field, if it has one of its own.
+    /// The kind of findings about this field, if it differs from the style.
     pub(crate) kind: Option<Kind>,
     pub(crate) content: Content,
 }
@@ -42,14 +42,14 @@ pub(crate) enum Type {
     Nullable,
     /// A value that the dialect checks itself; the schema has a definition of that name.
     Ref(&'static str),
-    /// A value that the dialect checks itself, with whether it is there: only the schema has its type.
+    /// A value that the dialect checks itself, including whether it is present; only the schema uses the type.
     Own(&'static Type),
-    /// No value: other systems have the field, Branchpoint does not.
+    /// No value: a field of other systems that Branchpoint does not support.
     Unsupported,
     Text,
     /// Text that is not blank.
     Filled,
-    /// Text of a form: its pattern, whether a text has it, and its name in messages.
+    /// Text of a form: the pattern, the test for it, and its name in messages.
     Form(&'static str, fn(&str) -> bool, &'static str),
     Words(&'static [&'static str]),
     Flag,
@@ -81,20 +81,20 @@ impl Type {
     }
 }
 
-/// How the text of a field is read.
+/// The content of a text field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// It may have placeholders, and a placeholder may replace the whole value.
+    /// Text with placeholders; a placeholder can replace the whole value.
     Template,
     /// A shell command with placeholders.
     Command,
     /// JSON with placeholders in its texts.
     Json,
-    /// It is used as it is written.
+    /// Text that is used as written.
     Fixed,
 }
 
-/// How a dialect reads its objects.
+/// The rules by which a dialect reads its objects.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "dialects differ in each of them on its own")]
 pub(crate) struct Style {
@@ -109,7 +109,7 @@ pub(crate) struct Style {
     /// Whether a placeholder can replace any value that is not text.
     pub(crate) has_placeholders: bool,
     pub(crate) unknown: Unknown,
-    /// Whether a missing field is reported at the first character of its object, not at all of it.
+    /// Whether a missing field is reported at the first character of its object, not at the whole object.
     pub(crate) missing_at_start: bool,
 }
 
@@ -133,12 +133,12 @@ impl Style {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
     All,
-    /// Those with a name similar to a known one.
+    /// Fields with a name similar to a known one.
     Similar,
     None,
 }
 
-/// The upper limit of integers without one.
+/// The upper limit of integers without an explicit one.
 pub(crate) const MAX: i64 = i64::MAX;
 
 pub(crate) const TEXTS: Type = Type::List(&Type::Text);
@@ -160,7 +160,7 @@ pub(crate) const fn field(name: &'static str, ty: Type, about: &'static str) -> 
     }
 }
 
-/// A field of other systems.
+/// A field of other systems that is not supported.
 pub(crate) const fn unsupported(name: &'static str) -> Field {
     field(name, Type::Unsupported, "")
 }

@@ -1,4 +1,4 @@
-//! JSON Schemas from tables.
+//! Generates JSON Schemas from tables.
 
 use branchpoint_expr::Dialect;
 use serde_json::{Map, Value, json};
@@ -64,7 +64,7 @@ impl Generator {
         schema
     }
 
-    /// A schema of a field that accepts the values that count as absent, too.
+    /// The schema of a field, extended by the values that count as absent.
     fn or_absent(self, mut schema: Value, field: &Field) -> Value {
         let Some(absent) = self.absent(field) else { return schema };
         match schema.get_mut("type").filter(|_| absent["type"] == "null") {
@@ -131,7 +131,7 @@ impl Generator {
     }
 }
 
-/// The schema of a document: that of its root, and the definitions that schemas refer to.
+/// The schema of a document: the schema of its root and the definitions that it references.
 pub(crate) fn document(dialect: Dialect, about: &str, mut root: Value, definitions: Value) -> Value {
     root["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     root["title"] = format!("Branchpoint workflow ({})", dialect.as_str()).into();
@@ -140,7 +140,7 @@ pub(crate) fn document(dialect: Dialect, about: &str, mut root: Value, definitio
     root
 }
 
-/// The text of a schema: what fits into a line stands in one.
+/// Prints a schema; values that fit into a line are printed in one line.
 pub(crate) fn print(schema: &Value, indent: usize) -> String {
     const WIDTH: usize = 120;
     let flat = schema.to_string();
@@ -162,7 +162,7 @@ pub(crate) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/$defs/{name}")})
 }
 
-/// Adds the schemas of objects that fit conditions to the schema of all of them.
+/// Adds conditional schemas for objects to the schema of all objects.
 pub(crate) fn add_variants(schema: &mut Value, variants: impl IntoIterator<Item = (Value, Value)>) {
     let variants = variants.into_iter().map(|(condition, then)| json!({"if": condition, "then": then}));
     match &mut schema["allOf"] {
@@ -171,17 +171,17 @@ pub(crate) fn add_variants(schema: &mut Value, variants: impl IntoIterator<Item 
     }
 }
 
-/// The schema of objects with one of some words in a field.
+/// The schema of objects whose field has one of the words.
 pub(crate) fn has_word(field: &str, words: &[&str]) -> Value {
     json!({"required": [field], "properties": {field: {"enum": words}}})
 }
 
-/// The schema of values that some schema of a list accepts.
+/// The schema of values that at least one of the schemas accepts.
 pub(crate) fn is_one_of(mut schemas: Vec<Value>) -> Value {
     if schemas.len() == 1 { schemas.remove(0) } else { json!({"anyOf": schemas}) }
 }
 
-/// The pattern of some words in any case.
+/// The pattern of the words in any case.
 fn any_case(words: &[&str]) -> String {
     let letter = |letter: char| format!("[{letter}{}]", letter.to_ascii_uppercase());
     let words: Vec<String> = words.iter().map(|word| word.chars().map(letter).collect()).collect();

@@ -1,7 +1,7 @@
-//! From a flow to a program. Chains are built from their end, so that every step knows where it goes on.
+//! Lowers a flow to a program. Chains are built from their end, so that the next place of every step is known.
 //!
-//! What the steps share are slots of the root: the variables, the data of the step that ends, the error of the step that
-//! fails, and what a step works on between two ops. One strand runs a flow, so nobody else writes them.
+//! The steps share slots of the root: the variables, the data of the step that ends, the error of the step that
+//! fails, and intermediate values between two ops. A flow runs in one strand, so there are no concurrent writes.
 
 mod branches;
 mod calls;
@@ -20,18 +20,18 @@ use branchpoint_expr::{
     Condition, Diagnostic, Dialect, Expression, Kind, Located, Options, Problems, Severity, Span, Value,
 };
 
-use super::raw::{Flow, Step, Test, What};
-use crate::inputs::Declared;
+use super::raw::{Flow, Step, StepKind, Test};
+use crate::inputs::DeclaredInputs;
 use crate::lowering::{self, Names};
 use crate::report::unlowered;
 
-/// The program of a flow, and what was found while its conditions and templates were compiled. A flow that was refused
-/// already has no program; the rest of its problems is found all the same.
+/// The program of a flow, and the findings from compiling its conditions and templates. A flow with errors
+/// has no program, but its other problems are still reported.
 pub(super) fn lower(flow: &Flow<'_>, span: Span, refused: bool) -> (Option<Program>, Vec<Diagnostic>) {
     let mut lower = Lower::new(flow);
     let end = lower.close(Status::Completed, "COMPLETED", "nil", "nil");
     let error = lower.close(Status::Failed, "ERROR", "nil", "$error");
-    let around = Around {
+    let enclosing = Enclosing {
         scope: ROOT,
         fail: error,
         touched: Vec::new(),
@@ -39,8 +39,8 @@ pub(super) fn lower(flow: &Flow<'_>, span: Span, refused: bool) -> (Option<Progr
         counters: Vec::new(),
         steps: Vec::new(),
     };
-    let steps = lower.chain(&flow.steps, &around, end);
-    let first = flow.variables.iter().fold(steps, |next, step| lower.step(step, &around, next));
+    let steps = lower.chain(&flow.steps, &enclosing, end);
+    let first = flow.variables.iter().fold(steps, |next, step| lower.step(step, &enclosing, next));
     let first = match &flow.inputs {
         Some(declared) => lower.check_inputs(declared, first),
         None => first,
@@ -60,43 +60,43 @@ struct Steps {
     loses_rounds: bool,
 }
 
-/// At most this many rounds that loops have lost are listed in the result; the rest is counted.
+/// The largest number of failed rounds in the warnings of a result; further ones are counted.
 const MOST_WARNINGS: usize = 100;
 
-/// How much of an error's message a warning repeats, in characters.
+/// The largest number of characters of an error's message in a warning.
 const WARNING_CHARS: usize = 1_000;
 
-/// What a step finds around it.
+/// The context of a step.
 #[derive(Clone)]
-struct Around {
+struct Enclosing {
     scope: ScopeId,
-    /// Where a failure goes after the step has told its own.
+    /// The place after a failure of the step is recorded.
     fail: PlaceId,
-    /// For each loop around, outermost first: which variables were set in its round.
+    /// For each enclosing loop, outermost first: the slot of the variables that were set in its round.
     touched: Vec<SlotId>,
-    /// The variables of the loops around, outermost first.
+    /// The variables of the enclosing loops, outermost first.
     locals: Vec<(Arc<str>, SlotId)>,
-    /// Those of them that count.
+    /// The counter variables among them.
     counters: Vec<Arc<str>>,
-    /// The steps around, outermost first.
+    /// The enclosing steps, outermost first.
     steps: Vec<StepId>,
 }
 
-impl Around {
+impl Enclosing {
     /// The slot of a loop variable that hides the variable of that name.
     fn local(&self, name: &str) -> Option<SlotId> {
         self.locals.iter().rev().find(|(local, _)| &**local == name).map(|(_, slot)| *slot)
     }
 }
 
-/// Where the ops of a step lead.
+/// The places after the ops of a step.
 #[derive(Clone, Copy)]
-struct Ways<'a> {
-    around: &'a Around,
+struct StepPlaces<'a> {
+    enclosing: &'a Enclosing,
     step: StepId,
-    /// After its data was set.
+    /// After its data is set.
     end: PlaceId,
-    /// After the error of an op of its own was caught.
+    /// After an error of its own ops.
     fail: Failure,
     /// After a step inside it has failed.
     failed: PlaceId,
@@ -113,7 +113,7 @@ impl Lower {
             ("data", Some(Value::Null)),
             // The error of the step that has failed.
             ("error", Some(Value::Null)),
-            // What a step works on between two ops.
+            // Intermediate values of a step between two ops.
             ("work", Some(Value::Null)),
         ];
         slots.add_to_root(&mut b, shared);
@@ -121,7 +121,7 @@ impl Lower {
         for step in flow.all() {
             b.step(&step.name, &step.ty, step.parent.map(StepId), (step.span.start, step.span.end));
         }
-        let loses_rounds = flow.all().iter().any(|step| matches!(&step.what, What::Loop(repeat) if !repeat.fails));
+        let loses_rounds = flow.all().iter().any(|step| matches!(&step.kind, StepKind::Loop(repeat) if !repeat.fails));
         if loses_rounds {
             // A warning for each lost round, as `[{kind, step, round, error, message}]`, and how many there are.
             slots.add_to_root(&mut b, [("warnings", Some(Value::from(Vec::new()))), ("lost", Some(Value::Int(0)))]);
@@ -135,12 +135,12 @@ impl Lower {
     fn start(&mut self, first: PlaceId, error: PlaceId) -> PlaceId {
         let input = self.b.input();
         let nested = self.formula_with("nested($input)", &[("input", input)], &[]);
-        let told = self.assign("error", r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#, error);
-        self.b.set([Write::Put(self.slots["variables"], nested)], first, Some(self.fail_to(told)))
+        let reported = self.assign("error", r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#, error);
+        self.b.set([Write::Put(self.slots["variables"], nested)], first, Some(self.fail_to(reported)))
     }
 
     /// Fills in the defaults of declared inputs and checks all of them; a run with wrong inputs ends before its first step.
-    fn check_inputs(&mut self, declared: &Declared, first: PlaceId) -> PlaceId {
+    fn check_inputs(&mut self, declared: &DeclaredInputs, first: PlaceId) -> PlaceId {
         let rejected = r#"{"status": "REJECTED", "variables": {}, "output": nil,
             "error": {"kind": $work[0].kind, "step": nil, "message": join(map($work, #.message), "; ")}}"#;
         let rejected = self.close_with(Status::Failed, rejected);
@@ -148,14 +148,14 @@ impl Lower {
         let checked = self.b.decide([(wrong, rejected)], first, None);
         let constants = [("declared", declared.list.clone())];
         let writes = [
-            self.put_with("variables", "withDefaults($variables, $declared)", &[], &constants),
-            self.put_with("work", "inputProblems($variables, $declared)", &[], &constants),
+            self.store_with("variables", "withDefaults($variables, $declared)", &[], &constants),
+            self.store_with("work", "inputProblems($variables, $declared)", &[], &constants),
         ];
         declared.add_views(&mut self.b);
         self.b.set(writes, checked, None)
     }
 
-    /// A run that cannot even tell its variables, because they are nested too deeply, still tells its error.
+    /// A run whose variables are nested too deeply for its result still reports its error.
     fn last_resort(&mut self) {
         let error = r#"{"kind": $error.kind, "step": nil, "message": $error.message}"#;
         let result = format!(r#"{{"status": "ERROR", "variables": {{}}, "output": nil, "error": {error}}}"#);
@@ -177,79 +177,79 @@ impl Lower {
         }
     }
 
-    fn chain(&mut self, steps: &[Step<'_>], around: &Around, next: PlaceId) -> PlaceId {
-        steps.iter().rev().fold(next, |next, step| self.step(step, around, next))
+    fn chain(&mut self, steps: &[Step<'_>], enclosing: &Enclosing, next: PlaceId) -> PlaceId {
+        steps.iter().rev().fold(next, |next, step| self.step(step, enclosing, next))
     }
 
-    fn step(&mut self, step: &Step<'_>, around: &Around, next: PlaceId) -> PlaceId {
+    fn step(&mut self, step: &Step<'_>, enclosing: &Enclosing, next: PlaceId) -> PlaceId {
         let id = StepId(step.number);
-        let failed = self.failed(id, around.fail);
-        let next = if matches!(step.what, What::Finish { .. }) { self.finished(around) } else { next };
+        let failed = self.failed(id, enclosing.fail);
+        let next = if matches!(step.kind, StepKind::Finish { .. }) { self.finished(enclosing) } else { next };
         let fail = self.failing(&step.name, failed);
-        let end = self.end(step, around, next, fail);
-        let ways = Ways { around, step: id, end, fail, failed };
-        let begin = match &step.what {
-            What::Declare(declarations) => self.declare(declarations, ways),
-            What::Assign(assignments) => self.assign_all(assignments, ways),
-            What::Conditional { condition, yes, no } => self.conditional(*condition, [yes, no], ways),
-            What::Switch { variable, cases, otherwise } => self.switch(variable, cases, otherwise, ways),
-            What::Loop(repeat) => self.repeat(repeat, &step.name, ways),
-            What::Call(call) => self.call(call, ways),
-            What::Finish { message, data } => self.finish_data(&step.name, *message, *data, ways),
-            What::Refused(blocks) => {
-                let blocks = self.chain(blocks, around, end);
+        let end = self.end(step, enclosing, next, fail);
+        let places = StepPlaces { enclosing, step: id, end, fail, failed };
+        let begin = match &step.kind {
+            StepKind::Declare(declarations) => self.declare(declarations, places),
+            StepKind::Assign(assignments) => self.assign_all(assignments, places),
+            StepKind::Conditional { condition, yes, no } => self.conditional(*condition, [yes, no], places),
+            StepKind::Switch { variable, cases, otherwise } => self.switch(variable, cases, otherwise, places),
+            StepKind::Loop(repeat) => self.repeat(repeat, &step.name, places),
+            StepKind::Call(call) => self.call(call, places),
+            StepKind::Finish { message, data } => self.finish_data(&step.name, *message, *data, places),
+            StepKind::Refused(blocks) => {
+                let blocks = self.chain(blocks, enclosing, end);
                 self.b.set([], blocks, None)
             }
         };
         self.b.mark(begin, Mark::Begin(id, None))
     }
 
-    /// The end of a step: its data is stored, told, and may end the flow.
-    fn end(&mut self, step: &Step<'_>, around: &Around, next: PlaceId, fail: Failure) -> PlaceId {
+    /// The end of a step: its data is stored and recorded, and may end the flow.
+    fn end(&mut self, step: &Step<'_>, enclosing: &Enclosing, next: PlaceId, fail: Failure) -> PlaceId {
         let id = StepId(step.number);
         let mut set = set_by(step);
-        set.retain(|name| around.local(name).is_none());
-        let told = r#"{"data": $data, "variables": pick($variables, $set)}"#;
-        let told = self.formula_with(told, &[], &[("set", listed(&set))]);
+        set.retain(|name| enclosing.local(name).is_none());
+        let reported = r#"{"data": $data, "variables": pick($variables, $set)}"#;
+        let reported = self.formula_with(reported, &[], &[("set", listed(&set))]);
         let mut place = self.b.set([], next, None);
-        self.b.mark(place, Mark::End(id, Some(told)));
+        self.b.mark(place, Mark::End(id, Some(reported)));
         if step.direct {
             let close = self.close(Status::Completed, "DIRECT_OUTPUT", "$data", "nil");
-            self.b.mark(close, Mark::End(id, Some(told)));
-            self.ended(close, around);
+            self.b.mark(close, Mark::End(id, Some(reported)));
+            self.ended(close, enclosing);
             let given = self.test("$data != nil");
             place = self.b.decide([(given, close)], place, None);
         }
         if let Some(name) = &step.result {
             let mut writes = Vec::new();
-            self.write(std::slice::from_ref(name), "$data", around, &mut writes);
+            self.write(std::slice::from_ref(name), "$data", enclosing, &mut writes);
             place = self.b.set(writes, place, Some(fail));
         }
         place
     }
 
     /// A flow that a `finish` ends has the data of that step as its output.
-    fn finished(&mut self, around: &Around) -> PlaceId {
+    fn finished(&mut self, enclosing: &Enclosing) -> PlaceId {
         let place = self.close(Status::Completed, "COMPLETED", "$data", "nil");
-        self.ended(place, around);
+        self.ended(place, enclosing);
         place
     }
 
     /// A flow that ends inside other steps ends those too, from the inside out.
-    fn ended(&mut self, place: PlaceId, around: &Around) {
-        for step in around.steps.iter().rev() {
+    fn ended(&mut self, place: PlaceId, enclosing: &Enclosing) {
+        for step in enclosing.steps.iter().rev() {
             self.b.mark(place, Mark::End(*step, None));
         }
     }
 
-    /// Where an op of a step goes when it fails: the error is told under the step's name.
+    /// The failure of an op of a step: the error gets the step's name.
     fn failing(&mut self, name: &str, failed: PlaceId) -> Failure {
         let error = r#"{"kind": $error.kind, "step": $step, "message": $error.message}"#;
         let to = self.assign_with("error", error, &[], &[("step", Value::from(name))], failed);
         self.fail_to(to)
     }
 
-    /// A step fails, with the error that was told already.
+    /// A step fails with the recorded error.
     fn failed(&mut self, step: StepId, next: PlaceId) -> PlaceId {
         let place = self.b.set([], next, None);
         let error = self.b.read(self.slots["error"]);
@@ -272,7 +272,7 @@ impl Lower {
         self.close_with(status, &result)
     }
 
-    /// A value of the document in which every text may hold placeholders.
+    /// A value of the document in which every text can have placeholders.
     fn template(&mut self, scope: ScopeId, located: &Located) -> ExprId {
         self.b.template(scope, located, Dialect::Flow).unwrap_or_else(|problems| self.refused(problems))
     }
@@ -292,13 +292,13 @@ impl Lower {
         })
     }
 
-    /// Keeps problems, and gives something to go on with: more problems may be found.
+    /// Records problems and returns a null value, so that more problems can be found.
     fn refused(&mut self, problems: Problems) -> ExprId {
         self.own.findings.extend(problems.0);
         self.b.value(Value::Null)
     }
 
-    /// Whoever refuses something says what to do about it.
+    /// Reports an error with help.
     fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
         self.own.findings.push(Diagnostic::error(kind, span, message).with_help(help));
     }
@@ -307,16 +307,16 @@ impl Lower {
 /// The variables that a step sets itself, by their first part.
 fn set_by(step: &Step<'_>) -> Vec<Arc<str>> {
     let first = |path: &[Arc<str>]| path.first().cloned();
-    let mut set: Vec<Arc<str>> = match &step.what {
-        What::Declare(declarations) => declarations.iter().filter_map(|entry| first(&entry.path)).collect(),
-        What::Assign(assignments) => assignments.iter().filter_map(|entry| first(&entry.path)).collect(),
+    let mut set: Vec<Arc<str>> = match &step.kind {
+        StepKind::Declare(declarations) => declarations.iter().filter_map(|entry| first(&entry.path)).collect(),
+        StepKind::Assign(assignments) => assignments.iter().filter_map(|entry| first(&entry.path)).collect(),
         _ => Vec::new(),
     };
     set.extend(step.result.clone());
     set
 }
 
-/// What a value of the document is if it holds no placeholders. What is wrong with it is told where it is compiled.
+/// The value of a part of the document without placeholders. Its errors are reported when it is compiled.
 fn literal(located: &Located) -> Option<Value> {
     Expression::document(located, Options::dialect(Dialect::Flow)).ok()?.literal().cloned()
 }

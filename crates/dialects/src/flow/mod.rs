@@ -1,6 +1,6 @@
 //! The dialect `flow`: grammar and rules, after `docs/spec/flow.md`.
 //!
-//! `raw` is the document as it is written, `lower` makes a program of it. One strand runs the whole flow; all variables are
+//! `raw` is the document as written, `lower` builds the program. One strand runs the whole flow; all variables are
 //! one object in a slot of the root, and loop variables are slots of their loop, found by name before that object.
 //!
 //! | rule | how it is lowered | pinned by the vector |
@@ -32,7 +32,7 @@ pub(crate) use schema::schema;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Located, Severity};
 
-/// The program of a document, and what was found in it.
+/// The program of a document, and the findings.
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let (flow, mut findings) = raw::Flow::read(document);
     let Some(flow) = flow else { return (None, findings) };

@@ -1,5 +1,5 @@
-//! A flow as it is written, with the places of everything. What is wrong with the shape of the document is found while it
-//! is read; what stands in conditions and templates is left as it is, for lowering to compile.
+//! A flow as written, with the spans of everything. Errors of structure are reported while it
+//! is read; conditions and templates are compiled during lowering.
 
 mod calls;
 mod loops;
@@ -14,24 +14,24 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
 use crate::DocumentKinds as _;
 use crate::fields::{Access, Check, Path, Style};
-use crate::inputs::{self, Declared, Names};
+use crate::inputs::{self, DeclaredInputs, Names};
 use crate::report::start_of;
 
-pub(super) use calls::{Asked, Call};
+pub(super) use calls::{Call, CallKind};
 pub(super) use loops::{Loop, Rounds};
 pub(super) use variables::{Assignment, Declaration};
 
 /// A flow.
 #[derive(Debug)]
 pub(super) struct Flow<'d> {
-    /// Its id, which a `finish` tells.
+    /// Its id, which is in the data of a `finish`.
     pub(super) uuid: Option<Arc<str>>,
     /// The step that declares variables, which runs first wherever it is listed.
     pub(super) variables: Option<Step<'d>>,
     /// The other steps.
     pub(super) steps: Vec<Step<'d>>,
     /// The declared inputs, if any are.
-    pub(super) inputs: Option<Declared>,
+    pub(super) inputs: Option<DeclaredInputs>,
 }
 
 /// A step, at whatever depth.
@@ -46,16 +46,16 @@ pub(super) struct Step<'d> {
     /// The step around it.
     pub(super) parent: Option<u32>,
     pub(super) span: Span,
-    /// The variable that takes its data.
+    /// The variable for its data.
     pub(super) result: Option<Arc<str>>,
     /// Whether its data ends the flow.
     pub(super) direct: bool,
-    pub(super) what: What<'d>,
+    pub(super) kind: StepKind<'d>,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Debug)]
-pub(super) enum What<'d> {
+pub(super) enum StepKind<'d> {
     Declare(Vec<Declaration<'d>>),
     Assign(Vec<Assignment<'d>>),
     Conditional {
@@ -74,7 +74,7 @@ pub(super) enum What<'d> {
         message: Option<&'d Located>,
         data: Option<&'d Located>,
     },
-    /// Something that was refused. Nothing is run of it, but what stands inside it is looked at all the same.
+    /// An invalid step. It does not run, but the steps inside it are checked.
     Refused(Vec<Step<'d>>),
 }
 
@@ -83,22 +83,22 @@ pub(super) enum What<'d> {
 pub(super) enum Test<'d> {
     /// The typed group of this dialect.
     Group(&'d Located),
-    /// What stands under `if`, as in every dialect.
+    /// The value of `if`, as in every dialect.
     If(&'d Located),
-    /// Both, which was refused: what is wrong in either is told all the same.
+    /// Both, which was reported: the problems of each are reported, too.
     Both(&'d Located, &'d Located),
 }
 
 /// A case of a switch.
 #[derive(Debug)]
 pub(super) struct Case<'d> {
-    /// What it matches; none only where that was refused.
+    /// The value that it matches; none if that was reported.
     pub(super) value: Option<&'d Located>,
     pub(super) blocks: Vec<Step<'d>>,
 }
 
 impl<'d> Flow<'d> {
-    /// Reads a document and tells everything that is wrong with its shape.
+    /// Reads a document and reports all errors of structure.
     pub(super) fn read(document: &'d Located) -> (Option<Self>, Vec<Diagnostic>) {
         let mut reading = Reading::default();
         let flow = reading.flow(document);
@@ -117,13 +117,13 @@ impl<'d> Flow<'d> {
 impl Step<'_> {
     fn collect<'s>(&'s self, all: &mut Vec<&'s Self>) {
         all.push(self);
-        let inner: Vec<&Vec<Self>> = match &self.what {
-            What::Conditional { yes, no, .. } => vec![yes, no],
-            What::Switch { cases, otherwise, .. } => {
+        let inner: Vec<&Vec<Self>> = match &self.kind {
+            StepKind::Conditional { yes, no, .. } => vec![yes, no],
+            StepKind::Switch { cases, otherwise, .. } => {
                 cases.iter().map(|case| &case.blocks).chain(std::iter::once(otherwise)).collect()
             }
-            What::Loop(each) => vec![&each.blocks],
-            What::Refused(blocks) => vec![blocks],
+            StepKind::Loop(each) => vec![&each.blocks],
+            StepKind::Refused(blocks) => vec![blocks],
             _ => Vec::new(),
         };
         inner.into_iter().flatten().for_each(|step| step.collect(all));
@@ -134,7 +134,7 @@ impl Step<'_> {
 #[derive(Debug, Default)]
 struct Reading {
     findings: Vec<Diagnostic>,
-    /// How many steps have begun.
+    /// The number of steps read.
     steps: u32,
     ids: BTreeMap<Arc<str>, Span>,
     /// Whether variables are declared already.
@@ -153,7 +153,7 @@ impl Reading {
             }
         }
         let mut steps = self.steps(document.given("steps")?, "steps", None);
-        let declares = steps.iter().position(|step| matches!(step.what, What::Declare(_)));
+        let declares = steps.iter().position(|step| matches!(step.kind, StepKind::Declare(_)));
         let variables = declares.map(|at| steps.remove(at));
         let inputs = inputs::read(document, Names::Variables, &mut self.findings);
         Some(Flow { uuid: document.str("uuid").cloned(), variables, steps, inputs })

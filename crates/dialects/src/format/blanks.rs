@@ -5,18 +5,18 @@ use branchpoint_expr::Located;
 use super::edit::Edits;
 use super::lines::{Lines, Style, style};
 
-/// The text without what nobody sees.
-pub(super) fn clean(text: &str, document: &Located) -> Option<String> {
+/// The text with normalized line breaks and without trailing blanks.
+pub(super) fn normalize_blanks(text: &str, document: &Located) -> Option<String> {
     if text.contains("\r\n") || text.starts_with('\u{feff}') {
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         let document = crate::read(&text).ok()?;
-        return clean(&text, &document);
+        return normalize_blanks(&text, &document);
     }
     let lines = Lines::new(text);
-    let mut kept = Kept { lines: vec![false; lines.count()], end: false };
-    kept.mark(&lines, 0, document);
+    let mut preserved = PreservedBlanks { lines: vec![false; lines.count()], end: false };
+    preserved.mark(&lines, 0, document);
     let mut edits = Edits::default();
-    for line in (0..lines.count()).filter(|line| !kept.lines[*line]) {
+    for line in (0..lines.count()).filter(|line| !preserved.lines[*line]) {
         let range = lines.range(line);
         let trimmed = range.start + text[range.clone()].trim_end_matches([' ', '\t']).len();
         if trimmed < range.end {
@@ -24,18 +24,18 @@ pub(super) fn clean(text: &str, document: &Located) -> Option<String> {
         }
     }
     let text = edits.apply(text)?;
-    if kept.end { Some(text) } else { Some(text.trim_end_matches('\n').to_owned() + "\n") }
+    if preserved.end { Some(text) } else { Some(text.trim_end_matches('\n').to_owned() + "\n") }
 }
 
-/// What must stay, because it is part of a value.
-struct Kept {
-    /// The lines whose blanks may be part of a text: those of a text of several lines.
+/// Blanks that are part of a value and must stay.
+struct PreservedBlanks {
+    /// The lines of texts of several lines, whose blanks may be part of the text.
     lines: Vec<bool>,
-    /// Whether the document ends with a text that keeps the line breaks at its end.
+    /// Whether the document ends with a text that keeps its trailing line breaks.
     end: bool,
 }
 
-impl Kept {
+impl PreservedBlanks {
     fn mark(&mut self, lines: &Lines<'_>, after: usize, value: &Located) {
         let mut position = after;
         for item in value.items().unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! Changes of a text, collected first and made at once.
+//! Edits of a text, collected first and applied together.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ impl Edits {
         self.0.push((range, by.into()));
     }
 
-    /// The text with all replacements made; none if two of them overlap.
+    /// The text with all replacements applied; none if two of them overlap.
     pub(super) fn apply(mut self, text: &str) -> Option<String> {
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let mut out = String::with_capacity(text.len());

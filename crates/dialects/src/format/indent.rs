@@ -3,12 +3,12 @@
 use branchpoint_expr::{Field, Located};
 
 use super::edit::Edits;
-use super::lines::{Lines, Style, stands_in, style};
+use super::lines::{Lines, Style, is_within, style};
 
-/// How much a level is indented.
+/// The indentation of a level, in blanks.
 const STEP: usize = 2;
 
-/// The text with its lines where they belong; none if it is written in a way that is not understood here.
+/// The text with its lines indented; none if it has a form that is not supported here.
 pub(super) fn indent(text: &str, document: &Located) -> Option<String> {
     let lines = Lines::new(text);
     let mut plan = Plan { moves: vec![None; lines.count()], edits: Edits::default(), lines };
@@ -22,30 +22,30 @@ pub(super) fn indent(text: &str, document: &Located) -> Option<String> {
 
 struct Plan<'t> {
     lines: Lines<'t>,
-    /// For each line, where it goes; none for blank lines and comments, which follow the others.
+    /// The move of each line; none for blank lines and comments, which follow the others.
     moves: Vec<Option<Move>>,
     edits: Edits,
 }
 
 #[derive(Clone, Copy)]
 enum Move {
-    /// A key or a dash: its column is known.
+    /// A key or a dash moves to a column.
     To(usize),
-    /// A part of something that began in an earlier line: it keeps its distance, but does not leave its parent.
+    /// A continuation line keeps its distance to the first line, but stays inside its parent.
     By { columns: isize, at_least: usize },
 }
 
 impl Plan<'_> {
-    /// An object whose keys belong to a column.
+    /// Indents an object whose keys are at a column.
     fn object(&mut self, object: &Located, column: usize) -> Option<()> {
         let old = self.lines.column(object.span.start as usize);
         let bound = object.span.end as usize;
         for (index, field) in object.fields().iter().enumerate() {
             let key = field.key_span.start as usize;
             if self.lines.is_first(key) {
-                self.put(self.lines.of(key), column);
+                self.move_to(self.lines.of(key), column);
             } else if index > 0 {
-                // Something stands before the key: `? `, an anchor or a tag.
+                // Before the key is `? `, an anchor or a tag.
                 return None;
             }
             self.field(field, bound, old, column)?;
@@ -56,7 +56,7 @@ impl Plan<'_> {
     fn field(&mut self, field: &Field, bound: usize, old: usize, column: usize) -> Option<()> {
         let after = field.key_span.end as usize;
         let value = &field.value;
-        if !stands_in(value, after..bound) {
+        if !is_within(value, after..bound) {
             return Some(());
         }
         match style(self.lines.text, after, value) {
@@ -69,7 +69,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A list whose dashes belong to a column.
+    /// Indents a list whose dashes are at a column.
     fn list(&mut self, list: &Located, column: usize) -> Option<()> {
         let text = self.lines.text;
         let old = self.lines.column(list.span.start as usize);
@@ -77,18 +77,18 @@ impl Plan<'_> {
         for item in list.items()? {
             let dash = self.dash(from, old)?;
             if self.lines.is_first(dash) {
-                self.put(self.lines.of(dash), column);
+                self.move_to(self.lines.of(dash), column);
             }
             from = dash + 1;
-            // An alias stands elsewhere, and an item without a value has no place of its own.
-            if item.span.start == item.span.end || !stands_in(item, from..list.span.end as usize) {
+            // The value of an alias is elsewhere, and an item without a value has no span.
+            if item.span.start == item.span.end || !is_within(item, from..list.span.end as usize) {
                 continue;
             }
             let start = item.span.start as usize;
             let beside = self.lines.of(start) == self.lines.of(dash);
             let kind = style(text, from, item);
             if beside && start > from {
-                // What stands between a dash and its value, if not blanks, is an anchor or a tag.
+                // Anything but blanks between a dash and its value is an anchor or a tag.
                 text[from..start].bytes().all(|byte| byte == b' ').then_some(())?;
                 self.edits.replace(from..start, " ");
             }
@@ -103,7 +103,7 @@ impl Plan<'_> {
         Some(())
     }
 
-    /// The next dash of a list, at its column.
+    /// Moves the next dash of a list to its column.
     fn dash(&self, from: usize, column: usize) -> Option<usize> {
         if self.lines.text[from..].starts_with('-') && self.lines.column(from) == column {
             return Some(from);
@@ -115,7 +115,7 @@ impl Plan<'_> {
         })
     }
 
-    /// A value that is no structure: the lines after that of its key or dash.
+    /// Indents the lines of a scalar after that of its key or dash.
     fn leaf(&mut self, after: usize, value: &Located, style: Style, old: usize, column: usize) {
         let (start, end) = (value.span.start as usize, value.span.end as usize);
         let parent = (old, column);
@@ -129,14 +129,14 @@ impl Plan<'_> {
             let by = Move::By { columns: distance(parent), at_least: 0 };
             self.moves[first..=last].fill(Some(by));
         } else if own_line && self.lines.is_first(start) {
-            self.put(self.lines.of(start), column + STEP);
+            self.move_to(self.lines.of(start), column + STEP);
             self.shift(value, (self.lines.column(start), column + STEP), parent);
         } else {
             self.shift(value, parent, parent);
         }
     }
 
-    /// What goes on in later lines moves as its beginning does. `parent` has the old and the new column of the key or dash.
+    /// Moves continuation lines like the first line. `parent` has the old and the new column of the key or dash.
     fn shift(&mut self, value: &Located, moved: (usize, usize), parent: (usize, usize)) {
         let (first, last) = (self.lines.of(value.span.start as usize), self.lines.of(value.span.end as usize));
         for line in first + 1..=last {
@@ -145,7 +145,7 @@ impl Plan<'_> {
         }
     }
 
-    fn put(&mut self, line: usize, column: usize) {
+    fn move_to(&mut self, line: usize, column: usize) {
         self.moves[line] = Some(Move::To(column));
     }
 
@@ -161,7 +161,7 @@ impl Plan<'_> {
                 Some(Move::By { columns, .. }) if self.lines.is_blank(line) => old.saturating_add_signed(columns),
                 Some(Move::By { columns, at_least }) => old.saturating_add_signed(columns).max(at_least),
                 None if self.lines.line(line).trim_start().starts_with('#') => {
-                    let next = neighbours.next(line, self.lines.count(), |line| self.known(line));
+                    let next = neighbours.next(line, self.lines.count(), |line| self.column_change(line));
                     comment(old, next, &neighbours)
                 }
                 None => continue,
@@ -175,7 +175,7 @@ impl Plan<'_> {
     }
 
     /// The old and the new column of a line that begins with a key or a dash.
-    fn known(&self, line: usize) -> Option<Columns> {
+    fn column_change(&self, line: usize) -> Option<Columns> {
         match self.moves[line] {
             Some(Move::To(column)) => Some((self.lines.indent(line), column)),
             _ => None,
@@ -189,9 +189,9 @@ type Columns = (usize, usize);
 /// The lines around a comment whose columns are known. Each line is visited a fixed number of times for all comments together.
 #[derive(Default)]
 struct Neighbours {
-    /// Lines above that no line below them hides: the nearer one has the larger old column.
+    /// Lines above that are not hidden by a line below them: the nearer one has the larger old column.
     above: Vec<Columns>,
-    /// The nearest line below that was found, and how far the search has come.
+    /// The nearest line below, and the position of the search.
     below: Option<Columns>,
     searched: usize,
     #[cfg(test)]
@@ -199,7 +199,7 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// Passes a line with a known column.
+    /// Records a line with a known column.
     fn pass(&mut self, old: usize, new: usize) {
         while self.above.last().is_some_and(|(above, _)| *above >= old) {
             self.above.pop();
@@ -207,20 +207,20 @@ impl Neighbours {
         self.above.push((old, new));
     }
 
-    /// The nearest line above that is indented at most so far.
+    /// The nearest line above with at most this indentation.
     fn at_most(&self, old: usize) -> Option<Columns> {
         let end = self.above.partition_point(|(above, _)| *above <= old);
         end.checked_sub(1).map(|last| self.above[last])
     }
 
     /// The nearest line below a line.
-    fn next(&mut self, line: usize, count: usize, known: impl Fn(usize) -> Option<Columns>) -> Option<Columns> {
+    fn next(&mut self, line: usize, count: usize, column_change: impl Fn(usize) -> Option<Columns>) -> Option<Columns> {
         if self.searched <= line + 1 {
             self.below = None;
             self.searched = line + 1;
         }
         while self.below.is_none() && self.searched < count {
-            self.below = known(self.searched);
+            self.below = column_change(self.searched);
             self.searched += 1;
             #[cfg(test)]
             (self.visited += 1);
@@ -229,7 +229,7 @@ impl Neighbours {
     }
 }
 
-/// A comment belongs to what comes after it, unless it is further in: then it ends what came before.
+/// The column of a comment. It belongs to the line after it, unless it is indented more than that line.
 fn comment(old: usize, next: Option<Columns>, neighbours: &Neighbours) -> usize {
     match next {
         Some((indent, column)) if indent >= old => column,
@@ -256,7 +256,7 @@ mod tests {
             let mut neighbours = Neighbours::default();
             for line in 0..count {
                 let next = neighbours.next(line, count, |line| (Some(line) == known_line).then_some((2, 4)));
-                assert_eq!(next, known_line.filter(|known| *known > line).map(|_| (2, 4)), "{line}");
+                assert_eq!(next, known_line.filter(|column_change| *column_change > line).map(|_| (2, 4)), "{line}");
             }
             assert!(neighbours.visited <= count, "{}", neighbours.visited);
         }

@@ -1,14 +1,14 @@
-//! JSON: one value a line. Texts and numbers stay as they are written.
+//! Formats JSON with one value per line. Texts and numbers stay as written.
 
 use std::collections::BTreeSet;
 
 use branchpoint_expr::{Field, Located, Shape};
 
-use super::order;
+use super::step_order;
 
-/// The document, laid out with two blanks a level.
+/// The document, indented by two blanks per level.
 pub(super) fn format(source: &str, document: &Located, ordered: bool) -> String {
-    let steps = if ordered { order::steps(document) } else { Vec::new() };
+    let steps = if ordered { step_order::all_steps(document) } else { Vec::new() };
     let steps = steps.iter().map(|step| step.span.start).collect();
     let mut writer = Writer { source, steps, out: String::new() };
     writer.value(document, 0);
@@ -18,7 +18,7 @@ pub(super) fn format(source: &str, document: &Located, ordered: bool) -> String 
 
 struct Writer<'s> {
     source: &'s str,
-    /// Where steps begin.
+    /// The positions at which steps begin.
     steps: BTreeSet<u32>,
     out: String,
 }
@@ -36,7 +36,7 @@ impl Writer<'_> {
             }
             Shape::Object(fields) if !fields.is_empty() => {
                 let is_step = self.steps.contains(&value.span.start);
-                let fields: Vec<&Field> = if is_step { order::sorted(value) } else { fields.iter().collect() };
+                let fields: Vec<&Field> = if is_step { step_order::sorted(value) } else { fields.iter().collect() };
                 self.out.push('{');
                 for (index, field) in fields.into_iter().enumerate() {
                     self.next(index, depth + 1);

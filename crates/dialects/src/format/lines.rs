@@ -1,10 +1,10 @@
-//! A text as lines, and what its lines are made of.
+//! The lines of a text and their indentation.
 
 use std::ops::Range;
 
 use branchpoint_expr::{Located, Shape, Span};
 
-/// Where the lines of a text begin.
+/// The positions at which the lines of a text begin.
 pub(super) struct Lines<'t> {
     pub(super) text: &'t str,
     starts: Vec<usize>,
@@ -40,18 +40,18 @@ impl<'t> Lines<'t> {
         &self.text[self.range(line)]
     }
 
-    /// How many bytes stand before a byte in its line.
+    /// The column of a byte, in bytes.
     pub(super) fn column(&self, at: usize) -> usize {
         at - self.starts[self.of(at)]
     }
 
-    /// How many blanks a line begins with.
+    /// The number of blanks at the beginning of a line.
     pub(super) fn indent(&self, line: usize) -> usize {
         let line = self.line(line);
         line.len() - line.trim_start_matches(' ').len()
     }
 
-    /// Whether a byte is the first of its line that is no blank.
+    /// Whether a byte is the first of its line that is not a blank.
     pub(super) fn is_first(&self, at: usize) -> bool {
         self.column(at) == self.indent(self.of(at))
     }
@@ -61,10 +61,10 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// How a value is written.
+/// The notation of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// By indentation.
+    /// An object by indentation.
     BlockObject,
     BlockList,
     /// `|` or `>`, and whether the line breaks at its end count (`+`).
@@ -75,7 +75,7 @@ pub(super) enum Style {
     Inline,
 }
 
-/// How the value is written that stands after the byte `after`: the end of its key, or of its dash.
+/// The notation of a value. `after` is the end of its key or dash.
 pub(super) fn style(text: &str, after: usize, value: &Located) -> Style {
     let bracketed = |value: &Located| text[value.span.range()].starts_with(['{', '[']);
     match &value.shape {
@@ -89,7 +89,7 @@ pub(super) fn style(text: &str, after: usize, value: &Located) -> Style {
     }
 }
 
-/// The `|` or `>` before a text in block style, with what belongs to it: the last word of the line before the text.
+/// The `|` or `>` before a text in block style with its indicators: the last word of the line before the text.
 fn header(text: &str, after: usize, span: Span) -> Option<&str> {
     let between = text.get(after..span.start as usize)?;
     between.contains('\n').then_some(())?;
@@ -99,7 +99,7 @@ fn header(text: &str, after: usize, span: Span) -> Option<&str> {
     code.split_whitespace().next_back().filter(|word| word.starts_with(['|', '>']))
 }
 
-/// Whether a value stands where its parent has it. What an alias stands for is written elsewhere.
-pub(super) fn stands_in(value: &Located, range: Range<usize>) -> bool {
+/// Whether a value is in the range of its parent. The value of an alias is elsewhere.
+pub(super) fn is_within(value: &Located, range: Range<usize>) -> bool {
     range.start <= value.span.start as usize && value.span.end as usize <= range.end
 }

@@ -1,7 +1,7 @@
 //! A graph as a program: a driver in the root that waits for answers, and one scope that holds every live line.
 //!
-//! The driver enters the scope for the run, for each answer and for each deferred node, and looks around when all lines of
-//! it have ended. What pauses, fails and waits stands in slots of the root, so that a run shows it at any moment.
+//! The driver enters the scope for the run, for each answer and for each deferred node, and decides what follows when all lines of
+//! it have ended. Pauses, failures and pending approvals are in slots of the root, so that a run shows them at any moment.
 
 mod agents;
 mod choices;
@@ -14,11 +14,11 @@ use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{ConditionId, PlaceId, Program, ScopeId, StepId, Write};
 use branchpoint_expr::{Condition, Dialect, Object, Severity, Value};
 
-use super::raw::{Graph, What};
+use super::raw::{Graph, NodeData};
 use crate::lowering::{self, Names};
 use crate::report::{Report, unlowered};
 
-/// The program of a graph, unless something in it is refused.
+/// The program of a graph, unless it has errors.
 pub(super) fn lower(graph: &Graph, report: &mut Report) -> Option<Program> {
     let mut lower = Lower::new(graph);
     lower.compile_conditions(report);
@@ -40,11 +40,11 @@ struct Nodes<'g> {
     graph: &'g Graph,
     /// The scope that holds every live line.
     live: ScopeId,
-    /// Where a line of it ends.
+    /// The place at which a line ends.
     end: PlaceId,
-    /// Where each node begins.
+    /// The place at which each node begins.
     entries: Vec<PlaceId>,
-    /// Each node as its author sees it.
+    /// The step of each node in traces.
     steps: Vec<StepId>,
     /// The conditions of each `if`.
     conditions: Vec<Vec<ConditionId>>,
@@ -61,7 +61,7 @@ impl<'g> Lower<'g> {
             // Outputs by node, `previous_output`, and decisions.
             ("state", Some(Value::from(Object::default()))),
             ("logs", empty()),
-            // Approvals that wait: `{nodeId, previousOutput, front}`; front says whether a person was told that it is current.
+            // Approvals that wait: `{nodeId, previousOutput, front}`; `front` is whether it was shown as the current one.
             ("waiting", empty()),
             // Nodes that are still to run: `{nodeId, previousOutput}`.
             ("deferred", empty()),
@@ -72,7 +72,7 @@ impl<'g> Lower<'g> {
             ("begin", None),
             // Calls of subagents that have not ended.
             ("calls", empty()),
-            // What the run was started with in place of the text of its start.
+            // The input of the run, which replaces the text of its start.
             ("started", None),
         ];
         slots.add_to_root(&mut b, of_the_run);
@@ -85,7 +85,7 @@ impl<'g> Lower<'g> {
             "under_way",
             // The text of the output, in lower case.
             "text",
-            // What an agent is asked.
+            // The prompt of an agent.
             "content",
             // Why a call or a condition failed.
             "failure",
@@ -104,49 +104,49 @@ impl<'g> Lower<'g> {
         Self { b, slots, grammar: Dialect::Graph, error_slot: "failure", own: nodes }
     }
 
-    /// Compiles the conditions of every `if`, also of those that nothing leads to: what is wrong is refused anyway.
+    /// Compiles the conditions of every `if`, even of unreachable ones, to report their errors.
     fn compile_conditions(&mut self, report: &mut Report) {
         for node in &self.own.graph.nodes {
-            let What::If(entries) = &node.what else {
+            let NodeData::If(entries) = &node.data else {
                 self.own.conditions.push(Vec::new());
                 continue;
             };
             let live = self.own.live;
             let compiled = entries.iter().filter_map(|entry| {
                 let compile = |options: branchpoint_expr::Options<'_>| Condition::text_match(entry, options);
-                report.compiled(self.b.condition_with(live, Dialect::Graph, compile))
+                report.ok_or_report(self.b.condition_with(live, Dialect::Graph, compile))
             });
             let compiled = compiled.collect();
             self.own.conditions.push(compiled);
         }
     }
 
-    /// All lines that can run. What cannot be reached is not lowered.
+    /// Lowers all reachable nodes.
     fn lines(&mut self, reached: &BTreeSet<usize>) {
         for node in 0..self.own.graph.nodes.len() {
             if reached.contains(&node) {
                 self.node(node);
             } else {
-                // Nothing leads there, and every place that was reserved must be something.
+                // The node is unreachable, but every reserved place must be defined.
                 let entry = self.own.entries[node];
                 self.b.at(entry).leave(self.own.live, branchpoint_core::ir::Exit::Done(None));
             }
         }
     }
 
-    /// An entry of the log. The formula of its content sees the slots and what is values.
+    /// An entry of the log. The formula of its content can use the slots and `values`.
     fn log(&mut self, kind: &str, content: &str, values: &[(&str, Value)]) -> Write {
         let entry = format!("{{timestamp: time, nodeId: id, type: '{kind}', content: {content}}}");
         Write::Push(self.slots["logs"], self.formula_with(&entry, &[], values))
     }
 
-    /// The run has failed, unless it has already.
+    /// Fails the run, unless it has failed already.
     fn fail(&mut self, kind: &str, message: &str, values: &[(&str, Value)]) -> [Write; 2] {
         let error = format!("error ?? {{kind: {kind}, message: {message}, nodeId: id}}");
-        [self.put_with("error", &error, &[], values), self.put("mode", "'failed'")]
+        [self.store_with("error", &error, &[], values), self.store("mode", "'failed'")]
     }
 
-    /// A node's id, as formulas name it.
+    /// The id of a node as a constant of formulas.
     fn id(&self, node: usize) -> (&'static str, Value) {
         ("id", Value::Str(self.own.graph.nodes[node].id.clone()))
     }

@@ -1,20 +1,20 @@
 //! The dialect `graph`: grammar and rules, after `docs/spec/graph.md`.
 //!
-//! `raw` is the document as it is written, `wiring` where execution can go, `subagents` the trees of agents that are tools,
-//! `preflight` what an editor asks, `lower` makes a program of it: a driver that waits for answers, and one scope that holds
+//! `raw` is the document as written, `wiring` the branches and reachable nodes, `subagents` the trees of agents that are tools,
+//! `preflight` the checks of an editor, `lower` builds the program: a driver that waits for answers, and one scope that holds
 //! every live line.
 //!
 //! | rule | how it is lowered | pinned by the vector |
 //! |---|---|---|
 //! | a node runs once for each arriving edge | `Fork`, and no merge | `diamond_runs_the_join_node_per_arrival` |
 //! | the first condition that matches wins | a chain of `Decide`s | `deferred_if_uses_the_output_it_was_reached_with` |
-//! | a paused run starts nothing new | every node asks the slot `mode` first | `siblings_after_an_approval_are_all_deferred_in_order` |
-//! | a fan-out under way lets approvals wait | the local `live` | `same_approval_by_two_edges_is_asked_twice` |
+//! | a paused run starts nothing new | every node tests the slot `mode` first | `siblings_after_an_approval_are_all_deferred_in_order` |
+//! | a fan-out under way lets approvals wait | the local `live` | `three_parallel_approvals_mixed_decisions` |
 //! | answers after the pause defer their successors | `live` is set when the answer comes | `in_flight_successor_approval_is_deferred` |
 //! | deferred nodes run one after the other | the driver enters the scope for each | `two_successors_deferred` |
 //! | an agent's error lets other calls finish | `mode`, and nothing is withdrawn | `parallel_one_branch_fails_other_finishes_and_keeps_state` |
 //! | `previous_output` stops at a fork | the local `clean` | `slow_agent_longer_than_other_branch_chain` |
-//! | an answer is refused or taken whole | the check of the signal `resume` | `bad_answer_refused_then_good_answer_accepted` |
+//! | an answer is rejected or accepted as a whole | the check of the signal `resume` | `bad_answer_refused_then_good_answer_accepted` |
 
 mod lower;
 mod picture;
@@ -33,14 +33,14 @@ pub(crate) use schema::schema;
 use crate::report::Report;
 use raw::Graph;
 
-/// The program of a document, and what was found in it.
+/// The program of a document, and the findings.
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let (graph, mut report) = read(document);
     let Some(graph) = graph else { return (None, report.findings) };
-    // What is broken leads nowhere, and that need not be told as well.
+    // Broken parts are not connected, which is not reported again.
     if report.findings.iter().all(|finding| finding.severity == Severity::Warning) {
         wiring::warn(&graph, &mut report);
-        // An editor refuses these; here they run, so they are warnings.
+        // An editor rejects these graphs; here they run, so these are warnings.
         let findings = preflight::check(&graph).into_iter();
         report.findings.extend(findings.map(|finding| Diagnostic { severity: Severity::Warning, ..finding }));
     }
@@ -48,8 +48,8 @@ pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     (program, report.findings)
 }
 
-/// What keeps a graph from being run by an editor, the first finding first: all that is refused, then what runs and is
-/// hardly meant.
+/// The findings that prevent an editor from running a graph: all errors first, then probable
+/// mistakes.
 pub(crate) fn preflight(document: &Located) -> Vec<Diagnostic> {
     let (program, mut findings) = load(document);
     findings.retain(|finding| finding.severity == Severity::Error);

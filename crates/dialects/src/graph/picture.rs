@@ -3,11 +3,11 @@
 use branchpoint_core::ir::picture::{Arrow, Node, NodeShape, Picture};
 use branchpoint_expr::{Condition, Dialect, Located, Options};
 
-use super::raw::{Graph, What};
-use super::wiring::Way;
-use crate::picture::{end, told};
+use super::raw::{Graph, NodeData};
+use super::wiring::NodeBranch;
+use crate::picture::{condition_text, end};
 
-/// The picture of a graph; none if its document is none.
+/// The picture of a graph; none if the document is not a graph.
 pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
     let graph = super::read(document).0?;
     let mut nodes: Vec<Node> = graph.nodes.iter().map(node).collect();
@@ -16,10 +16,10 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
     for from in 0..graph.nodes.len() {
         let mut arrow =
             |to: usize, label: &str| arrows.push(Arrow { from, to, label: label.to_owned(), failure: false });
-        let ways = graph.ways(from);
-        for way in &ways {
-            let label = label(&graph, from, way, source);
-            let after = graph.after(from, way);
+        let node_branches = graph.node_branches(from);
+        for node_branch in &node_branches {
+            let label = label(&graph, from, node_branch, source);
+            let after = graph.after(from, node_branch);
             for to in &after {
                 arrow(*to, &label);
             }
@@ -27,7 +27,7 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
                 arrow(finish, &label);
             }
         }
-        if ways.is_empty() {
+        if node_branches.is_empty() {
             arrow(finish, "");
         }
         let tools = graph.leaving(from).filter(|connection| connection.is_subagent());
@@ -35,7 +35,7 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
             arrow(connection.target, "tool");
         }
     }
-    // A tool answers whoever called it; that it has no way on does not end anything.
+    // A tool returns to its caller, so a tool without connections is not an end.
     let tools: Vec<usize> = graph.connections.iter().filter(|one| one.is_subagent()).map(|one| one.target).collect();
     arrows.retain(|arrow| arrow.to != finish || !tools.contains(&arrow.from));
     nodes.push(end("end"));
@@ -43,26 +43,26 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
 }
 
 fn node(node: &super::raw::Node) -> Node {
-    let look = match &node.what {
-        What::If(_) => NodeShape::Decision,
-        What::Approval(_) => NodeShape::People,
-        What::Start(_) | What::End => NodeShape::End,
-        What::Agent(_) | What::Refused => NodeShape::Work,
+    let look = match &node.data {
+        NodeData::If(_) => NodeShape::Decision,
+        NodeData::Approval(_) => NodeShape::People,
+        NodeData::Start(_) | NodeData::End => NodeShape::End,
+        NodeData::Agent(_) | NodeData::Refused => NodeShape::Work,
     };
     Node { title: node.id.clone(), kind: node.kind.into(), look }
 }
 
-fn label(graph: &Graph, node: usize, way: &Way, source: &str) -> String {
-    match (way, &graph.nodes[node].what) {
-        (Way::Condition(index), What::If(conditions)) => {
+fn label(graph: &Graph, node: usize, node_branch: &NodeBranch, source: &str) -> String {
+    match (node_branch, &graph.nodes[node].data) {
+        (NodeBranch::Condition(index), NodeData::If(conditions)) => {
             let compiled = conditions
                 .get(*index)
                 .and_then(|entry| Condition::text_match(entry, Options::dialect(Dialect::Graph)).ok());
-            compiled.map_or_else(|| format!("condition-{index}"), |condition| told(&condition, source))
+            compiled.map_or_else(|| format!("condition-{index}"), |condition| condition_text(&condition, source))
         }
-        (Way::Otherwise, _) => "else".to_owned(),
-        (Way::Approve, _) => "approve".to_owned(),
-        (Way::Reject, _) => "reject".to_owned(),
-        (Way::Every | Way::Condition(_), _) => String::new(),
+        (NodeBranch::Otherwise, _) => "else".to_owned(),
+        (NodeBranch::Approve, _) => "approve".to_owned(),
+        (NodeBranch::Reject, _) => "reject".to_owned(),
+        (NodeBranch::Every | NodeBranch::Condition(_), _) => String::new(),
     }
 }

@@ -1,9 +1,9 @@
-//! What an editor asks before it runs a graph. The engine runs such graphs all the same.
+//! The checks of an editor before it runs a graph. The engine runs such graphs nevertheless.
 
 use branchpoint_expr::{Diagnostic, Kind};
 
-use super::raw::{Graph, What};
-use super::wiring::Way;
+use super::raw::{Graph, NodeData};
+use super::wiring::NodeBranch;
 use crate::DocumentKinds as _;
 use crate::report::Report;
 
@@ -13,7 +13,7 @@ pub(super) fn check(graph: &Graph) -> Vec<Diagnostic> {
     let Some(start) = graph.start() else { return Vec::new() };
     let node = &graph.nodes[start];
     let reached = graph.reachable(start);
-    if graph.after(start, &Way::Every).is_empty() {
+    if graph.after(start, &NodeBranch::Every).is_empty() {
         report.error(Kind::StartNotConnected, node.span, "nothing follows the start", "connect it to what runs first");
     } else if reached.len() == 1 {
         let help = "connect the start to another node";
@@ -34,11 +34,11 @@ fn lacks_branch(graph: &Graph, node: usize, kind: Kind) -> bool {
         let mut edges = graph.leaving(node).filter(|edge| !edge.is_subagent());
         edges.any(|edge| edge.handle.as_deref().is_some_and(known))
     };
-    match (&graph.nodes[node].what, kind) {
-        (What::If(_), Kind::IfWithoutBranch) => {
+    match (&graph.nodes[node].data, kind) {
+        (NodeData::If(_), Kind::IfWithoutBranch) => {
             !leaves(&|handle| handle.starts_with("condition-") || handle == "true" || handle == "false")
         }
-        (What::Approval(_), Kind::ApprovalWithoutBranch) => {
+        (NodeData::Approval(_), Kind::ApprovalWithoutBranch) => {
             !leaves(&|handle| handle == "approve" || handle == "reject")
         }
         _ => false,

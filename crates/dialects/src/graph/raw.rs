@@ -1,5 +1,5 @@
-//! A graph as it is written, older spellings mapped to today's. What is wrong with its shape is found while it is read;
-//! what stands in expressions is left as it is, for lowering to compile.
+//! A graph as written, with deprecated spellings mapped to current ones. Errors of structure are reported while it is read;
+//! expressions are compiled during lowering.
 
 mod nodes;
 pub(super) mod tables;
@@ -11,12 +11,12 @@ use branchpoint_expr::{Kind, Located, Span};
 
 use crate::DocumentKinds as _;
 use crate::fields::{Access, Path};
-use crate::inputs::{self, Declared, Names};
+use crate::inputs::{self, DeclaredInputs, Names};
 use crate::report::{Report, start_of};
 
 use tables::{CONNECTION, DOCUMENT, GRAPH, PART};
 
-pub(super) use nodes::{Agent, Node, What};
+pub(super) use nodes::{Agent, Node, NodeData};
 
 /// The handle that makes the target a tool of the source.
 pub(super) const SUBAGENT: &str = "subagent";
@@ -28,12 +28,12 @@ pub(super) struct Graph {
     pub(super) connections: Vec<Connection>,
     /// By node, the positions of the connections that leave it.
     out: Vec<Vec<usize>>,
-    /// Where a document lacks what it lacks.
+    /// The span for missing fields.
     pub(super) span: Span,
     /// Whether a tool that is not configured prevents a run.
     pub(super) strict_tools: bool,
     /// The declared inputs, if any are.
-    pub(super) inputs: Option<Declared>,
+    pub(super) inputs: Option<DeclaredInputs>,
 }
 
 /// A connection between two nodes that exist, by position.
@@ -41,20 +41,20 @@ pub(super) struct Graph {
 pub(super) struct Connection {
     pub(super) source: usize,
     pub(super) target: usize,
-    /// Which way out of the source; none where the document names none.
+    /// The handle of the source; none if the document has none.
     pub(super) handle: Option<Arc<str>>,
-    /// Which way into the target.
+    /// The handle of the target.
     pub(super) into: Option<Arc<str>>,
     pub(super) span: Span,
 }
 
 impl Connection {
-    /// Whether this makes the target a tool of the source instead of leading on to it.
+    /// Whether this makes the target a tool of the source instead of its successor.
     pub(super) fn is_subagent(&self) -> bool {
         self.handle.as_deref() == Some(SUBAGENT)
     }
 
-    /// Whether its way out is called so.
+    /// Whether it leaves the source at this handle.
     pub(super) fn is_from(&self, handle: &str) -> bool {
         self.handle.as_deref() == Some(handle)
     }

@@ -1,52 +1,52 @@
-//! Where execution can go: which connections are followed when, which never are, and what they reach.
+//! The branches of nodes: which connections are followed, which never are, and which nodes they reach.
 
 use std::collections::BTreeSet;
 
 use branchpoint_expr::Kind;
 
-use super::raw::{Connection, Graph, What};
+use super::raw::{Connection, Graph, NodeData};
 use crate::DocumentKinds as _;
 use crate::report::Report;
 
-/// The ways out of one node.
+/// A branch of a node.
 #[derive(Debug)]
-pub(super) enum Way {
-    /// All of them, whatever they are called.
+pub(super) enum NodeBranch {
+    /// All connections, regardless of their handles.
     Every,
-    /// Those of the n-th condition.
+    /// The connections of the n-th condition.
     Condition(usize),
-    /// Those of an `if` whose conditions do not match.
+    /// The connections of an `if` without a matching condition.
     Otherwise,
-    /// Those of a person's answer.
+    /// The connections of a person's answer.
     Approve,
     Reject,
 }
 
 impl Graph {
-    /// The nodes that follow a node on one of its ways, in the order of the connections. A node that is connected twice
+    /// The nodes that follow a node on one of its branches, in the order of the connections. A node that is connected twice
     /// follows twice.
-    pub(super) fn after(&self, node: usize, way: &Way) -> Vec<usize> {
-        let on_way = |connection: &&Connection| match way {
-            Way::Every => true,
-            Way::Condition(0) => connection.is_from("condition-0") || connection.is_from("true"),
-            Way::Condition(index) => connection.is_from(&format!("condition-{index}")),
-            Way::Otherwise => connection.is_from("false"),
-            Way::Approve => connection.is_from("approve"),
-            Way::Reject => connection.is_from("reject"),
+    pub(super) fn after(&self, node: usize, node_branch: &NodeBranch) -> Vec<usize> {
+        let is_on_branch = |connection: &&Connection| match node_branch {
+            NodeBranch::Every => true,
+            NodeBranch::Condition(0) => connection.is_from("condition-0") || connection.is_from("true"),
+            NodeBranch::Condition(index) => connection.is_from(&format!("condition-{index}")),
+            NodeBranch::Otherwise => connection.is_from("false"),
+            NodeBranch::Approve => connection.is_from("approve"),
+            NodeBranch::Reject => connection.is_from("reject"),
         };
         let leading = self.leaving(node).filter(|connection| !connection.is_subagent());
-        leading.filter(on_way).map(|connection| connection.target).collect()
+        leading.filter(is_on_branch).map(|connection| connection.target).collect()
     }
 
-    /// The ways out of a node.
-    pub(super) fn ways(&self, node: usize) -> Vec<Way> {
-        match &self.nodes[node].what {
-            What::Start(_) | What::Agent(_) => vec![Way::Every],
-            What::If(conditions) => {
-                (0..conditions.len()).map(Way::Condition).chain(std::iter::once(Way::Otherwise)).collect()
+    /// The branches of a node.
+    pub(super) fn node_branches(&self, node: usize) -> Vec<NodeBranch> {
+        match &self.nodes[node].data {
+            NodeData::Start(_) | NodeData::Agent(_) => vec![NodeBranch::Every],
+            NodeData::If(conditions) => {
+                (0..conditions.len()).map(NodeBranch::Condition).chain(std::iter::once(NodeBranch::Otherwise)).collect()
             }
-            What::Approval(_) => vec![Way::Approve, Way::Reject],
-            What::End | What::Refused => Vec::new(),
+            NodeData::Approval(_) => vec![NodeBranch::Approve, NodeBranch::Reject],
+            NodeData::End | NodeData::Refused => Vec::new(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Graph {
         let mut reached = BTreeSet::from([from]);
         let mut open = vec![from];
         while let Some(node) = open.pop() {
-            for next in self.ways(node).iter().flat_map(|way| self.after(node, way)) {
+            for next in self.node_branches(node).iter().flat_map(|node_branch| self.after(node, node_branch)) {
                 if reached.insert(next) {
                     open.push(next);
                 }
@@ -64,15 +64,15 @@ impl Graph {
         reached
     }
 
-    /// The one start. Nothing runs on a graph with none or several.
+    /// The start. A graph with no start or several starts does not run.
     pub(super) fn start(&self) -> Option<usize> {
-        self.nodes.iter().position(|node| matches!(node.what, What::Start(_)))
+        self.nodes.iter().position(|node| matches!(node.data, NodeData::Start(_)))
     }
 }
 
 /// Exactly one start.
 pub(super) fn check_start(graph: &Graph, report: &mut Report) {
-    let mut starts = graph.nodes.iter().filter(|node| matches!(node.what, What::Start(_)));
+    let mut starts = graph.nodes.iter().filter(|node| matches!(node.data, NodeData::Start(_)));
     if starts.next().is_none() {
         let help = "add a node of type `start` and connect it to what runs first";
         report.error(Kind::MissingStart, graph.span, "the graph has no start", help);
@@ -83,20 +83,20 @@ pub(super) fn check_start(graph: &Graph, report: &mut Report) {
     }
 }
 
-/// What loads and is hardly meant: connections that are never followed, nodes that are never reached.
+/// Warns about connections that are never followed and nodes that are never reached.
 pub(super) fn warn(graph: &Graph, report: &mut Report) {
     for connection in graph.connections.iter().filter(|connection| !connection.is_subagent()) {
         let source = &graph.nodes[connection.source];
-        let followed = match &source.what {
-            What::Start(_) | What::Agent(_) | What::Refused => true,
-            What::If(conditions) => is_if_handle(connection, conditions.len()),
-            What::Approval(_) => connection.is_from("approve") || connection.is_from("reject"),
-            What::End => false,
+        let followed = match &source.data {
+            NodeData::Start(_) | NodeData::Agent(_) | NodeData::Refused => true,
+            NodeData::If(conditions) => is_if_handle(connection, conditions.len()),
+            NodeData::Approval(_) => connection.is_from("approve") || connection.is_from("reject"),
+            NodeData::End => false,
         };
         if !followed {
             let handle = connection.handle.as_deref().unwrap_or("(none)");
             let message = format!("nothing leaves `{}` by the handle `{handle}`", source.id);
-            report.warn(Kind::DeadConnection, connection.span, message, ways_in_words(&source.what));
+            report.warn(Kind::DeadConnection, connection.span, message, branch_names_help(&source.data));
         }
     }
     let Some(start) = graph.start() else { return };
@@ -118,10 +118,10 @@ fn is_if_handle(connection: &Connection, conditions: usize) -> bool {
     handle == "false" || canonical || handle == "true" && conditions > 0
 }
 
-fn ways_in_words(what: &What) -> &'static str {
-    match what {
-        What::If(_) => "an `if` is left by `condition-0`, `condition-1`, … for its conditions, and by `false`",
-        What::Approval(_) => "an approval is left by `approve` and `reject`",
+fn branch_names_help(data: &NodeData) -> &'static str {
+    match data {
+        NodeData::If(_) => "an `if` is left by `condition-0`, `condition-1`, … for its conditions, and by `false`",
+        NodeData::Approval(_) => "an approval is left by `approve` and `reject`",
         _ => "an `end` ends its branch",
     }
 }

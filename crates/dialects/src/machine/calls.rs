@@ -6,22 +6,22 @@ use std::sync::Arc;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located};
 
-use super::raw::{Document, Findings, What};
+use super::raw::{Document, Findings, StateKind};
 use crate::DocumentKinds as _;
 use crate::calls::{Call, Calls, Child};
 use crate::load::Library;
 
-/// The programs of everything that a document calls, by name, and what was found on the way.
+/// The programs of all workflows that a document calls, by name, and the findings about them.
 pub(crate) fn children(document: &Located, library: &dyn Library) -> (BTreeMap<Arc<str>, Program>, Vec<Diagnostic>) {
     let (programs, findings) = crate::calls::children(document, &States, library);
-    let mut once = Findings::default();
-    for finding in super::unread(findings) {
-        once.push(super::help::with_help(finding));
+    let mut unique = Findings::default();
+    for finding in super::kinds_for_invalid_text(findings) {
+        unique.push(super::help::with_help(finding));
     }
-    (programs, once.0)
+    (programs, unique.0)
 }
 
-/// What the keys of `outputs` can be.
+/// The help for an unknown key of `outputs`.
 const OUTPUTS: &str = "name an output that the called workflow declares under `outputs`, or one of its states";
 
 struct States;
@@ -29,8 +29,8 @@ struct States;
 impl Calls for States {
     fn of(&self, document: &Located) -> Vec<Result<Call, Diagnostic>> {
         let Some(read) = Document::read(document, &mut Findings::default()) else { return Vec::new() };
-        let calls = read.states.iter().filter_map(|state| match &state.what {
-            What::Call(call) => Some((call.workflow.as_ref()?, &call.outputs)),
+        let calls = read.states.iter().filter_map(|state| match &state.kind {
+            StateKind::Call(call) => Some((call.workflow.as_ref()?, &call.outputs)),
             _ => None,
         });
         let call = |(name, outputs): (&super::raw::Text, &Vec<(Arc<str>, _, _)>)| {
@@ -44,8 +44,8 @@ impl Calls for States {
         calls.map(call).collect()
     }
 
-    fn missing(&self, call: &Call) -> Option<Diagnostic> {
-        let message = format!("there is no workflow `{}`", call.name);
+    fn unknown_workflow(&self, call: &Call) -> Option<Diagnostic> {
+        let message = format!("unknown workflow `{}`", call.name);
         Some(Diagnostic::error(Kind::UnknownWorkflow, call.span, message))
     }
 
@@ -53,7 +53,7 @@ impl Calls for States {
         Ok(super::load(document))
     }
 
-    fn lacking(&self, call: &Call, document: &Located) -> Vec<Diagnostic> {
+    fn missing_outputs(&self, call: &Call, document: &Located) -> Vec<Diagnostic> {
         let Some(read) = Document::read(document, &mut Findings::default()) else { return Vec::new() };
         let declares = |name: &str| read.outputs.iter().any(|output| output.name == *name);
         let unknown = call.wanted.iter().filter(|(name, _)| !declares(name) && read.state(name).is_none());

@@ -1,11 +1,11 @@
-//! What to do about a finding that does not say it itself.
+//! The help for findings without help.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind};
 
 use crate::DocumentKinds as _;
 
-/// The finding with a way out.
+/// The finding with help.
 pub(super) fn with_help(finding: Diagnostic) -> Diagnostic {
     match help(finding.kind) {
         Some(help) if finding.help.is_none() => finding.with_help(help),

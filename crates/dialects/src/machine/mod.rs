@@ -1,7 +1,7 @@
 //! The dialect `machine`: YAML state machines, after `docs/spec/machine.md`.
 //!
-//! [`raw`] mirrors the document, [`rules`] tells what is wrong with it, [`lower`] makes a program of it, [`calls`] looks
-//! after the workflows that it calls.
+//! [`raw`] mirrors the document, [`rules`] reports errors and warnings, [`lower`] builds the program, [`calls`] loads
+//! the workflows that it calls.
 
 mod calls;
 mod graph;
@@ -20,33 +20,33 @@ pub(crate) use calls::children;
 use raw::{Document, Findings};
 pub(crate) use schema::schema;
 
-/// The program of a document, and what was found in it.
+/// The program of a document, and the findings.
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
-    let mut found = Findings::default();
-    let program = checked(document, &mut found);
-    (program, found.0.into_iter().map(help::with_help).collect())
+    let mut findings = Findings::default();
+    let program = checked(document, &mut findings);
+    (program, findings.0.into_iter().map(help::with_help).collect())
 }
 
-/// What was found in a text that cannot be read, by the names of this dialect: a key that stands twice is no YAML.
-pub(crate) fn unread(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+/// The findings about a text that cannot be read, with the kinds of this dialect: a duplicate key is not YAML.
+pub(crate) fn kinds_for_invalid_text(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let named = |finding: Diagnostic| match finding.kind {
         Kind::BadField => Diagnostic { kind: Kind::Yaml, ..finding },
         _ => finding,
     };
-    found.into_iter().map(named).collect()
+    findings.into_iter().map(named).collect()
 }
 
-fn checked(document: &Located, found: &mut Findings) -> Option<Program> {
-    let read = Document::read(document, found)?;
-    let uses = rules::check(&read, found);
-    if found.0.iter().any(|finding| finding.severity == Severity::Error) {
+fn checked(document: &Located, findings: &mut Findings) -> Option<Program> {
+    let read = Document::read(document, findings)?;
+    let uses = rules::check(&read, findings);
+    if findings.0.iter().any(|finding| finding.severity == Severity::Error) {
         return None;
     }
     match lower::lower(&read, &uses) {
         Ok(program) => Some(program),
         Err(problems) => {
             for problem in problems {
-                found.push(problem);
+                findings.push(problem);
             }
             None
         }

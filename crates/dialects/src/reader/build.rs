@@ -1,4 +1,4 @@
-//! The tree of a list of parts.
+//! Builds the tree of values from the list of parts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape, Span};
 
 use super::limits::{ALIAS_BYTES, ALIAS_PART_BYTES, DEPTH, NODES};
-use super::parts::{Bracket, Part, Parts, What, too_deep, too_many, too_much_from_aliases};
-use super::{Findings, shown};
+use super::parts::{Bracket, Part, PartKind, Parts, too_deep, too_many, too_much_from_aliases};
+use super::{Findings, preview};
 
 use crate::DocumentKinds as _;
 
-/// Builds the tree; none if there are no parts, or a limit is exceeded.
+/// Builds the tree. Returns `None` if there are no parts or a limit is exceeded.
 pub(super) fn tree(source: &str, parts: &Parts, findings: &mut Findings) -> Option<Located> {
     if parts.list().is_empty() {
         return None;
@@ -31,7 +31,7 @@ pub(super) fn tree(source: &str, parts: &Parts, findings: &mut Findings) -> Opti
         Ok(root) => Some(root),
         Err(limit) => {
             // The parts may have ended at the same limit.
-            if !findings.told.iter().any(|finding| finding.kind == limit.kind) {
+            if !findings.reported.iter().any(|finding| finding.kind == limit.kind) {
                 findings.push(limit);
             }
             None
@@ -43,23 +43,23 @@ struct Builder<'p, 'f> {
     source: &'p str,
     parts: &'p [Part],
     findings: &'f mut Findings,
-    /// The next part.
+    /// Index of the next part.
     at: usize,
-    /// Where the latest value ends in the source. For an alias that is not where the value stands.
+    /// The end of the latest value in the source. For an alias, this is the end of the alias and not of its definition.
     end: u32,
     depth: usize,
     nodes: usize,
-    /// How many aliases are being expanded. What is wrong in there was told at the definition.
+    /// The number of aliases that are being expanded. Their problems are reported at the definition.
     aliases: usize,
-    /// How many bytes aliases have added.
+    /// The number of bytes that aliases have added.
     alias_bytes: usize,
 }
 
 impl<'p> Builder<'p, '_> {
-    /// Builds the next value. An error is a limit, which ends everything. The recursion ends at the depth limit.
+    /// Builds the next value. An error is an exceeded limit and ends the build. The depth limit bounds the recursion.
     fn value(&mut self) -> Result<Located, Diagnostic> {
-        let part = self.take();
-        if let What::Alias(target) = part.what {
+        let part = self.next_part();
+        if let PartKind::Alias(target) = part.kind {
             return self.alias(target, part.span);
         }
         self.nodes += 1;
@@ -69,17 +69,17 @@ impl<'p> Builder<'p, '_> {
         if self.aliases > 0 {
             self.add_from_alias(part)?;
         }
-        let shape = match &part.what {
-            What::Open(bracket) => return self.collection(*bracket, part.span),
-            What::Scalar { shape, .. } => shape.clone(),
-            What::Unbounded(written) => {
-                let message = format!("`{}` is not a number that JSON has", shown(written));
+        let shape = match &part.kind {
+            PartKind::Open(bracket) => return self.collection(*bracket, part.span),
+            PartKind::Scalar { shape, .. } => shape.clone(),
+            PartKind::Unbounded(written) => {
+                let message = format!("`{}` is not a number that JSON has", preview(written));
                 let help = "write a number in digits, or put it in quotes to make it text";
                 self.refuse(Kind::Yaml, part.span, message, help);
                 Shape::Null
             }
-            What::Refused => Shape::Null,
-            What::Alias(_) | What::Close => unreachable!("taken above; a collection takes its own end"),
+            PartKind::Refused => Shape::Null,
+            PartKind::Alias(_) | PartKind::Close => unreachable!("taken above; a collection takes its own end"),
         };
         self.end = part.span.end;
         Ok(Located { shape, span: part.span })
@@ -110,7 +110,7 @@ impl<'p> Builder<'p, '_> {
             Bracket::Object | Bracket::BlockObject => Shape::Object(self.fields()?),
         };
         self.depth -= 1;
-        let close = self.take().span;
+        let close = self.next_part().span;
         if matches!(bracket, Bracket::List | Bracket::Object) {
             self.end = close.end;
         }
@@ -123,55 +123,55 @@ impl<'p> Builder<'p, '_> {
         while !self.at_close() {
             let key = self.key()?;
             if self.at_close() {
-                // The text breaks off between the key and its value.
+                // The text ends between the key and its value.
                 break;
             }
             let value = self.value()?;
             let Some((key, key_span)) = key else { continue };
-            match earlier(&fields, &mut index, &key) {
-                Some(first) => self.refuse_second(&key, first, key_span),
+            match first_occurrence(&fields, &mut index, &key) {
+                Some(first) => self.report_duplicate(&key, first, key_span),
                 None => fields.push(Field { key, key_span, value }),
             }
         }
         Ok(fields)
     }
 
-    /// Counts what an alias adds to the document with one part.
+    /// Counts the bytes that an alias adds to the document with one part.
     fn add_from_alias(&mut self, part: &Part) -> Result<(), Diagnostic> {
-        let text = match &part.what {
-            What::Scalar { written, .. } | What::Unbounded(written) => written.len(),
+        let text = match &part.kind {
+            PartKind::Scalar { written, .. } | PartKind::Unbounded(written) => written.len(),
             _ => 0,
         };
         self.alias_bytes = self.alias_bytes.saturating_add(text + ALIAS_PART_BYTES);
         if self.alias_bytes > ALIAS_BYTES { Err(too_much_from_aliases(part.span)) } else { Ok(()) }
     }
 
-    /// Takes a key; none if it cannot be one.
+    /// Reads a key. Returns `None` if the part cannot be a key.
     fn key(&mut self) -> Result<Option<(Arc<str>, Span)>, Diagnostic> {
-        let part = self.take();
+        let part = self.next_part();
         self.end = part.span.end;
-        let meant = match part.what {
-            What::Alias(target) => &self.parts[target],
+        let resolved = match part.kind {
+            PartKind::Alias(target) => &self.parts[target],
             _ => part,
         };
-        if self.aliases > 0 || !std::ptr::eq(part, meant) {
-            self.add_from_alias(meant).map_err(|limit| Diagnostic { span: part.span, ..limit })?;
+        if self.aliases > 0 || !std::ptr::eq(part, resolved) {
+            self.add_from_alias(resolved).map_err(|limit| Diagnostic { span: part.span, ..limit })?;
         }
-        Ok(self.key_of(part, meant))
+        Ok(self.key_of(part, resolved))
     }
 
-    /// The key that a part means; none if it cannot be one.
-    fn key_of(&mut self, part: &'p Part, meant: &'p Part) -> Option<(Arc<str>, Span)> {
-        match &meant.what {
-            What::Scalar { shape: Shape::Null, .. } => {
+    /// The key of a part whose alias is resolved. Returns `None` if the part cannot be a key.
+    fn key_of(&mut self, part: &'p Part, resolved: &'p Part) -> Option<(Arc<str>, Span)> {
+        match &resolved.kind {
+            PartKind::Scalar { shape: Shape::Null, .. } => {
                 let help = "write the key, or put it in quotes to make it text";
                 self.refuse(Kind::BadField, part.span, "a key is null".into(), help);
                 None
             }
-            What::Scalar { written, .. } | What::Unbounded(written) => Some((Arc::clone(written), part.span)),
-            What::Refused => None,
-            What::Open(_) | What::Alias(_) | What::Close => {
-                let span = if std::ptr::eq(part, meant) { self.skip(part.span) } else { part.span };
+            PartKind::Scalar { written, .. } | PartKind::Unbounded(written) => Some((Arc::clone(written), part.span)),
+            PartKind::Refused => None,
+            PartKind::Open(_) | PartKind::Alias(_) | PartKind::Close => {
+                let span = if std::ptr::eq(part, resolved) { self.skip(part.span) } else { part.span };
                 let around = self.source.get(span.start.saturating_sub(1) as usize..).unwrap_or("");
                 let template = around.starts_with("{{") || span.text(self.source).starts_with("{{");
                 let help =
@@ -182,24 +182,24 @@ impl<'p> Builder<'p, '_> {
         }
     }
 
-    /// Passes over a list or an object that was just opened.
+    /// Skips the list or object that was just opened and returns its span.
     fn skip(&mut self, open: Span) -> Span {
         let mut depth = 1;
         let mut span = open;
         while depth > 0 {
-            let part = self.take();
+            let part = self.next_part();
             span = span.to(part.span);
-            match part.what {
-                What::Open(_) => depth += 1,
-                What::Close => depth -= 1,
+            match part.kind {
+                PartKind::Open(_) => depth += 1,
+                PartKind::Close => depth -= 1,
                 _ => {}
             }
         }
         span
     }
 
-    fn refuse_second(&mut self, key: &str, first: Span, second: Span) {
-        // To count lines takes time, and what is not told needs no places.
+    fn report_duplicate(&mut self, key: &str, first: Span, second: Span) {
+        // Counting lines takes time, so only reported findings get positions.
         let places = if self.aliases == 0 && !self.findings.is_full() {
             let (line, column) = first.line_column(self.source);
             let (again, column_again) = second.line_column(self.source);
@@ -207,7 +207,7 @@ impl<'p> Builder<'p, '_> {
         } else {
             String::new()
         };
-        let message = format!("the key `{}` is given twice{places}", shown(key));
+        let message = format!("the key `{}` is given twice{places}", preview(key));
         self.refuse(Kind::BadField, second, message, "remove one of the two, or rename it");
     }
 
@@ -218,17 +218,17 @@ impl<'p> Builder<'p, '_> {
     }
 
     fn at_close(&self) -> bool {
-        matches!(self.parts[self.at].what, What::Close)
+        matches!(self.parts[self.at].kind, PartKind::Close)
     }
 
-    fn take(&mut self) -> &'p Part {
+    fn next_part(&mut self) -> &'p Part {
         self.at += 1;
         &self.parts[self.at - 1]
     }
 }
 
-/// The place of the same key before. Most objects are small enough to look through; others get an index.
-fn earlier(fields: &[Field], index: &mut HashMap<Arc<str>, Span>, key: &str) -> Option<Span> {
+/// The span of an earlier occurrence of the key. Small objects are searched; large ones get an index.
+fn first_occurrence(fields: &[Field], index: &mut HashMap<Arc<str>, Span>, key: &str) -> Option<Span> {
     const SMALL: usize = 16;
     if fields.len() <= SMALL {
         return fields.iter().find(|field| &*field.key == key).map(|field| field.key_span);

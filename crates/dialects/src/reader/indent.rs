@@ -1,16 +1,16 @@
-//! Lines of YAML that are indented wrongly: which line they were meant to line up with.
+//! Finds the line above that a wrongly indented line of YAML should line up with.
 
 use branchpoint_expr::Span;
 use granit_parser::ErrorKind;
 
-/// How many lines above are examined.
+/// The largest number of lines above that are examined.
 const LINES_ABOVE: usize = 500;
 
 /// The longest line that is examined, in bytes.
 const LINE_BYTES: usize = 4096;
 
-/// What is wrong with the indentation of a line, and how to correct it.
-pub(super) struct Misindented {
+/// An indentation error with its correction.
+pub(super) struct IndentationError {
     pub(super) span: Span,
     pub(super) message: String,
     pub(super) help: String,
@@ -21,7 +21,7 @@ struct Line<'s> {
     text: &'s str,
     start: usize,
     indent: usize,
-    /// The column of its first key: behind the dashes of list items.
+    /// The column of its first key, after the dashes of list items.
     key: usize,
     is_item: bool,
     is_field: bool,
@@ -56,11 +56,11 @@ impl<'s> Line<'s> {
     }
 }
 
-/// The correction of a line that an error is about, if its indentation is what is wrong with it.
-pub(super) fn misindented(source: &str, at: usize, kind: &ErrorKind) -> Option<Misindented> {
+/// The indentation error of the line of a parser error; none if its indentation is not the problem.
+pub(super) fn indentation_error(source: &str, at: usize, subject: &ErrorKind) -> Option<IndentationError> {
     use ErrorKind as E;
     let applies = matches!(
-        kind,
+        subject,
         E::MappingValueNotAllowed
             | E::InvalidColonPlacement
             | E::ExpectedBlockMappingKey
@@ -74,22 +74,22 @@ pub(super) fn misindented(source: &str, at: usize, kind: &ErrorKind) -> Option<M
     let start = source[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let text = source[start..].split('\n').next()?;
     let line = Line::new(text, start)?;
-    // A colon further on in the line is about its value.
+    // An error at a later colon of the line is about the value.
     if !(line.is_item || line.is_field) || source[start + line.key..at.max(start + line.key)].contains(": ") {
         return None;
     }
-    let (column, above, number) = meant(source, &line)?;
+    let (column, above, number) = expected_column(source, &line)?;
     let spaces = |count: usize| format!("{count} space{}", if count == 1 { "" } else { "s" });
     let message = format!("wrong indentation: this line begins with {}", spaces(line.indent));
-    let what = if line.is_item { "the list item" } else { "the field" };
+    let subject = if line.is_item { "the list item" } else { "the field" };
     let name = if line.is_item { String::new() } else { format!(" `{}`", above.name()) };
     let how = if column == 0 { "do not indent it".to_owned() } else { format!("indent it by {}", spaces(column)) };
-    let help = format!("{how}, like {what}{name} in line {number}");
-    Some(Misindented { span: line.head(), message, help })
+    let help = format!("{how}, like {subject}{name} in line {number}");
+    Some(IndentationError { span: line.head(), message, help })
 }
 
 /// The nearest column where an item or a field of the lines above begins, with that line and its number.
-fn meant<'s>(source: &'s str, line: &Line<'_>) -> Option<(usize, Line<'s>, usize)> {
+fn expected_column<'s>(source: &'s str, line: &Line<'_>) -> Option<(usize, Line<'s>, usize)> {
     let before = &source[..line.start];
     let mut number = before.matches('\n').count() + 1;
     let mut end = before.len();

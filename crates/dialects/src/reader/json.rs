@@ -1,8 +1,8 @@
 //! Strict JSON.
 //!
-//! YAML 1.2 was made to contain JSON, but its parser refuses some of it: control characters such as U+007F in a string,
-//! keys of more than a page. So text that is JSON by the letter goes this way. Everything else, broken JSON included, is
-//! left to the YAML parser, which says what is wrong.
+//! YAML 1.2 contains JSON, but the parser rejects some of it: control characters such as U+007F in a string,
+//! and very long keys. So strict JSON is read here. Everything else, broken JSON included, is
+//! left to the YAML parser, which reports the errors.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use branchpoint_expr::Span;
 
 use super::parts::{Bracket, Parts};
-use super::scalar::{Plain, plain, text_at};
+use super::scalar::{PlainScalar, plain, text_at};
 
-/// The parts of a text that is a JSON object or list; none if it is anything else or exceeds a limit.
+/// The parts of a JSON object or list. Returns `None` if the text is anything else or exceeds a limit.
 pub(super) fn parts(source: &str) -> Option<Parts> {
     let at = if source.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut reader = Reader { source, at, parts: Parts::default() };
@@ -30,7 +30,7 @@ struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    /// Reads one value. The recursion ends at the depth limit, where `open` refuses.
+    /// Reads one value. `open` fails at the depth limit, which bounds the recursion.
     fn value(&mut self) -> Option<()> {
         match self.next()? {
             b'{' => self.collection(Bracket::Object, b'}'),
@@ -51,7 +51,7 @@ impl<'s> Reader<'s> {
             }
         }
         let span = Span::new(self.at, self.at + 1);
-        self.take(end)?;
+        self.expect_byte(end)?;
         self.parts.close(span);
         Some(())
     }
@@ -60,7 +60,7 @@ impl<'s> Reader<'s> {
         if bracket == Bracket::Object {
             (self.next()? == b'"').then_some(())?;
             self.string()?;
-            self.take(b':')?;
+            self.expect_byte(b':')?;
         }
         self.value()
     }
@@ -73,7 +73,7 @@ impl<'s> Reader<'s> {
         loop {
             match bytes.get(self.at)? {
                 b'"' => break,
-                // Whatever is escaped, a quote above all, does not end the string.
+                // An escaped character, such as a quote, does not end the string.
                 b'\\' => (escaped, self.at) = (true, self.at + 2),
                 0..0x20 => return None,
                 _ => self.at += 1,
@@ -98,13 +98,13 @@ impl<'s> Reader<'s> {
         if !matches!(word, "true" | "false" | "null") {
             serde_json::from_str::<serde_json::Number>(word).ok()?;
         }
-        let Plain::Value(shape) = plain(word) else { return None };
+        let PlainScalar::Value(shape) = plain(word) else { return None };
         let start = self.at;
         self.at += word.len();
         self.parts.scalar(word.into(), shape, Span::new(start, self.at)).ok()
     }
 
-    /// The next byte that is no blank, which is not taken yet.
+    /// Returns the next byte that is not white space, without consuming it.
     fn next(&mut self) -> Option<u8> {
         let bytes = self.source.as_bytes();
         while matches!(bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
@@ -113,7 +113,7 @@ impl<'s> Reader<'s> {
         bytes.get(self.at).copied()
     }
 
-    fn take(&mut self, byte: u8) -> Option<()> {
+    fn expect_byte(&mut self, byte: u8) -> Option<()> {
         (self.next()? == byte).then(|| self.at += 1)
     }
 }

@@ -1,28 +1,28 @@
-//! One reader for YAML 1.2 and JSON that knows the place of everything it reads.
+//! Reads YAML 1.2 and JSON into values with source positions.
 //!
 //! Text becomes a flat list of [`parts`], by [`json`] when it is strictly that and by [`yaml`] otherwise; then
-//! [`build`] makes the tree of it, expanding aliases. The list between them is what keeps hostile text cheap: limits are
+//! [`build`] builds the tree and expands aliases. The list in between keeps hostile text cheap: limits are
 //! checked before anything is nested, and an anchor costs nothing until an alias uses it.
 //!
-//! What the YAML 1.2 core schema leaves open, or we decided against it:
+//! Where the YAML 1.2 core schema is silent, or Branchpoint differs from it:
 //!
 //! - A number with an integral value in the 64-bit range is an integer: `7.0` is 7.
-//! - `.inf` and `.nan` are refused, like `1e400`. A value here is a JSON value, which has no such numbers, and to take
-//!   them for text would be a quiet change of meaning.
-//! - Tags other than those of the core schema (`!!str`, `!!int` …) are refused. They say that a value means something
-//!   else than it looks like (`!include`, `!!binary`); to ignore them would run another document than the author's.
-//! - `<<` is an ordinary key: merging left YAML with version 1.2.
-//! - Keys are text. A number or boolean as a key is its text as written; null, lists and objects are refused.
-//! - Only one document in a text, and no key twice in an object.
-//! - What an alias stands for has the places of its definition, where the text is that a person would change.
+//! - `.inf` and `.nan` are rejected, like `1e400`. Values are JSON values, which have no such numbers, and reading
+//!   them as text would silently change their meaning.
+//! - Tags other than those of the core schema (`!!str`, `!!int` …) are rejected. They give a value another meaning
+//!   (`!include`, `!!binary`); ignoring them would run another document than the author's.
+//! - `<<` is an ordinary key: YAML 1.2 removed merging.
+//! - Keys are text. A number or boolean as a key is its text as written; null, lists and objects are rejected.
+//! - A text has only one document, and an object has no duplicate keys.
+//! - A value from an alias has the positions of its definition, where the author would edit it.
 
 mod build;
-mod complaint;
 mod indent;
 mod json;
 pub mod limits;
 mod parts;
 mod scalar;
+mod syntax_error;
 mod yaml;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
@@ -30,12 +30,12 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span};
 use crate::DocumentKinds as _;
 use limits::DOCUMENT_BYTES;
 
-/// How many problems are told one by one. Each may name a line, and counting lines takes time in long texts.
+/// The largest number of problems that are reported individually. Counting the lines for each takes time in long texts.
 const MAX_FINDINGS: usize = 50;
 
 /// Reads a text that is YAML 1.2 or JSON.
 ///
-/// All places are in bytes of `source`. The place of text in block style (`|`, `>`) is its content. An empty text is
+/// All spans are in bytes of `source`. The span of text in block style (`|`, `>`) is its content. An empty text is
 /// null.
 ///
 /// ```
@@ -47,16 +47,16 @@ const MAX_FINDINGS: usize = 50;
 ///
 /// # Errors
 ///
-/// What is not YAML or JSON ([`Kind::Yaml`]), keys that are there twice or cannot be keys ([`Kind::BadField`]), and what
+/// Text that is not YAML or JSON ([`Kind::Yaml`]), duplicate or invalid keys ([`Kind::BadField`]), and text that
 /// exceeds one of the [`limits`] ([`Kind::SizeLimit`], [`Kind::DepthLimit`], [`Kind::NodeLimit`], [`Kind::AliasLimit`]), in
 /// the order of the text.
 pub fn read(source: &str) -> Result<Located, Vec<Diagnostic>> {
-    let (root, findings) = read_what_is_there(source);
+    let (root, findings) = read_partially(source);
     if findings.is_empty() { Ok(root) } else { Err(findings) }
 }
 
-/// As [`read`]: what could be read, and what was found. Of a text with problems it tells at most what was meant.
-pub(crate) fn read_what_is_there(source: &str) -> (Located, Vec<Diagnostic>) {
+/// Like [`read`], but returns what can be read of a text with problems, together with the findings.
+pub(crate) fn read_partially(source: &str) -> (Located, Vec<Diagnostic>) {
     let nothing = Located { shape: Shape::Null, span: Span::new(0, 0) };
     if source.len() > DOCUMENT_BYTES {
         let message = format!("the document has {} bytes; {DOCUMENT_BYTES} are allowed", source.len());
@@ -104,36 +104,36 @@ pub(crate) fn is_json(source: &str) -> bool {
 /// The problems found so far.
 #[derive(Default)]
 struct Findings {
-    told: Vec<Diagnostic>,
-    /// The first that is not told one by one, and how many there are.
-    untold: Option<(Diagnostic, usize)>,
+    reported: Vec<Diagnostic>,
+    /// The first problem that is not reported individually, and the number of such problems.
+    unreported: Option<(Diagnostic, usize)>,
 }
 
 impl Findings {
     fn push(&mut self, finding: Diagnostic) {
         if self.is_full() {
-            self.untold.get_or_insert((finding, 0)).1 += 1;
+            self.unreported.get_or_insert((finding, 0)).1 += 1;
         } else {
-            self.told.push(finding);
+            self.reported.push(finding);
         }
     }
 
     fn is_full(&self) -> bool {
-        self.told.len() >= MAX_FINDINGS
+        self.reported.len() >= MAX_FINDINGS
     }
 
     fn all(mut self) -> Vec<Diagnostic> {
-        self.told.sort_by_key(|finding| finding.span.start);
-        if let Some((first, count)) = self.untold {
+        self.reported.sort_by_key(|finding| finding.span.start);
+        if let Some((first, count)) = self.unreported {
             let message = format!("and {count} more problems, the first of them here");
-            self.told.push(Diagnostic::error(first.kind, first.span, message).with_help("solve the others first"));
+            self.reported.push(Diagnostic::error(first.kind, first.span, message).with_help("solve the others first"));
         }
-        self.told
+        self.reported
     }
 }
 
-/// Text for a message, cut when it is long.
-fn shown(text: &str) -> String {
+/// Text for a message, truncated if it is long.
+fn preview(text: &str) -> String {
     const LONGEST: usize = 40;
     let escaped = |text: &str| text.chars().flat_map(char::escape_debug).collect::<String>();
     match text.char_indices().nth(LONGEST) {

@@ -9,30 +9,30 @@ use super::limits::{ALIAS_BYTES, DEPTH, NODES};
 
 use crate::DocumentKinds as _;
 
-/// Values, keys and closing brackets together are at most three times the values, so what is longer is refused before
+/// Values, keys and closing brackets together are at most three times the values, so a longer list is rejected before
 /// it is counted exactly.
 const MAX_PARTS: usize = 3 * NODES;
 
-/// A part and its place.
+/// A part and its span.
 #[derive(Debug)]
 pub(super) struct Part {
-    pub(super) what: What,
+    pub(super) kind: PartKind,
     pub(super) span: Span,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
-    /// Anything but a list or an object. It is resolved here and not where it is used: an alias shares it.
+pub(super) enum PartKind {
+    /// Any value but a list or an object. It is resolved here, so that aliases share the result.
     Scalar { written: Arc<str>, shape: Shape },
-    /// A number that JSON does not have. It can be a key, like any number, but not a value.
+    /// A number outside of JSON. It can be a key, like any number, but not a value.
     Unbounded(Arc<str>),
-    /// Something that was refused already: null, and nothing more is said of it.
+    /// A value that was reported already. It reads as null without further findings.
     Refused,
-    /// A list or an object begins; what belongs to it follows up to its `Close`.
+    /// The beginning of a list or an object. Its parts follow up to its `Close`.
     Open(Bracket),
-    /// The innermost list or object ends.
+    /// The end of the innermost list or object.
     Close,
-    /// The part with this index, once more.
+    /// A repetition of the part with this index.
     Alias(usize),
 }
 
@@ -40,23 +40,23 @@ pub(super) enum What {
 pub(super) enum Bracket {
     List,
     Object,
-    /// Without brackets, by indentation: it ends with its last value, not with its `Close`, before which blank lines and
-    /// comments may stand.
+    /// A list without brackets. It ends with its last value and not with its `Close`, because blank lines and comments
+    /// can be between them.
     BlockList,
     BlockObject,
 }
 
-/// The list of parts, kept in balance: it can be built at any moment, with [`Parts::close_all`].
+/// The list of parts. [`Parts::close_all`] balances it at any moment, so that a tree can be built.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     list: Vec<Part>,
-    /// The indices of what is open.
+    /// The indices of the open lists and objects.
     open: Vec<usize>,
     anchors: BTreeMap<usize, usize>,
 }
 
 impl Parts {
-    /// With room for what a text of so many bytes usually holds: to move a long list takes time.
+    /// A list with the usual capacity for a text of this size, because moving a long list takes time.
     pub(super) fn of_bytes(bytes: usize) -> Self {
         Self { list: Vec::with_capacity((bytes / 8).min(MAX_PARTS)), ..Self::default() }
     }
@@ -65,35 +65,35 @@ impl Parts {
         &self.list
     }
 
-    /// The innermost list or object that is open, and where it was opened.
+    /// The innermost open list or object and its position.
     pub(super) fn inside(&self) -> Option<(Bracket, Span)> {
         match self.open.last().map(|index| &self.list[*index]) {
-            Some(Part { what: What::Open(bracket), span }) => Some((*bracket, *span)),
+            Some(Part { kind: PartKind::Open(bracket), span }) => Some((*bracket, *span)),
             _ => None,
         }
     }
 
     pub(super) fn scalar(&mut self, written: Arc<str>, shape: Shape, span: Span) -> Result<(), Diagnostic> {
-        self.push(What::Scalar { written, shape }, span)
+        self.push(PartKind::Scalar { written, shape }, span)
     }
 
     pub(super) fn unbounded(&mut self, written: Arc<str>, span: Span) -> Result<(), Diagnostic> {
-        self.push(What::Unbounded(written), span)
+        self.push(PartKind::Unbounded(written), span)
     }
 
     pub(super) fn open(&mut self, bracket: Bracket, span: Span) -> Result<(), Diagnostic> {
         if self.open.len() == DEPTH {
             return Err(too_deep(span));
         }
-        self.push(What::Open(bracket), span)?;
+        self.push(PartKind::Open(bracket), span)?;
         self.open.push(self.list.len() - 1);
         Ok(())
     }
 
-    /// Closes the innermost list or object. It takes no limit into account: whatever is open can be closed.
+    /// Closes the innermost list or object, regardless of limits.
     pub(super) fn close(&mut self, span: Span) {
         assert!(self.open.pop().is_some(), "a parser closes only what it opened");
-        self.list.push(Part { what: What::Close, span });
+        self.list.push(Part { kind: PartKind::Close, span });
     }
 
     /// Names the latest part.
@@ -101,19 +101,19 @@ impl Parts {
         self.anchors.insert(id, self.list.len() - 1);
     }
 
-    /// The part of this name, once more. `false` if it is still open, because then it would contain itself.
+    /// Adds an alias of the anchor. Returns `false` if the anchor is still open, because it would contain itself.
     pub(super) fn alias(&mut self, id: usize, span: Span) -> Result<bool, Diagnostic> {
         match self.anchors.get(&id) {
-            Some(target) if !self.open.contains(target) => self.push(What::Alias(*target), span).map(|()| true),
+            Some(target) if !self.open.contains(target) => self.push(PartKind::Alias(*target), span).map(|()| true),
             _ => self.refused(span).map(|()| false),
         }
     }
 
     pub(super) fn refused(&mut self, span: Span) -> Result<(), Diagnostic> {
-        self.push(What::Refused, span)
+        self.push(PartKind::Refused, span)
     }
 
-    /// Closes what is open, so that the parts before a syntax error can be looked at.
+    /// Closes all open lists and objects, so that the parts before a syntax error can be used.
     pub(super) fn close_all(&mut self) {
         let end = self.list.last().map_or(Span::default(), |part| Span { start: part.span.end, ..part.span });
         while !self.open.is_empty() {
@@ -121,11 +121,11 @@ impl Parts {
         }
     }
 
-    fn push(&mut self, what: What, span: Span) -> Result<(), Diagnostic> {
+    fn push(&mut self, kind: PartKind, span: Span) -> Result<(), Diagnostic> {
         if self.list.len() >= MAX_PARTS {
             return Err(too_many(span));
         }
-        self.list.push(Part { what, span });
+        self.list.push(Part { kind, span });
         Ok(())
     }
 }

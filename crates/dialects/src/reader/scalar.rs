@@ -1,4 +1,4 @@
-//! What a text that is neither list nor object means: the YAML 1.2 core schema.
+//! Resolves scalars by the YAML 1.2 core schema.
 
 use std::sync::Arc;
 
@@ -7,37 +7,37 @@ use branchpoint_expr::Shape;
 /// 2^63 as a float: the first value above every 64-bit integer.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
-/// What text without quotes means.
+/// The meaning of text without quotes.
 #[derive(Debug)]
-pub(super) enum Plain {
+pub(super) enum PlainScalar {
     /// Null, a boolean or a number.
     Value(Shape),
-    /// A number that is no JSON value: `.inf`, `.nan`, `1e400`.
+    /// A number that is not a JSON value: `.inf`, `.nan`, `1e400`.
     Unbounded,
-    /// Just text.
+    /// Text.
     Text,
 }
 
-/// Reads text without quotes.
-pub(super) fn plain(text: &str) -> Plain {
+/// Resolves text without quotes.
+pub(super) fn plain(text: &str) -> PlainScalar {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => Plain::Value(Shape::Null),
-        "true" | "True" | "TRUE" => Plain::Value(Shape::Bool(true)),
-        "false" | "False" | "FALSE" => Plain::Value(Shape::Bool(false)),
+        "" | "~" | "null" | "Null" | "NULL" => PlainScalar::Value(Shape::Null),
+        "true" | "True" | "TRUE" => PlainScalar::Value(Shape::Bool(true)),
+        "false" | "False" | "FALSE" => PlainScalar::Value(Shape::Bool(false)),
         _ => number(text),
     }
 }
 
-/// Text whose first character stands at `start`, if the source holds it letter for letter.
+/// Text that begins at `start`, verbatim if the source has the same characters there.
 pub(super) fn text_at(source: &str, text: &Arc<str>, start: usize) -> Shape {
-    let held = source.get(start..).is_some_and(|rest| rest.starts_with(&**text));
-    Shape::Str { text: Arc::clone(text), verbatim: u32::try_from(start).ok().filter(|_| held) }
+    let is_verbatim = source.get(start..).is_some_and(|rest| rest.starts_with(&**text));
+    Shape::Str { text: Arc::clone(text), verbatim: u32::try_from(start).ok().filter(|_| is_verbatim) }
 }
 
-fn number(text: &str) -> Plain {
+fn number(text: &str) -> PlainScalar {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Plain::Unbounded;
+        return PlainScalar::Unbounded;
     }
     if let Some(digits) = text.strip_prefix("0x") {
         return radix(digits, 16);
@@ -46,38 +46,38 @@ fn number(text: &str) -> Plain {
         return radix(digits, 8);
     }
     if !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
-        return Plain::Text;
+        return PlainScalar::Text;
     }
     if let Ok(int) = text.parse() {
-        return Plain::Value(Shape::Int(int));
+        return PlainScalar::Value(Shape::Int(int));
     }
-    // Of the letters that are left, a float of Rust has exactly the form of one of the core schema.
-    let Ok(float) = text.parse::<f64>() else { return Plain::Text };
-    // An integer beyond 64 bits must not come back into the range by rounding.
+    // With these characters, Rust and the core schema have the same floats.
+    let Ok(float) = text.parse::<f64>() else { return PlainScalar::Text };
+    // An integer above 64 bits must not return to the range by rounding.
     let beyond = unsigned.bytes().all(|byte| byte.is_ascii_digit());
     finite(float, beyond)
 }
 
 /// Digits with the prefix of their base. The core schema gives them no sign.
-fn radix(digits: &str, base: u32) -> Plain {
+fn radix(digits: &str, base: u32) -> PlainScalar {
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(base)) {
-        return Plain::Text;
+        return PlainScalar::Text;
     }
     if let Ok(int) = i64::from_str_radix(digits, base) {
-        return Plain::Value(Shape::Int(int));
+        return PlainScalar::Value(Shape::Int(int));
     }
     let digits = digits.chars().filter_map(|digit| digit.to_digit(base));
     finite(digits.fold(0.0, |sum, digit| sum * f64::from(base) + f64::from(digit)), true)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the comparison before it keeps the value in range")]
-fn finite(float: f64, beyond: bool) -> Plain {
+fn finite(float: f64, beyond: bool) -> PlainScalar {
     if !float.is_finite() {
-        Plain::Unbounded
+        PlainScalar::Unbounded
     } else if !beyond && float.fract() == 0.0 && (-TOO_LARGE..TOO_LARGE).contains(&float) {
-        Plain::Value(Shape::Int(float as i64))
+        PlainScalar::Value(Shape::Int(float as i64))
     } else {
-        Plain::Value(Shape::Float(float))
+        PlainScalar::Value(Shape::Float(float))
     }
 }
 
@@ -87,11 +87,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        let found = match plain(text) {
-            Plain::Value(shape) => format!("{shape:?}"),
+        let meaning = match plain(text) {
+            PlainScalar::Value(shape) => format!("{shape:?}"),
             other => format!("{other:?}"),
         };
-        assert_eq!(found, expect, "{text}");
+        assert_eq!(meaning, expect, "{text}");
     }
 
     #[test]

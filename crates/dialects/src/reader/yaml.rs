@@ -1,21 +1,21 @@
-//! YAML, from the events of its parser.
+//! Turns the events of the YAML parser into parts.
 
 use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Kind, Shape, Span};
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag, options};
 
-use super::complaint::complaint;
 use super::parts::{Bracket, Parts};
-use super::scalar::{Plain, plain, text_at};
-use super::{Findings, limits, shown};
+use super::scalar::{PlainScalar, plain, text_at};
+use super::syntax_error::syntax_error;
+use super::{Findings, limits, preview};
 
 use crate::DocumentKinds as _;
 
 /// The parts of a text, up to the first error.
 pub(super) fn parts(source: &str, findings: &mut Findings) -> Parts {
     let mut reader = Reader { source, parts: Parts::of_bytes(source.len()), findings, documents: 0 };
-    // The parser is a loop over a stack of its own, so deep nesting costs it no stack of ours.
+    // The parser keeps its own stack, so deep nesting does not use the call stack.
     let options = options! {
         emit_comments: false,
         emit_unresolved_aliases: true,
@@ -23,11 +23,11 @@ pub(super) fn parts(source: &str, findings: &mut Findings) -> Parts {
         block_nesting_limit: limits::DEPTH,
     };
     for event in Parser::new_from_str_with_options(source, options) {
-        let taken = match event {
+        let outcome = match event {
             Ok((event, span)) => reader.take(event, &span),
-            Err(error) => Err(complaint(source, &error, reader.parts.inside())),
+            Err(error) => Err(syntax_error(source, &error, reader.parts.inside())),
         };
-        if let Err(last) = taken {
+        if let Err(last) = outcome {
             reader.findings.push(last);
             break;
         }
@@ -44,7 +44,7 @@ struct Reader<'s, 'f> {
 }
 
 impl Reader<'_, '_> {
-    /// Takes one event; an error is one after which nothing more can be read.
+    /// Handles one event. An error ends the reading.
     fn take(&mut self, event: Event<'_>, place: &granit_parser::Span) -> Result<(), Diagnostic> {
         let span = bytes(place);
         match event {
@@ -74,7 +74,7 @@ impl Reader<'_, '_> {
             Event::Alias(anchor) => self.alias(anchor, span)?,
             Event::UnresolvedAlias(name) => {
                 self.parts.refused(span)?;
-                let message = format!("there is no anchor `&{}` before this alias", shown(&name));
+                let message = format!("there is no anchor `&{}` before this alias", preview(&name));
                 self.refuse(span, message, "text that begins with `*` must be in quotes");
             }
             _ => {}
@@ -84,7 +84,7 @@ impl Reader<'_, '_> {
 
     fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Diagnostic> {
         if !self.parts.alias(anchor, span)? {
-            let name = shown(span.text(self.source));
+            let name = preview(span.text(self.source));
             self.refuse(
                 span,
                 format!("the alias `{name}` is inside the value of its own anchor"),
@@ -117,20 +117,21 @@ impl Reader<'_, '_> {
         let as_text = || text_at(self.source, &written, span.start as usize + quote);
         let shape = match tag {
             None if style == ScalarStyle::Plain => match plain(text) {
-                Plain::Value(shape) => shape,
-                Plain::Text => as_text(),
-                Plain::Unbounded => return self.parts.unbounded(written, span),
+                PlainScalar::Value(shape) => shape,
+                PlainScalar::Text => as_text(),
+                PlainScalar::Unbounded => return self.parts.unbounded(written, span),
             },
             None => as_text(),
-            Some(tag) => match tagged(tag, text) {
-                Tagged::Text => as_text(),
-                Tagged::Value(shape) => shape,
-                Tagged::Clash => {
-                    let message = format!("`{}` is not what its tag `{}` says", shown(text), shown(&tag.original()));
+            Some(tag) => match resolve_tag(tag, text) {
+                TaggedScalar::Text => as_text(),
+                TaggedScalar::Value(shape) => shape,
+                TaggedScalar::Clash => {
+                    let message =
+                        format!("`{}` is not what its tag `{}` says", preview(text), preview(&tag.original()));
                     self.refuse(span, message, "remove the tag, or change the value");
                     return self.parts.refused(span);
                 }
-                Tagged::Unknown => {
+                TaggedScalar::Unknown => {
                     self.refuse_tag(tag, place);
                     return self.parts.refused(span);
                 }
@@ -147,14 +148,14 @@ impl Reader<'_, '_> {
         place: &granit_parser::Span,
     ) -> Result<(), Diagnostic> {
         if let Some(tag) = tag {
-            let (fits, what) = match bracket {
+            let (fits, kind) = match bracket {
                 Bracket::List | Bracket::BlockList => ("seq", "a list"),
                 Bracket::Object | Bracket::BlockObject => ("map", "an object"),
             };
             match tag.core_suffix() {
                 Some(suffix) if suffix == fits => {}
                 Some(_) => {
-                    let message = format!("{what} is not what its tag `{}` says", shown(&tag.original()));
+                    let message = format!("{kind} is not what its tag `{}` says", preview(&tag.original()));
                     self.refuse(tag_span(place), message, "remove the tag, or change the value");
                 }
                 None if tag.original() == "!" => {}
@@ -165,19 +166,19 @@ impl Reader<'_, '_> {
     }
 
     fn refuse_tag(&mut self, tag: &Tag, place: &granit_parser::Span) {
-        let message = format!("the tag `{}` has no meaning here", shown(&tag.original()));
+        let message = format!("the tag `{}` has no meaning here", preview(&tag.original()));
         self.refuse(tag_span(place), message, "remove it; text that begins with `!` must be in quotes");
     }
 
-    /// The place of a scalar, as a person would mark it.
+    /// The span of a scalar as its author sees it.
     fn scalar_span(&self, span: Span, style: ScalarStyle) -> Span {
         let text = span.text(self.source);
         match style {
-            // The parser counts the blank lines after the text to it.
+            // The parser includes the blank lines after the text.
             ScalarStyle::Literal | ScalarStyle::Folded => {
                 Span::new(span.start as usize, span.start as usize + text.trim_end().len())
             }
-            // A value that is not there has its place after the colon, not before it.
+            // A missing value has the position after the colon, not before it.
             ScalarStyle::Plain if text.is_empty() && self.rest(span.start).starts_with(':') => {
                 Span::new(span.start as usize + 1, span.start as usize + 1)
             }
@@ -185,8 +186,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The place of the first dash of a list. The parser has it, but for a list that is no further in than the key it
-    /// belongs to: there it has the place after it.
+    /// The span of the first dash of a list. If the list is not indented more than its key,
+    /// the parser returns the position after the dash.
     fn dash(&self, span: Span) -> Span {
         let (Some((Bracket::BlockObject, _)), Some(key)) = (self.parts.inside(), self.parts.list().last()) else {
             return span;
@@ -204,28 +205,28 @@ impl Reader<'_, '_> {
     }
 }
 
-enum Tagged {
+enum TaggedScalar {
     Value(Shape),
     Text,
     Clash,
     Unknown,
 }
 
-/// What a scalar with a tag is. The tag `!` says "not to be guessed", which is text.
-fn tagged(tag: &Tag, text: &str) -> Tagged {
+/// Resolves the tag of a scalar. The tag `!` disables type detection, so the value is text.
+fn resolve_tag(tag: &Tag, text: &str) -> TaggedScalar {
     let value = match plain(text) {
-        Plain::Value(shape) => Some(shape),
-        Plain::Unbounded | Plain::Text => None,
+        PlainScalar::Value(shape) => Some(shape),
+        PlainScalar::Unbounded | PlainScalar::Text => None,
     };
     match (tag.core_suffix(), value) {
-        (Some("str"), _) => Tagged::Text,
+        (Some("str"), _) => TaggedScalar::Text,
         (Some("null"), Some(shape @ Shape::Null))
         | (Some("bool"), Some(shape @ Shape::Bool(_)))
         | (Some("int"), Some(shape @ Shape::Int(_)))
-        | (Some("float"), Some(shape @ (Shape::Int(_) | Shape::Float(_)))) => Tagged::Value(shape),
-        (Some(_), _) => Tagged::Clash,
-        (None, _) if tag.original() == "!" => Tagged::Text,
-        (None, _) => Tagged::Unknown,
+        | (Some("float"), Some(shape @ (Shape::Int(_) | Shape::Float(_)))) => TaggedScalar::Value(shape),
+        (Some(_), _) => TaggedScalar::Clash,
+        (None, _) if tag.original() == "!" => TaggedScalar::Text,
+        (None, _) => TaggedScalar::Unknown,
     }
 }
 
@@ -233,7 +234,7 @@ fn tag_span(place: &granit_parser::Span) -> Span {
     place.tag_span().map_or(bytes(place), |span| bytes(&span))
 }
 
-/// The parser counts characters and, for a text in memory, bytes too.
+/// The byte range of a parser span. The parser counts bytes for any text in memory.
 fn bytes(place: &granit_parser::Span) -> Span {
     let range = place.byte_range().expect("a text in memory has byte offsets");
     Span::new(range.start, range.end)

@@ -1,6 +1,6 @@
-//! What editors know about documents: a JSON Schema for each dialect, for completion and hints while one writes.
+//! JSON Schemas of the dialects, for completion and hints in editors.
 //!
-//! A schema knows shapes, not meanings: `load` rejects more. It never rejects what loads.
+//! A schema describes only the structure, so `load` rejects more documents. A schema never rejects a document that loads.
 
 use branchpoint_expr::Dialect;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
-//! A session as a program: one strand that rests at one `Wait`, takes an event, evaluates the steps, and rests again.
+//! A session as a program: one strand that waits for an event, evaluates the steps, and waits again.
 //!
-//! An event may need the steps evaluated more than once, and a chat turn goes on elsewhere than a report. So evaluation is
-//! one piece of code with a way back in slots: `after` says whether a tool is still to be recorded, `back` who began.
+//! An event may need the steps evaluated more than once, and a chat turn continues at another place than a report. So evaluation is
+//! a subroutine with its return in slots: `after` is whether a tool is still to be recorded, `back` is the caller.
 
 mod chat;
 mod evaluate;
@@ -17,7 +17,7 @@ use super::raw::Agent;
 use crate::lowering::{self, Names, object};
 use crate::report::{Report, unlowered};
 
-/// How many tool uses a session remembers.
+/// The number of tool uses that a session stores.
 const HISTORY: usize = 100;
 
 /// The program of an agent, unless a condition does not compile.
@@ -40,13 +40,13 @@ type Lower<'a, 'd> = lowering::Lower<Session<'a, 'd>>;
 
 struct Session<'a, 'd> {
     agent: &'a Agent<'d>,
-    /// Where the session waits for its next event.
+    /// The place that waits for the next event.
     rest: PlaceId,
-    /// Where the steps are evaluated.
+    /// The place that evaluates the steps.
     evaluate: PlaceId,
-    /// Where it continues when they are.
+    /// The place after the evaluation.
     evaluated: PlaceId,
-    /// Where a tool use is recorded.
+    /// The place that records a tool use.
     record: PlaceId,
 }
 
@@ -55,7 +55,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         let mut b = Builder::new();
         let empty = || Some(Value::from(Vec::new()));
         let mut slots = Names { values: document_values(agent), ..Names::default() };
-        // What the session was opened with: `{tools, ttl_ms, state}`.
+        // The input of the session: `{tools, ttl_ms, state}`.
         slots.add("input", b.input());
         // A changed document finds these slots by their names.
         let remembered = [
@@ -72,7 +72,7 @@ impl<'a, 'd> Lower<'a, 'd> {
             // Conditions that could not be evaluated during the event, and the latest.
             ("problems", empty()),
             ("problem", None),
-            // What the event brought.
+            // The payload of the event.
             ("got", None),
             // The tool that is being recorded.
             ("used", None),
@@ -92,7 +92,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         Self { b, slots, grammar: Dialect::Session, error_slot: "error", own: session }
     }
 
-    /// A session may begin with what a host has kept of an earlier one.
+    /// A session may begin with the stored state of an earlier one.
     fn start(&mut self) -> PlaceId {
         let newest = format!("(input.state.recentlyUsedTools ?? [])[-{HISTORY}:]");
         let writes = [
@@ -104,11 +104,11 @@ impl<'a, 'd> Lower<'a, 'd> {
         ];
         // The limits of the operator that a session was opened with bind its turns.
         let limits = self.own.agent.template.as_ref().map(|_| ("limits", "input.limits"));
-        let writes: Vec<Write> = writes.into_iter().chain(limits).map(|(slot, text)| self.put(slot, text)).collect();
+        let writes: Vec<Write> = writes.into_iter().chain(limits).map(|(slot, text)| self.store(slot, text)).collect();
         self.b.set(writes, self.own.rest, None)
     }
 
-    /// The one place where a session waits. It rests there, so that it may take a changed document.
+    /// The only place where a session waits, so that a changed document can be applied there.
     fn rest(&mut self) {
         let payload = self.b.payload();
         let [text, tool] = ["text", "tool"]
@@ -124,7 +124,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         let delay_ms = self.formula("ttl_ms > 0 ? ttl_ms : nil");
         let gone = self.b.value(object([("expired", Value::Bool(true))]));
         let next = self.b.close(Status::Completed, gone);
-        // Time comes first: its timer names the arm by position, and a changed document may have other events.
+        // The timer is first because it refers to its arm by position, and a changed document may have other events.
         let mut arms = vec![Arm::After { delay_ms, next }];
         for (name, check, next) in events.into_iter().chain(turn) {
             // An event that comes during a turn is applied after it: none is lost.
@@ -134,7 +134,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         self.b.at(self.own.rest).rest(arms, None);
     }
 
-    /// Every event begins with a clean slate to report on.
+    /// Every event begins with empty reports.
     fn begin(&mut self, back: &str) -> Vec<Write> {
         let back = self.b.value(back);
         let before = self.b.read(self.slots["active"]);
@@ -148,13 +148,13 @@ impl<'a, 'd> Lower<'a, 'd> {
 
     fn on_message(&mut self) -> PlaceId {
         let mut writes = self.begin("rest");
-        writes.push(self.put("message", "got.text"));
+        writes.push(self.store("message", "got.text"));
         self.b.set(writes, self.own.evaluate, None)
     }
 
     fn on_tool(&mut self) -> PlaceId {
         let mut writes = self.begin("rest");
-        writes.push(self.put("used", "got.tool"));
+        writes.push(self.store("used", "got.tool"));
         let next = self.use_tool();
         self.b.set(writes, next, None)
     }
@@ -179,18 +179,18 @@ impl<'a, 'd> Lower<'a, 'd> {
         let forgotten = forgotten.chain(self.own.agent.template.iter().flat_map(|_| chat::FORGOTTEN));
         let mut writes = self.begin("rest");
         writes.extend(forgotten.map(|slot| Write::Clear(self.slots[slot])));
-        writes.push(self.put("why", "'the session was reset'"));
+        writes.push(self.store("why", "'the session was reset'"));
         self.b.set(writes, self.own.evaluate, None)
     }
 
-    /// The tool goes into the history, whatever it is; if it fits the position of the sequence, that moves on.
+    /// Every tool is added to the history; if it matches the position of the sequence, the position advances.
     fn record(&mut self) {
         let used = self.formula("used");
         let writes = [
             Write::Clear(self.slots["after"]),
             Write::Push(self.slots["history"], used),
-            self.put("history", &format!("len(history) > {HISTORY} ? history[-{HISTORY}:] : history")),
-            self.put(
+            self.store("history", &format!("len(history) > {HISTORY} ? history[-{HISTORY}:] : history")),
+            self.store(
                 "index",
                 "let sequence = get(rules, active)?.sequence ?? []; \
                  index < len(sequence) && used in sequence[index] ? index + 1 : index",
@@ -209,7 +209,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         self.b.view("session", view);
         let problems = self.b.read(self.slots["problems"]);
         self.b.view("problems", problems);
-        let agent = self.b.value(described(self.own.agent));
+        let agent = self.b.value(describe(self.own.agent));
         self.b.view("agent", agent);
     }
 }
@@ -232,10 +232,10 @@ fn document_values(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
     values
 }
 
-/// What a client may want to know of an agent before it runs.
-fn described(agent: &Agent<'_>) -> Value {
+/// The description of an agent for clients before it runs.
+fn describe(agent: &Agent<'_>) -> Value {
     let default = agent.default.map_or(Value::Null, |step| Value::Str(agent.steps[step].name.clone()));
-    let mut described: Object = [(Arc::from("defaultStep"), default)].into_iter().collect();
-    described.extend(agent.template.iter().flat_map(chat::described));
-    Value::from(described)
+    let mut describe: Object = [(Arc::from("defaultStep"), default)].into_iter().collect();
+    describe.extend(agent.template.iter().flat_map(chat::describe));
+    Value::from(describe)
 }

@@ -1,7 +1,7 @@
 //! The dialect `session`: grammar and rules, after `docs/spec/session.md`.
 //!
-//! `raw` is the document as it is written, `warnings` what is suspicious about it, `lower` makes a program of it: one strand
-//! that rests at one `Wait`, takes an event, evaluates the steps in order, and rests again. Which tools are offered is a view.
+//! `raw` is the document as written, `warnings` reports probable mistakes, `lower` builds the program: one strand
+//! that waits for an event, evaluates the steps in order, and waits again. The offered tools are a view.
 //!
 //! | rule | how it is lowered | pinned by the vector |
 //! |---|---|---|
@@ -27,7 +27,7 @@ pub(crate) use schema::schema;
 
 use crate::report::Report;
 
-/// The program of a document, and what was found in it.
+/// The program of a document, and the findings.
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {
     let mut report = Report::default();
     let agent = raw::Agent::read(document, &mut report);

@@ -1,10 +1,10 @@
-//! A session as a picture: its steps, and what makes each the active one. The first whose conditions hold is taken.
+//! A session as a picture: its steps, and what makes each the active one. The first whose conditions are true becomes active.
 
 use branchpoint_core::ir::picture::{Arrow, Node, NodeShape, Picture};
 use branchpoint_expr::{Condition, Dialect, Located, Options};
 
 use super::raw::{Agent, Step};
-use crate::picture::{end, told};
+use crate::picture::{condition_text, end};
 use crate::report::Report;
 
 /// The picture of a session.
@@ -20,7 +20,7 @@ pub(crate) fn picture(document: &Located, source: &str) -> Picture {
     for (at, step) in agent.steps.iter().enumerate() {
         let mut arrow = |label: String| arrows.push(Arrow { from: 0, to: at + 1, label, failure: false });
         if let Some(condition) = condition(step) {
-            arrow(told(&condition, source));
+            arrow(condition_text(&condition, source));
         }
         if agent.default == Some(at) {
             arrow("default".to_owned());

@@ -1,5 +1,5 @@
-//! A session's document as it is written. What is wrong with its shape is found while it is read; what stands in
-//! conditions is left as it is, for lowering to compile.
+//! The document of a session as written. Errors of structure are reported while it is read;
+//! conditions are compiled during lowering.
 
 mod steps;
 pub(super) mod tables;
@@ -21,7 +21,7 @@ pub(super) use template::{Policy, Template};
 /// An agent: its steps, and the rest of its template if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Agent<'d> {
-    /// What a whole template says beside its steps.
+    /// The template without its steps.
     pub(super) template: Option<Template>,
     /// What the steps are for.
     pub(super) description: Option<String>,

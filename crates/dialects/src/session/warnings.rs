@@ -1,4 +1,4 @@
-//! What loads and is hardly meant: steps that never become active, sequences that cannot go on.
+//! Warns about probable mistakes: steps that never become active, sequences that cannot continue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::DocumentKinds as _;
 use crate::report::Report;
 
 pub(super) fn warn(agent: &Agent<'_>, report: &mut Report) {
-    let mut earlier = Earlier::default();
+    let mut earlier = EarlierSteps::default();
     for (index, step) in agent.steps.iter().enumerate() {
         if step.conditions.is_none() && !step.is_default && agent.default != Some(index) {
             let message = format!("step `{}` can never become active", step.name);
@@ -26,35 +26,35 @@ pub(super) fn warn(agent: &Agent<'_>, report: &mut Report) {
     }
 }
 
-/// The steps so far that ask for used tools and for nothing else, by the first tool they ask for.
+/// The earlier steps whose conditions are all `tool_used`, by their first tool.
 #[derive(Default)]
-struct Earlier<'a> {
-    by_tool: BTreeMap<&'a str, Vec<Wanted<'a>>>,
+struct EarlierSteps<'a> {
+    by_tool: BTreeMap<&'a str, Vec<RequiredTools<'a>>>,
 }
 
-/// A step's name, and the tools it asks for.
-type Wanted<'a> = (&'a str, Vec<&'a Arc<str>>);
+/// The name of a step, and the tools it requires.
+type RequiredTools<'a> = (&'a str, Vec<&'a Arc<str>>);
 
-impl<'a> Earlier<'a> {
+impl<'a> EarlierSteps<'a> {
     fn push(&mut self, step: &'a Step<'_>) {
         let entries = step.conditions.and_then(Located::items).unwrap_or_default();
-        let wanted: Vec<_> = entries.iter().filter_map(tool_used).collect();
-        if let Some(first) = wanted.first().filter(|_| wanted.len() == entries.len()) {
-            self.by_tool.entry(first).or_default().push((&step.name, wanted));
+        let required: Vec<_> = entries.iter().filter_map(tool_used).collect();
+        if let Some(first) = required.first().filter(|_| required.len() == entries.len()) {
+            self.by_tool.entry(first).or_default().push((&step.name, required));
         }
     }
 
     /// An earlier step all of whose conditions are among those of this one.
     fn shadowing(&self, step: &Step<'_>) -> Option<&'a str> {
         let entries = step.conditions.and_then(Located::items).unwrap_or_default();
-        let asked: Vec<_> = entries.iter().filter_map(tool_used).collect();
-        let candidates = asked.iter().filter_map(|tool| self.by_tool.get(&***tool)).flatten();
-        let all = |wanted: &[&Arc<str>]| wanted.iter().all(|tool| asked.contains(tool));
-        candidates.filter(|(_, wanted)| all(wanted)).map(|(name, _)| *name).next()
+        let used_tools: Vec<_> = entries.iter().filter_map(tool_used).collect();
+        let candidates = used_tools.iter().filter_map(|tool| self.by_tool.get(&***tool)).flatten();
+        let all = |required: &[&Arc<str>]| required.iter().all(|tool| used_tools.contains(tool));
+        candidates.filter(|(_, required)| all(required)).map(|(name, _)| *name).next()
     }
 }
 
-/// The tool that a `tool_used` condition asks for.
+/// The tool of a `tool_used` condition.
 fn tool_used(condition: &Located) -> Option<&Arc<str>> {
     condition.get("type").and_then(Located::text).filter(|kind| &***kind == "tool_used")?;
     condition.get("value").and_then(Located::text)
@@ -69,12 +69,12 @@ fn impossible_positions(step: &Step<'_>, report: &mut Report) {
     for (position, located) in step.positions.iter().zip(written).filter(|(position, _)| !position.is_empty()) {
         if !position.iter().any(offered) {
             let message =
-                format!("step `{}` does not offer {}, so its sequence stops here", step.name, named(position));
+                format!("step `{}` does not offer {}, so its sequence stops here", step.name, tool_list(position));
             report.warn(Kind::SequenceToolNotAllowed, located.span, message, "allow a tool that fits this position");
         }
     }
 }
 
-fn named(tools: &[Arc<str>]) -> String {
+fn tool_list(tools: &[Arc<str>]) -> String {
     tools.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(" or ")
 }

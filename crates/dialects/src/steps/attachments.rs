@@ -1,4 +1,4 @@
-//! Attachment rules, in the one form that the builtin takes.
+//! Attachment rules in the form of the builtin.
 
 use branchpoint_expr::{Located, Shape, Value};
 

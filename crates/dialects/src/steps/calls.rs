@@ -13,7 +13,7 @@ use crate::export;
 use crate::load::{Library, LoadOptions};
 use crate::recognise::recognise;
 
-/// The programs of everything that a document calls, by name, and what was found on the way.
+/// The programs of all workflows that a document calls, by name, and the findings about them.
 pub(crate) fn children(
     document: &Located,
     options: &LoadOptions,
@@ -25,7 +25,7 @@ pub(crate) fn children(
 }
 
 struct Steps<'o> {
-    /// A step whose answers someone wrote down calls nobody.
+    /// Steps with scripted answers, which call no workflow.
     scripted: &'o BTreeSet<String>,
 }
 
@@ -38,15 +38,15 @@ impl Calls for Steps<'_> {
         named.map(|(name, span)| Ok(Call { name, span, wanted: Vec::new() })).collect()
     }
 
-    /// Whoever knows what there is says so in the options, and then the rules tell.
-    fn missing(&self, _call: &Call) -> Option<Diagnostic> {
+    /// If the callees are in the options, the rules report missing ones.
+    fn unknown_workflow(&self, _call: &Call) -> Option<Diagnostic> {
         None
     }
 
     fn load(&self, call: &Call, document: &Located) -> Result<Child, Diagnostic> {
         match recognise(document) {
             Ok(Dialect::Steps) => {
-                // Whether its own callees exist is asked of the library alone.
+                // The library alone decides whether its own callees exist.
                 let options = LoadOptions { scripted: self.scripted.clone(), ..LoadOptions::default() };
                 let exported = export::definition(document);
                 Ok(super::load(exported.as_ref().unwrap_or(document), &options))

@@ -1,4 +1,4 @@
-//! The condition of a step, in whichever spelling it is written.
+//! The condition of a step, in any of its spellings.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::lowering::located_object;
 
 /// An object with `conditions` and `match`, or with `if`, from a step or an arm.
 ///
-/// `if` takes any spelling, so a list of conditions under it is what `conditions` would hold.
+/// `if` accepts any spelling, so a list of conditions under it means the same as `conditions`.
 pub(super) fn of(holder: &Located) -> Cow<'_, Located> {
     match holder.get("if") {
-        Some(written) if holder.get("conditions").is_none() => match spelled(written, holder) {
+        Some(written) if holder.get("conditions").is_none() => match list_form(written, holder) {
             Some(list) => Cow::Owned(list),
             None => Cow::Borrowed(holder),
         },
@@ -19,13 +19,13 @@ pub(super) fn of(holder: &Located) -> Cow<'_, Located> {
     }
 }
 
-/// The same for a key of its own, such as `stop_when`.
-pub(super) fn under(written: &Located) -> Located {
-    spelled(written, written).unwrap_or_else(|| located_object(written.span, [("if", written.clone())]))
+/// The condition at another key, such as `stop_when`.
+pub(super) fn at_key(written: &Located) -> Located {
+    list_form(written, written).unwrap_or_else(|| located_object(written.span, [("if", written.clone())]))
 }
 
 /// A list of conditions, or an object that is one with its `match`.
-fn spelled(written: &Located, holder: &Located) -> Option<Located> {
+fn list_form(written: &Located, holder: &Located) -> Option<Located> {
     match &written.shape {
         Shape::List(_) => {
             let mode = holder.get("match").map(|mode| ("match", mode.clone()));

@@ -1,4 +1,4 @@
-//! The effect of a step: its kind, the fixed fields of its request, and how its answers are read.
+//! The effect of a step: its kind, the fixed fields of its request, and the rules for its responses.
 
 use branchpoint_core::effect::{ChatOperation, FilesOperation, Kind, MemoryOperation, Response, Task};
 use branchpoint_core::ir::Effect;
@@ -17,9 +17,9 @@ const PASS_THRESHOLD: f64 = 0.5;
 /// The kind of a step's effect.
 pub(super) fn kind(step: &Step<'_>, scripted: bool) -> Kind {
     match step.kind.family {
-        // An answer in the script counts more than the workflow that would be called.
+        // A scripted answer takes precedence over the called workflow.
         Family::Effect(Kind::Run) if scripted => Kind::Scripted,
-        // Data by a schema alone is extracted by a model.
+        // Without a path, data is extracted by a model.
         Family::Effect(Kind::Extract)
             if step.is("extract_data") && step.get("output_schema").is_some() && step.get("path").is_none() =>
         {
@@ -33,48 +33,48 @@ pub(super) fn kind(step: &Step<'_>, scripted: bool) -> Kind {
 /// The effect of a step, apart from its retries and limits.
 pub(super) fn definition(step: &Step<'_>, kind: Kind, request: &Request) -> Effect {
     let mut fixed = Object::default();
-    let mut put = |key: &str, value: Value| fixed.insert(key.into(), value);
+    let mut store = |key: &str, value: Value| fixed.insert(key.into(), value);
     match kind {
         Kind::Model => {
             match step.kind.name {
-                "evaluate_step" => _ = put("task", Task::Score.into()),
-                "extract_data" => _ = put("task", Task::Extract.into()),
+                "evaluate_step" => _ = store("task", Task::Score.into()),
+                "extract_data" => _ = store("task", Task::Extract.into()),
                 _ => {}
             }
-            // A model that is known from the text is looked for before the run starts, and so are tools.
+            // A model and tools that the document names are checked before the run starts.
             let model = step.text("model").map_or("default", |model| &**model);
             if !model.contains("{{") {
-                put("model", Value::from(model));
+                store("model", Value::from(model));
             }
             let uses = step.get("tools").map(tools).filter(|uses| !uses.is_empty());
-            uses.map(|uses| put("uses", Value::from(uses)));
-            step.get("stop_when").map(|stop| put("stop_when", super::condition::under(stop).to_value()));
+            uses.map(|uses| store("uses", Value::from(uses)));
+            step.get("stop_when").map(|stop| store("stop_when", super::condition::at_key(stop).to_value()));
         }
-        // A path that can never be read and a model that nothing calls are reported before the run starts.
+        // An unreadable path and an unsupported model are reported before the run starts.
         Kind::Extract | Kind::Retrieval => {
             let is_checked = |name: &str| ["path", "format", "reranker_model"].contains(&name);
             for (name, _, written) in request.fields.iter().filter(|(name, ..)| is_checked(name)) {
                 if let Some(text) = written.text().filter(|text| !text.contains("{{")) {
-                    put(name, Value::Str(text.clone()));
+                    store(name, Value::Str(text.clone()));
                 }
             }
         }
         Kind::Run => {
             let callee = step.callee().map(|(name, _)| Value::Str(name));
-            put("workflow", callee.unwrap_or_default());
+            store("workflow", callee.unwrap_or_default());
         }
-        Kind::Files => _ = put("operation", operation(step).into()),
+        Kind::Files => _ = store("operation", operation(step).into()),
         Kind::Memory => {
             let operation = match step.kind.name {
                 "add_memory" => MemoryOperation::Add,
                 "load_memory" => MemoryOperation::Load,
                 _ => MemoryOperation::Search,
             };
-            put("operation", operation.into());
+            store("operation", operation.into());
         }
         Kind::ChatHistory => {
             let adds = step.is("add_chat_turn");
-            put("operation", if adds { ChatOperation::Add } else { ChatOperation::Load }.into());
+            store("operation", if adds { ChatOperation::Add } else { ChatOperation::Load }.into());
         }
         _ => {}
     }
@@ -112,7 +112,7 @@ fn response(step: &Step<'_>) -> Response {
     response
 }
 
-/// The names of tools that are known from the text; they are looked for before the run starts.
+/// The names of tools in the document, which are checked before the run starts.
 fn tools(written: &Located) -> Vec<Value> {
     let name = |tool: &Located| tool.text().or_else(|| tool.get("name")?.text()).cloned();
     let names: Vec<_> = match &written.shape {

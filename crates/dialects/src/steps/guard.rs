@@ -1,4 +1,4 @@
-//! What the guards of a step mean: durations and retry policies.
+//! The values of the guards of a step: durations and retry policies.
 
 use branchpoint_core::ir::{Backoff, Retry};
 use branchpoint_expr::{Located, Shape, duration_text, seconds_ms};
@@ -8,7 +8,7 @@ use super::tree::Step;
 /// The longest wait between attempts, unless a policy says otherwise.
 const MAX_DELAY_MS: u64 = 3_600_000;
 
-/// The milliseconds of a duration as documents write it.
+/// The milliseconds of a duration in a document.
 pub(super) fn duration_ms(value: &Located) -> Option<u64> {
     match &value.shape {
         Shape::Int(int) => u64::try_from(*int).ok()?.checked_mul(1000),
@@ -18,7 +18,7 @@ pub(super) fn duration_ms(value: &Located) -> Option<u64> {
     }
 }
 
-/// When a step fails, in words: by a rule of its own, or by its timeout. None: neither applies.
+/// A description of when a step fails: by its own rule, or by its timeout; none if neither applies.
 pub(super) fn failing(rule: Option<&str>, step: &Step<'_>) -> Option<String> {
     let limit_ms = step.get("timeout").and_then(duration_ms);
     let late = limit_ms.map(|ms| format!("the timeout of {} was reached", duration_text(ms)));
@@ -26,7 +26,7 @@ pub(super) fn failing(rule: Option<&str>, step: &Step<'_>) -> Option<String> {
     (!rules.is_empty()).then(|| rules.join(", or "))
 }
 
-/// Where a branch of [`failing`] leads. The kind is named where only the timeout fails the step; otherwise it is that of the
+/// The target of a branch of [`failing`]. The kind is included if only the timeout fails the step; otherwise it is that of the
 /// error.
 pub(super) fn fails(rule: Option<&str>) -> &'static str {
     if rule.is_some() { "the step fails" } else { "the step fails (timeout)" }

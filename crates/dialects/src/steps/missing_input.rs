@@ -1,4 +1,4 @@
-//! Whether a workflow of steps reads its input, for runs that are given none.
+//! Warns about runs without an input of workflows that read it.
 
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Shape, Span};
 
@@ -11,7 +11,7 @@ use crate::recognise::recognise;
 const SENDS_INPUT: [(&str, &str); 3] =
     [("prompt_call", "prompt_template"), ("agent", "prompt"), ("call_agent", "input")];
 
-/// A warning for a run without an input, of a workflow of steps that reads it. A document with declared inputs has its own errors.
+/// A warning for a run without an input, of a workflow of steps that reads it. Documents with declared inputs report their own errors.
 pub fn missing_input(source: &str) -> Option<Diagnostic> {
     let document = read(source).ok().filter(|document| recognise(document) == Ok(Dialect::Steps))?;
     if document.get("inputs").is_some() {
@@ -48,7 +48,7 @@ fn find(value: &Located, except: &[&str], test: &dyn Fn(&str) -> bool) -> Option
     }
 }
 
-/// Whether a text has `input` as a name of its own.
+/// Whether a text has `input` as a whole name.
 fn names_input(text: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     let in_braces = text == "input" || text.contains("{{") || text.contains(['<', '>', '=', '(']);
@@ -67,8 +67,8 @@ mod tests {
     #[track_caller]
     fn check(step: &str, expect: Option<&str>) {
         let source = format!("steps:\n  - {step}\n  - {{step_type: text, template: '{{{{input}}}}'}}\n");
-        let found = missing_input(&source).map(|finding| finding.span.text(&source).to_owned());
-        assert_eq!(found.as_deref(), expect, "{source}");
+        let actual = missing_input(&source).map(|finding| finding.span.text(&source).to_owned());
+        assert_eq!(actual.as_deref(), expect, "{source}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The dialect `steps`: grammar and rules, after `docs/spec/steps.md`.
 //!
-//! A document is read into a table of steps (`raw`, `tree`), held to the rules (`rules`), and lowered (`lower`). What a step
-//! may hold is one table (`types`); what an effect is asked with is made of it (`request`, `effect`).
+//! A document is read into a table of steps (`raw`, `tree`), checked (`rules`), and lowered (`lower`). The fields of steps
+//! are one table (`types`), from which the requests of effects are built (`request`, `effect`).
 
 mod attachments;
 mod calls;
@@ -31,7 +31,7 @@ use crate::DocumentKinds as _;
 use crate::load::LoadOptions;
 use crate::report::unlowered;
 
-/// The program of a document, and what was found in it.
+/// The program of a document, and the findings.
 pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     if !document.is_object() {
@@ -48,7 +48,7 @@ pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program
         Ok(program) => (Some(program), findings),
         Err(wrong) => {
             let finding = unlowered(&wrong, document.located.span);
-            // The rules refuse merges that wait for each other. Should they miss one, it is refused all the same.
+            // The rules report merges that wait for each other; this is the fallback.
             let waits = wrong.iter().any(|wrong| wrong.kind == Wrong::MeetCycle);
             findings.push(Diagnostic { kind: if waits { Kind::JoinOrder } else { finding.kind }, ..finding });
             (None, findings)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::Located;
 
-use super::tree::{Document, No, Role, Step};
+use super::tree::{Document, Role, Step, StepIndex};
 use super::types::Family;
 use crate::fields::Access;
 
@@ -81,14 +81,14 @@ pub(super) fn has_inside(step: &Step<'_>) -> bool {
 }
 
 /// The policies that cover a step, in the order of their evaluation: those of the document, then those around, then its own.
-pub(super) fn covering<'d>(document: &Document<'d>, no: No) -> Vec<Policy<'d>> {
-    let step = &document.steps[no];
+pub(super) fn covering<'d>(document: &Document<'d>, index: StepIndex) -> Vec<Policy<'d>> {
+    let step = &document.steps[index];
     if !makes_value(step) {
         return Vec::new();
     }
     let is_inside = |role: Role| matches!(role, Role::Arm(_) | Role::Body | Role::Branch(_));
     let around =
-        document.around(no).filter(|(holder, list)| is_inside(list.role) && has_inside(&document.steps[*holder]));
+        document.around(index).filter(|(holder, list)| is_inside(list.role) && has_inside(&document.steps[*holder]));
     let mut holders: Vec<&'d Located> = around.map(|(holder, _)| document.steps[holder].located).collect();
     holders.insert(0, step.located);
     holders.push(document.located);

@@ -1,16 +1,16 @@
-//! From the reader's tree to the table of steps. Every key stays where it is: the rules look at what nothing has read.
+//! Reads the table of steps from the document. Steps keep all keys, so that the rules can check unread ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape};
 
-use super::tree::{Document, List, No, Role, Step};
+use super::tree::{Document, List, Role, Step, StepIndex};
 use super::types::{self, StepType};
 use crate::DocumentKinds as _;
 use crate::inputs::{self, Names};
 
-/// The steps of a document, with what is wrong about their being there at all.
+/// The steps of a document; reports structural errors.
 pub(super) fn read<'d>(located: &'d Located, findings: &mut Vec<Diagnostic>) -> Document<'d> {
     let mut reader = Reader { steps: Vec::new(), unnamed: 0, findings };
     let field = reader.one_of(located, ["steps", "child_steps"]);
@@ -31,17 +31,18 @@ pub(super) fn read<'d>(located: &'d Located, findings: &mut Vec<Diagnostic>) -> 
 
 struct Reader<'d, 'f> {
     steps: Vec<Step<'d>>,
-    /// How many steps without an id there were.
+    /// The number of steps without an id.
     unnamed: u32,
     findings: &'f mut Vec<Diagnostic>,
 }
 
 impl<'d> Reader<'d, '_> {
-    /// The value of whichever of two names of one key is there.
+    /// The value of a key with two names.
     fn one_of(&mut self, located: &'d Located, names: [&str; 2]) -> Option<&'d Located> {
-        let mut found = located.fields().iter().filter(|field| names.contains(&&*field.key) && !field.value.is_null());
-        let first = found.next();
-        if let Some(second) = found.next() {
+        let mut step_type =
+            located.fields().iter().filter(|field| names.contains(&&*field.key) && !field.value.is_null());
+        let first = step_type.next();
+        if let Some(second) = step_type.next() {
             let message = format!("`{}` and `{}` are two names of one key", names[0], names[1]);
             let finding = Diagnostic::error(Kind::BadField, second.key_span, message);
             self.findings.push(finding.with_help("put all steps into one list"));
@@ -49,7 +50,7 @@ impl<'d> Reader<'d, '_> {
         first.map(|field| &field.value)
     }
 
-    fn list(&mut self, value: &'d Located, role: Role, parent: Option<(No, usize)>) -> List {
+    fn list(&mut self, value: &'d Located, role: Role, parent: Option<(StepIndex, usize)>) -> List {
         let mut steps = Vec::new();
         if let Some(items) = value.items() {
             for item in items {
@@ -63,7 +64,7 @@ impl<'d> Reader<'d, '_> {
         List { role, steps }
     }
 
-    fn step(&mut self, located: &'d Located, parent: Option<(No, usize)>) -> Option<No> {
+    fn step(&mut self, located: &'d Located, parent: Option<(StepIndex, usize)>) -> Option<StepIndex> {
         if !located.is_object() {
             let message = format!("a step is an object, and this is {}", located.describe());
             let finding = Diagnostic::error(Kind::BadField, located.span, message);
@@ -72,15 +73,15 @@ impl<'d> Reader<'d, '_> {
         }
         let id = self.id(located);
         let kind = self.kind(located);
-        // A step of an unknown type is kept in the table, so that what stands in it is looked at all the same.
+        // A step of an unknown type stays in the table, so that its content is checked.
         let step = Step { id, kind: kind.unwrap_or(&UNKNOWN), located, parent, lists: Vec::new(), end: 0 };
-        let no = self.steps.len();
+        let index = self.steps.len();
         self.steps.push(step);
         for field in located.fields().iter().filter(|field| !field.value.is_null()) {
-            self.field(no, field);
+            self.field(index, field);
         }
-        self.steps[no].end = self.steps.len();
-        Some(no)
+        self.steps[index].end = self.steps.len();
+        Some(index)
     }
 
     fn id(&mut self, located: &'d Located) -> Arc<str> {
@@ -109,12 +110,12 @@ impl<'d> Reader<'d, '_> {
             return None;
         };
         let name = written.text().map_or("", |text| &**text);
-        if let Some(newer) = types::older(name) {
+        if let Some(newer) = types::current_name(name) {
             let finding = Diagnostic::warning(Kind::AliasUsed, written.span, format!("`{name}` is an older name"));
             self.findings.push(finding.with_help(format!("write `{newer}`")));
         }
-        let found = types::find(name);
-        if found.is_none() {
+        let step_type = types::find(name);
+        if step_type.is_none() {
             let shown = if name.is_empty() { written.describe() } else { name };
             let finding =
                 Diagnostic::error(Kind::UnknownStepType, written.span, format!("there is no step type `{shown}`"));
@@ -124,79 +125,79 @@ impl<'d> Reader<'d, '_> {
                 None => finding.with_help(types::COMMON_TYPES).suggest(name, known),
             });
         }
-        found
+        step_type
     }
 
-    /// The lists of steps that a field holds, directly or in its entries.
-    fn field(&mut self, no: No, field: &'d Field) {
+    /// Reads the lists of steps in a field, directly or in its entries.
+    fn field(&mut self, index: StepIndex, field: &'d Field) {
         let value = &field.value;
         let entries = value.items().unwrap_or_default();
-        match (self.steps[no].kind.name, &*field.key) {
+        match (self.steps[index].kind.name, &*field.key) {
             (_, "child_steps" | "steps") => {
-                if self.steps[no].list(Role::Children).is_some() {
-                    self.one_of(self.steps[no].located, ["child_steps", "steps"]);
+                if self.steps[index].list(Role::Children).is_some() {
+                    self.one_of(self.steps[index].located, ["child_steps", "steps"]);
                 } else {
-                    self.add(no, value, Role::Children);
+                    self.add(index, value, Role::Children);
                 }
             }
-            ("if_else", "then_steps") | ("conditional", "then") => self.add(no, value, Role::Arm(0)),
-            ("if_else", "else_steps") => self.add(no, value, Role::Arm(1)),
+            ("if_else", "then_steps") | ("conditional", "then") => self.add(index, value, Role::Arm(0)),
+            ("if_else", "else_steps") => self.add(index, value, Role::Arm(1)),
             ("conditional", "elif") => {
                 for (position, entry) in entries.iter().enumerate() {
-                    self.add_inner(no, entry, "then", Role::Arm(position + 1));
+                    self.add_inner(index, entry, "then", Role::Arm(position + 1));
                 }
             }
             ("conditional", "else") => {
-                let elifs = self.steps[no].located.get("elif").and_then(Located::items).map_or(0, <[_]>::len);
-                self.add(no, value, Role::Arm(elifs + 1));
+                let elifs = self.steps[index].located.get("elif").and_then(Located::items).map_or(0, <[_]>::len);
+                self.add(index, value, Role::Arm(elifs + 1));
             }
             ("switch", "cases") => {
                 for (position, entry) in entries.iter().enumerate() {
-                    self.add_inner(no, entry, "steps", Role::Arm(position));
+                    self.add_inner(index, entry, "steps", Role::Arm(position));
                 }
             }
             ("switch", "else_steps") => {
-                let cases = self.steps[no].located.get("cases").and_then(Located::items).map_or(0, <[_]>::len);
-                self.add(no, value, Role::Arm(cases));
+                let cases = self.steps[index].located.get("cases").and_then(Located::items).map_or(0, <[_]>::len);
+                self.add(index, value, Role::Arm(cases));
             }
-            ("for_each" | "while", "body") => self.add(no, value, Role::Body),
+            ("for_each" | "while", "body") => self.add(index, value, Role::Body),
             ("parallel", "branches") => {
                 for (position, entry) in entries.iter().enumerate() {
-                    self.add_inner(no, entry, "steps", Role::Branch(position));
+                    self.add_inner(index, entry, "steps", Role::Branch(position));
                 }
             }
-            (_, "on_error") if value.items().is_some() => self.add(no, value, Role::OnError),
+            (_, "on_error") if value.items().is_some() => self.add(index, value, Role::OnError),
             _ => {}
         }
     }
 
-    fn add_inner(&mut self, no: No, entry: &'d Located, key: &str, role: Role) {
+    fn add_inner(&mut self, index: StepIndex, entry: &'d Located, key: &str, role: Role) {
         if let Some(value) = entry.get(key).filter(|value| !value.is_null()) {
-            self.add(no, value, role);
+            self.add(index, value, role);
         }
     }
 
-    fn add(&mut self, no: No, value: &'d Located, role: Role) {
-        let position = self.steps[no].lists.len();
-        // The list must be there before its steps are, because they name it.
-        self.steps[no].lists.push(List { role, steps: Vec::new() });
-        let list = self.list(value, role, Some((no, position)));
-        self.steps[no].lists[position] = list;
+    fn add(&mut self, index: StepIndex, value: &'d Located, role: Role) {
+        let position = self.steps[index].lists.len();
+        // The list is added before its steps, because they refer to it.
+        self.steps[index].lists.push(List { role, steps: Vec::new() });
+        let list = self.list(value, role, Some((index, position)));
+        self.steps[index].lists[position] = list;
     }
 }
 
-/// What a step of an unknown type is taken for.
+/// The type of steps of an unknown type.
 static UNKNOWN: StepType = StepType { name: "", family: types::Family::Pure, about: "", fields: &[] };
 
-/// Whether a text can be the id of a step.
+/// Whether a text is a valid id of a step.
 pub(super) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// The steps by id; the first of those that share one.
-fn by_id(steps: &[Step<'_>], findings: &mut Vec<Diagnostic>) -> BTreeMap<Arc<str>, No> {
-    let mut known: BTreeMap<Arc<str>, No> = BTreeMap::new();
-    for (no, step) in steps.iter().enumerate() {
+fn by_id(steps: &[Step<'_>], findings: &mut Vec<Diagnostic>) -> BTreeMap<Arc<str>, StepIndex> {
+    let mut known: BTreeMap<Arc<str>, StepIndex> = BTreeMap::new();
+    for (index, step) in steps.iter().enumerate() {
         let span = |step: &Step<'_>| step.located.get("id").map_or(step.span(), |id| id.span);
         if let Some(first) = known.get(&step.id) {
             let message = format!("the id `{}` is used by two steps", step.id);
@@ -204,7 +205,7 @@ fn by_id(steps: &[Step<'_>], findings: &mut Vec<Diagnostic>) -> BTreeMap<Arc<str
             let finding = finding.with_related(span(&steps[*first]), format!("the first step `{}` is here", step.id));
             findings.push(finding.with_help("give one of the two steps another id"));
         } else {
-            known.insert(Arc::clone(&step.id), no);
+            known.insert(Arc::clone(&step.id), index);
         }
     }
     known

@@ -1,14 +1,14 @@
-//! Which steps belong together: what a retry does again, what a merge can wait for.
+//! Regions of steps: the steps that a retry repeats, and the joins that a merge can wait for.
 
 use std::ops::Range;
 
 use branchpoint_expr::Located;
 
-use super::tree::{Document, No, Role};
+use super::tree::{Document, Role, StepIndex};
 
-/// Whether a retry may go back to a step: one around it, or an earlier element of a chain that holds it, as far as the
+/// Whether a retry may go back to a step: an enclosing step, or an earlier element of an enclosing chain, up to the
 /// innermost loop body, branch or error handler.
-pub(super) fn may_go_back(document: &Document<'_>, retry: No, target: No) -> bool {
+pub(super) fn may_go_back(document: &Document<'_>, retry: StepIndex, target: StepIndex) -> bool {
     let mut at = retry;
     loop {
         let list = document.list_of(at);
@@ -25,28 +25,28 @@ pub(super) fn may_go_back(document: &Document<'_>, retry: No, target: No) -> boo
     }
 }
 
-/// What a retry does again: the elements of one list, from the target to the one that holds the retry, and all that stands in
-/// them. That may be the whole document, so it is never written out.
-pub(super) fn retried(document: &Document<'_>, retry: No, target: No) -> Range<No> {
+/// The steps that a retry repeats: the elements of one list, from the target to the one with the retry, and all steps in
+/// them. This can be the whole document, so it is a range.
+pub(super) fn retried(document: &Document<'_>, retry: StepIndex, target: StepIndex) -> Range<StepIndex> {
     let mut holders = std::iter::once(retry).chain(document.around(retry).map(|(holder, _)| holder));
     let holder = holders.find(|holder| document.are_siblings(*holder, target)).unwrap_or(target);
     target..document.steps[holder.max(target)].end
 }
 
 /// Every join with the merge that it feeds, in the order of the text.
-pub(super) fn joins(document: &Document<'_>) -> impl Iterator<Item = (No, No)> {
+pub(super) fn joins(document: &Document<'_>) -> impl Iterator<Item = (StepIndex, StepIndex)> {
     let joins = document.steps.iter().enumerate().filter(|(_, step)| step.is("join"));
-    joins.filter_map(|(no, step)| {
+    joins.filter_map(|(index, step)| {
         let merge = document.find(step.get("target").and_then(Located::text)?)?;
-        document.steps[merge].is("merge").then_some((no, merge))
+        document.steps[merge].is("merge").then_some((index, merge))
     })
 }
 
-/// Whether two steps are in the same loop body and the same error handler: what may run many times or never is one world.
-pub(super) fn same_region(document: &Document<'_>, left: No, right: No) -> bool {
-    let region = |no: No| {
+/// Whether two steps are in the same loop body and the same error handler: the steps inside may run many times or never.
+pub(super) fn same_region(document: &Document<'_>, left: StepIndex, right: StepIndex) -> bool {
+    let region = |index: StepIndex| {
         document
-            .around(no)
+            .around(index)
             .find(|(_, list)| matches!(list.role, Role::Body | Role::OnError))
             .map(|(holder, list)| (holder, list.role))
     };

@@ -1,4 +1,4 @@
-//! What an effect is asked with: the fields of its step, with their defaults, and where secrets stand in them.
+//! The request of an effect: the fields of its step with their defaults, and the paths of secrets in them.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::secrets;
 pub(super) struct Request {
     /// Name, form and text of each.
     pub(super) fields: Vec<(Arc<str>, Form, Located)>,
-    /// Where texts of the input name secrets.
+    /// The paths of texts that name secrets.
     pub(super) secrets: Vec<SecretText>,
     /// Fields whose values are computed, and their types.
     computed: Vec<(Arc<str>, Type)>,
 }
 
-/// Fields that are not handed on, because something else is made of them.
-const KEPT_BACK: [&str; 10] = [
+/// Fields that are not sent, because other parts of the effect are built from them.
+const NOT_SENT: [&str; 10] = [
     "attachment_rules",
     "timeout",
     "retry",
@@ -42,7 +42,7 @@ impl Request {
         let mut request = Self::default();
         let own = step.located.fields().iter().filter(|field| {
             let name = &&*field.key;
-            names(&[COMMON]).all(|common| common != *name) && !KEPT_BACK.contains(name) && !field.value.is_null()
+            names(&[COMMON]).all(|common| common != *name) && !NOT_SENT.contains(name) && !field.value.is_null()
         });
         for field in own {
             let known = step.kind.field(&field.key);
@@ -52,8 +52,8 @@ impl Request {
                 let path = [PathKey::Field(name.clone())];
                 let value = match known.map(|known| known.content) {
                     Some(Content::Fixed) => field.value.clone(),
-                    Some(Content::Json) => request.marked(&parsed(&field.value), &path),
-                    _ => request.marked(&field.value, &path),
+                    Some(Content::Json) => request.split_secrets(&parsed(&field.value), &path),
+                    _ => request.split_secrets(&field.value, &path),
                 };
                 if let Some(known) = known.filter(|_| field.value.text().is_some()) {
                     request.computed.push((name.clone(), known.ty));
@@ -62,7 +62,7 @@ impl Request {
             }
         }
         request.add_defaults(step);
-        // A secret is one word of a command that the shell reads.
+        // A secret must be one word of the command for the shell.
         if step.is("command") && step.get("argv").is_none() {
             let command = PathKey::from("command");
             for secret in request.secrets.iter_mut().filter(|secret| secret.at.first() == Some(&command)) {
@@ -94,7 +94,7 @@ impl Request {
         given.filter_map(check).collect()
     }
 
-    /// Gives the fields the names that they have in requests of the kind; fields that these do not have are left out.
+    /// Renames the fields to their names in requests of the kind; other fields are omitted.
     fn rename(&mut self, step: &Step<'_>, kind: Kind) {
         let known = effect::Request::fields(kind).unwrap_or_default();
         for (name, form, value) in std::mem::take(&mut self.fields) {
@@ -124,8 +124,8 @@ impl Request {
         }
     }
 
-    /// The same value with texts that name secrets as lists of parts; where they stand is kept.
-    fn marked(&mut self, value: &Located, path: &[PathKey]) -> Located {
+    /// The value with texts that name secrets as lists of parts; records their paths.
+    fn split_secrets(&mut self, value: &Located, path: &[PathKey]) -> Located {
         if let Some(parts) = secrets::split(value) {
             self.secrets.push(SecretText::plain(path.to_vec()));
             return parts;
@@ -134,14 +134,14 @@ impl Request {
         let shape = match &value.shape {
             Shape::List(items) => {
                 let items = (0..).map(PathKey::Item).zip(items);
-                Shape::List(items.map(|(at, item)| self.marked(item, &below(at))).collect())
+                Shape::List(items.map(|(at, item)| self.split_secrets(item, &below(at))).collect())
             }
             Shape::Object(fields) => {
-                let marked = |field: &branchpoint_expr::Field| branchpoint_expr::Field {
-                    value: self.marked(&field.value, &below(PathKey::Field(field.key.clone()))),
+                let split_secrets = |field: &branchpoint_expr::Field| branchpoint_expr::Field {
+                    value: self.split_secrets(&field.value, &below(PathKey::Field(field.key.clone()))),
                     ..field.clone()
                 };
-                Shape::Object(fields.iter().map(marked).collect())
+                Shape::Object(fields.iter().map(split_secrets).collect())
             }
             other => other.clone(),
         };
@@ -152,7 +152,7 @@ impl Request {
 /// Fields that only the effect sets.
 const FIXED: [&str; 8] = ["task", "program", "since", "uses", "subagent_models", "operation", "workflow", "notices"];
 
-/// The field of a request that a field of a step is; none: the one of the same name.
+/// The field of a request for a field of a step; none: the same name.
 fn request_field(step: &Step<'_>, kind: Kind, name: &str) -> Option<&'static str> {
     let given = |name: &str| step.get(name).is_some();
     Some(match (step.kind.name, name) {
@@ -183,7 +183,7 @@ fn request_field(step: &Step<'_>, kind: Kind, name: &str) -> Option<&'static str
     })
 }
 
-/// A text of JSON as the list or object that it is; anything else as it stands.
+/// A JSON text as the list or object that it contains; any other value unchanged.
 fn parsed(value: &Located) -> Located {
     let json = value.text().and_then(|text| serde_json::from_str::<Value>(text).ok());
     match json.filter(|json| matches!(json, Value::List(_) | Value::Object(_))) {
@@ -192,7 +192,7 @@ fn parsed(value: &Located) -> Located {
     }
 }
 
-/// The value with everything in it at one place of the document.
+/// The value with one span for all its parts.
 pub(super) fn located(value: &Value, span: Span) -> Located {
     let shape = match value {
         Value::List(items) => Shape::List(items.iter().map(|item| located(item, span)).collect()),
@@ -217,7 +217,7 @@ fn form_of(field: Option<&Field>) -> Form {
     }
 }
 
-/// What absent fields mean. `input` goes to every runner whose type has no field for it.
+/// The defaults of absent fields. Every runner whose type has no field for `input` gets it.
 fn defaults(kind: &str) -> Vec<(&'static str, Form, Value)> {
     let input = |name| (name, Form::Value, Value::from("{{input}}"));
     let text = |name| (name, Form::Text, Value::from("{{input}}"));

@@ -3,7 +3,7 @@
 use branchpoint_expr::Dialect;
 use serde_json::{Value, json};
 
-use super::types::{COMMON, DOCUMENT, STYLE, StepType, older_names, types};
+use super::types::{COMMON, DOCUMENT, STYLE, StepType, deprecated_names, types};
 use crate::fields::Type::{Any, Duration, Either, Nullable, Placeholder, Text, Words};
 use crate::fields::schema::{add_variants, document, has_word, is_one_of, reference};
 use crate::fields::{Generator, Table, field};
@@ -50,12 +50,12 @@ pub(crate) fn schema() -> Value {
     let mut definitions = shared();
     let mut step = generator.object(&[COMMON]);
     let names = |kind: &StepType| {
-        let older = older_names().filter(|(_, newer)| *newer == kind.name).map(|(older, _)| older);
+        let older = deprecated_names().filter(|(_, newer)| *newer == kind.name).map(|(older, _)| older);
         std::iter::once(kind.name).chain(older).collect::<Vec<_>>()
     };
     add_variants(&mut step, types().map(|kind| (has_word("step_type", &names(kind)), reference(kind.name))));
     definitions["step"] = step;
-    let older: Vec<&str> = older_names().map(|(older, _)| older).collect();
+    let older: Vec<&str> = deprecated_names().map(|(older, _)| older).collect();
     let current: Vec<&str> = types().map(|kind| kind.name).collect();
     definitions["step_type"] = is_one_of(vec![json!({"enum": current}), json!({"enum": older, "deprecated": true})]);
     for kind in types() {

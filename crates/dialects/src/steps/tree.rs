@@ -1,4 +1,4 @@
-//! A document as a table of steps, in the order of the text. The tree is in their numbers.
+//! A document as a table of steps in the order of the text, linked by indices.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use branchpoint_expr::{Located, Span};
 
 use super::types::StepType;
 use crate::fields::Access;
-use crate::inputs::Declared;
+use crate::inputs::DeclaredInputs;
 
 /// The workflow of a `call_agent` that names no agent.
 const DEFAULT_AGENT: &str = "default";
 
-/// A step of the table.
-pub(super) type No = usize;
+/// The index of a step in the table.
+pub(super) type StepIndex = usize;
 
-/// A document whose steps are known.
+/// A document with its table of steps.
 #[derive(Debug)]
 pub(super) struct Document<'d> {
     pub(super) located: &'d Located,
@@ -24,33 +24,33 @@ pub(super) struct Document<'d> {
     /// The root chain.
     pub(super) root: List,
     /// The steps by id.
-    pub(super) ids: BTreeMap<Arc<str>, No>,
+    pub(super) ids: BTreeMap<Arc<str>, StepIndex>,
     /// The declared inputs, if any are.
-    pub(super) inputs: Option<Declared>,
+    pub(super) inputs: Option<DeclaredInputs>,
 }
 
-/// What stands in the document, with the places of everything.
+/// The step in the document, with spans.
 #[derive(Debug)]
 pub(super) struct Step<'d> {
     pub(super) id: Arc<str>,
     pub(super) kind: &'static StepType,
     pub(super) located: &'d Located,
-    /// The step around it, and the number of the list of it that holds this one.
-    pub(super) parent: Option<(No, usize)>,
+    /// The enclosing step, and the index of its list with this step.
+    pub(super) parent: Option<(StepIndex, usize)>,
     /// The lists of steps in it, in the order of the text.
     pub(super) lists: Vec<List>,
-    /// The number after the last step in it: what stands in a step stands together in the table.
-    pub(super) end: No,
+    /// The index after the last step in it: the steps inside a step are contiguous in the table.
+    pub(super) end: StepIndex,
 }
 
 /// A list of steps.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) role: Role,
-    pub(super) steps: Vec<No>,
+    pub(super) steps: Vec<StepIndex>,
 }
 
-/// What a list of steps is for.
+/// The role of a list of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The document itself.
@@ -63,48 +63,48 @@ pub(super) enum Role {
     Body,
     /// A branch of a parallel step.
     Branch(usize),
-    /// What handles an error.
+    /// The steps that handle an error.
     OnError,
 }
 
 impl Document<'_> {
-    pub(super) fn find(&self, id: &str) -> Option<No> {
+    pub(super) fn find(&self, id: &str) -> Option<StepIndex> {
         self.ids.get(id).copied()
     }
 
-    /// The list that holds a step.
-    pub(super) fn list_of(&self, no: No) -> &List {
-        match self.steps[no].parent {
+    /// The list with a step.
+    pub(super) fn list_of(&self, index: StepIndex) -> &List {
+        match self.steps[index].parent {
             None => &self.root,
             Some((parent, list)) => &self.steps[parent].lists[list],
         }
     }
 
-    /// The step whose value a step begins with: the one before it in a chain, else the one around it.
-    pub(super) fn before(&self, no: No) -> Option<No> {
-        let list = self.list_of(no);
-        let position = list.steps.iter().position(|step| *step == no);
+    /// The step whose output is the input of a step: the previous one in its chain, else the enclosing one.
+    pub(super) fn before(&self, index: StepIndex) -> Option<StepIndex> {
+        let list = self.list_of(index);
+        let position = list.steps.iter().position(|step| *step == index);
         let earlier = position.and_then(|at| list.steps.get(at.checked_sub(1)?).copied());
-        earlier.filter(|_| self.is_chain(self.parent(no), list)).or_else(|| self.parent(no))
+        earlier.filter(|_| self.is_chain(self.parent(index), list)).or_else(|| self.parent(index))
     }
 
-    pub(super) fn parent(&self, no: No) -> Option<No> {
-        self.steps[no].parent.map(|(parent, _)| parent)
+    pub(super) fn parent(&self, index: StepIndex) -> Option<StepIndex> {
+        self.steps[index].parent.map(|(parent, _)| parent)
     }
 
-    /// The steps around a step, the innermost first, each with the list of it that leads here.
-    pub(super) fn around(&self, no: No) -> impl Iterator<Item = (No, &List)> {
-        let outward = std::iter::successors(self.steps[no].parent, |(parent, _)| self.steps[*parent].parent);
+    /// The enclosing steps of a step, the innermost first, each with the list that contains it.
+    pub(super) fn around(&self, index: StepIndex) -> impl Iterator<Item = (StepIndex, &List)> {
+        let outward = std::iter::successors(self.steps[index].parent, |(parent, _)| self.steps[*parent].parent);
         outward.map(|(parent, list)| (parent, &self.steps[parent].lists[list]))
     }
 
     /// Whether the elements of a list run one after the other.
-    pub(super) fn is_chain(&self, holder: Option<No>, list: &List) -> bool {
+    pub(super) fn is_chain(&self, holder: Option<StepIndex>, list: &List) -> bool {
         list.role != Role::Children || holder.is_none_or(|holder| self.steps[holder].kind.has_chain_below())
     }
 
-    /// Whether two steps are elements of one list. Their numbers tell which comes first.
-    pub(super) fn are_siblings(&self, left: No, right: No) -> bool {
+    /// Whether two steps are elements of one list. Their indices are in the order of the list.
+    pub(super) fn are_siblings(&self, left: StepIndex, right: StepIndex) -> bool {
         self.steps[left].parent == self.steps[right].parent
     }
 }
@@ -114,7 +114,7 @@ impl<'d> Step<'d> {
         self.lists.iter().find(|list| list.role == role)
     }
 
-    /// What a field holds, under its own name or an older one. Null is absent.
+    /// The value of a field, under its name or an alias. Null is absent.
     pub(super) fn get(&self, name: &str) -> Option<&'d Located> {
         let aliases = self.kind.fields.iter().flat_map(|table| table.iter()).filter(|field| field.is_alias);
         let older = aliases.filter(|field| field.replaces == Some(name)).map(|field| field.name);

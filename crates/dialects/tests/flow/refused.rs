@@ -1,4 +1,4 @@
-//! Every rule that refuses a flow or warns of it: the kind, and the text it points at.
+//! Every rule that rejects a flow or warns about it: the kind, and the text it points at.
 
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity};
@@ -9,11 +9,11 @@ use crate::flow;
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Flow));
-    let found: Vec<(&str, &str)> =
+    let actual: Vec<(&str, &str)> =
         loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(source))).collect();
-    let agree = found.len() == expect.len()
-        && found.iter().zip(expect).all(|(found, expect)| found.0 == expect.0 && found.1.starts_with(expect.1));
-    assert!(agree, "{source}\nexpected {expect:?}\nfound    {found:?}");
+    let agree = actual.len() == expect.len()
+        && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
+    assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
     let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
     for finding in &loaded.diagnostics {
@@ -255,7 +255,7 @@ fn calls_have_limits_within_bounds() {
 }
 
 #[test]
-fn a_model_is_asked_something_it_can_do() {
+fn options_of_a_model_are_in_range() {
     let ask = |rest: &str| format!(r#"{{"instruction": "hi"{rest}}}"#);
     step("llmInstruction", "{}", &[("invalid_config", "{")]);
     step("llmInstruction", r#"{"instruction": " "}"#, &[("invalid_config", "\" \"")]);
@@ -328,7 +328,7 @@ fn other_calls_name_what_they_call() {
 }
 
 #[test]
-fn all_problems_are_told_in_the_order_of_the_text() {
+fn all_problems_are_reported_in_the_order_of_the_text() {
     let source = flow(
         r#"{"id": "a", "type": "setVariables", "config": {"variables": [{"name": "x", "value": "{{ x }}"}]}},
            {"id": "b", "type": "teleport", "config": {}},
@@ -348,7 +348,7 @@ fn all_problems_are_told_in_the_order_of_the_text() {
 }
 
 #[test]
-fn what_stands_inside_a_refused_step_is_checked_too() {
+fn steps_inside_a_rejected_step_are_checked() {
     let bad = r#"{"type": "setVariables", "config": {"variables": [{"name": "x", "value": "{{ x }}"}]}}"#;
     step(
         "loop",

@@ -43,9 +43,10 @@ fn models_and_tools_of_agents_below_are_named_once() {
     let edges = format!("{}, {edges}", edge("s", "", "a"));
     let loaded = load(&graph(&format!("{}, {kids}", boss("a")), &edges), Some(Dialect::Graph));
     let program = loaded.program.expect("nothing was found");
-    let told = |key: &str| program.effects.iter().find_map(|effect| effect.fixed.get(key)).map(ToString::to_string);
-    assert_eq!(told("subagent_models").as_deref(), Some(r#"["x","y"]"#));
-    assert_eq!((told("uses"), told("optional_uses").as_deref()), (None, Some(r#"["web","shell"]"#)));
+    let fixed_field =
+        |key: &str| program.effects.iter().find_map(|effect| effect.fixed.get(key)).map(ToString::to_string);
+    assert_eq!(fixed_field("subagent_models").as_deref(), Some(r#"["x","y"]"#));
+    assert_eq!((fixed_field("uses"), fixed_field("optional_uses").as_deref()), (None, Some(r#"["web","shell"]"#)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The dialect `graph`: what is refused and where, what programs come of it, and that nothing makes it panic.
+//! The dialect `graph`: rejected documents, lowered programs, and no panics.
 
 mod lowered;
 mod never_panics;

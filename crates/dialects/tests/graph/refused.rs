@@ -1,4 +1,4 @@
-//! Every rule that refuses a graph or warns of it: the kind, and the text it points at.
+//! Every rule that rejects a graph or warns about it: the kind, and the text it points at.
 
 use branchpoint_dialects::{load, preflight};
 use branchpoint_expr::{Dialect, Severity};
@@ -9,11 +9,11 @@ use crate::{boss, edge, graph};
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Graph));
-    let found: Vec<(&str, &str)> =
+    let actual: Vec<(&str, &str)> =
         loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(source))).collect();
-    let agree = found.len() == expect.len()
-        && found.iter().zip(expect).all(|(found, expect)| found.0 == expect.0 && found.1.starts_with(expect.1));
-    assert!(agree, "{source}\nexpected {expect:?}\nfound    {found:?}");
+    let agree = actual.len() == expect.len()
+        && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
+    assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
     let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
 }
@@ -72,7 +72,7 @@ fn fields_have_their_types() {
         &[alone, ("unknown_name", "txt")],
     );
     node("if", r#"{"conditions": [{"if": "1 +"}]}"#, &[alone, ("bad_condition", "")]);
-    // What nothing leads to is checked all the same.
+    // Unreachable nodes are checked, too.
     let lost = r#"{"id": "i", "type": "if", "data": {"conditions": [{"operator": "like", "value": "x"}]}}"#;
     check(
         &graph(lost, ""),
@@ -116,7 +116,7 @@ fn subagents_are_not_nested_without_end() {
 }
 
 #[test]
-fn connections_that_are_never_followed_and_nodes_that_are_never_reached_are_told() {
+fn dead_connections_and_unreachable_nodes_are_reported() {
     let nodes = r#"{"id": "i", "type": "if", "data": {"conditions": [{"value": "x"}]}}, {"id": "p", "type": "approval"},
         {"id": "e", "type": "end"}"#;
     let fine = [edge("s", "", "i"), edge("i", "true", "p"), edge("i", "condition-0", "p"), edge("p", "reject", "e")];
@@ -137,9 +137,9 @@ fn connections_that_are_never_followed_and_nodes_that_are_never_reached_are_told
 
 #[track_caller]
 fn before_run(nodes: &str, edges: &[String], expect: &[&str]) {
-    let found: Vec<_> =
+    let actual: Vec<_> =
         preflight(&graph(nodes, &edges.join(", "))).iter().map(|finding| finding.kind.as_str()).collect();
-    assert_eq!(found, expect);
+    assert_eq!(actual, expect);
     let graph = graph(nodes, &edges.join(", "));
     let loaded = load(&graph, Some(Dialect::Graph));
     let warnings = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning);
@@ -149,7 +149,7 @@ fn before_run(nodes: &str, edges: &[String], expect: &[&str]) {
 }
 
 #[test]
-fn an_editor_is_told_what_the_engine_would_run() {
+fn an_editor_gets_errors_for_graphs_that_the_engine_runs() {
     let run = || edge("s", "", "n");
     before_run("", &[], &["start_not_connected"]);
     before_run("", &[edge("s", "", "s")], &["nothing_reachable"]);

@@ -1,4 +1,4 @@
-//! Documents in the manner of the original system: what loads there loads here, and every finding is meant.
+//! Documents in the style of the original system: they load here, too, and every finding is expected.
 
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::Severity;
@@ -29,8 +29,8 @@ fn every_finding_about_the_corpus_is_meant() {
     let mut wrong = Vec::new();
     for (name, expect, text) in documents() {
         let loaded = load_from(text, None, &Empty);
-        let found: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
-        if found != expect {
+        let actual: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+        if actual != expect {
             wrong.push(format!("{name}: expected {expect:?}, found {:#?}", loaded.diagnostics));
         }
         let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);

@@ -24,7 +24,7 @@ macro_rules! snapshots {
     )+};
 }
 
-/// What is known before a run is checked before it, so an address in the document must be.
+/// An address in the document is checked before the run.
 #[test]
 fn an_address_of_an_agent_is_a_fixed_field() {
     let options = "provider: openai_compatible, options: {base_url: 'http://h/v1', model: m}";

@@ -1,4 +1,4 @@
-//! The dialect `machine`: what is refused and where, what programs come of it, and that nothing makes it panic.
+//! The dialect `machine`: rejected documents, lowered programs, and no panics.
 
 mod corpus;
 mod lowered;

@@ -1,4 +1,4 @@
-//! Every rule that refuses a state machine or warns of it: the kind, and the text it points at.
+//! Every rule that rejects a state machine or warns about it: the kind, and the text it points at.
 
 use branchpoint_dialects::{Library, load, load_from};
 use branchpoint_expr::{Dialect, Severity};
@@ -9,11 +9,11 @@ use crate::machine;
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Machine));
-    let found: Vec<(&str, &str)> =
+    let actual: Vec<(&str, &str)> =
         loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(source))).collect();
-    let agree = found.len() == expect.len()
-        && found.iter().zip(expect).all(|(found, expect)| found.0 == expect.0 && found.1.starts_with(expect.1));
-    assert!(agree, "{source}\nexpected {expect:?}\nfound    {found:?}");
+    let agree = actual.len() == expect.len()
+        && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
+    assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
     let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
     for finding in &loaded.diagnostics {
@@ -63,7 +63,7 @@ fn a_document_has_a_name_states_and_a_beginning() {
 }
 
 #[test]
-fn keys_that_nobody_knows_are_told() {
+fn unknown_keys_are_reported() {
     state("command: x, on_success: done, comand: y", &[("unknown_key", "comand")]);
     help("command: x, on_success: done, comand: y", "did you mean `command`?");
     check(
@@ -75,11 +75,11 @@ fn keys_that_nobody_knows_are_told() {
 }
 
 #[test]
-fn keys_of_lists_are_told_with_their_number() {
+fn keys_of_lists_are_reported_with_their_position() {
     let source = "name: n\ninputs: [{name: x}, {name: y, pattern: z, validation: {most: 1}}]\nstates:\n  initial: a\n  \
                   a: {command: x, hooks: {pre: [{log: l, lgo: m}]}, transitions: [{goto: done, to: x}]}\n  \
                   done: {type: terminal}\n";
-    let told: Vec<String> =
+    let messages: Vec<String> =
         load(source, Some(Dialect::Machine)).diagnostics.into_iter().map(|finding| finding.message).collect();
     let paths = [
         "`inputs[1].pattern`",
@@ -87,7 +87,10 @@ fn keys_of_lists_are_told_with_their_number() {
         "`states.a.hooks.pre[0].lgo`",
         "`states.a.transitions[0].to`",
     ];
-    assert!(told.len() == paths.len() && told.iter().zip(paths).all(|(told, path)| told.starts_with(path)), "{told:?}");
+    assert!(
+        messages.len() == paths.len() && messages.iter().zip(paths).all(|(messages, path)| messages.starts_with(path)),
+        "{messages:?}"
+    );
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn one_thing_is_said_once() {
     );
     state("agent: {provider: p, prompt: q}, prompt: r, on_success: done", &[("conflict", "r")]);
     let lost = ("unreachable_terminal", "done");
-    // A block that does not go with the type is a key like any other that nobody knows.
+    // A block of another type is an unknown key.
     state("type: terminal, loop: {}", &[("unknown_key", "loop"), lost]);
     state("command: x, type: step, loop: {over: y}, on_success: done", &[("unknown_key", "loop")]);
     with_b("type: step, loop: {type: for_each, items: [1], body: [b], on_complete: done}", &[]);
@@ -229,7 +232,7 @@ fn conditions_and_templates_compile() {
 }
 
 #[test]
-fn names_that_can_never_exist_are_told() {
+fn names_that_can_never_exist_are_reported() {
     state(
         "command: x, transitions: [{when: 'Inputs.x == 1', goto: done}], on_success: done",
         &[("unknown_name", "Inputs")],
@@ -253,7 +256,7 @@ fn names_that_can_never_exist_are_told() {
         ),
         &[("unknown_name", "states.b.Output")],
     );
-    // A way back makes the reference good.
+    // A transition back makes the reference valid.
     check(
         &machine(
             "  a: {command: 'x {{escape states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done, on_failure: a}\n",
@@ -273,7 +276,7 @@ fn variables_are_named_where_they_can_be_seen() {
 }
 
 #[test]
-fn loops_and_errors_are_told_where_they_never_are() {
+fn loops_and_errors_are_reported_where_they_never_exist() {
     let (no_loop, no_error) = (("unknown_name", "loop.Item"), ("unknown_name", "error.Message"));
     state("command: 'x {{escape loop.Item}} {{escape error.Message}}', on_success: done", &[no_loop, no_error]);
     state("command: x, transitions: [{when: 'loop.Item == 1', goto: done}], on_success: done", &[no_loop]);
@@ -286,7 +289,7 @@ fn loops_and_errors_are_told_where_they_never_are() {
         "type: agent, provider: p, prompt: q, mode: conversation, conversation: {stop_condition: 'loop.Index > 2'}, on_success: done",
         &[],
     );
-    // What runs in a loop, however deep, has its `loop`; an inline failure is an end of its own, outside.
+    // A state in a loop, at any depth, has its `loop`; an inline failure is an end outside of it.
     check(
         &machine(
             "  a: {type: for_each, items: [1], body: [p], on_complete: done}\n  p: {type: parallel, parallel: [b]}\n  \
@@ -307,10 +310,10 @@ fn what_is_not_offered_is_said_so() {
     state("type: operation, operation: http.get, on_success: done", &[("unsupported", "http.get")]);
     state("type: database.query, config: {}, next: done", &[("unsupported", "database.query")]);
     state("use_template: t, command: x, on_success: done", &[("unsupported", "use_template")]);
-    // What a plugin or a template would read is not judged by rules that are not theirs.
+    // Fields of a plugin or a template are not checked.
     state("type: step, use_template: t, parameters: {a: 1}, next: done", &[("unsupported", "use_template")]);
     state("type: step, operation: github.x, inputs: {a: 1}, outputs: {b: c}", &[("unsupported", "github.x")]);
-    // A command says what is done, whatever it is called.
+    // A command defines the work, regardless of the type.
     state("type: step, operation: shell, command: x, on_success: done", &[("unknown_key", "operation")]);
     check("name: n\nplugins: []\nstates: {initial: a, a: {type: terminal}}", &[("unsupported", "plugins")]);
 }
@@ -385,9 +388,9 @@ impl Library for Two {
 fn call(fields: &str, expect: &[(&str, &str)]) {
     let source = machine(&format!("  a: {{type: call_workflow, on_success: done, {fields}}}\n"));
     let loaded = load_from(&source, Some(Dialect::Machine), &Two);
-    let found: Vec<(&str, &str)> =
+    let actual: Vec<(&str, &str)> =
         loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(&source))).collect();
-    assert_eq!(found, expect);
+    assert_eq!(actual, expect);
     assert_eq!(loaded.program.is_some(), expect.is_empty());
 }
 
@@ -400,9 +403,9 @@ fn called_workflows_are_loaded_with_the_document() {
     call("workflow: good, outputs: {t: x}", &[("unknown_state", "t")]);
     call("workflow: good, outputs: {result: x}", &[("unknown_state", "result")]);
     let source = machine("  a: {type: call_workflow, on_success: done, workflow: good, outputs: {result: x}}\n");
-    let found = load_from(&source, Some(Dialect::Machine), &Two).diagnostics;
+    let actual = load_from(&source, Some(Dialect::Machine), &Two).diagnostics;
     let help = "name an output that the called workflow declares under `outputs`, or one of its states";
-    assert_eq!(found[0].help.as_deref(), Some(help), "{found:?}");
+    assert_eq!(actual[0].help.as_deref(), Some(help), "{actual:?}");
     call("workflow: pack/good", &[("unsupported", "pack/good")]);
     call("workflow: bad", &[("unknown_state", "bad"), ("no_terminal", "bad")]);
 }

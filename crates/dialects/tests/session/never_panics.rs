@@ -1,4 +1,4 @@
-//! Whatever a document holds, loading tells what is wrong with it.
+//! Loading reports the errors of any document and never panics.
 
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity};

@@ -1,4 +1,4 @@
-//! Every rule that refuses a session or warns of it: the kind, and the text it points at.
+//! Every rule that rejects a session or warns about it: the kind, and the text it points at.
 
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity};
@@ -7,11 +7,11 @@ use branchpoint_expr::{Dialect, Severity};
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Session));
-    let found: Vec<(&str, &str)> =
+    let actual: Vec<(&str, &str)> =
         loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.span.text(source))).collect();
-    let agree = found.len() == expect.len()
-        && found.iter().zip(expect).all(|(found, expect)| found.0 == expect.0 && found.1.starts_with(expect.1));
-    assert!(agree, "{source}\nexpected {expect:?}\nfound    {found:?}");
+    let agree = actual.len() == expect.len()
+        && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
+    assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
     let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
 }
@@ -147,7 +147,7 @@ fn conditions_are_checked() {
 }
 
 #[test]
-fn what_is_hardly_meant_is_told() {
+fn probable_mistakes_are_reported() {
     check(
         r#"{"steps": [{"name": "a", "isDefault": true}, {"name": "b", "isDefault": true}]}"#,
         &[("several_defaults", r#"{"name": "b""#)],

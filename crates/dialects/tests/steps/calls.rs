@@ -28,8 +28,8 @@ fn loaded(files: &[(&'static str, &'static str)], scripted: &[&str]) -> Loaded {
 #[track_caller]
 fn check(files: &[(&'static str, &'static str)], children: &[&str], kinds: &[&str]) {
     let loaded = loaded(files, &[]);
-    let found: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
-    assert_eq!(found, kinds, "{:?}", loaded.diagnostics);
+    let actual: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+    assert_eq!(actual, kinds, "{:?}", loaded.diagnostics);
     assert_eq!(loaded.children.keys().map(|name| &**name).collect::<Vec<_>>(), children);
     assert_eq!(loaded.program.is_some(), kinds.is_empty());
 }
@@ -55,7 +55,7 @@ fn what_is_wrong_with_a_called_workflow_is_wrong_with_the_document() {
 }
 
 #[test]
-fn one_that_is_not_there_is_told_where_it_is_known_what_there_is() {
+fn a_missing_workflow_is_reported_if_the_workflows_are_known() {
     check(&[], &[], &[]);
     let options =
         LoadOptions { dialect: Some(Dialect::Steps), callees: Some(BTreeSet::new()), ..LoadOptions::default() };
@@ -82,9 +82,9 @@ fn an_agent_is_called_as_a_workflow() {
     };
     let child = "steps: [{step_type: text, template: hi}]";
     for (call, name) in [(", agent: child", "child"), (", agent_id: child", "child"), ("", "default")] {
-        let found = load(call, &[(name, child)], &[name]);
-        assert_eq!(found.children.keys().map(|name| &**name).collect::<Vec<_>>(), [name], "{call}");
-        let effect = &found.program.expect("it loads").effects[0];
+        let actual = load(call, &[(name, child)], &[name]);
+        assert_eq!(actual.children.keys().map(|name| &**name).collect::<Vec<_>>(), [name], "{call}");
+        let effect = &actual.program.expect("it loads").effects[0];
         assert_eq!((effect.fixed["workflow"].to_string().as_str(), effect.response.child), (name, true));
         assert_eq!(load(call, &[], &[]).diagnostics[0].kind.as_str(), "workflow_not_found", "{call}");
     }

@@ -12,7 +12,7 @@ fn loaded(source: &str) -> Loaded {
     load(source, Some(Dialect::Steps))
 }
 
-/// A finding of this kind is there, where the source goes on like this, and it says what to do.
+/// Checks that there is a finding of this kind, with help, at this text of the source.
 #[track_caller]
 fn finds(source: &str, kind: &str, at: &str) {
     let findings = loaded(source).diagnostics;

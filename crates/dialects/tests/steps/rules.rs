@@ -1,10 +1,10 @@
-//! What is refused: one case for each rule, with its kind and its place.
+//! Rejected documents: one case for each rule, with its kind and span.
 
 use branchpoint_expr::Severity;
 
 use super::{finds, loaded};
 
-/// The document is refused, with this kind at this place, and the finding says what to do about it.
+/// Checks that the document is rejected with a finding of this kind, with help, at this text.
 #[track_caller]
 fn refused(source: &str, kind: &str, at: &str) {
     finds(source, kind, at);
@@ -264,7 +264,7 @@ fn callees_are_looked_up_where_it_is_known_which_there_are() {
 }
 
 #[test]
-fn all_problems_are_told_at_once_in_the_order_of_the_text() {
+fn all_problems_are_reported_together_in_the_order_of_the_text() {
     let source =
         "steps:\n  - {id: a.b, step_type: text}\n  - {id: l, step_type: while}\n  - {id: h, step_type: http}\n";
     let kinds: Vec<_> = loaded(source).diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
@@ -310,9 +310,9 @@ fn triggers_have_the_fields_of_their_type() {
         refused(&document(trigger), kind, at);
     }
     for trigger in ["type: new_content, cron: '* * * * *'", "type: schedule, mailbox: a", "every: 1h"] {
-        let found = loaded(&document(trigger));
-        assert!(found.program.is_some(), "{trigger}");
-        let kinds: Vec<_> = found.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
+        let actual = loaded(&document(trigger));
+        assert!(actual.program.is_some(), "{trigger}");
+        let kinds: Vec<_> = actual.diagnostics.iter().map(|finding| finding.kind.as_str()).collect();
         assert_eq!(kinds, ["unknown_key"], "{trigger}");
     }
 }
@@ -344,9 +344,9 @@ const EXPORTED: &str = r#"{
 fn an_exported_agent_is_loaded_from_its_definition() {
     let loaded = branchpoint_dialects::load(EXPORTED, None);
     assert_eq!(loaded.dialect, Some(branchpoint_expr::Dialect::Steps));
-    let found: Vec<_> =
-        loaded.diagnostics.iter().map(|found| (found.kind.as_str(), found.span.text(EXPORTED))).collect();
-    assert_eq!(found, [("unknown_reference", "step.b.output"), ("ignored_key", "\"trigger\"")]);
+    let actual: Vec<_> =
+        loaded.diagnostics.iter().map(|actual| (actual.kind.as_str(), actual.span.text(EXPORTED))).collect();
+    assert_eq!(actual, [("unknown_reference", "step.b.output"), ("ignored_key", "\"trigger\"")]);
     let program = loaded.program.expect("it loads");
     assert!(program.slots.iter().any(|slot| format!("{:?}", slot.first).contains("greeter")));
     let broken = EXPORTED.replace("text", "texd");

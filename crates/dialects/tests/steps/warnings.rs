@@ -1,4 +1,4 @@
-//! What is suspicious: it loads, and says so.
+//! Warnings: documents that load with findings.
 
 use super::{finds, loaded};
 
@@ -27,7 +27,7 @@ fn unknown_keys_come_with_the_nearest_known_one() {
 }
 
 #[test]
-fn effects_keep_further_fields_and_are_asked_only_about_what_looks_misspelt() {
+fn effects_keep_unknown_fields_and_warn_only_about_misspelt_ones() {
     silent("{id: a, step_type: prompt_call, reasoning_effort: high}");
     silent("{id: a, step_type: add_memory, collection: notes}");
     let bounds = "max_tokens: 500, token_budget: 9000, cost_budget_micros: 100000, sequential: true";

@@ -1,4 +1,4 @@
-//! What chooses between blocks, and what ends the flow.
+//! Steps that choose between blocks, and steps that end the flow.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use branchpoint_core::ir::{ConditionId, DecisionKind, ExprId, Mark, PlaceId, Wri
 use branchpoint_expr::{Condition, Dialect, Kind, Located, Shape, Value};
 
 use super::super::raw::{Case, Step, Test};
-use super::{Around, Lower, Ways, literal};
+use super::{Enclosing, Lower, StepPlaces, literal};
 
 use crate::DocumentKinds as _;
 
@@ -16,20 +16,20 @@ impl Lower {
         &mut self,
         condition: Option<Test<'_>>,
         [yes, no]: [&[Step<'_>]; 2],
-        ways: Ways<'_>,
+        places: StepPlaces<'_>,
     ) -> PlaceId {
         let targets = [yes, no].map(first_id);
         let [yes, no] = [(yes, true), (no, false)].map(|(blocks, result)| {
             let data = self.formula(&format!(r#"{{"condition_result": {result}}}"#));
-            self.way(blocks, if result { "true" } else { "false" }, data, ways)
+            self.way(blocks, if result { "true" } else { "false" }, data, places)
         });
-        let condition = condition.map(|condition| self.condition(ways.around.scope, condition));
+        let condition = condition.map(|condition| self.condition(places.enclosing.scope, condition));
         let arms: Vec<_> = condition.iter().map(|condition| (*condition, yes)).collect();
-        let decision = self.b.decision(ways.step, DecisionKind::Branch);
-        let taken = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), targets[0])));
+        let decision = self.b.decision(places.step, DecisionKind::Branch);
+        let true_branch = condition.map(|condition| Some(self.b.branch(decision, "true", Some(condition), targets[0])));
         let otherwise = self.b.branch(decision, "false", None, targets[1]);
-        let decide = self.b.decide(arms, no, Some(ways.fail));
-        self.b.decides(decide, decision, taken.into_iter().chain([Some(otherwise)]).collect::<Vec<_>>())
+        let decide = self.b.decide(arms, no, Some(places.fail));
+        self.b.decides(decide, decision, true_branch.into_iter().chain([Some(otherwise)]).collect::<Vec<_>>())
     }
 
     /// The first case that matches. All settings are expanded before the first is compared.
@@ -38,12 +38,12 @@ impl Lower {
         variable: &Located,
         cases: &[Case<'_>],
         otherwise: &[Step<'_>],
-        ways: Ways<'_>,
+        places: StepPlaces<'_>,
     ) -> PlaceId {
         let [subject, values] =
-            ["subject", "cases"].map(|name| self.b.slot(ways.around.scope, name, Some(Value::Null)));
+            ["subject", "cases"].map(|name| self.b.slot(places.enclosing.scope, name, Some(Value::Null)));
         let slots = [("subject", subject), ("cases", values)];
-        let decision = self.b.decision(ways.step, DecisionKind::Switch);
+        let decision = self.b.decision(places.step, DecisionKind::Switch);
         let mut exits = Vec::new();
         let mut arms = Vec::new();
         for (index, case) in cases.iter().enumerate() {
@@ -51,10 +51,10 @@ impl Lower {
                 r#"{{"condition_result": {index}, "matched_case": $cases[{index}] == nil ? "case_null" : "case_" + toString($cases[{index}])}}"#
             );
             let data = self.formula_with(&matched, &slots, &[]);
-            let way = self.way(&case.blocks, &marker(case, index), data, ways);
+            let way = self.way(&case.blocks, &marker(case, index), data, places);
             let same = self.test_with(&format!("sameAs($subject, $cases[{index}])"), &slots, &[]);
             arms.push((same, way));
-            let case_test = case.value.and_then(|value| self.case_test(ways.around, variable, value));
+            let case_test = case.value.and_then(|value| self.case_test(places.enclosing, variable, value));
             exits.push(Some(self.b.branch(decision, &marker(case, index), case_test, first_id(&case.blocks))));
         }
         exits.push(Some(match first_id(otherwise) {
@@ -62,28 +62,29 @@ impl Lower {
             None => self.b.default_branch(decision, "default", "there is no default", None),
         }));
         let data = self.formula(r#"{"condition_result": "default", "matched_case": "default"}"#);
-        let otherwise = self.way(otherwise, "default", data, ways);
-        let decide = self.b.decide(arms, otherwise, Some(ways.fail));
+        let otherwise = self.way(otherwise, "default", data, places);
+        let decide = self.b.decide(arms, otherwise, Some(places.fail));
         self.b.decides(decide, decision, exits);
-        let mut writes = vec![Write::Clear(values), Write::Put(subject, self.template(ways.around.scope, variable))];
+        let mut writes =
+            vec![Write::Clear(values), Write::Put(subject, self.template(places.enclosing.scope, variable))];
         for value in cases.iter().filter_map(|case| case.value) {
-            writes.push(Write::Push(values, self.template(ways.around.scope, value)));
+            writes.push(Write::Push(values, self.template(places.enclosing.scope, value)));
         }
         self.duplicates(cases);
-        self.b.set(writes, decide, Some(ways.fail))
+        self.b.set(writes, decide, Some(places.fail))
     }
 
-    /// What a case compares, as its author wrote it, for explanations. Problems of the templates are reported where they are
+    /// The comparison of a case as written, for explanations. Problems of the templates are reported where they are
     /// expanded.
-    fn case_test(&mut self, around: &Around, variable: &Located, value: &Located) -> Option<ConditionId> {
+    fn case_test(&mut self, enclosing: &Enclosing, variable: &Located, value: &Located) -> Option<ConditionId> {
         let compiled =
-            self.b.condition_with(around.scope, Dialect::Flow, |options| Condition::same(variable, value, options));
+            self.b.condition_with(enclosing.scope, Dialect::Flow, |options| Condition::same(variable, value, options));
         compiled.ok()
     }
 
-    /// A case that an earlier one always hides is refused.
+    /// Reports cases that an earlier case always hides.
     fn duplicates(&mut self, cases: &[Case<'_>]) {
-        // By their texts, which decide for everything but lists and objects: those can be the same in another order.
+        // Texts decide for all values but lists and objects, which can be equal in another order.
         let mut texts: BTreeSet<String> = BTreeSet::new();
         let mut collections: Vec<Value> = Vec::new();
         for located in cases.iter().filter_map(|case| case.value) {
@@ -100,13 +101,13 @@ impl Lower {
         }
     }
 
-    /// The blocks of one way, and the data of the step after them.
-    fn way(&mut self, blocks: &[Step<'_>], marker: &str, data: ExprId, ways: Ways<'_>) -> PlaceId {
-        let done = self.b.set([Write::Put(self.slots["data"], data)], ways.end, None);
-        let mut inside = Around { fail: ways.failed, ..ways.around.clone() };
-        inside.steps.push(ways.step);
+    /// The blocks of one branch, and the data of the step after them.
+    fn way(&mut self, blocks: &[Step<'_>], marker: &str, data: ExprId, places: StepPlaces<'_>) -> PlaceId {
+        let done = self.b.set([Write::Put(self.slots["data"], data)], places.end, None);
+        let mut inside = Enclosing { fail: places.failed, ..places.enclosing.clone() };
+        inside.steps.push(places.step);
         let blocks = self.chain(blocks, &inside, done);
-        self.b.marked(Mark::Branch(ways.step, marker.into()), blocks)
+        self.b.marked(Mark::Branch(places.step, marker.into()), blocks)
     }
 
     pub(super) fn finish_data(
@@ -114,29 +115,29 @@ impl Lower {
         name: &str,
         message: Option<&Located>,
         data: Option<&Located>,
-        ways: Ways<'_>,
+        places: StepPlaces<'_>,
     ) -> PlaceId {
         let nothing = Located { shape: Shape::Null, span: branchpoint_expr::Span::default() };
-        let message = self.template(ways.around.scope, message.unwrap_or(&nothing));
+        let message = self.template(places.enclosing.scope, message.unwrap_or(&nothing));
         let mut writes = vec![Write::Clear(self.slots["work"]), Write::Push(self.slots["work"], message)];
         let mut custom = "";
         if let Some(data) = data {
-            writes.push(Write::Push(self.slots["work"], self.template(ways.around.scope, data)));
+            writes.push(Write::Push(self.slots["work"], self.template(places.enclosing.scope, data)));
             custom = r#", "custom_data": $work[1]"#;
         }
         let output = format!(r#"{{"message": $work[0], "terminated_at_step": $step, "flow_id": $flow{custom}}}"#);
         let values = [("step", Value::from(name)), ("flow", self.own.flow_id.clone())];
-        writes.push(self.put_with("data", &output, &[], &values));
-        self.b.set(writes, ways.end, Some(ways.fail))
+        writes.push(self.store_with("data", &output, &[], &values));
+        self.b.set(writes, places.end, Some(places.fail))
     }
 }
 
-/// The id of the first of some blocks: where a branch leads.
+/// The id of the first block: the target of a branch.
 pub(super) fn first_id<'s>(blocks: &'s [Step<'_>]) -> Option<&'s str> {
     blocks.first().map(|step| &*step.name)
 }
 
-/// A case as its author tells it from the others: by its value, which may be long.
+/// The label of a case: its value, which may be long.
 fn marker(case: &Case<'_>, index: usize) -> String {
     const LONGEST: usize = 60;
     let Some(value) = case.value else { return format!("case {index}") };

@@ -1,12 +1,12 @@
-//! Calls of the outside. The request is expanded first, so that a mistake in it is not taken for a failed call.
+//! Calls of runners. The request is expanded first, so that an error in it does not count as a failed call.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{PathKey, Response, SecretForm, SecretText};
 use branchpoint_core::ir::{Backoff, Effect, PlaceId, Retry, Write};
 use branchpoint_expr::{Dialect, Kind, Reference};
 
-use super::super::raw::{Asked, Call};
-use super::{Around, Lower, Ways};
+use super::super::raw::{Call, CallKind};
+use super::{Enclosing, Lower, StepPlaces};
 use crate::substitution::check_arguments;
 
 /// The pause before the first retry; before the n-th it is n times as long, up to the last bound.
@@ -14,9 +14,9 @@ const PAUSE_MS: u64 = 1_000;
 const LONGEST_PAUSE_MS: u64 = 10_000;
 
 impl Lower {
-    pub(super) fn call(&mut self, call: &Call<'_>, ways: Ways<'_>) -> PlaceId {
-        self.shell_arguments(&call.what, ways.around);
-        let request = self.request(&call.what);
+    pub(super) fn call(&mut self, call: &Call<'_>, places: StepPlaces<'_>) -> PlaceId {
+        self.shell_arguments(&call.kind, places.enclosing);
+        let request = self.request(&call.kind);
         let effect = self.b.effect(Effect {
             kind: request.kind,
             fixed: request.fixed,
@@ -24,25 +24,25 @@ impl Lower {
             secrets: credentials(call),
             retry: (call.retries > 0).then(|| retry(call.retries)),
             attempt_limit_ms: call.timeout_s.map(milliseconds),
-            step: Some(ways.step),
+            step: Some(places.step),
         });
         let input = self.b.read(self.slots["work"]);
-        let ask = self.b.do_(effect, input, Some(self.slots["data"]), ways.end, Some(ways.fail));
-        let mut writes = vec![Write::Put(self.slots["work"], self.template(ways.around.scope, &request.parts))];
+        let ask = self.b.do_(effect, input, Some(self.slots["data"]), places.end, Some(places.fail));
+        let mut writes = vec![Write::Put(self.slots["work"], self.template(places.enclosing.scope, &request.parts))];
         for change in &request.changes {
-            writes.push(self.put("work", change));
+            writes.push(self.store("work", change));
         }
-        self.b.set(writes, ask, Some(ways.fail))
+        self.b.set(writes, ask, Some(places.fail))
     }
 }
 
 impl Lower {
-    /// A command runs without a shell, but it can be one.
-    fn shell_arguments(&mut self, asked: &Asked<'_>, around: &Around) {
-        let Asked::Process { command, args: Some(args), .. } = asked else { return };
+    /// Warns about commands that are shells; others run without a shell.
+    fn shell_arguments(&mut self, call_kind: &CallKind<'_>, enclosing: &Enclosing) {
+        let CallKind::Process { command, args: Some(args), .. } = call_kind else { return };
         let words: Vec<_> = std::iter::once(*command).chain(args.items().unwrap_or_default()).collect();
         let is_counter = |reference: &Reference| match &reference.parts[..] {
-            [name] => around.counters.contains(name),
+            [name] => enclosing.counters.contains(name),
             _ => false,
         };
         self.own.findings.extend(check_arguments(&words, Dialect::Flow, is_counter));
@@ -63,12 +63,14 @@ fn retry(retries: u32) -> Retry {
 /// purpose says.
 fn credentials(call: &Call<'_>) -> Vec<SecretText> {
     let credential = |(purpose, name): &(&str, &str)| {
-        let (at, before) = match &call.what {
-            Asked::Http { .. } if *purpose == "token" => (vec!["headers", "Authorization"], "Bearer "),
-            Asked::Http { .. } => (vec!["headers", *purpose], ""),
-            Asked::Process { .. } => (vec!["env", *purpose], ""),
-            Asked::Model { .. } => (vec!["api_key"], ""),
-            Asked::Action { .. } | Asked::Tool { .. } => unreachable!("these have no credentials: that was told"),
+        let (at, before) = match &call.kind {
+            CallKind::Http { .. } if *purpose == "token" => (vec!["headers", "Authorization"], "Bearer "),
+            CallKind::Http { .. } => (vec!["headers", *purpose], ""),
+            CallKind::Process { .. } => (vec!["env", *purpose], ""),
+            CallKind::Model { .. } => (vec!["api_key"], ""),
+            CallKind::Action { .. } | CallKind::Tool { .. } => {
+                unreachable!("these have no credentials: that was reported")
+            }
         };
         let form = SecretForm::Credential { before: before.into(), secret: (*name).into() };
         SecretText { at: at.into_iter().map(PathKey::from).collect(), form }

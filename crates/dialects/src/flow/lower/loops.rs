@@ -1,4 +1,4 @@
-//! Loops: a cycle of places in a scope of its own, whose slots are the loop's variables and its counters.
+//! Loops: a cycle of places in its own scope, whose slots are the variables and the counters of the loop.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use branchpoint_expr::{Kind, Located, Value};
 
 use super::super::raw::{Loop, Rounds};
 use super::branches::first_id;
-use super::{Around, Lower, MOST_WARNINGS, WARNING_CHARS, Ways, literal};
+use super::{Enclosing, Lower, MOST_WARNINGS, StepPlaces, WARNING_CHARS, literal};
 use crate::lowering::Names;
 
-/// A loop over numbers or a list without a cap of its own has at most so many rounds.
+/// The largest number of rounds of a loop over numbers or a list without its own limit.
 const MOST_ROUNDS: i64 = 10_000;
-/// How many rounds a `while` has, if it does not say.
+/// The default limit of rounds of a `while` loop.
 const WHILE_ROUNDS: i64 = 100;
 
-/// How many failed rounds an explanation lists by position.
+/// The largest number of failed rounds that an explanation lists by position.
 const LISTED: usize = 20;
 
-/// A loop in the making.
-struct Cycle<'a> {
+/// A loop that is being lowered.
+struct LoopParts<'a> {
     /// The name of the loop.
     name: Arc<str>,
     scope: ScopeId,
-    ways: Ways<'a>,
-    /// What formulas of the body know: not the slots of the loop.
+    places: StepPlaces<'a>,
+    /// The names for formulas of the body, without the slots of the loop.
     outer: Names,
     entries: SlotId,
     locals: Vec<(Arc<str>, SlotId)>,
-    /// Out of the loop, after its own settings or condition have failed.
+    /// The failure of the loop's own settings or condition.
     fail: Failure,
-    /// Where each round begins to be looked at.
+    /// The place before each round.
     head: PlaceId,
 }
 
-/// The decision of a loop and its branches; no limit where the loop has none of its own.
-struct Declared {
+/// The decision of a loop and its branches; no limit if the loop has none of its own.
+struct LoopDecision {
     decision: DecisionId,
     again: u32,
     limit: Option<u32>,
@@ -47,18 +47,18 @@ struct Declared {
 }
 
 impl Lower {
-    pub(super) fn repeat(&mut self, repeat: &Loop<'_>, name: &Arc<str>, ways: Ways<'_>) -> PlaceId {
-        let cycle = self.cycle(&repeat.rounds, name, ways);
+    pub(super) fn repeat(&mut self, repeat: &Loop<'_>, name: &Arc<str>, places: StepPlaces<'_>) -> PlaceId {
+        let cycle = self.cycle(&repeat.rounds, name, places);
         let round = self.round(repeat, &cycle);
         let (continues, fail) = match &repeat.rounds {
-            Rounds::While(test) => (self.condition(ways.around.scope, *test), Some(cycle.fail)),
+            Rounds::While(test) => (self.condition(places.enclosing.scope, *test), Some(cycle.fail)),
             Rounds::For { .. } | Rounds::Each { .. } => (self.test("$round < $total"), None),
         };
         let declared = self.declare_loop(repeat, &cycle, continues);
-        let due = self.due(repeat, &cycle, round, &declared);
+        let round_is_due = self.round_is_due(repeat, &cycle, round, &declared);
         let done = self.b.leave(cycle.scope, Exit::Done(None));
-        let head = self.b.at(cycle.head).decide([(continues, due)], done, fail);
-        // Where there is a limit, that another round is due is decided only after it was checked.
+        let head = self.b.at(cycle.head).decide([(continues, round_is_due)], done, fail);
+        // With a limit, another round is decided only after the limit check.
         let first = declared.limit.is_none().then_some(declared.again);
         self.b.decides(head, declared.decision, [first, Some(declared.end)]);
         let start = self.settings(repeat, &cycle);
@@ -67,21 +67,21 @@ impl Lower {
         self.b.enter(cycle.scope)
     }
 
-    fn cycle<'a>(&mut self, rounds: &Rounds<'_>, name: &Arc<str>, ways: Ways<'a>) -> Cycle<'a> {
+    fn cycle<'a>(&mut self, rounds: &Rounds<'_>, name: &Arc<str>, places: StepPlaces<'a>) -> LoopParts<'a> {
         // The entries outlive the loop, until they are the step's data.
-        let entries = self.b.slot(ways.around.scope, "entries", Some(Value::from(Vec::new())));
-        let data = self.put_with("data", "$entries", &[("entries", entries)], &[]);
-        let after = self.b.set([data, Write::Clear(entries)], ways.end, None);
-        // For explanations: which round it is, and its item. They are slots of the scope around, which is known before the loop's.
-        let index = self.b.slot(ways.around.scope, "loop_index", Some(Value::Int(0)));
+        let entries = self.b.slot(places.enclosing.scope, "entries", Some(Value::from(Vec::new())));
+        let data = self.store_with("data", "$entries", &[("entries", entries)], &[]);
+        let after = self.b.set([data, Write::Clear(entries)], places.end, None);
+        // The position and the item of the round, for explanations. They are slots of the enclosing scope, which exists before the loop's.
+        let index = self.b.slot(places.enclosing.scope, "loop_index", Some(Value::Int(0)));
         let items = matches!(rounds, Rounds::Each { .. })
-            .then(|| self.b.slot(ways.around.scope, "loop_items", Some(Value::from(Vec::new()))));
+            .then(|| self.b.slot(places.enclosing.scope, "loop_items", Some(Value::from(Vec::new()))));
         let scope = self.b.scope(
-            ways.around.scope,
+            places.enclosing.scope,
             ScopeSpec {
                 next: Some(after),
-                fail: Some(ways.fail),
-                rounds: Some(ir::Rounds { step: ways.step, round: Some(index), items }),
+                fail: Some(places.fail),
+                rounds: Some(ir::Rounds { step: places.step, round: Some(index), items }),
                 ..ScopeSpec::default()
             },
         );
@@ -96,20 +96,20 @@ impl Lower {
             self.b.name(scope, &[name], local);
             locals.push((name.clone(), local));
         }
-        let out = self.b.leave(scope, Exit::Goto(ways.fail.to));
+        let out = self.b.leave(scope, Exit::Goto(places.fail.to));
         let outer = self.slots.clone();
         let empty = || Value::from(Vec::new());
         let own = [
-            // How many rounds have begun, how many there are to be in loops that know, and the cap.
+            // The number of begun rounds, the total in loops with a known number, and the limit.
             ("round", Value::Int(0)),
             ("total", Value::Int(0)),
             ("most", Value::Null),
-            // What the loop goes by: where it stands, or its items.
+            // The current number of the loop, or its items.
             ("at", Value::Null),
             ("step", Value::Int(1)),
             // The last number of a loop over numbers.
             ("last", Value::Null),
-            // Which variables were set in the round.
+            // The variables that were set in the round.
             ("touched", Value::from(branchpoint_expr::Object::default())),
             // The positions of the rounds that failed, the first twenty, and the first error; for explanations.
             ("failed", empty()),
@@ -122,20 +122,20 @@ impl Lower {
         self.slots.add("index", index);
         let fail = self.fail_to(out);
         let head = self.b.reserve();
-        Cycle { name: name.clone(), scope, ways, outer, entries, locals, fail, head }
+        LoopParts { name: name.clone(), scope, places, outer, entries, locals, fail, head }
     }
 
-    /// One round: loop variables, blocks, and the entry of the round, however it ended.
-    fn round(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>) -> PlaceId {
+    /// One round: loop variables, blocks, and the entry of the round for any outcome.
+    fn round(&mut self, repeat: &Loop<'_>, cycle: &LoopParts<'_>) -> PlaceId {
         let picked = self.formula("pick($variables, keys($touched))");
         let done = self.b.set([Write::Push(cycle.entries, picked)], cycle.head, None);
         let failed = if repeat.fails {
-            self.b.leave(cycle.scope, Exit::Goto(cycle.ways.failed))
+            self.b.leave(cycle.scope, Exit::Goto(cycle.places.failed))
         } else {
-            self.lost_round(cycle)
+            self.failed_round(cycle)
         };
-        let mut inside = Around { scope: cycle.scope, fail: failed, ..cycle.ways.around.clone() };
-        inside.steps.push(cycle.ways.step);
+        let mut inside = Enclosing { scope: cycle.scope, fail: failed, ..cycle.places.enclosing.clone() };
+        inside.steps.push(cycle.places.step);
         inside.touched.push(self.slots["touched"]);
         inside.locals.extend(cycle.locals.iter().cloned());
         inside.counters.extend(match &repeat.rounds {
@@ -150,24 +150,24 @@ impl Lower {
         let locals: Vec<SlotId> = cycle.locals.iter().map(|(_, slot)| *slot).collect();
         match (&repeat.rounds, &locals[..]) {
             (Rounds::For { .. }, [counter]) => {
-                // The place is kept apart from the counter, which a block may set.
+                // The position is separate from the counter, which a block may set.
                 let at = self.formula("$round == 0 ? $at : $at + $step");
                 let now = self.formula("$at");
                 writes.extend([Write::Put(self.slots["at"], at), Write::Put(*counter, now)]);
             }
             (Rounds::Each { .. }, [item, index @ ..]) => {
                 let position = self.formula("$round");
-                writes.push(self.put(*item, "$at[$round]"));
+                writes.push(self.store(*item, "$at[$round]"));
                 writes.extend(index.iter().map(|index| Write::Put(*index, position)));
             }
             _ => {}
         }
-        writes.extend([self.put("index", "$round"), self.put("round", "$round + 1")]);
+        writes.extend([self.store("index", "$round"), self.store("round", "$round + 1")]);
         self.b.set(writes, blocks, None)
     }
 
-    /// A round has failed: its entry and a warning say so, and the loop continues.
-    fn lost_round(&mut self, cycle: &Cycle<'_>) -> PlaceId {
+    /// Records a failed round in its entry and a warning, and continues the loop.
+    fn failed_round(&mut self, cycle: &LoopParts<'_>) -> PlaceId {
         let entry = self.formula(r#"{"success": false, "error": $error}"#);
         // The entry has the whole error. A warning that repeated a long one could exceed the limit of a value and fail the loop.
         let reason = format!("toString($error.message)[:{WARNING_CHARS}]");
@@ -184,18 +184,18 @@ impl Lower {
         let failed = format!("len($failed) < {LISTED} ? concat($failed, [$round - 1]) : $failed");
         let writes = [
             Write::Push(cycle.entries, entry),
-            self.put_with("warnings", &warnings, &[], &[("loop", Value::Str(cycle.name.clone()))]),
-            self.put("lost", "$lost + 1"),
-            self.put("failed", &failed),
-            self.put("first_error", &format!("$first_error ?? {error}")),
+            self.store_with("warnings", &warnings, &[], &[("loop", Value::Str(cycle.name.clone()))]),
+            self.store("lost", "$lost + 1"),
+            self.store("failed", &failed),
+            self.store("first_error", &format!("$first_error ?? {error}")),
         ];
         self.b.set(writes, cycle.head, None)
     }
 
-    /// Declares why the loop continues or ends, for explanations. The limit comes last: it is checked only when another round
+    /// Declares why the loop continues or ends, for explanations. The limit is last: it is checked only when another round
     /// is due.
-    fn declare_loop(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, continues: ConditionId) -> Declared {
-        let decision = self.b.decision(cycle.ways.step, DecisionKind::Loop);
+    fn declare_loop(&mut self, repeat: &Loop<'_>, cycle: &LoopParts<'_>, continues: ConditionId) -> LoopDecision {
+        let decision = self.b.decision(cycle.places.step, DecisionKind::Loop);
         let target = first_id(&repeat.blocks);
         let is_while = matches!(repeat.rounds, Rounds::While(_));
         let most_text = match (is_while, repeat.is_capped()) {
@@ -269,24 +269,30 @@ impl Lower {
             let error = self.formula(&format!("$round < {most_text} ? nil : $first_error"));
             self.b.decision_mut(decision).error = Some(error);
         }
-        Declared { decision, again, limit, end }
+        LoopDecision { decision, again, limit, end }
     }
 
     /// A round is due, unless the limit of rounds is reached.
-    fn due(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, round: PlaceId, declared: &Declared) -> PlaceId {
+    fn round_is_due(
+        &mut self,
+        repeat: &Loop<'_>,
+        cycle: &LoopParts<'_>,
+        round: PlaceId,
+        declared: &LoopDecision,
+    ) -> PlaceId {
         if !repeat.is_capped() {
             return round;
         }
         let capped = self.b.leave(cycle.scope, Exit::Done(None));
-        self.b.mark(capped, Mark::Warn(cycle.ways.step, Kind::MaxIterations.as_str().into()));
+        self.b.mark(capped, Mark::Warn(cycle.places.step, Kind::MaxIterations.as_str().into()));
         let over = self.test("$round >= $most");
         let decide = self.b.decide([(over, capped)], round, None);
         self.b.decides(decide, declared.decision, [declared.limit, Some(declared.again)])
     }
 
     /// The settings are expanded once, before the first round.
-    fn settings(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>) -> PlaceId {
-        // A loop that has failed in an earlier round of one around it may have left entries.
+    fn settings(&mut self, repeat: &Loop<'_>, cycle: &LoopParts<'_>) -> PlaceId {
+        // A loop that failed in an earlier round of an enclosing loop may have left entries.
         let mut writes = vec![Write::Clear(cycle.entries)];
         match &repeat.rounds {
             Rounds::For { from, to, step, .. } => self.bounds([Some(*from), *step, Some(*to)], cycle, &mut writes),
@@ -298,19 +304,19 @@ impl Lower {
         self.b.set(writes, next, Some(cycle.fail))
     }
 
-    fn bounds(&mut self, bounds: [Option<&Located>; 3], cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
+    fn bounds(&mut self, bounds: [Option<&Located>; 3], cycle: &LoopParts<'_>, writes: &mut Vec<Write>) {
         for (located, slot) in bounds.into_iter().zip([self.slots["at"], self.slots["step"], self.slots["total"]]) {
             let Some(located) = located else { continue };
             if let Some(literal) = literal(located) {
                 self.bound(located, &literal, slot == self.slots["step"]);
             }
-            let expr = self.template(cycle.ways.around.scope, located);
-            writes.extend([Write::Put(self.slots["work"], expr), self.put(slot, "wholeNumber($work)")]);
+            let expr = self.template(cycle.places.enclosing.scope, located);
+            writes.extend([Write::Put(self.slots["work"], expr), self.store(slot, "wholeNumber($work)")]);
         }
-        writes.extend([self.put("last", "$total"), self.put("total", "rounds($at, $total, $step)")]);
+        writes.extend([self.store("last", "$total"), self.store("total", "rounds($at, $total, $step)")]);
     }
 
-    /// A bound that is written in the document.
+    /// Checks a bound in the document.
     fn bound(&mut self, located: &Located, literal: &Value, is_step: bool) {
         let text = literal.as_str().map(str::trim).map(|text| text.strip_prefix(['+', '-']).unwrap_or(text));
         let spelt = text.is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -333,51 +339,51 @@ impl Lower {
         }
     }
 
-    fn items(&mut self, items: &Located, cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
+    fn items(&mut self, items: &Located, cycle: &LoopParts<'_>, writes: &mut Vec<Write>) {
         if literal(items).is_some_and(|literal| literal.as_list().is_none()) {
             let message = format!("a loop over items needs a list, and this is {}", items.describe());
             self.error(Kind::TypeMismatch, items.span, message, "write {{ $name }} for the list in a variable");
         }
-        let expr = self.template(cycle.ways.around.scope, items);
+        let expr = self.template(cycle.places.enclosing.scope, items);
         let total = self.formula("len($at)");
         writes.extend([
             Write::Put(self.slots["work"], expr),
-            self.put("at", "listed($work)"),
+            self.store("at", "listed($work)"),
             Write::Put(self.slots["total"], total),
         ]);
     }
 
-    fn most(&mut self, repeat: &Loop<'_>, cycle: &Cycle<'_>, writes: &mut Vec<Write>) {
+    fn most(&mut self, repeat: &Loop<'_>, cycle: &LoopParts<'_>, writes: &mut Vec<Write>) {
         let Some(most) = repeat.most else {
             let most = self.b.value(WHILE_ROUNDS);
             writes.push(Write::Put(self.slots["most"], most));
             return;
         };
-        let expr = self.template(cycle.ways.around.scope, most);
+        let expr = self.template(cycle.places.enclosing.scope, most);
         // A number in the document was checked with its fields.
         if literal(most).is_some() {
             writes.push(Write::Put(self.slots["most"], expr));
         } else {
             let checked = format!(r#"field($work, "integer", "maxIterations", 1, {MOST_ROUNDS})"#);
-            writes.extend([Write::Put(self.slots["work"], expr), self.put("most", &checked)]);
+            writes.extend([Write::Put(self.slots["work"], expr), self.store("most", &checked)]);
         }
     }
 
-    /// A loop without a cap drops nothing: one that would be too long does not begin.
-    fn too_many(&mut self, cycle: &Cycle<'_>) -> PlaceId {
+    /// A loop without its own limit drops nothing: if it would be too long, it does not begin.
+    fn too_many(&mut self, cycle: &LoopParts<'_>) -> PlaceId {
         let message = format!("this loop has more than {MOST_ROUNDS} rounds");
-        let told = self.assign(
+        let reported = self.assign(
             "error",
             &format!(r#"{{"kind": "{}", "message": "{message}"}}"#, Kind::TooManyRounds),
             cycle.fail.to,
         );
         let over = self.test(&format!("$total > {MOST_ROUNDS}"));
-        self.b.decide([(over, told)], cycle.head, None)
+        self.b.decide([(over, reported)], cycle.head, None)
     }
 }
 
 impl Loop<'_> {
-    /// Whether it ends with a warning after a number of rounds. The others do not begin if they would be too long.
+    /// Whether it ends with a warning at its limit. Other loops do not begin if they would be too long.
     fn is_capped(&self) -> bool {
         self.most.is_some() || matches!(self.rounds, Rounds::While(_))
     }

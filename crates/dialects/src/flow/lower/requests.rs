@@ -1,34 +1,34 @@
-//! What is asked of the outside, for each kind of call: what is the same every time, and what is expanded for each.
+//! The requests of each kind of call: their fixed fields, and the parts that are expanded for each call.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{self, Format, Response};
 use branchpoint_core::functions::is_web_address;
 use branchpoint_expr::{Kind, Located, Object, Shape, Span, Value};
 
-use super::super::raw::Asked;
+use super::super::raw::CallKind;
 use super::{Lower, literal};
 use crate::lowering::located_object;
 
-/// A request in the making.
+/// A request that is being built.
 pub(super) struct Request {
-    /// Which runner performs it.
+    /// The kind of runner that performs it.
     pub(super) kind: effect::Kind,
     /// The fields that are the same for every call.
     pub(super) fixed: Object,
-    /// How answers are read.
+    /// The rules for responses.
     pub(super) response: Response,
-    /// What is expanded for each call: an object.
+    /// The object that is expanded for each call.
     pub(super) parts: Located,
     /// Formulas that check and change the expanded parts, in order.
     pub(super) changes: Vec<String>,
 }
 
 impl Lower {
-    pub(super) fn request(&mut self, asked: &Asked<'_>) -> Request {
-        match asked {
-            Asked::Model { .. } => Self::model(asked),
-            Asked::Http { .. } => self.http(asked),
-            Asked::Process { command, args, cwd, env, limit } => {
+    pub(super) fn request(&mut self, call_kind: &CallKind<'_>) -> Request {
+        match call_kind {
+            CallKind::Model { .. } => Self::model(call_kind),
+            CallKind::Http { .. } => self.http(call_kind),
+            CallKind::Process { command, args, cwd, env, limit } => {
                 let parts = [("command", Some(*command)), ("args", *args), ("dir", *cwd), ("env", *env)];
                 let mut request = Request::new(effect::Kind::Process, [], &parts);
                 request.check(*env, "env", "object");
@@ -41,15 +41,15 @@ impl Lower {
                 limit.add_to(&mut request.response);
                 request
             }
-            Asked::Action { server, action, params } => {
+            CallKind::Action { server, action, params } => {
                 let parts = [("server", Some(*server)), ("action", Some(*action)), ("params", *params)];
-                // A server that is known from the text is looked for before the run starts; null is one that is not.
+                // A server that the document names is checked before the run starts; null is a computed one.
                 let fixed = [("server", literal(server).unwrap_or_default())];
                 let mut request = Request::new(effect::Kind::Mcp, fixed, &parts);
                 request.check(*params, "params", "object");
                 request
             }
-            Asked::Tool { name, arguments } => {
+            CallKind::Tool { name, arguments } => {
                 let arguments = arguments.iter().copied().cloned().collect();
                 let arguments = Located { shape: Shape::Object(arguments), span: Span::default() };
                 let parts = [("arguments", Some(&arguments))];
@@ -58,28 +58,29 @@ impl Lower {
         }
     }
 
-    fn model(asked: &Asked<'_>) -> Request {
-        let Asked::Model { prompt, system, provider, model, temperature, max_tokens, format, schema } = asked else {
+    fn model(call_kind: &CallKind<'_>) -> Request {
+        let CallKind::Model { prompt, system, provider, model, temperature, max_tokens, format, schema } = call_kind
+        else {
             unreachable!("only questions to models come here");
         };
-        let warmth = Located { shape: Shape::Float(0.7), span: Span::default() };
+        let default_temperature = Located { shape: Shape::Float(0.7), span: Span::default() };
         let parts = [
             ("prompt", Some(*prompt)),
             ("system", *system),
             ("provider", *provider),
             ("model", *model),
-            ("temperature", Some(temperature.unwrap_or(&warmth))),
+            ("temperature", Some(temperature.unwrap_or(&default_temperature))),
             ("max_tokens", *max_tokens),
             ("schema", schema.filter(|_| *format != "text")),
         ];
-        // A model that is known from the text is looked for before the run starts; null is one that is not.
+        // A model that the document names is checked before the run starts; null is a computed one.
         let named =
             |part: Option<&Located>| part.map_or_else(|| Some(Value::from("default")), literal).unwrap_or_default();
         let fixed = [("provider", named(*provider)), ("model", named(*model))];
         let mut request = Request::new(effect::Kind::Model, fixed, &parts);
         request.response.non_empty = true;
         request.response.format = if *format == "text" { Format::Text } else { Format::Json };
-        // Numbers in the document were checked with its fields, computed ones are checked when they are known.
+        // Numbers in the document were checked with its fields, computed ones are checked in the run.
         let is_computed = |located: Option<&Located>| located.is_some_and(|located| literal(located).is_none());
         let temperature = is_computed(*temperature).then_some(("temperature", r#""number", "temperature", 0, 2"#));
         let max_tokens =
@@ -90,8 +91,8 @@ impl Lower {
         request
     }
 
-    fn http(&mut self, asked: &Asked<'_>) -> Request {
-        let Asked::Http { url, method, headers, body_type, body, form, follow_redirects } = asked else {
+    fn http(&mut self, call_kind: &CallKind<'_>) -> Request {
+        let CallKind::Http { url, method, headers, body_type, body, form, follow_redirects } = call_kind else {
             unreachable!("only requests over HTTP come here");
         };
         let get = Located { shape: Shape::Str { text: "GET".into(), verbatim: None }, span: Span::default() };
@@ -126,14 +127,14 @@ impl Lower {
 }
 
 impl Request {
-    /// A part that is a text with a placeholder must be of a type once it is expanded.
+    /// Checks the type of a part with a placeholder after its expansion.
     fn check(&mut self, written: Option<&Located>, part: &str, ty: &str) {
         if written.is_some_and(|written| written.text().is_some()) {
             self.changes.push(format!(r#"putPath($work, ["{part}"], field($work.{part}, "{ty}", "{part}"))"#));
         }
     }
 
-    /// Parts that are not given are left out.
+    /// Builds a request; absent parts are omitted.
     fn new<const N: usize>(kind: effect::Kind, fixed: [(&str, Value); N], parts: &[(&str, Option<&Located>)]) -> Self {
         let parts = parts.iter().filter_map(|(key, value)| Some((*key, (*value)?.clone())));
         Self {

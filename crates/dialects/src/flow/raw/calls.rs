@@ -1,4 +1,4 @@
-//! Steps that call the outside.
+//! Steps that call runners.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located};
@@ -9,19 +9,19 @@ use crate::environment::check_names;
 use crate::fields::{Access, Path, Type};
 use crate::output::OutputLimit;
 
-/// A call of the outside.
+/// A call of a runner.
 #[derive(Debug)]
 pub(in super::super) struct Call<'d> {
     pub(in super::super) timeout_s: Option<f64>,
     pub(in super::super) retries: u32,
-    /// What secrets are for, and their names: the host resolves them when the call is made.
+    /// The purposes and the names of secrets, which the host resolves for each call.
     pub(in super::super) credentials: Vec<(&'d str, &'d str)>,
-    pub(in super::super) what: Asked<'d>,
+    pub(in super::super) kind: CallKind<'d>,
 }
 
-/// What is asked of the outside.
+/// The kind of a call with its settings.
 #[derive(Debug)]
-pub(in super::super) enum Asked<'d> {
+pub(in super::super) enum CallKind<'d> {
     Model {
         prompt: &'d Located,
         system: Option<&'d Located>,
@@ -64,23 +64,23 @@ pub(in super::super) enum Asked<'d> {
 impl Reading {
     pub(super) fn call<'d>(&mut self, ty: &str, config: &'d Located) -> Option<Call<'d>> {
         let default = if ty == "llmInstruction" { None } else { Some(30.0) };
-        let what = match ty {
+        let kind = match ty {
             "llmInstruction" => self.model(config),
             "apiCall" => self.http(config),
             "runCommand" => self.process(config),
-            "mcpServerAction" => Asked::action(config),
-            "webSearch" => Some(Asked::tool(config, "webSearch")),
-            _ => Some(Asked::tool(config, "webScraping")),
+            "mcpServerAction" => CallKind::action(config),
+            "webSearch" => Some(CallKind::tool(config, "webSearch")),
+            _ => Some(CallKind::tool(config, "webScraping")),
         };
         Some(Call {
             timeout_s: config.number("timeout").or(default),
             retries: config.int("maxRetries").and_then(|retries| u32::try_from(retries).ok()).unwrap_or(0),
             credentials: self.credentials(ty, config),
-            what: what?,
+            kind: kind?,
         })
     }
 
-    /// What each secret is for, and its name, which is written out: data never names a secret.
+    /// The purpose and the name of each secret. Names are literals: data never names a secret.
     fn credentials<'d>(&mut self, ty: &str, config: &'d Located) -> Vec<(&'d str, &'d str)> {
         let Some(secrets) = config.given("credentials") else { return Vec::new() };
         if !["llmInstruction", "apiCall", "runCommand"].contains(&ty) {
@@ -95,13 +95,13 @@ impl Reading {
         secrets.fields().iter().filter_map(|field| Some((&*field.key, &**field.value.text()?))).collect()
     }
 
-    fn model<'d>(&mut self, config: &'d Located) -> Option<Asked<'d>> {
+    fn model<'d>(&mut self, config: &'d Located) -> Option<CallKind<'d>> {
         let format = config.str("responseFormat").map_or("text", |format| format);
         if format == "json_schema" && config.given("jsonSchema").is_none() {
             let message = "`jsonSchema` is missing, which the format `json_schema` needs";
             self.error(Kind::InvalidConfig, start_of(config), message, "add \"jsonSchema\": {…}");
         }
-        Some(Asked::Model {
+        Some(CallKind::Model {
             prompt: config.given("instruction")?,
             system: config.given("systemPrompt"),
             provider: config.given("provider"),
@@ -113,7 +113,7 @@ impl Reading {
         })
     }
 
-    fn http<'d>(&mut self, config: &'d Located) -> Option<Asked<'d>> {
+    fn http<'d>(&mut self, config: &'d Located) -> Option<CallKind<'d>> {
         let body_type = config.str("bodyType").map_or("json", |body_type| body_type);
         let (is_form, form, body) = (body_type.starts_with("form_"), config.given("formData"), config.given("body"));
         let is_computed = |body: &Located| body.text().is_some_and(|text| text.contains("{{"));
@@ -125,7 +125,7 @@ impl Reading {
             let message = format!("`{ignored}` has no effect: with `bodyType` `{body_type}`, `{used}` is sent");
             self.ignored(config, ignored, &message, &format!("use `{used}`, or change `bodyType`"));
         }
-        Some(Asked::Http {
+        Some(CallKind::Http {
             url: config.given("url")?,
             method: config.given("method"),
             headers: config.given("headers"),
@@ -136,11 +136,11 @@ impl Reading {
         })
     }
 
-    fn process<'d>(&mut self, config: &'d Located) -> Option<Asked<'d>> {
+    fn process<'d>(&mut self, config: &'d Located) -> Option<CallKind<'d>> {
         let env = config.given("env");
         self.findings.extend(check_names(env).chain(check_names(config.given("credentials"))));
         let (args, cwd) = (config.given("args"), config.given("cwd"));
-        Some(Asked::Process { command: config.given("command")?, args, cwd, env, limit: OutputLimit::read(config) })
+        Some(CallKind::Process { command: config.given("command")?, args, cwd, env, limit: OutputLimit::read(config) })
     }
 
     fn ignored(&mut self, config: &Located, key: &str, message: &str, help: &str) {
@@ -150,7 +150,7 @@ impl Reading {
     }
 }
 
-impl<'d> Asked<'d> {
+impl<'d> CallKind<'d> {
     fn action(config: &'d Located) -> Option<Self> {
         let (server, action) = (config.given("serverId")?, config.given("action")?);
         Some(Self::Action { server, action, params: config.given("params") })

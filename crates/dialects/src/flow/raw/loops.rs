@@ -7,21 +7,21 @@ use branchpoint_expr::{Kind, Located};
 
 use super::steps::Place;
 use super::tables::{COMMON, LOOP, LOOPS};
-use super::{Reading, Step, Test, What};
+use super::{Reading, Step, StepKind, Test};
 use crate::fields::{Access, Unknown};
 
 /// A loop.
 #[derive(Debug)]
 pub(in super::super) struct Loop<'d> {
     pub(in super::super) rounds: Rounds<'d>,
-    /// After how many rounds it ends with a warning.
+    /// The number of rounds after which it ends with a warning.
     pub(in super::super) most: Option<&'d Located>,
     /// Whether a round that fails fails the loop.
     pub(in super::super) fails: bool,
     pub(in super::super) blocks: Vec<Step<'d>>,
 }
 
-/// What a loop goes by.
+/// The kind of a loop.
 #[derive(Debug)]
 pub(in super::super) enum Rounds<'d> {
     For { from: &'d Located, to: &'d Located, step: Option<&'d Located>, counter: Arc<str> },
@@ -30,7 +30,7 @@ pub(in super::super) enum Rounds<'d> {
 }
 
 impl Reading {
-    pub(super) fn repeat<'d>(&mut self, config: &'d Located, at: Place<'_>) -> What<'d> {
+    pub(super) fn repeat<'d>(&mut self, config: &'d Located, at: Place<'_>) -> StepKind<'d> {
         let ty = config.str("loopType").map_or("", |ty| ty);
         let mut tables = vec![COMMON, LOOP];
         tables.extend(LOOPS.iter().filter(|(name, _)| *name == ty).map(|(_, table)| *table));
@@ -48,8 +48,8 @@ impl Reading {
         let blocks = self.blocks(config, "loopBlocks", at);
         let fails = config.word("on_error") == "fail";
         match rounds {
-            Some(rounds) => What::Loop(Loop { rounds, most: config.given("maxIterations"), fails, blocks }),
-            None => What::Refused(blocks),
+            Some(rounds) => StepKind::Loop(Loop { rounds, most: config.given("maxIterations"), fails, blocks }),
+            None => StepKind::Refused(blocks),
         }
     }
 
@@ -65,7 +65,7 @@ impl Reading {
 }
 
 impl<'d> Rounds<'d> {
-    /// A variable without a name was reported; with an empty one, the rest of the loop is checked all the same.
+    /// A missing variable name was reported; an empty one lets the rest of the loop be checked.
     fn counted(config: &'d Located) -> Option<Self> {
         let (from, to, step) = (config.given("startValue")?, config.given("endValue")?, config.given("stepValue"));
         Some(Self::For { from, to, step, counter: config.str("counterVariable").cloned().unwrap_or_default() })

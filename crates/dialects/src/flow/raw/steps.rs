@@ -1,4 +1,4 @@
-//! Steps, at whatever depth, and what decides between them.
+//! Reads steps at any depth.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Diagnostic, Kind, Located};
 
 use super::tables::{COMMON, FLOW, STEP, STEP_CONFIG, StepType, TYPES};
-use super::{Assignment, Case, Reading, Step, Test, What};
+use super::{Assignment, Case, Reading, Step, StepKind, Test};
 use crate::DocumentKinds as _;
 use crate::fields::{Access, Path, Table, Unknown};
 
@@ -16,7 +16,7 @@ const UNSUPPORTED: [&str; 2] = ["codeInterpreter", "streamUI"];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'p> {
     pub(super) number: u32,
-    /// Its position, by which steps inside it are named.
+    /// Its position, the prefix of the names of nested steps.
     pub(super) position: &'p str,
 }
 
@@ -28,7 +28,7 @@ impl<'p> Place<'p> {
 }
 
 impl Reading {
-    /// The steps of a list. What is not a step is reported and stays, with nothing in it.
+    /// Reads the steps of a list. An invalid entry is reported and becomes an empty step.
     pub(super) fn steps<'d>(&mut self, list: &'d Located, position: &str, parent: Option<u32>) -> Vec<Step<'d>> {
         let items = list.items().unwrap_or_default().iter().enumerate();
         items.map(|(index, step)| self.step(step, &format!("{position}[{index}]"), parent)).collect()
@@ -54,7 +54,7 @@ impl Reading {
         if let (Some(ty), Some(of), Some(config)) = (ty, of, step.get("config").filter(|config| config.is_object())) {
             read.ty = ty;
             let at = Place { number, position };
-            read.what = self.what(of, config, at, parent.is_none(), step).unwrap_or(What::Refused(Vec::new()));
+            read.kind = self.step_kind(of, config, at, parent.is_none(), step).unwrap_or(StepKind::Refused(Vec::new()));
             read.result = self.result(config);
             read.direct = config.flag("directOutput").unwrap_or(false);
         }
@@ -93,7 +93,7 @@ impl Reading {
         known
     }
 
-    /// The variable that gets the data of a step, under its name or its older one.
+    /// The variable for the data of a step, by either of its keys.
     fn result(&mut self, config: &Located) -> Option<Arc<str>> {
         let [result, older] = ["resultVariable", "responseVariable"].map(|key| config.str(key));
         if let (Some(_), Some(_), Some(second)) = (result, older, config.get("responseVariable"))
@@ -105,14 +105,14 @@ impl Reading {
         result.or(older).cloned()
     }
 
-    fn what<'d>(
+    fn step_kind<'d>(
         &mut self,
         (ty, _, tables): &StepType,
         config: &'d Located,
         at: Place<'_>,
         top: bool,
         step: &'d Located,
-    ) -> Option<What<'d>> {
+    ) -> Option<StepKind<'d>> {
         if *ty == "loop" {
             return Some(self.repeat(config, at));
         }
@@ -125,16 +125,16 @@ impl Reading {
             "flow_variables" | "start" => {
                 let first = self.declares_here(step, top);
                 let declared = self.declarations(config);
-                first.then_some(What::Declare(declared))
+                first.then_some(StepKind::Declare(declared))
             }
-            "setVariables" => Some(What::Assign(Assignment::read_all(config))),
+            "setVariables" => Some(StepKind::Assign(Assignment::read_all(config))),
             "conditional" => {
                 let (yes, no) = (self.blocks(config, "truePath", at), self.blocks(config, "falsePath", at));
-                Some(What::Conditional { condition: Test::read(config), yes, no })
+                Some(StepKind::Conditional { condition: Test::read(config), yes, no })
             }
             "switch" => Some(self.switch(config, at)),
-            "finish" => Some(What::Finish { message: config.given("message"), data: config.get("data") }),
-            call => self.call(call, config).map(What::Call),
+            "finish" => Some(StepKind::Finish { message: config.given("message"), data: config.get("data") }),
+            call => self.call(call, config).map(StepKind::Call),
         }
     }
 
@@ -154,7 +154,7 @@ impl Reading {
         true
     }
 
-    fn switch<'d>(&mut self, config: &'d Located, at: Place<'_>) -> What<'d> {
+    fn switch<'d>(&mut self, config: &'d Located, at: Place<'_>) -> StepKind<'d> {
         let mut cases = Vec::new();
         for (index, case) in config.list("cases").iter().enumerate().filter(|(_, case)| case.is_object()) {
             let position = format!("{}.cases[{index}]", at.position);
@@ -163,8 +163,8 @@ impl Reading {
         }
         let otherwise = self.blocks(config, "defaultBlocks", at);
         match config.get("variable") {
-            Some(variable) => What::Switch { variable, cases, otherwise },
-            None => What::Refused(cases.into_iter().flat_map(|case| case.blocks).chain(otherwise).collect()),
+            Some(variable) => StepKind::Switch { variable, cases, otherwise },
+            None => StepKind::Refused(cases.into_iter().flat_map(|case| case.blocks).chain(otherwise).collect()),
         }
     }
 }
@@ -188,6 +188,6 @@ fn refused<'d>(step: &Located, number: u32, position: &str, parent: Option<u32>)
         span: step.span,
         result: None,
         direct: false,
-        what: What::Refused(Vec::new()),
+        kind: StepKind::Refused(Vec::new()),
     }
 }

@@ -10,10 +10,10 @@ use crate::fields::Type::{
 use crate::fields::{MAX, Style, Table, Type, Unknown, field};
 use crate::{output, secrets};
 
-/// How the settings of a step are read.
+/// The style of the settings of a step.
 pub(in crate::flow) const CONFIG: Style = Style::of(Kind::InvalidConfig);
 
-/// How a flow and its steps are read. They may have fields of other systems.
+/// The style of a flow and its steps, which may have fields of other systems.
 pub(in crate::flow) const FLOW: Style = Style { unknown: Unknown::None, ..Style::of(Kind::InvalidFlow) };
 
 const STEP_LIST: Type = List(&Ref("step"));
@@ -150,7 +150,7 @@ const CREDENTIALS: Table = &[field(
 const NO_CREDENTIALS: Table = &[field("credentials", Any, "No effect.")];
 
 const MODEL: Table = &[
-    field("instruction", Filled, "What the model is asked. A template.").required(),
+    field("instruction", Filled, "The prompt of the model. A template.").required(),
     field("systemPrompt", Text, "The system prompt. A template."),
     field("provider", Text, "The provider; the host's if absent."),
     field("model", Text, "The model; the host's if absent."),
@@ -196,7 +196,7 @@ const SCRAPE: Table = &[field("url", Filled, "The address. A template.").require
 const FINISH: Table =
     &[field("message", Any, "A message. A template."), field("data", Any, "Data; text in it is a template.")];
 
-/// A type of step: its name, what it does, and its settings beside those of every step.
+/// A type of step: its name, its description, and its settings beside the common ones.
 pub(in crate::flow) type StepType = (&'static str, &'static str, &'static [Table]);
 
 pub(in crate::flow) const TYPES: &[StepType] = &[

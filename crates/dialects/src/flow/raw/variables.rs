@@ -15,10 +15,10 @@ use crate::fields::Access;
 pub(in super::super) struct Declaration<'d> {
     pub(in super::super) path: Vec<Arc<str>>,
     pub(in super::super) ty: &'static str,
-    /// What it holds when no input is given.
+    /// Its value without an input.
     pub(in super::super) default: Option<&'d Located>,
-    /// Whether the person who starts the run is asked for it; then it exists in any case.
-    pub(in super::super) asked: bool,
+    /// Whether it is an input of the person who starts the run; then it always exists.
+    pub(in super::super) is_user_input: bool,
 }
 
 /// One assignment of a step.
@@ -39,9 +39,9 @@ impl Reading {
             }
         }
         let read = |entry: &'d Located| {
-            let asked = entry.str("source").is_none_or(|source| &**source == "user_input");
+            let is_user_input = entry.str("source").is_none_or(|source| &**source == "user_input");
             let ty = known_type(entry, DECLARED_TYPES)?;
-            Some(Declaration { path: path(entry)?, ty, default: entry.get("value"), asked })
+            Some(Declaration { path: path(entry)?, ty, default: entry.get("value"), is_user_input })
         };
         config.list("variables").iter().filter_map(read).collect()
     }
@@ -57,7 +57,7 @@ impl<'d> Assignment<'d> {
     }
 }
 
-/// The type of an entry, by default the first of the known ones; none if it was reported.
+/// The type of an entry, by default the first known one; none if it was reported.
 fn known_type(entry: &Located, known: &'static [&'static str]) -> Option<&'static str> {
     let written = entry.given("type").map_or(Some(known[0]), |ty| ty.text().map(|ty| &**ty))?;
     known.iter().copied().find(|ty| *ty == written)

@@ -5,12 +5,12 @@ use branchpoint_core::ir::builder::effect;
 use branchpoint_core::ir::{Arm, Early, Effect, ExprId, Mark, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
-use super::super::raw::{Agent, What};
+use super::super::raw::{Agent, NodeData};
 use super::super::subagents;
-use super::super::wiring::Way;
+use super::super::wiring::NodeBranch;
 use super::Lower;
 
-/// What stands for the output of the node before.
+/// The placeholder for the output of the previous node.
 const TOKEN: &str = "{{PREVIOUS_OUTPUT}}";
 
 /// The keys of the event in a notice of a call of a subagent.
@@ -22,9 +22,9 @@ impl Lower<'_> {
         let answered = self.answered(node);
         let failed = self.call_failed(node);
         let input = self.request(node, agent);
-        // A model that the document names is looked for before the run starts; null leaves it to the installation.
+        // A model that the document names is checked before the run starts; null leaves it to the installation.
         let model = agent.model.clone().map(|model| ("model".into(), Value::Str(model)));
-        // So are those of its subagents, and its tools. A missing tool is an error only if the document says so.
+        // The models of its subagents and its tools are checked, too. A missing tool is an error only if the document requires it.
         let there = |name: &str, list: Vec<Value>| (!list.is_empty()).then(|| (name.into(), Value::from(list)));
         let below = there("subagent_models", subagents::models(self.own.graph, node));
         let uses = there("uses", subagents::used(self.own.graph, node, false));
@@ -48,14 +48,14 @@ impl Lower<'_> {
         };
         let writes = [
             self.begin_log(node),
-            self.put_with("content", content, &[], &values),
+            self.store_with("content", content, &[], &values),
             self.log("start_prompt", "content", &values),
         ];
         let place = self.b.set(writes, ask, None);
         self.begin_mark(node, place)
     }
 
-    /// What the call carries. Models that the document leaves open are the installation's.
+    /// The request of the call. The installation chooses models that the document omits.
     fn request(&mut self, node: usize, agent: &Agent) -> ExprId {
         let tree = subagents::tree(self.own.graph, node);
         let optional = |text: &Option<std::sync::Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
@@ -76,17 +76,17 @@ impl Lower<'_> {
         self.formula_with(&request, &[], &values)
     }
 
-    /// An answer is kept even when the run has failed meanwhile; then nothing follows it. On a paused run, whatever
-    /// follows is deferred.
+    /// An answer is stored even if the run has failed meanwhile; then nothing follows it. On a paused run, the nodes that
+    /// follow are deferred.
     fn answered(&mut self, node: usize) -> PlaceId {
         let values = [self.id(node)];
-        let next = self.follow(node, &Way::Every);
+        let next = self.follow(node, &NodeBranch::Every);
         let failed = self.test("mode == 'failed'");
         let next = self.b.decide([(failed, self.own.end)], next, None);
         let mut writes = vec![self.log("llm_response", "string(prev ?? '')", &values)];
         writes.extend(self.keep_output(node));
-        writes.push(self.put("under_way", "mode == 'running'"));
-        writes.push(self.put_with("calls", "filter(calls, .nodeId != id)", &[], &values));
+        writes.push(self.store("under_way", "mode == 'running'"));
+        writes.push(self.store_with("calls", "filter(calls, .nodeId != id)", &[], &values));
         let place = self.b.set(writes, next, None);
         let output = self.b.read(self.slots["prev"]);
         self.b.mark(place, Mark::End(self.own.steps[node], Some(output)))
@@ -98,8 +98,8 @@ impl Lower<'_> {
         let open = "map(filter(calls, .nodeId == id), ({timestamp: time, nodeId: id, type: 'subagent_call_error', \
                     content: toJSON(pick(callFailed(.event, failure.message), keys))}))";
         let mut writes = vec![
-            self.put_with("logs", &format!("any(calls, .nodeId == id) ? concat(logs, {open}) : logs"), &[], &values),
-            self.put_with("calls", "filter(calls, .nodeId != id)", &[], &values),
+            self.store_with("logs", &format!("any(calls, .nodeId == id) ? concat(logs, {open}) : logs"), &[], &values),
+            self.store_with("calls", "filter(calls, .nodeId != id)", &[], &values),
             self.log("llm_error", "failure.message", &values),
         ];
         writes.extend(self.fail("failure.kind == 'no_llm' ? 'no_llm' : 'llm_error'", "failure.message", &values));
@@ -110,7 +110,7 @@ impl Lower<'_> {
 
     /// A strand of its own receives notices of subagents: they may come at any moment of a call.
     pub(super) fn listener(&mut self) -> PlaceId {
-        let agents = self.own.graph.nodes.iter().filter(|node| matches!(node.what, What::Agent(_)));
+        let agents = self.own.graph.nodes.iter().filter(|node| matches!(node.data, NodeData::Agent(_)));
         let agents = Value::from(agents.map(|node| Value::Str(node.id.clone())).collect::<Vec<_>>());
         let payload = self.b.payload();
         let check = self.test_with(
@@ -130,7 +130,7 @@ impl Lower<'_> {
         let open = "notice.event.type == 'subagent_call_start' ? concat(calls, [notice]) : \
                     filter(calls, .nodeId != notice.nodeId || .event.callId != notice.event.callId)";
         let wait = self.b.reserve();
-        let writes = [Write::Push(self.slots["logs"], entry), self.put("calls", open)];
+        let writes = [Write::Push(self.slots["logs"], entry), self.store("calls", open)];
         let next = self.b.set(writes, wait, None);
         let signal = self.b.signal("subagent", Early::Refuse);
         self.b.at(wait).wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["notice"]), next }], None)

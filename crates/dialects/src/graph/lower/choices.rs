@@ -1,30 +1,30 @@
-//! Nodes that choose a way: `if` by what came before, approvals by a person.
+//! Nodes that choose a branch: `if` by the previous output, approvals by a person.
 
 use branchpoint_core::ir::{DecisionId, DecisionKind, Mark, PlaceId, Write};
 use branchpoint_expr::{Located, Value};
 
-use super::super::wiring::Way;
+use super::super::wiring::NodeBranch;
 use super::Lower;
 
 impl Lower<'_> {
-    /// Conditions in order; the first that holds wins. An error fails the run: it never picks a way.
+    /// Evaluates conditions in order; the first that is true wins. An error fails the run: it never chooses a branch.
     pub(super) fn choice(&mut self, node: usize, conditions: &[Located]) -> PlaceId {
-        let mut next = self.follow(node, &Way::Otherwise);
-        next = self.took(node, "false", next);
+        let mut next = self.follow(node, &NodeBranch::Otherwise);
+        next = self.log_branch(node, "false", next);
         if conditions.is_empty() {
-            // An `if` that asks nothing is still seen to be asked: nothing matches.
+            // An `if` without conditions is still logged: nothing matches.
             let check = self.log("logic_check", "'no conditions: no'", &[self.id(node)]);
             next = self.b.set([check], next, None);
         }
         let branches = self.declare_choice(node);
         for (index, written) in conditions.iter().enumerate().rev() {
-            next = self.tried(node, index, written, next);
+            next = self.evaluate_condition(node, index, written, next);
             if let Some((decision, otherwise)) = branches {
                 let unmatched = (index + 1 == conditions.len()).then_some(otherwise);
                 self.b.decides(next, decision, [u32::try_from(index).ok(), unmatched]);
             }
         }
-        let writes = [self.begin_log(node), self.put("text", "lower(string(prev ?? ''))")];
+        let writes = [self.begin_log(node), self.store("text", "lower(string(prev ?? ''))")];
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place)
     }
@@ -39,17 +39,17 @@ impl Lower<'_> {
         let decision = self.b.decision(self.own.steps[node], DecisionKind::Branch);
         for (index, condition) in conditions.into_iter().enumerate() {
             let branch = self.b.branch(decision, &format!("condition-{index}"), Some(condition), None);
-            self.add_targets(decision, branch, node, &Way::Condition(index));
+            self.add_targets(decision, branch, node, &NodeBranch::Condition(index));
         }
         let otherwise = self.b.branch(decision, "false", None, None);
-        self.add_targets(decision, otherwise, node, &Way::Otherwise);
+        self.add_targets(decision, otherwise, node, &NodeBranch::Otherwise);
         Some((decision, otherwise))
     }
 
     /// Declares the nodes that a branch leads to, or that nothing follows it.
-    fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, way: &Way) {
+    fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, node_branch: &NodeBranch) {
         let graph = self.own.graph;
-        let mut targets = graph.after(node, way).into_iter().peekable();
+        let mut targets = graph.after(node, node_branch).into_iter().peekable();
         if targets.peek().is_none() {
             self.b.branch_mut(decision, branch).targets.push("nothing follows (no connection)".into());
         }
@@ -58,10 +58,10 @@ impl Lower<'_> {
         }
     }
 
-    fn tried(&mut self, node: usize, index: usize, written: &Located, next: PlaceId) -> PlaceId {
+    fn evaluate_condition(&mut self, node: usize, index: usize, written: &Located, next: PlaceId) -> PlaceId {
         let values = [self.id(node), ("asked", Value::from(in_words(written)))];
-        let matched = self.follow(node, &Way::Condition(index));
-        let matched = self.took(node, &format!("condition-{index}"), matched);
+        let matched = self.follow(node, &NodeBranch::Condition(index));
+        let matched = self.log_branch(node, &format!("condition-{index}"), matched);
         let [yes, no] = [("asked + ': yes'", matched), ("asked + ': no'", next)].map(|(content, to)| {
             let check = self.log("logic_check", content, &values);
             self.b.set([check], to, None)
@@ -75,9 +75,9 @@ impl Lower<'_> {
         self.b.decide([(self.own.conditions[node][index], yes)], no, Some(self.fail_to(broken)))
     }
 
-    /// Tells which way a node went.
-    fn took(&mut self, node: usize, way: &str, next: PlaceId) -> PlaceId {
-        let place = self.b.marked(Mark::Branch(self.own.steps[node], way.into()), next);
+    /// Logs the branch that a node chose.
+    fn log_branch(&mut self, node: usize, node_branch: &str, next: PlaceId) -> PlaceId {
+        let place = self.b.marked(Mark::Branch(self.own.steps[node], node_branch.into()), next);
         self.b.mark(place, Mark::End(self.own.steps[node], None))
     }
 
@@ -85,17 +85,17 @@ impl Lower<'_> {
     pub(super) fn approval(&mut self, node: usize, prompt: &Value) -> PlaceId {
         let values = [self.id(node), ("prompt", prompt.clone())];
         let waits = self.formula_with("{nodeId: id, previousOutput: prev, front: len(waiting) == 0}", &[], &values);
-        let asked = [
+        let writes = [
             Write::Push(self.slots["waiting"], waits),
-            self.put("mode", "'paused'"),
+            self.store("mode", "'paused'"),
             self.log("wait_input", "string(prompt ?? '')", &values),
         ];
-        let asked = self.b.set(asked, self.own.end, None);
+        let pending = self.b.set(writes, self.own.end, None);
         let begun = [self.begin_log(node)];
-        let begun = self.b.set(begun, asked, None);
+        let begun = self.b.set(begun, pending, None);
         self.begin_mark(node, begun);
-        // One that waits behind another has begun for people who look at the run.
-        let behind = self.b.set([], asked, None);
+        // An approval that waits behind another has begun in traces.
+        let behind = self.b.set([], pending, None);
         self.begin_mark(node, behind);
         let paused = self.test("mode == 'paused'");
         self.b.decide([(paused, behind)], begun, None)
@@ -104,12 +104,13 @@ impl Lower<'_> {
     /// Continues after a person's answer to an approval: `begin.how` says whether it approves.
     pub(super) fn settle_approval(&mut self, node: usize) -> PlaceId {
         let decision = self.b.decision(self.own.steps[node], DecisionKind::Approval);
-        let [approve, reject] = [(Way::Approve, "approve"), (Way::Reject, "reject")].map(|(way, name)| {
-            let branch = self.b.rule_branch(decision, name, &format!("the answer is {name}"), None);
-            self.add_targets(decision, branch, node, &way);
-            let next = self.follow(node, &way);
-            (self.took(node, name, next), branch)
-        });
+        let [approve, reject] =
+            [(NodeBranch::Approve, "approve"), (NodeBranch::Reject, "reject")].map(|(node_branch, name)| {
+                let branch = self.b.rule_branch(decision, name, &format!("the answer is {name}"), None);
+                self.add_targets(decision, branch, node, &node_branch);
+                let next = self.follow(node, &node_branch);
+                (self.log_branch(node, name, next), branch)
+            });
         let note = self.formula_with("get(state, id + '_approval').note", &[], &[self.id(node)]);
         self.b.decision_mut(decision).answer = Some(note);
         let approved = self.test("begin.how == 'approve'");
@@ -118,7 +119,7 @@ impl Lower<'_> {
     }
 }
 
-/// A condition as the log tells it.
+/// A condition in the form of the log.
 fn in_words(written: &Located) -> String {
     if let Some(condition) = written.get("if") {
         return format!("if {}", condition.to_value());

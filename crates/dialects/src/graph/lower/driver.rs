@@ -1,13 +1,13 @@
-//! The driver: it enters the scope of the lines, looks around when all of them have ended, waits for answers, and closes.
+//! The driver: it enters the scope of the lines, decides what follows when all of them have ended, waits for answers, and closes.
 
 use std::collections::BTreeSet;
 
 use branchpoint_core::ir::{Arm, Early, PlaceId, Status, Write};
 use branchpoint_expr::{Object, Value};
 
-use super::super::raw::What;
+use super::super::raw::NodeData;
 use super::Lower;
-use crate::inputs::Declared;
+use crate::inputs::DeclaredInputs;
 
 impl Lower<'_> {
     /// The beginnings of the run: the driver, and the strand that receives notices of subagents.
@@ -15,13 +15,13 @@ impl Lower<'_> {
         let dispatch = self.dispatch(reached);
         self.b.begin(self.own.live, &[dispatch]);
         let enter = self.b.enter(self.own.live);
-        self.look_around(start, enter);
+        self.after_lines(start, enter);
         let begin = self.formula_with("{node: id, how: 'run'}", &[], &[self.id(start)]);
         let mut writes = vec![Write::Put(self.slots["begin"], begin)];
         writes.extend(self.fresh_line("nil"));
         let graph = self.own.graph;
         if graph.inputs.is_none() {
-            writes.push(self.put("started", "given.input"));
+            writes.push(self.store("started", "given.input"));
         }
         let first = self.b.set(writes, enter, None);
         let first = graph.inputs.as_ref().map_or(first, |declared| self.check_inputs(declared, first));
@@ -29,7 +29,7 @@ impl Lower<'_> {
     }
 
     /// Fills in the default of a declared input and checks it; a run with wrong inputs ends before its start.
-    fn check_inputs(&mut self, declared: &Declared, first: PlaceId) -> PlaceId {
+    fn check_inputs(&mut self, declared: &DeclaredInputs, first: PlaceId) -> PlaceId {
         declared.add_views(&mut self.b);
         self.slots.add_to_root(&mut self.b, [("problems", None)]);
         let error = ", error: {kind: problems[0].kind, message: join(map(problems, .message), '; '), nodeId: nil}";
@@ -39,16 +39,16 @@ impl Lower<'_> {
         let settings = Value::from(SETTINGS.map(Value::from).to_vec());
         let values = [("declared", declared.list.clone()), ("settings", settings)];
         let writes = [
-            self.put_with("started", "withDefaults({input: given.input}, declared).input", &[], &values),
-            self.put_with("problems", "inputProblems(putPath(fromPairs(filter(toPairs(given ?? {}), {not (#[0] in settings)})), ['input'], started), \
+            self.store_with("started", "withDefaults({input: given.input}, declared).input", &[], &values),
+            self.store_with("problems", "inputProblems(putPath(fromPairs(filter(toPairs(given ?? {}), {not (#[0] in settings)})), ['input'], started), \
                  declared)", &[], &values),
         ];
         self.b.set(writes, checked, None)
     }
 
-    /// What a line that begins carries.
+    /// The initial values of a line.
     fn fresh_line(&mut self, prev: &str) -> [Write; 3] {
-        [self.put("prev", prev), self.put("clean", "true"), self.put("under_way", "true")]
+        [self.store("prev", prev), self.store("clean", "true"), self.store("under_way", "true")]
     }
 
     /// The scope is entered for one node, or for the answer to one.
@@ -60,15 +60,15 @@ impl Lower<'_> {
                 self.test_with("begin.node == id && begin.how == 'run'", &[], &values),
                 self.own.entries[*node],
             ));
-            if matches!(self.own.graph.nodes[*node].what, What::Approval(_)) {
+            if matches!(self.own.graph.nodes[*node].data, NodeData::Approval(_)) {
                 arms.push((self.test_with("begin.node == id", &[], &values), self.settle_approval(*node)));
             }
         }
         self.b.decide(arms, self.own.end, None)
     }
 
-    /// All lines have ended: the run has failed, or goes on with what was deferred, or waits, or is complete.
-    fn look_around(&mut self, start: usize, enter: PlaceId) {
+    /// All lines have ended: the run has failed, continues with deferred nodes, waits, or is complete.
+    fn after_lines(&mut self, start: usize, enter: PlaceId) {
         let values = [self.id(start)];
         let failed =
             self.formula_with(&result("'failed'", "error.nodeId", "[]", "false", ", error: error"), &[], &values);
@@ -94,17 +94,17 @@ impl Lower<'_> {
     }
 
     fn go_on_with_deferred(&mut self, enter: PlaceId) -> PlaceId {
-        let mut writes = vec![self.put("begin", "{node: deferred[0].nodeId, how: 'run'}")];
+        let mut writes = vec![self.store("begin", "{node: deferred[0].nodeId, how: 'run'}")];
         writes.extend(self.fresh_line("deferred[0].previousOutput"));
-        writes.push(self.put("deferred", "deferred[1:]"));
+        writes.push(self.store("deferred", "deferred[1:]"));
         self.b.set(writes, enter, None)
     }
 
-    /// The oldest that waits is current. One that had waited behind another is logged again when it becomes so.
+    /// The oldest pending approval is current. One that waited behind another is logged again when it becomes current.
     fn pause(&mut self, enter: PlaceId) -> PlaceId {
         let wait = self.wait(enter);
-        let prompts = self.own.graph.nodes.iter().filter_map(|node| match &node.what {
-            What::Approval(prompt) => Some((node.id.clone(), prompt.clone())),
+        let prompts = self.own.graph.nodes.iter().filter_map(|node| match &node.data {
+            NodeData::Approval(prompt) => Some((node.id.clone(), prompt.clone())),
             _ => None,
         });
         let prompts = Value::from(prompts.collect::<Object>());
@@ -121,31 +121,31 @@ impl Lower<'_> {
             &[("prompts", prompts)],
         );
         let front = "concat([{nodeId: waiting[0].nodeId, previousOutput: waiting[0].previousOutput, front: true}], waiting[1:])";
-        let again = [Write::Push(self.slots["logs"], entry), self.put("waiting", front)];
+        let again = [Write::Push(self.slots["logs"], entry), self.store("waiting", front)];
         let again = self.b.set(again, wait, None);
         let is_logged = self.test("waiting[0].front");
         let next = self.b.decide([(is_logged, wait)], again, None);
         self.assign("mode", "'paused'", next)
     }
 
-    /// Waits for `{input, id?}`. An answer that decides nothing, or to nobody who waits, is refused and changes nothing.
+    /// Waits for `{input, id?}`. An answer without a decision, or to an approval that is not pending, is rejected and changes nothing.
     fn wait(&mut self, enter: PlaceId) -> PlaceId {
         self.slots.add_to_root(&mut self.b, [("got", None)]);
         self.slots.add_locals(&mut self.b, ["chosen", "answer"]);
 
         let mut writes = vec![
-            self.put("answer", "approvalAnswer(got.input)"),
-            self.put("chosen", "got.id == nil ? 0 : findIndex(waiting, .nodeId == got.id)"),
-            self.put("begin", "{node: waiting[chosen].nodeId, how: answer.decision}"),
+            self.store("answer", "approvalAnswer(got.input)"),
+            self.store("chosen", "got.id == nil ? 0 : findIndex(waiting, .nodeId == got.id)"),
+            self.store("begin", "{node: waiting[chosen].nodeId, how: answer.decision}"),
         ];
         writes.extend(self.fresh_line("waiting[chosen].previousOutput"));
         let received =
             self.formula("{timestamp: time, nodeId: begin.node, type: 'input_received', content: toJSON(answer)}");
         writes.extend([
-            self.put("waiting", "concat(waiting[:chosen], waiting[chosen + 1:])"),
-            self.put("state", "putPath(state, [begin.node + '_approval'], answer)"),
+            self.store("waiting", "concat(waiting[:chosen], waiting[chosen + 1:])"),
+            self.store("state", "putPath(state, [begin.node + '_approval'], answer)"),
             Write::Push(self.slots["logs"], received),
-            self.put("mode", "'running'"),
+            self.store("mode", "'running'"),
         ]);
         let next = self.b.set(writes, enter, None);
         let payload = self.b.payload();
@@ -157,7 +157,7 @@ impl Lower<'_> {
     }
 }
 
-/// What a run may be started with beside its inputs: settings of the installation.
+/// Settings of the installation that a run can be started with beside its inputs.
 const SETTINGS: [&str; 4] = ["runId", "model", "reasoningEffort", "stepLimit"];
 
 /// The ids of the approvals that wait, oldest first.

@@ -1,34 +1,34 @@
-//! What every node does first, and where a line goes on.
+//! The beginning of every node, and the continuation of lines.
 
 use branchpoint_core::ir::{Mark, PlaceId, Write};
 use branchpoint_expr::Value;
 
-use super::super::raw::What;
-use super::super::wiring::Way;
+use super::super::raw::NodeData;
+use super::super::wiring::NodeBranch;
 use super::Lower;
 
 impl Lower<'_> {
     /// A node begins unless the run has failed; on a paused run it is deferred; at the limit the run fails.
     pub(super) fn node(&mut self, node: usize) {
         let graph = self.own.graph;
-        let begins = match &graph.nodes[node].what {
-            What::Start(initial) => self.start(node, initial),
-            What::Agent(agent) => self.agent(node, agent),
-            What::If(conditions) => self.choice(node, conditions),
-            What::Approval(prompt) => self.approval(node, prompt),
-            What::End | What::Refused => self.end_node(node),
+        let begins = match &graph.nodes[node].data {
+            NodeData::Start(initial) => self.start(node, initial),
+            NodeData::Agent(agent) => self.agent(node, agent),
+            NodeData::If(conditions) => self.choice(node, conditions),
+            NodeData::Approval(prompt) => self.approval(node, prompt),
+            NodeData::End | NodeData::Refused => self.end_node(node),
         };
-        let limited = self.limited(node, begins);
+        let check_limit = self.check_limit(node, begins);
         let deferred = self.defer(node);
         // An approval of the fan-out that was under way when the run paused starts to wait too.
-        let is_approval = matches!(graph.nodes[node].what, What::Approval(_));
+        let is_approval = matches!(graph.nodes[node].data, NodeData::Approval(_));
         let paused = if is_approval { "mode == 'paused' && !under_way" } else { "mode == 'paused'" };
         let arms = [(self.test("mode == 'failed'"), self.own.end), (self.test(paused), deferred)];
         let entry = self.own.entries[node];
-        self.b.at(entry).decide(arms, limited, None);
+        self.b.at(entry).decide(arms, check_limit, None);
     }
 
-    fn limited(&mut self, node: usize, begins: PlaceId) -> PlaceId {
+    fn check_limit(&mut self, node: usize, begins: PlaceId) -> PlaceId {
         let values = [self.id(node)];
         let message = "'the run has reached its limit of ' + string(given.stepLimit ?? 10000) + ' node runs'";
         let mut writes = vec![self.log("error", message, &values)];
@@ -46,12 +46,12 @@ impl Lower<'_> {
         self.b.set([Write::Push(self.slots["deferred"], entry)], self.own.end, None)
     }
 
-    /// The output of a start is what the run was started with, else what the document says, each time.
+    /// The output of a start is the input of the run, or else the text of the document, each time.
     fn start(&mut self, node: usize, initial: &Value) -> PlaceId {
         let values = [self.id(node), ("initial", initial.clone())];
-        let mut writes = vec![self.begin_log(node), self.put_with("prev", "started ?? initial ?? ''", &[], &values)];
+        let mut writes = vec![self.begin_log(node), self.store_with("prev", "started ?? initial ?? ''", &[], &values)];
         writes.extend(self.keep_output(node));
-        let next = self.follow(node, &Way::Every);
+        let next = self.follow(node, &NodeBranch::Every);
         let place = self.b.set(writes, next, None);
         self.begin_mark(node, place);
         let output = self.formula_with("started ?? initial ?? ''", &[], &values);
@@ -76,8 +76,8 @@ impl Lower<'_> {
     }
 
     fn label(&self, node: usize) -> Value {
-        match &self.own.graph.nodes[node].what {
-            What::Agent(agent) => Value::Str(agent.name.clone()),
+        match &self.own.graph.nodes[node].data {
+            NodeData::Agent(agent) => Value::Str(agent.name.clone()),
             _ => Value::from(self.own.graph.nodes[node].kind),
         }
     }
@@ -86,15 +86,15 @@ impl Lower<'_> {
     pub(super) fn keep_output(&mut self, node: usize) -> [Write; 2] {
         let values = [self.id(node)];
         [
-            self.put_with("state", "putPath(state, [id], prev)", &[], &values),
-            self.put("state", "clean ? putPath(state, ['previous_output'], prev) : state"),
+            self.store_with("state", "putPath(state, [id], prev)", &[], &values),
+            self.store("state", "clean ? putPath(state, ['previous_output'], prev) : state"),
         ]
     }
 
-    /// Where a line goes on: nowhere, at one node, or at several, which forks it.
-    pub(super) fn follow(&mut self, node: usize, way: &Way) -> PlaceId {
+    /// Continues a line: not at all, at one node, or at several, which forks it.
+    pub(super) fn follow(&mut self, node: usize, node_branch: &NodeBranch) -> PlaceId {
         let next: Vec<PlaceId> =
-            self.own.graph.after(node, way).into_iter().map(|node| self.own.entries[node]).collect();
+            self.own.graph.after(node, node_branch).into_iter().map(|node| self.own.entries[node]).collect();
         match next[..] {
             [] => self.own.end,
             [only] => only,

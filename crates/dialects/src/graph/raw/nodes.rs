@@ -19,40 +19,40 @@ pub(in crate::graph) struct Node {
     pub(in crate::graph) id: Arc<str>,
     /// Its type, after mapping.
     pub(in crate::graph) kind: &'static str,
-    pub(in crate::graph) what: What,
+    pub(in crate::graph) data: NodeData,
     pub(in crate::graph) span: Span,
 }
 
-/// What a node does.
+/// The data of a node by its type.
 #[derive(Debug)]
-pub(in crate::graph) enum What {
-    /// The beginning, with what the run begins with.
+pub(in crate::graph) enum NodeData {
+    /// The start, with the initial output.
     Start(Value),
     Agent(Agent),
     /// Conditions, tried in order.
     If(Vec<Located>),
-    /// A question to a person.
+    /// An approval by a person.
     Approval(Value),
     /// The end of its branch.
     End,
-    /// Something that was refused; nothing is run of it.
+    /// An invalid node, which does not run.
     Refused,
 }
 
-/// What an agent is called with.
+/// The settings of an agent.
 #[derive(Debug)]
 pub(in crate::graph) struct Agent {
     pub(in crate::graph) name: Arc<str>,
     pub(in crate::graph) system: Arc<str>,
-    /// None: what came before is the prompt.
+    /// None: the previous output is the prompt.
     pub(in crate::graph) prompt: Option<Arc<str>>,
     /// None: the installation's default.
     pub(in crate::graph) model: Option<Arc<str>>,
     /// None: the installation's default.
     pub(in crate::graph) effort: Option<Arc<str>>,
-    /// As given.
+    /// As written.
     pub(in crate::graph) tools: Option<Value>,
-    /// Whether a tool that is not configured prevents a run; none: as the graph says.
+    /// Whether a tool that is not configured prevents a run; none: the graph's setting.
     pub(in crate::graph) strict_tools: Option<bool>,
 }
 
@@ -90,15 +90,15 @@ impl Node {
             report.check(DATA).object(Path::Key(&path, "data"), data, &[table]);
         }
         let value = |key: &str| data.get(key).map(Located::to_value).unwrap_or_default();
-        let (kind, what) = match written {
-            "start" => ("start", What::Start(value("initialInput"))),
-            "agent" => ("agent", What::Agent(Agent::read(data))),
-            "if" => ("if", What::If(conditions(data))),
-            "approval" | "input" => ("approval", What::Approval(value("prompt"))),
-            "end" => ("end", What::End),
-            _ => ("unknown", What::Refused),
+        let (kind, node_data) = match written {
+            "start" => ("start", NodeData::Start(value("initialInput"))),
+            "agent" => ("agent", NodeData::Agent(Agent::read(data))),
+            "if" => ("if", NodeData::If(conditions(data))),
+            "approval" | "input" => ("approval", NodeData::Approval(value("prompt"))),
+            "end" => ("end", NodeData::End),
+            _ => ("unknown", NodeData::Refused),
         };
-        Some(Self { id: item.str("id").cloned().unwrap_or_default(), kind, what, span: item.span })
+        Some(Self { id: item.str("id").cloned().unwrap_or_default(), kind, data: node_data, span: item.span })
     }
 }
 
@@ -122,7 +122,7 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{feff}'
 }
 
-/// Today's list, or the one condition of an older document: its text is contained.
+/// The list of conditions, or the single condition of a deprecated form: the text contains it.
 fn conditions(data: &Located) -> Vec<Located> {
     let items = data.list("conditions");
     match data.get("condition").filter(|found| items.is_empty() && found.text().is_some()) {

@@ -1,4 +1,4 @@
-//! Agents that are asked once.
+//! Agents with a single request.
 
 use branchpoint_core::effect::{Format, Kind, Response};
 use branchpoint_core::ir::{Effect, ExprId, PlaceId};
@@ -6,27 +6,27 @@ use branchpoint_expr::Value;
 
 use super::Lower;
 use super::commands::{report, written};
-use super::state::{Here, Outcomes};
+use super::state::{CurrentState, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::agent_loop;
-use crate::machine::raw::{Agent, Document, Source, Text, What};
+use crate::machine::raw::{Agent, Document, Source, StateKind, Text};
 
-/// The session of a state after an answer: what was said before, the message, and the reply.
+/// The session of a state after a reply: the earlier messages, the prompt, and the reply.
 pub(super) const SESSION: &str = r#"{"id": answer.session, "messages":
     concat(HISTORY.messages ?? [], [{"role": "user", "content": MESSAGE}, {"role": "assistant", "content": answer.output}]),
     "role": SYSTEM_OF.role, "system_prompt": SYSTEM_OF.system_prompt}"#;
 
 impl<'d> Lower<'d> {
-    pub(super) fn agent(&mut self, here: Here<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
-        let outcomes = self.keep_session(here, agent, outcomes);
-        let effect = agent_effect(self.own.document, here, agent);
+    pub(super) fn agent(&mut self, current: CurrentState<'d>, agent: &'d Agent, outcomes: Outcomes) -> PlaceId {
+        let outcomes = self.keep_session(current, agent, outcomes);
+        let effect = agent_effect(self.own.document, current, agent);
         let input = self.agent_input(agent, "request.prompt", earlier_session(agent));
-        let call = self.call_within(here, effect, input, here.state.timeout_ms, outcomes);
+        let call = self.call_within(current, effect, input, current.state.timeout_ms, outcomes);
         let call = self.need_session(agent, call, outcomes);
-        self.expand_request(here, agent, call, outcomes)
+        self.expand_request(current, agent, call, outcomes)
     }
 
-    /// What an agent is asked with.
+    /// The input of an agent's request.
     pub(super) fn agent_input(&mut self, agent: &Agent, message: &str, history: &str) -> ExprId {
         let given = |own: &str| agent.options.get(own).filter(|value| **value != Value::Null).cloned();
         let mut options = agent_loop::sampling(given);
@@ -44,10 +44,10 @@ impl<'d> Lower<'d> {
         self.formula_with(&text, &[], &[("OPTIONS", Value::from(options)), continued_from(agent)])
     }
 
-    /// Expands the texts of an agent into the slot `request`, and reads what goes before its prompt.
+    /// Expands the texts of an agent into the slot `request`, and reads the skills before its prompt.
     pub(super) fn expand_request(
         &mut self,
-        here: Here<'d>,
+        current: CurrentState<'d>,
         agent: &'d Agent,
         next: PlaceId,
         outcomes: Outcomes,
@@ -60,9 +60,9 @@ impl<'d> Lower<'d> {
         let next = self.skills(&agent.skills, next, outcomes);
         let next = match file {
             Some(file) => {
-                let prompt = self.put("request", &format!(r#"putPath(request, ["prompt"], request.{FROM_FILE})"#));
+                let prompt = self.store("request", &format!(r#"putPath(request, ["prompt"], request.{FROM_FILE})"#));
                 let next = self.b.set([prompt], next, None);
-                self.file_text(here, file, next, outcomes)
+                self.file_text(current, file, next, outcomes)
             }
             None => next,
         };
@@ -72,12 +72,12 @@ impl<'d> Lower<'d> {
             ("prompt", prompt),
             ("system_prompt", call_text(agent.system_prompt.as_ref())),
             ("role", plain(agent.role.as_ref())),
-            ("dir", plain(here.state.dir.as_ref())),
+            ("dir", plain(current.state.dir.as_ref())),
         ]);
-        self.expand(self.scope(here.context), &template, self.slots["request"], next, outcomes.unexpanded)
+        self.expand(self.scope(current.context), &template, self.slots["request"], next, outcomes.unexpanded)
     }
 
-    /// A state that goes on with a session fails when there is none.
+    /// A state that continues a session fails if there is none.
     pub(super) fn need_session(&mut self, agent: &Agent, next: PlaceId, outcomes: Outcomes) -> PlaceId {
         let Some(from) = continued(agent) else { return next };
         let constants = [("FROM", Value::from(from))];
@@ -87,8 +87,8 @@ impl<'d> Lower<'d> {
         self.b.decide([(missing, failed)], next, None)
     }
 
-    /// After an answer, what was said is kept for whoever goes on with it.
-    fn keep_session(&mut self, here: Here<'d>, agent: &Agent, outcomes: Outcomes) -> Outcomes {
+    /// Stores the messages after a reply, for states that continue the session.
+    fn keep_session(&mut self, current: CurrentState<'d>, agent: &Agent, outcomes: Outcomes) -> Outcomes {
         if agent.conversation.is_none() {
             return outcomes;
         }
@@ -98,8 +98,8 @@ impl<'d> Lower<'d> {
             .replace("HISTORY", &format!("({history} ?? {{}})"))
             .replace("MESSAGE", "request.prompt");
         let text = format!("putPath(sessions, [STATE], {session})");
-        let kept = self.put_with("sessions", &text, &[], &[here.name(), continued_from(agent)]);
-        Outcomes { ok: self.b.set([kept], outcomes.ok, None), ..outcomes }
+        let stored = self.store_with("sessions", &text, &[], &[current.name(), continued_from(agent)]);
+        Outcomes { ok: self.b.set([stored], outcomes.ok, None), ..outcomes }
     }
 }
 
@@ -115,38 +115,38 @@ fn has_system(agent: &Agent) -> bool {
 /// The system prompt that an agent is called with: its own, or that of the state whose session it continues.
 fn system_prompt<'d>(document: &'d Document, agent: &'d Agent) -> Option<&'d Text> {
     let mut agent = agent;
-    // A circle of sessions ends at the number of states.
+    // The number of states bounds a circle of sessions.
     for _ in &document.states {
         if has_system(agent) {
             break;
         }
         let from = continued(agent).and_then(|from| document.state(from));
-        match from.map(|from| &document.states[from].what) {
-            Some(What::Agent(earlier)) => agent = earlier,
+        match from.map(|from| &document.states[from].kind) {
+            Some(StateKind::Agent(earlier)) => agent = earlier,
             _ => break,
         }
     }
     agent.system_prompt.as_ref()
 }
 
-pub(super) fn agent_effect(document: &Document, here: Here<'_>, agent: &Agent) -> Effect {
+pub(super) fn agent_effect(document: &Document, current: CurrentState<'_>, agent: &Agent) -> Effect {
     let format = if agent.json { Format::JsonBlock } else { Format::Text };
-    let response = Response { format, ..report(here.state, "agent") };
-    // A provider that is known from the text is looked for before the run starts.
+    let response = Response { format, ..report(current.state, "agent") };
+    // A provider that the document names is checked before the run starts.
     let provider = agent.provider.as_ref().map(Text::text).filter(|provider| !provider.contains("{{"));
     let provider = provider.map(|provider| ("provider".into(), Value::Str(provider.clone())));
-    // So are a model and an address.
+    // A model and an address are checked, too.
     let option =
         |name: &str| Some((name.into(), agent.options.get(name).filter(|text| text.as_str().is_some())?.clone()));
     let options = ["model", "base_url"].into_iter().filter_map(option);
     let texts = [("prompt", written(agent.prompt.as_ref())), ("system", system_prompt(document, agent))];
-    // And the tools.
+    // Tools are checked, too.
     let uses = (!agent.tools.is_empty())
         .then(|| ("uses".into(), agent.tools.iter().map(|tool| Value::from(&**tool)).collect::<Vec<_>>().into()));
     Effect {
         fixed: [("program".into(), Value::Bool(true))].into_iter().chain(provider).chain(options).chain(uses).collect(),
         secrets: secret_texts(texts),
-        ..effect_of(here, Kind::Model, response)
+        ..effect_of(current, Kind::Model, response)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Commands, and what every call of the outside has: attempts, limits, and an answer that is judged.
+//! Commands, and the parts of every call: attempts, limits, and the check of the answer.
 
 use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::ScopeSpec;
@@ -6,24 +6,24 @@ use branchpoint_core::ir::{Attempt, Backoff, DecisionId, DecisionKind, Effect, E
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
-use super::state::{Here, Outcomes};
+use super::state::{CurrentState, Outcomes};
 use super::templates::{FROM_FILE, call_text, effect_of, object, plain, secret_texts};
 use crate::machine::raw::{self, Command, Source, State};
 
 impl<'d> Lower<'d> {
-    pub(super) fn command(&mut self, here: Here<'d>, command: &'d Command, outcomes: Outcomes) -> PlaceId {
+    pub(super) fn command(&mut self, current: CurrentState<'d>, command: &'d Command, outcomes: Outcomes) -> PlaceId {
         let (text, file) = match &command.source {
             Some(Source::Text(text)) => (call_text(Some(text)), None),
             Some(Source::File(file)) => (None, Some(file)),
             None => (None, None),
         };
-        let codes = here.state.retry.iter().flat_map(|retry| &retry.exit_codes).copied().collect();
-        let mut response = Response { retry_exit_codes: codes, ..report(here.state, EXIT_CODE) };
+        let codes = current.state.retry.iter().flat_map(|retry| &retry.exit_codes).copied().collect();
+        let mut response = Response { retry_exit_codes: codes, ..report(current.state, EXIT_CODE) };
         command.limit.add_to(&mut response);
-        let mut effect = effect_of(here, Kind::Process, response);
+        let mut effect = effect_of(current, Kind::Process, response);
         effect.fixed = user_shell();
         effect.secrets = secret_texts([("command", written(command.source.as_ref()))]);
-        // A script may name the program that reads it; a command is always read by the shell.
+        // A script may name its interpreter; a command is always read by the shell.
         if file.is_some() {
             effect.fixed.insert("script".into(), Value::Bool(true));
         }
@@ -31,70 +31,70 @@ impl<'d> Lower<'d> {
             r#"{{"command": request.command ?? request.{FROM_FILE}, "dir": request.dir, "inputs": environment}}"#
         );
         let input = self.formula(&input);
-        let call = self.call_within(here, effect, input, here.state.timeout_ms, outcomes);
+        let call = self.call_within(current, effect, input, current.state.timeout_ms, outcomes);
         let next = match file {
-            Some(file) => self.file_text(here, file, call, outcomes),
+            Some(file) => self.file_text(current, file, call, outcomes),
             None => call,
         };
-        let template = object([("command", text), ("dir", plain(here.state.dir.as_ref()))]);
-        self.expand(self.scope(here.context), &template, self.slots["request"], next, outcomes.unexpanded)
+        let template = object([("command", text), ("dir", plain(current.state.dir.as_ref()))]);
+        self.expand(self.scope(current.context), &template, self.slots["request"], next, outcomes.unexpanded)
     }
 
-    /// Asks the outside. One attempt is limited by whoever makes it; several attempts together need a frame.
+    /// Calls a runner. The runner limits a single attempt; a limit of several attempts needs a frame.
     pub(super) fn call_within(
         &mut self,
-        here: Here<'d>,
+        current: CurrentState<'d>,
         effect: Effect,
         input: ExprId,
         limit: Option<u64>,
         outcomes: Outcomes,
     ) -> PlaceId {
-        let retry = retry(here.state);
+        let retry = retry(current.state);
         let judged = if let Some(retry) = retry {
-            self.last_attempt(here, retry, outcomes)
+            self.last_attempt(current, retry, outcomes)
         } else {
             let error = self.test("answer.error != nil");
             self.b.decide([(error, outcomes.bad)], outcomes.ok, None)
         };
         let kind = effect.response.failure_kind.as_deref().unwrap_or(EXIT_CODE);
-        let unheard = self.timed_out_or(&format!(r#""{kind}""#), r#""""#, outcomes.bad);
+        let no_answer = self.timed_out_or(&format!(r#""{kind}""#), r#""""#, outcomes.bad);
         if limit.is_none() || retry.is_none() {
-            let what = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
-            return self.b.do_(what, input, Some(self.slots["answer"]), judged, Some(self.fail_to(unheard)));
+            let effect_id = self.b.effect(Effect { retry, attempt_limit_ms: limit, ..effect });
+            return self.b.do_(effect_id, input, Some(self.slots["answer"]), judged, Some(self.fail_to(no_answer)));
         }
-        let heard = self.assign("answer", "got[0]", judged);
-        let fail = Some(self.fail_to(unheard));
+        let answered = self.assign("answer", "got[0]", judged);
+        let fail = Some(self.fail_to(no_answer));
         let spec = ScopeSpec {
             time_limit_ms: limit,
             into: Some(self.slots["got"]),
-            next: Some(heard),
+            next: Some(answered),
             fail,
             ..ScopeSpec::default()
         };
-        let scope = self.b.scope(self.scope(here.context), spec);
+        let scope = self.b.scope(self.scope(current.context), spec);
         let answer = self.b.read(self.slots["answer"]);
         let leave = self.b.leave(scope, Exit::Done(Some(answer)));
-        let what = self.b.effect(Effect { retry, ..effect });
-        let inner = self.b.do_(what, input, Some(self.slots["answer"]), leave, None);
+        let effect_id = self.b.effect(Effect { retry, ..effect });
+        let inner = self.b.do_(effect_id, input, Some(self.slots["answer"]), leave, None);
         self.b.begin(scope, &[inner]);
         self.b.enter(scope)
     }
 
-    /// Judges the answer of the last attempt. The core records the attempts before it; this one's failure is an answer.
-    fn last_attempt(&mut self, here: Here<'d>, retry: Retry, outcomes: Outcomes) -> PlaceId {
+    /// Evaluates the answer of the last attempt. The core records the attempts before it; the failure of this one is an answer.
+    fn last_attempt(&mut self, current: CurrentState<'d>, retry: Retry, outcomes: Outcomes) -> PlaceId {
         let tests = ["answer.error != nil && answer.attempt != nil", "answer.error != nil"];
         let arms = tests.map(|test| (self.test(test), outcomes.bad));
         let decide = self.b.decide(arms, outcomes.ok, None);
         let number = self.formula("answer.attempt");
-        let codes = here.state.retry.as_ref().map_or(&[][..], |retry| &retry.exit_codes);
-        let refused = match &here.state.what {
-            raw::What::Command(_) if !codes.is_empty() => {
+        let codes = current.state.retry.as_ref().map_or(&[][..], |retry| &retry.exit_codes);
+        let refused = match &current.state.kind {
+            raw::StateKind::Command(_) if !codes.is_empty() => {
                 format!("the exit code is not in retryable_exit_codes {codes:?}")
             }
             _ => "another attempt would not help".to_owned(),
         };
         let last = format!("attempt {} is the last", retry.max_attempts);
-        let (decision, fail) = self.no_retry(here, retry, number, &last);
+        let (decision, fail) = self.no_retry(current, retry, number, &last);
         let texts = [("REFUSED", Value::from(refused)), ("LAST", Value::from(last))];
         let text = format!("answer.attempt < {} ? REFUSED : LAST", retry.max_attempts);
         let reason = self.formula_with(&text, &[], &texts);
@@ -102,24 +102,24 @@ impl<'d> Lower<'d> {
         self.b.decides(decide, decision, [Some(fail), None, None])
     }
 
-    /// Records that a text of the state cannot be expanded, which is never retried. The first attempt has not begun then.
-    pub(super) fn not_retried(&mut self, here: Here<'d>, bad: PlaceId) -> PlaceId {
-        let is_one_call = match &here.state.what {
-            raw::What::Command(_) | raw::What::Call(_) | raw::What::Operation(_) => true,
-            raw::What::Agent(agent) => !agent.converses,
+    /// Records that a text of the state cannot be expanded, which is never retried. This happens before the first attempt.
+    pub(super) fn not_retried(&mut self, current: CurrentState<'d>, bad: PlaceId) -> PlaceId {
+        let is_one_call = match &current.state.kind {
+            raw::StateKind::Command(_) | raw::StateKind::Call(_) | raw::StateKind::Operation(_) => true,
+            raw::StateKind::Agent(agent) => !agent.converses,
             _ => false,
         };
-        let Some(retry) = retry(here.state).filter(|_| is_one_call) else { return bad };
+        let Some(retry) = retry(current.state).filter(|_| is_one_call) else { return bad };
         let decide = self.b.decide([], bad, None);
         let first = self.b.value(Value::Int(1));
-        let (decision, fail) = self.no_retry(here, retry, first, "template errors are not retried");
+        let (decision, fail) = self.no_retry(current, retry, first, "template errors are not retried");
         self.b.decides(decide, decision, [Some(fail)])
     }
 
-    /// Declares that no attempt follows the one of that number, which failed with the error in the slot `answer`. Gives the
+    /// Declares that no attempt follows the one of this number, which failed with the error in the slot `answer`. Returns the
     /// decision and the branch.
-    fn no_retry(&mut self, here: Here<'d>, retry: Retry, number: ExprId, rule: &str) -> (DecisionId, u32) {
-        let decision = self.b.decision(here.step, DecisionKind::Retry);
+    fn no_retry(&mut self, current: CurrentState<'d>, retry: Retry, number: ExprId, rule: &str) -> (DecisionId, u32) {
+        let decision = self.b.decision(current.step, DecisionKind::Retry);
         let most = self.b.value(Value::Int(retry.max_attempts.into()));
         let error = self.formula("answer.error");
         self.b.decision_mut(decision).attempt = Some(Attempt { number, limit: most });
@@ -132,7 +132,7 @@ impl<'d> Lower<'d> {
     }
 }
 
-/// The text of a source that stands in the document.
+/// The text of a source in the document.
 pub(super) fn written(source: Option<&Source>) -> Option<&raw::Text> {
     match source {
         Some(Source::Text(text)) => Some(text),
@@ -148,20 +148,20 @@ pub(super) fn user_shell() -> Object {
 /// The kind of error of a command that failed.
 pub(super) const EXIT_CODE: &str = "exit_code";
 
-/// How answers of a state are read: a failure of its last attempt is an answer with an error of that kind.
+/// The response rules of a state: a failure of its last attempt is an answer with an error of this kind.
 pub(super) fn report(state: &State, failure_kind: &str) -> Response {
     reported(retry(state).map_or(1, |retry| retry.max_attempts), failure_kind)
 }
 
-/// The same for a number of attempts.
+/// Like [`report`], for a number of attempts.
 pub(super) fn reported(attempts: u32, failure_kind: &str) -> Response {
     Response { report: Some(attempts), failure_kind: Some(failure_kind.into()), ..Response::default() }
 }
 
-/// How a state is tried again, if it is. What is no command fails with exit code 1.
+/// The retry policy of a state. A failure of anything but a command has exit code 1.
 pub(super) fn retry(state: &State) -> Option<Retry> {
     let retry = state.retry.as_ref().filter(|retry| retry.max_attempts > 1)?;
-    let command = matches!(state.what, raw::What::Command(_));
+    let command = matches!(state.kind, raw::StateKind::Command(_));
     if !command && !retry.exit_codes.is_empty() && !retry.exit_codes.contains(&1) {
         return None;
     }

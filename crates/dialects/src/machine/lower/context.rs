@@ -1,4 +1,4 @@
-//! Where a state runs: in the document itself, in the body of a loop, in a branch.
+//! The contexts in which states run: the document itself, the body of a loop, a branch.
 
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{Exit, PlaceId, ScopeId, SlotId, StepId};
@@ -15,14 +15,14 @@ pub(super) const ROOT_CONTEXT: ContextId = ContextId(0);
 pub(super) struct Context {
     pub(super) parent: Option<ContextId>,
     pub(super) scope: ScopeId,
-    pub(super) within: Within,
-    /// The step of the loop or the parallel state around.
+    pub(super) within: ContextKind,
+    /// The step of the enclosing loop or parallel state.
     pub(super) step: Option<StepId>,
 }
 
-/// What is around.
+/// The kind of a context.
 #[derive(Clone, Copy)]
-pub(super) enum Within {
+pub(super) enum ContextKind {
     Root,
     /// The body of a loop: the state, the place after the last state of the body, and the slots of the loop.
     Loop {
@@ -33,13 +33,13 @@ pub(super) enum Within {
     Branch,
 }
 
-/// The slots of a loop by name. They lie outside its scope, because its result is stored after it is left: `loop` as the document reads
+/// The slots of a loop by name. They are outside of its scope, because its result is stored after the scope is left: `loop` as the document reads
 /// it, the `index` of the round, how many rounds have `begun`, the `items`, the `most` rounds, and how many items are `left_out`.
 pub(super) type LoopSlots = [(&'static str, SlotId); 6];
 
 impl Context {
     pub(super) fn root() -> Self {
-        Self { parent: None, scope: ROOT, within: Within::Root, step: None }
+        Self { parent: None, scope: ROOT, within: ContextKind::Root, step: None }
     }
 }
 
@@ -57,11 +57,11 @@ impl Lower<'_> {
         self.context(id).scope
     }
 
-    /// The slot of the innermost loop around, if there is one.
+    /// The slot of the innermost enclosing loop, if there is one.
     pub(super) fn loop_around(&self, id: ContextId) -> Option<SlotId> {
         let mut at = Some(id);
         while let Some(context) = at.map(|at| self.context(at)) {
-            if let Within::Loop { slots: [(_, slot), ..], .. } = context.within {
+            if let ContextKind::Loop { slots: [(_, slot), ..], .. } = context.within {
                 return Some(slot);
             }
             at = context.parent;
@@ -69,7 +69,7 @@ impl Lower<'_> {
         None
     }
 
-    /// Goes on at a place of the root, from wherever this is.
+    /// Continues at a place of the root, from any context.
     pub(super) fn leave_to_root(&mut self, from: ContextId, place: PlaceId) -> PlaceId {
         let mut outermost = None;
         let mut at = from;

@@ -1,18 +1,18 @@
-//! How a run ends: terminal states, inline failures, failures that nothing handles, cancellation.
+//! The ends of a run: terminal states, inline failures, unhandled failures, cancellation.
 
 use branchpoint_core::ir::{Mark, PlaceId, Status, StepId, Write};
 use branchpoint_expr::Value;
 
 use super::Lower;
 use super::context::ROOT_CONTEXT;
-use super::state::Here;
+use super::state::CurrentState;
 use super::templates::plain;
 use crate::machine::raw::{OnFailure, Terminal, Text};
 
 /// The exit status of the command line for a run that failed.
 const FAILED: i64 = 3;
 
-/// The places where runs end, after the slot `verdict` was set.
+/// The places at which runs end, after the slot `verdict` is set.
 pub(super) struct Ends {
     pub(super) completed: PlaceId,
     pub(super) failed: PlaceId,
@@ -54,7 +54,7 @@ impl<'d> Lower<'d> {
         let unknown = (!self.own.document.outputs.is_empty()).then(|| self.bad_output());
         let completed = self.declared_outputs(completed, unknown);
         self.b.at(self.own.ends.completed).set([], completed, None);
-        let error = self.put("error", "verdict.error");
+        let error = self.store("error", "verdict.error");
         let failed = self.declared_outputs(failed, None);
         self.b.at(self.own.ends.failed).set([error], failed, None);
         self.b.on_cancel(cancelled);
@@ -67,8 +67,8 @@ impl<'d> Lower<'d> {
         self.assign("verdict", verdict, self.own.ends.failed)
     }
 
-    /// Something failed that no state stands for: a value too deep to be kept, for one.
-    pub(super) fn lost(&mut self) -> PlaceId {
+    /// A failure outside of any state, such as a value that is nested too deeply to be stored.
+    pub(super) fn unexpected_failure(&mut self) -> PlaceId {
         self.assign(
             "verdict",
             r#"{"kind": "step_failed", "message": failure.message, "error": {"Message": failure.message, "State": "",
@@ -78,34 +78,34 @@ impl<'d> Lower<'d> {
     }
 
     /// The run fails because of a state. `message` and `error` are formulas, in which STATE is its name; without an error it
-    /// is told from the message.
-    pub(super) fn failed_run(&mut self, here: Here<'d>, kind: &str, message: &str, error: &str) -> PlaceId {
+    /// is derived from the message.
+    pub(super) fn failed_run(&mut self, current: CurrentState<'d>, kind: &str, message: &str, error: &str) -> PlaceId {
         let of = if kind == "condition_error" { "condition" } else { "exit_code" };
         let text = format!(
             r#"{{"kind": "{kind}", "message": {message}, "state": STATE,
                 "error": {error} ?? {{"Message": {message}, "State": STATE, "ExitCode": 1, "Type": "{of}"}}}}"#
         );
-        let verdict = self.put_with("verdict", &text, &[], &[here.name()]);
-        let end = self.leave_to_root(here.context, self.own.ends.failed);
+        let verdict = self.store_with("verdict", &text, &[], &[current.name()]);
+        let end = self.leave_to_root(current.context, self.own.ends.failed);
         self.b.set([verdict], end, None)
     }
 
-    pub(super) fn terminal(&mut self, here: Here<'d>, terminal: &'d Terminal, place: PlaceId) {
+    pub(super) fn terminal(&mut self, current: CurrentState<'d>, terminal: &'d Terminal, place: PlaceId) {
         let end = if terminal.failure { self.own.ends.failed } else { self.own.ends.completed };
-        let end = self.leave_to_root(here.context, end);
-        let end = if terminal.failure { self.ended_badly(here.step, end) } else { end };
-        let default = terminal.failure.then(|| format!("the run ended in the state `{}`", here.state.name));
-        let told = self.verdict(&here.state.name, terminal.message.as_ref(), default, FAILED, (here, end));
-        let writes = self.end_writes(&here.state.name);
-        self.b.at(place).set(writes, told, None);
-        self.b.mark(place, Mark::Begin(here.step, None));
+        let end = self.leave_to_root(current.context, end);
+        let end = if terminal.failure { self.failed_end(current.step, end) } else { end };
+        let default = terminal.failure.then(|| format!("the run ended in the state `{}`", current.state.name));
+        let reported = self.verdict(&current.state.name, terminal.message.as_ref(), default, FAILED, (current, end));
+        let writes = self.end_writes(&current.state.name);
+        self.b.at(place).set(writes, reported, None);
+        self.b.mark(place, Mark::Begin(current.step, None));
         if !terminal.failure {
-            self.b.mark(place, Mark::End(here.step, None));
+            self.b.mark(place, Mark::End(current.step, None));
         }
     }
 
-    /// A terminal state that is a failure shows as one, with what the run fails with.
-    fn ended_badly(&mut self, step: StepId, end: PlaceId) -> PlaceId {
+    /// A terminal state that is a failure is recorded as failed, with the error of the run.
+    fn failed_end(&mut self, step: StepId, end: PlaceId) -> PlaceId {
         let error = self.formula(r#"{"kind": "terminal_failure", "message": verdict.message}"#);
         self.b.marked(Mark::Fail(step, error), end)
     }
@@ -117,18 +117,18 @@ impl<'d> Lower<'d> {
         let Some(OnFailure::Inline { message, status, span }) = &of.on_failure else { return self.own.ends.failed };
         let name = inline_name(&of.name);
         let step = self.b.step(&name, "terminal", None, (span.start, span.end));
-        let here = Here { context: ROOT_CONTEXT, at: state, state: of, step };
-        let end = self.ended_badly(step, self.own.ends.failed);
-        let told = self.verdict(&name, message.as_ref(), None, *status, (here, end));
+        let current = CurrentState { context: ROOT_CONTEXT, at: state, state: of, step };
+        let end = self.failed_end(step, self.own.ends.failed);
+        let reported = self.verdict(&name, message.as_ref(), None, *status, (current, end));
         let writes = self.end_writes(&name);
-        let place = self.b.set(writes, told, None);
+        let place = self.b.set(writes, reported, None);
         self.b.mark(place, Mark::Begin(step, None))
     }
 
-    /// An end begins: `error` is for the transitions that led here, and its message is none of them.
+    /// The writes at the beginning of an end. `error` is only for earlier transitions, so the message of an end does not read it.
     fn end_writes(&mut self, name: &str) -> Vec<Write> {
         let mut writes = self.begin_writes(name);
-        writes.push(self.put("cause", "error"));
+        writes.push(self.store("cause", "error"));
         let nothing = self.b.value(Value::Null);
         writes.push(Write::Put(self.slots["error"], nothing));
         writes
@@ -141,7 +141,7 @@ impl<'d> Lower<'d> {
         message: Option<&Text>,
         default: Option<String>,
         status: i64,
-        (here, end): (Here<'d>, PlaceId),
+        (current, end): (CurrentState<'d>, PlaceId),
     ) -> PlaceId {
         let mut verdict = |message: &str, raw: Value| {
             let text = format!(
@@ -158,7 +158,7 @@ impl<'d> Lower<'d> {
         let expanded = verdict("request", Value::Null);
         let raw = verdict("RAW", Value::Str(message.text().clone()));
         let template = plain(Some(message)).expect("a message was given");
-        self.expand(self.scope(here.context), &template, self.slots["request"], expanded, raw)
+        self.expand(self.scope(current.context), &template, self.slots["request"], expanded, raw)
     }
 }
 

@@ -5,14 +5,14 @@ use branchpoint_core::ir::{PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::Lower;
-use super::state::{Here, Outcomes};
+use super::state::{CurrentState, Outcomes};
 use super::templates::{object, plain};
 use crate::machine::raw::{self, Skill};
 
 /// The fact with the folder of the document. Calls pass it to their child runs, whose documents are in the same folder.
 pub(super) const DOCUMENT_DIR: &str = "document_dir";
 
-/// Files of the folders `scripts_dir` and `prompts_dir` are first looked for in a folder beside the folder of the document.
+/// Files of the folders `scripts_dir` and `prompts_dir` are first searched in a folder beside the folder of the document.
 const SCRIPT_PATHS: &str = r#"{"paths": concat(
     map(filter([["scripts_dir", "../scripts"], ["prompts_dir", "../prompts"]], {file startsWith awf[#[0]] + "/"}),
         {#[1] + file[len(awf[#[0]]):]}),
@@ -44,7 +44,7 @@ const BODY: &str = r#"let text = type(file) == "map" ? file.text : string(file);
         : end >= 0 ? trim(rest[end + 5:]) : rest endsWith "\n---" ? "" : text;
     "#;
 
-/// A skill as it goes before a prompt.
+/// A skill in its form before a prompt.
 const SKILL: &str = r#"let folder = type(file) == "map" ? file.folder ?? "" : "";
     let files = type(file) == "map" ? file.files ?? [] : [];
     "<skill_content name=" + toJSON(last(split(folder, "/")) ?? "") + ">\n" + body + "\n\nSkill directory: " + folder
@@ -65,7 +65,7 @@ impl Lower<'_> {
     /// Sets the slot `awf`.
     pub(super) fn folders(&mut self) -> Write {
         self.facts(&["env.HOME", "env.XDG_CONFIG_HOME", "env.XDG_DATA_HOME", "env.XDG_CACHE_HOME"]);
-        self.put("awf", FOLDERS)
+        self.store("awf", FOLDERS)
     }
 
     fn facts(&mut self, names: &[&str]) {
@@ -74,28 +74,34 @@ impl Lower<'_> {
         }
     }
 
-    /// Reads a script or a prompt, and expands its path and what it holds.
-    pub(super) fn file_text(&mut self, here: Here<'_>, file: &raw::Text, next: PlaceId, outcomes: Outcomes) -> PlaceId {
-        let expanded = self.expand_file(here, next, outcomes.unexpanded);
+    /// Reads a script or a prompt, and expands its path and content.
+    pub(super) fn file_text(
+        &mut self,
+        current: CurrentState<'_>,
+        file: &raw::Text,
+        next: PlaceId,
+        outcomes: Outcomes,
+    ) -> PlaceId {
+        let expanded = self.expand_file(current, next, outcomes.unexpanded);
         let text = self.assign("file", r#"type(file) == "map" ? file.text : file"#, expanded);
         self.facts(&[DOCUMENT_DIR]);
         let paths = self.formula(SCRIPT_PATHS);
         let read = self.read(FilesOperation::Find, paths, self.slots["file"], text, outcomes.unexpanded);
         let path = self.assign("file", "string(file.path)", read);
         let template = object([("path", plain(Some(file)))]);
-        self.expand(self.scope(here.context), &template, self.slots["file"], path, outcomes.unexpanded)
+        self.expand(self.scope(current.context), &template, self.slots["file"], path, outcomes.unexpanded)
     }
 
-    /// Replaces the role in the slot `request` by the text of its file. No role stays none.
+    /// Replaces the role in the slot `request` by the text of its file. A missing role stays missing.
     pub(super) fn role(&mut self, next: PlaceId, outcomes: Outcomes) -> PlaceId {
         let text = format!(r#"{BODY}putPath(request, ["role"], body)"#);
         let read = self.assign("request", &text, next);
         self.facts(&[DOCUMENT_DIR, "env.AWF_ROLES_PATH", "env.XDG_CONFIG_HOME"]);
         let paths = self.formula(&ROLE_PATHS.replace("CONFIG", CONFIG));
         let missing = self.missing(r#""the role `" + string(request.role) + "`""#, &[], outcomes);
-        let found = self.read(FilesOperation::Find, paths, self.slots["file"], read, missing);
+        let located = self.read(FilesOperation::Find, paths, self.slots["file"], read, missing);
         let none = self.test(r#"(request.role ?? "") == """#);
-        self.b.decide([(none, next)], found, None)
+        self.b.decide([(none, next)], located, None)
     }
 
     /// Reads skills into the slot `before`, in order.
@@ -103,7 +109,7 @@ impl Lower<'_> {
         let mut place = next;
         for skill in skills.iter().rev() {
             let text = self.formula(&format!("{BODY}{SKILL}"));
-            let kept =
+            let stored =
                 self.b.set([Write::Push(self.slots["before"], text)], place, Some(self.fail_to(outcomes.unexpanded)));
             let (paths, name) = match skill {
                 Skill::Name(name) => {
@@ -122,12 +128,12 @@ impl Lower<'_> {
             };
             let named = [("NAME", Value::Str(name.text().clone()))];
             let missing = self.missing(r#""the skill `" + NAME + "`""#, &named, outcomes);
-            place = self.read(FilesOperation::Find, paths, self.slots["file"], kept, missing);
+            place = self.read(FilesOperation::Find, paths, self.slots["file"], stored, missing);
         }
         self.clear(self.slots["before"], place)
     }
 
-    /// What is needed of a file cannot be read; the error says what it is.
+    /// A required file cannot be read; the error names it.
     fn missing(&mut self, what: &str, values: &[(&str, Value)], outcomes: Outcomes) -> PlaceId {
         let text = format!(r#"putPath(failure, ["message"], "cannot load " + {what} + ": " + failure.message)"#);
         self.assign_with("failure", &text, &[], values, outcomes.unexpanded)

@@ -1,4 +1,4 @@
-//! Hooks: lists of commands and log lines around states and runs. A hook that fails is told and changes nothing.
+//! Hooks: lists of commands and log lines around states and runs. A hook that fails is reported and changes nothing.
 
 use branchpoint_core::effect::{Kind, Response};
 use branchpoint_core::ir::builder::effect;
@@ -12,7 +12,7 @@ use super::templates::{call_text, object, plain, secret_texts};
 use crate::machine::raw::Action;
 
 impl Lower<'_> {
-    /// Runs actions one after the other, then goes on. `failed` is where a failure goes, if it does not only warn.
+    /// Runs actions one after the other, then continues. `failed` is the place after a failure; without it, a failure is only a warning.
     pub(super) fn hooks(
         &mut self,
         context: ContextId,
@@ -33,15 +33,15 @@ impl Lower<'_> {
                     (Kind::Process, object([("command", call_text(Some(text)))]), input)
                 }
             };
-            // Nothing reads what a hook prints.
+            // The output of a hook is not used.
             let response = Response { truncate: true, ..reported(1, EXIT_CODE) };
             let secrets = secret_texts([("command", Some(action.text()).filter(|_| kind == Kind::Process))]);
             let fixed = if kind == Kind::Process { user_shell() } else { Object::default() };
             // A hook of a state is not an attempt of the state's work, so its effect has no step.
             let of = Some(step).filter(|step| self.own.run_hooks.contains(step));
-            let what = self.b.effect(Effect { fixed, response, secrets, step: of, ..effect(kind) });
+            let effect_id = self.b.effect(Effect { fixed, response, secrets, step: of, ..effect(kind) });
             let input = self.formula(input);
-            let done = self.b.do_(what, input, Some(self.slots["hooked"]), judged, Some(self.fail_to(bad)));
+            let done = self.b.do_(effect_id, input, Some(self.slots["hooked"]), judged, Some(self.fail_to(bad)));
             self.expand(self.scope(context), &template, self.slots["request"], done, bad)
         })
     }
@@ -66,7 +66,7 @@ impl Lower<'_> {
         self.b.set(writes, hooked, None)
     }
 
-    /// A step that stands for the hooks of a run, so that what they say has a place in the trace.
+    /// A step for the hooks of a run, so that their output has a place in the trace.
     pub(super) fn hook_step(&mut self, name: &str) -> StepId {
         let span = self.own.document.span;
         let step = self.b.step(name, "hooks", None, (span.start, span.start));

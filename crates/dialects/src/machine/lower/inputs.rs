@@ -1,4 +1,4 @@
-//! The beginning of a run: defaults, checks of the declared inputs, and what the run is told of its surroundings.
+//! The beginning of a run: defaults, checks of the declared inputs, and facts of the environment.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::FilesOperation;
@@ -9,15 +9,15 @@ use branchpoint_expr::{Object, Value};
 use super::Lower;
 use crate::machine::raw::{Input, InputType, Text};
 
-/// The texts that stand for a boolean.
+/// The texts of booleans.
 const BOOLEANS: &str = r#"["true", "yes", "1", "false", "no", "0"]"#;
 
-/// Formulas for texts that stand for numbers.
+/// Formulas that test for texts of numbers.
 const WHOLE: &str = r#"(TYPE == "string" && TEXT matches "^[+-]?[0-9]+$")"#;
 const DECIMAL: &str = r#"(TYPE == "string" && TEXT matches "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$")"#;
 
 impl Lower<'_> {
-    /// Fills in defaults, checks everything, and goes on; a run with wrong inputs ends before anything happens.
+    /// Fills in defaults and checks the inputs; a run with wrong inputs ends before its first state.
     pub(super) fn start(&mut self, first: PlaceId) -> PlaceId {
         let document = self.own.document;
         let kind = branchpoint_expr::Kind::InvalidInput.as_str();
@@ -57,7 +57,7 @@ impl Lower<'_> {
         let has_defaults = !defaults.is_empty();
         let defaults = self.b.value(Value::from(defaults));
         if has_defaults {
-            // Whoever starts a run asks for them, because some may be secret by their names.
+            // Hosts read the defaults here, because some may be secret by name.
             self.b.view("defaults", defaults);
         }
         let declared: Vec<Value> = inputs.iter().map(Input::declaration).collect();
@@ -67,19 +67,19 @@ impl Lower<'_> {
         }
         let mut writes = vec![
             Write::Put(self.slots["inputs"], defaults),
-            self.put("inputs", "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))"),
-            self.put("environment", r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#),
+            self.store("inputs", "fromPairs(concat(toPairs(inputs), toPairs(given ?? {})))"),
+            self.store("environment", r#"fromPairs(filter(toPairs(inputs), {type(#[1]) == "string"}))"#),
         ];
         if self.own.uses.workflow {
             self.b.fact("run_id");
-            writes.push(self.put("started", "instantMs(now)"));
+            writes.push(self.store("started", "instantMs(now)"));
         }
         if self.own.uses.context {
             for fact in ["working_dir", "user", "hostname"] {
                 self.b.fact(fact);
             }
             let text = r#"{"WorkingDir": facts.working_dir, "User": facts.user, "Hostname": facts.hostname}"#;
-            writes.push(self.put("context", text));
+            writes.push(self.store("context", text));
         }
         if self.own.uses.folders {
             writes.push(self.folders());
@@ -90,7 +90,7 @@ impl Lower<'_> {
             let names: Vec<_> =
                 names.map(|(name, fact)| Value::from(vec![Value::Str(name.clone()), fact.into()])).collect();
             let text = "fromPairs(filter(map(NAMES, {[#[0], facts[#[1]]]}), {#[1] != nil}))";
-            writes.push(self.put_with("env", text, &[], &[("NAMES", Value::from(names))]));
+            writes.push(self.store_with("env", text, &[], &[("NAMES", Value::from(names))]));
         }
         writes
     }
@@ -104,7 +104,7 @@ impl Lower<'_> {
         self.b.decide([(absent, next)], looked, None)
     }
 
-    /// Collects everything that is wrong with the inputs, as a list of texts in the slot `request`.
+    /// Collects the problems of the inputs as a list of texts in the slot `request`.
     fn errors(&mut self, files: &[(&Input, SlotId)]) -> Vec<Write> {
         let none = self.b.value(Value::from(Vec::new()));
         let mut writes = vec![Write::Put(self.slots["request"], none)];
@@ -114,12 +114,12 @@ impl Lower<'_> {
             let errors =
                 format!(r#"concat(request, map(filter([{rules}], {{# != nil}}), {{"input `" + NAME + "` " + #}}))"#);
             if !rules.is_empty() {
-                writes.push(self.put_with("request", &errors, &[], &constants(input)));
+                writes.push(self.store_with("request", &errors, &[], &constants(input)));
             }
         }
         for (input, slot) in files {
             let missing = r#"found == false ? concat(request, ["input `" + NAME + "` names no file"]) : request"#;
-            writes.push(self.put_with("request", missing, &[("found", *slot)], &[name(input)]));
+            writes.push(self.store_with("request", missing, &[("found", *slot)], &[name(input)]));
         }
         writes
     }
@@ -130,7 +130,7 @@ fn name(input: &Input) -> (&'static str, Value) {
     ("NAME", Value::Str(input.name.text().clone()))
 }
 
-/// The name, and what the rules of an input compare with. A bound is a number and its text.
+/// The constants of an input's rules: its name and bounds. A bound is a number and its text.
 fn constants(input: &Input) -> [(&'static str, Value); 7] {
     let texts = |texts: &Option<Vec<Text>>| -> Vec<Value> {
         texts.iter().flatten().map(|text| Value::Str(text.text().clone())).collect()
@@ -152,10 +152,10 @@ fn constants(input: &Input) -> [(&'static str, Value); 7] {
     ]
 }
 
-/// Nothing was given: missing, null and empty text are the same here.
+/// Whether an input is absent: missing, null or empty text.
 const ABSENT: &str = r#"inputs[NAME] == nil || inputs[NAME] == """#;
 
-/// The rules of an input, as formulas: what must not hold, and the message if it does.
+/// The rules of an input as formulas: the test for a violation and its message.
 fn rules(input: &Input) -> Vec<(String, &'static str)> {
     let mut rules = Vec::new();
     let mut forbid = |wrong: &str, message: &'static str| {

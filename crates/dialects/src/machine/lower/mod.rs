@@ -1,8 +1,8 @@
 //! From a checked document to a program.
 //!
-//! A state is lowered once for each [`Context`] it runs in: the document itself, the body of a loop, a branch. So the way
-//! out of a body, or the next state of it, is known when lowering and needs no table in the run. Every state ends at one of
-//! two places: the one after success and the one after failure, with what came of it in the slot `answer`.
+//! A state is lowered once for each [`Context`] it runs in: the document itself, the body of a loop, a branch. So the exit
+//! of a body and the next state in it are known when lowering and need no table in the run. Every state ends at one of
+//! two places: the one after success and the one after failure, with its outcome in the slot `answer`.
 
 mod agents;
 mod calls;
@@ -35,10 +35,10 @@ use crate::report::unlowered;
 use context::{Context, ContextId, ROOT_CONTEXT};
 use ends::Ends;
 
-/// How deeply workflows may call each other.
+/// The greatest depth of calls between workflows.
 const MAX_CALLS: u32 = 10;
 
-/// How many contexts a document may have: loops in loops in loops, each in several bodies, grow beyond any use.
+/// The largest number of contexts of a document. Nested loops in several bodies multiply them.
 const MAX_CONTEXTS: usize = 2_000;
 
 /// The program of a document without errors.
@@ -71,14 +71,14 @@ struct Machine<'d> {
     uses: &'d Uses,
     ends: Ends,
     contexts: Vec<Context>,
-    /// Where each state begins, by context and position in the document.
+    /// The place at which each state begins, by context and position in the document.
     places: BTreeMap<(ContextId, usize), PlaceId>,
     steps: BTreeMap<(ContextId, usize), StepId>,
-    /// States that something leads to and that are not lowered yet. No recursion: chains of states are long.
+    /// Reachable states that are not lowered yet. A queue instead of recursion, because chains of states can be long.
     queue: Vec<(ContextId, usize)>,
     /// The signal that brings a line of the user.
     line: Option<SignalId>,
-    /// The steps that stand for the hooks of the run.
+    /// The steps of the hooks of the run.
     run_hooks: Vec<StepId>,
     problems: Vec<Diagnostic>,
 }
@@ -92,8 +92,8 @@ impl Lower<'_> {
         let start = self.start(hooked);
         self.b.begin(ROOT, &[start]);
         self.ends();
-        let lost = self.lost();
-        self.b.root(ScopeSpec { fail: Some(self.fail_to(lost)), ..ScopeSpec::default() });
+        let unexpected_failure = self.unexpected_failure();
+        self.b.root(ScopeSpec { fail: Some(self.fail_to(unexpected_failure)), ..ScopeSpec::default() });
         while let Some((context, state)) = self.own.queue.pop() {
             if self.b.is_too_large() {
                 return;

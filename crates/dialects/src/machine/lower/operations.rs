@@ -7,7 +7,7 @@ use branchpoint_expr::{Field, Located, Shape, Span, Value};
 
 use super::Lower;
 use super::commands::report;
-use super::state::{Here, Outcomes};
+use super::state::{CurrentState, Outcomes};
 use super::templates::effect_of;
 use crate::machine::raw::{Operation, OperationKind};
 use crate::secrets;
@@ -23,10 +23,15 @@ const HEADERS: &str = r#"fromPairs(map(toPairs(answer.headers ?? {}),
     {[join(map(split(#[0], "-"), {upper(#[0:1]) + lower(#[1:])}), "-"), #[1]]}))"#;
 
 impl<'d> Lower<'d> {
-    pub(super) fn operation(&mut self, here: Here<'d>, operation: &'d Operation, outcomes: Outcomes) -> PlaceId {
+    pub(super) fn operation(
+        &mut self,
+        current: CurrentState<'d>,
+        operation: &'d Operation,
+        outcomes: Outcomes,
+    ) -> PlaceId {
         let (effect, input, response) = match &operation.kind {
             OperationKind::Http { retryable } => (
-                http(here, operation, retryable),
+                http(current, operation, retryable),
                 r#"{"method": upper(request.method), "url": request.url, "headers": request.headers ?? {},
                     "body": request.body, "body_type": "raw", "follow_redirects": true}"#,
                 format!(
@@ -35,7 +40,7 @@ impl<'d> Lower<'d> {
                 ),
             ),
             OperationKind::Webhook => (
-                http(here, operation, &[]),
+                http(current, operation, &[]),
                 r#"{"method": "POST", "url": request.webhook_url, "body_type": "json",
                     "body": {"title": request.title ?? TITLE, "message": request.message,
                         "priority": request.priority ?? "default"}}"#,
@@ -43,7 +48,7 @@ impl<'d> Lower<'d> {
                     .to_owned(),
             ),
             OperationKind::Desktop => (
-                effect_of(here, Kind::Process, report(here.state, branchpoint_expr::Kind::Operation.as_str())),
+                effect_of(current, Kind::Process, report(current.state, branchpoint_expr::Kind::Operation.as_str())),
                 r#"{"argv": ["/bin/sh", "-c", SHOW, "notify", {"low": "low", "high": "critical"}[request.priority ?? ""] ?? "normal",
                     request.title ?? TITLE, request.message]}"#,
                 r#"{"backend": "desktop", "status": 0, "response": trim(answer.output ?? "")}"#.to_owned(),
@@ -52,16 +57,16 @@ impl<'d> Lower<'d> {
         let outcomes = self.response(&response, outcomes);
         let constants = [("SHOW", Value::from(SHOW)), ("TITLE", Value::from("Workflow"))];
         let input = self.formula_with(input, &[], &constants);
-        let limit = here.state.timeout_ms.map_or(operation.limit_ms, |limit| limit.min(operation.limit_ms));
-        let call = self.call_within(here, effect, input, Some(limit), outcomes);
-        self.expand(self.scope(here.context), &template(operation), self.slots["request"], call, outcomes.unexpanded)
+        let limit = current.state.timeout_ms.map_or(operation.limit_ms, |limit| limit.min(operation.limit_ms));
+        let call = self.call_within(current, effect, input, Some(limit), outcomes);
+        self.expand(self.scope(current.context), &template(operation), self.slots["request"], call, outcomes.unexpanded)
     }
 
-    /// The result of an operation as data and as JSON text. What failed before there was a response has none.
+    /// The result of an operation as data and as JSON text. A failure before the response has none.
     fn response(&mut self, response: &str, outcomes: Outcomes) -> Outcomes {
         let [ok, bad] = [outcomes.ok, outcomes.bad].map(|next| {
-            let response = self.put("answer", &format!(r#"putPath(answer, ["response"], {response})"#));
-            let output = self.put("answer", r#"putPath(answer, ["output"], toJSON(answer.response))"#);
+            let response = self.store("answer", &format!(r#"putPath(answer, ["response"], {response})"#));
+            let output = self.store("answer", r#"putPath(answer, ["output"], toJSON(answer.response))"#);
             self.b.set([response, output], next, None)
         });
         let responded = self.test("answer.status != nil || answer.stderr != nil");
@@ -70,31 +75,31 @@ impl<'d> Lower<'d> {
     }
 }
 
-/// A request over HTTP. Every status is a success except those in `retryable`; a notification takes 200 to 299.
-fn http(here: Here<'_>, operation: &Operation, retryable: &[u16]) -> Effect {
-    let mut response = report(here.state, branchpoint_expr::Kind::Operation.as_str());
+/// A request over HTTP. Every status is a success except those in `retryable`; a notification accepts 200 to 299.
+fn http(current: CurrentState<'_>, operation: &Operation, retryable: &[u16]) -> Effect {
+    let mut response = report(current.state, branchpoint_expr::Kind::Operation.as_str());
     if matches!(operation.kind, OperationKind::Http { .. }) {
         response.expected_status = Some(all_but(retryable));
     }
-    Effect { secrets: secret_texts(operation), ..effect_of(here, Kind::Http, response) }
+    Effect { secrets: secret_texts(operation), ..effect_of(current, Kind::Http, response) }
 }
 
 /// The texts of the request that name secrets.
 fn secret_texts(operation: &Operation) -> Vec<SecretText> {
-    let mut found = Vec::new();
+    let mut located = Vec::new();
     for input in &operation.inputs {
         let Some(path) = operation.secret_path(&input.key) else { continue };
         if secrets::split(&input.value).is_some() {
-            found.push(SecretText::plain(path.clone()));
+            located.push(SecretText::plain(path.clone()));
         }
         for field in input.value.fields().iter().filter(|field| secrets::split(&field.value).is_some()) {
-            found.push(SecretText::plain([path.clone(), vec![PathKey::Field(field.key.clone())]].concat()));
+            located.push(SecretText::plain([path.clone(), vec![PathKey::Field(field.key.clone())]].concat()));
         }
     }
-    found
+    located
 }
 
-/// Ranges of all statuses but some.
+/// Ranges of all statuses except some.
 fn all_but(excluded: &[u16]) -> Vec<(u16, u16)> {
     const LAST: u16 = 999;
     let mut excluded = excluded.to_vec();

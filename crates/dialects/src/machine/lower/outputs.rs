@@ -16,10 +16,10 @@ impl Lower<'_> {
                 self.b.expr_with(ROOT, Dialect::Machine, |options| Expression::compile(output.from.text(), options));
             let value = self.compiled(value);
             let named = [("NAME", Value::Str(output.name.text().clone()))];
-            let kept = self.put_with("outputs", "putPath(outputs ?? {}, [NAME], request)", &[], &named);
-            let kept = self.b.set([kept], next, None);
+            let stored = self.store_with("outputs", "putPath(outputs ?? {}, [NAME], request)", &[], &named);
+            let stored = self.b.set([stored], next, None);
             let fail = self.fail_to(bad.unwrap_or(next));
-            self.b.set([Write::Put(self.slots["request"], value)], kept, Some(fail))
+            self.b.set([Write::Put(self.slots["request"], value)], stored, Some(fail))
         })
     }
 }

@@ -7,12 +7,17 @@ use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
 use super::commands::retry;
-use super::context::{Context, ContextId, Within};
-use super::state::{Here, Outcomes};
+use super::context::{Context, ContextId, ContextKind};
+use super::state::{CurrentState, Outcomes};
 use crate::machine::raw::{Parallel, Strategy};
 
 impl<'d> Lower<'d> {
-    pub(super) fn parallel(&mut self, here: Here<'d>, parallel: &'d Parallel, outcomes: Outcomes) -> PlaceId {
+    pub(super) fn parallel(
+        &mut self,
+        current: CurrentState<'d>,
+        parallel: &'d Parallel,
+        outcomes: Outcomes,
+    ) -> PlaceId {
         let done = self.assign("answer", r#"{"output": ""}"#, outcomes.ok);
         let failed = self.parallel_failed(outcomes.bad);
         let (want, on_fail) = match parallel.strategy {
@@ -24,37 +29,39 @@ impl<'d> Lower<'d> {
             width: parallel.max_concurrent,
             want: Some(want),
             on_fail: Some(on_fail),
-            retry: retry(here.state),
-            time_limit_ms: here.state.timeout_ms,
+            retry: retry(current.state),
+            time_limit_ms: current.state.timeout_ms,
             next: Some(done),
             fail: Some(self.fail_to(failed)),
             ..ScopeSpec::default()
         };
-        let scope = self.b.scope(self.scope(here.context), spec);
-        let context = Context { parent: Some(here.context), scope, within: Within::Branch, step: Some(here.step) };
+        let scope = self.b.scope(self.scope(current.context), spec);
+        let context =
+            Context { parent: Some(current.context), scope, within: ContextKind::Branch, step: Some(current.step) };
         let context = self.open(context);
         let document = self.own.document;
         let branches: Vec<usize> = parallel.branches.iter().filter_map(|name| document.state(name.text())).collect();
         let places: Vec<PlaceId> = branches.into_iter().map(|branch| self.state_place(context, branch)).collect();
         self.b.begin(scope, &places);
         let enter = self.b.enter(scope);
-        self.joins(here, parallel, enter);
+        self.joins(current, parallel, enter);
         enter
     }
 
-    /// Declares what arrives where the branches come together.
-    fn joins(&mut self, here: Here<'d>, parallel: &Parallel, enter: PlaceId) {
+    /// Declares the results at the join of the branches.
+    fn joins(&mut self, current: CurrentState<'d>, parallel: &Parallel, enter: PlaceId) {
         let (completed, failed) = match parallel.strategy {
             Strategy::AllSucceed => ("every branch succeeded", Some("a branch failed")),
             Strategy::AnySucceed => ("one branch succeeded", Some("every branch failed")),
             Strategy::BestEffort => ("every branch ended", None),
         };
-        let late = here.state.timeout_ms.map(|ms| format!("the timeout of {} was reached", duration_text(ms)));
-        let kinds: Vec<&str> = failed.map(|_| "parallel").into_iter().chain(late.as_ref().map(|_| "timeout")).collect();
+        let timed_out = current.state.timeout_ms.map(|ms| format!("the timeout of {} was reached", duration_text(ms)));
+        let kinds: Vec<&str> =
+            failed.map(|_| "parallel").into_iter().chain(timed_out.as_ref().map(|_| "timeout")).collect();
         let fails = format!("the step fails ({})", kinds.join(" or "));
-        let failed: Vec<String> = failed.map(str::to_owned).into_iter().chain(late).collect();
+        let failed: Vec<String> = failed.map(str::to_owned).into_iter().chain(timed_out).collect();
         let failed = Some(failed.join(", or ")).filter(|rule| !rule.is_empty());
-        let decision = self.b.decision(here.step, DecisionKind::Join);
+        let decision = self.b.decision(current.step, DecisionKind::Join);
         let known = parallel.branches.iter().filter(|name| self.own.document.state(name.text()).is_some());
         self.b.inputs(decision, known.map(|name| name.text().clone()));
         let exits = [("completed", Some(completed), None), ("failed", failed.as_deref(), Some(&*fails))];
@@ -62,7 +69,7 @@ impl<'d> Lower<'d> {
         self.b.decides(enter, decision, exits);
     }
 
-    /// The slot `failure` becomes an answer that failed. Only the timeout of the state itself names no step; the error of a
+    /// The slot `failure` becomes a failed answer. Only the timeout of the state itself has no step; the error of a
     /// branch has the branch's kind, the state's own is `parallel`.
     fn parallel_failed(&mut self, bad: PlaceId) -> PlaceId {
         let failed = self.timed_out_or(r#""parallel""#, r#""""#, bad);
@@ -71,7 +78,7 @@ impl<'d> Lower<'d> {
         self.b.decide([(names_step, of_branch)], failed, None)
     }
 
-    /// A branch has ended with the state `at`, whose transitions choose nothing.
+    /// The end of a branch at the state `at`, whose transitions do not match.
     pub(super) fn branch_end(&mut self, context: ContextId, at: usize, ok: bool) -> PlaceId {
         let scope = self.scope(context);
         if ok {

@@ -1,4 +1,4 @@
-//! What a run remembers.
+//! The slots of a run.
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_expr::{Object, Value};
@@ -14,15 +14,15 @@ pub(super) fn slots(b: &mut Builder, uses: &Uses) -> Names {
     let facts = slots.add("facts", b.facts());
     slots.add("given", b.input());
     let of_the_run = [
-        // What the run was started with, and defaults.
+        // The inputs of the run, with defaults.
         ("inputs", empty()),
-        // Texts among the inputs: what commands find in their environment.
+        // The inputs that are text, which commands get as environment variables.
         ("environment", empty()),
         // The results of states by name.
         ("states", empty()),
         // The sessions of agents by state.
         ("sessions", empty()),
-        // How the run ends, once that is known.
+        // The end of the run, once it is decided.
         ("verdict", None),
         ("env", empty()),
         ("context", empty()),
@@ -30,7 +30,7 @@ pub(super) fn slots(b: &mut Builder, uses: &Uses) -> Names {
         ("awf", empty()),
         // The declared outputs, at the end of a run.
         ("outputs", None),
-        // When the run began, in milliseconds.
+        // The time at which the run began, in milliseconds.
         ("started", None),
     ];
     slots.add_to_root(b, of_the_run);
@@ -39,27 +39,27 @@ pub(super) fn slots(b: &mut Builder, uses: &Uses) -> Names {
     let of_a_strand = [
         "workflow",
         "error",
-        // What a call is made with, template by template.
+        // The input of a call, template by template.
         "request",
-        // What came of a state: `{output, stderr, exit_code, response, tokens, error}`.
+        // The outcome of a state: `{output, stderr, exit_code, response, tokens, error}`.
         "answer",
-        // The error of an op that failed.
+        // The error of a failed op.
         "failure",
-        // What a frame delivered.
+        // The value that a frame delivered.
         "got",
-        // A file that was read, and what goes before a prompt.
+        // A file, and the text before a prompt.
         "file",
         "before",
-        // What came of a hook.
+        // The outcome of a hook.
         "hooked",
         "line",
-        // The error that led to the end of the run. Messages of ends do not see it, hooks after them do.
+        // The error that led to the end of the run. Hooks after an end read it, its message does not.
         "cause",
         // The variables of the environment that the text of a file reads.
         "variables",
     ];
     slots.add_locals(b, of_a_strand);
-    // The names that documents write.
+    // The names that documents can use.
     let optional = [("workflow", uses.workflow), ("context", uses.context), ("awf", uses.folders)];
     let optional = optional.into_iter().filter(|(_, is_used)| *is_used).map(|(name, _)| name);
     for name in ["inputs", "states", "env", "error"].into_iter().chain(optional) {

@@ -1,4 +1,4 @@
-//! Conditions and templates of the document, compiled where they stand.
+//! Compiles conditions and templates of the document.
 
 use branchpoint_core::effect::{FilesOperation, Kind, Response, SecretText};
 use branchpoint_core::ir::builder::effect;
@@ -6,7 +6,7 @@ use branchpoint_core::ir::{ConditionId, Effect, ExprId, PlaceId, ScopeId, SlotId
 use branchpoint_expr::{Condition, Dialect, Expression, Form, Located, Object, Problems, Span, Value};
 
 use super::Lower;
-use super::state::Here;
+use super::state::CurrentState;
 use crate::lowering::{located_object, texts};
 use crate::machine::raw::{Guard, Text};
 use crate::secrets;
@@ -23,7 +23,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Expands a template into a slot: first the files that it reads, then the text. What cannot be expanded goes to `bad`.
+    /// Expands a template into a slot: first the files that it reads, then the text. A failure continues at `bad`.
     pub(super) fn expand(
         &mut self,
         scope: ScopeId,
@@ -55,7 +55,7 @@ impl Lower<'_> {
         self.b.set([Write::Put(into, name)], read, Some(self.fail_to(bad)))
     }
 
-    /// Reads something of the machine into a slot.
+    /// Reads a file or a fact into a slot.
     pub(super) fn read(
         &mut self,
         operation: FilesOperation,
@@ -69,7 +69,7 @@ impl Lower<'_> {
         self.b.do_(read, input, Some(into), next, Some(self.fail_to(bad)))
     }
 
-    /// A slot for each file that the template may read: at most so many are read.
+    /// A slot for each file that the template may read, which bounds their number.
     fn file_slots(&mut self, scope: ScopeId, template: &Located) -> Vec<SlotId> {
         let mut slots = Vec::new();
         for n in 0..texts(template).map(|text| text.matches("readFile").count()).sum() {
@@ -81,29 +81,29 @@ impl Lower<'_> {
         slots
     }
 
-    /// The text of a file as a template: it is known only in the run, and so are its names. Of the environment, which would be
-    /// kept with the run, only the variables are asked for that the text reads.
-    pub(super) fn expand_file(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
-        let expanded = self.expand_text(here, next, bad);
-        let asked = self.formula(r#"{"names": request.asked}"#);
-        let ask = self.read(FilesOperation::Environment, asked, self.slots["variables"], expanded, bad);
+    /// The text of a file as a template: its names are known only in the run. Of the environment, which would be
+    /// stored with the run, only the variables that the text reads are requested.
+    pub(super) fn expand_file(&mut self, current: CurrentState<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
+        let expanded = self.expand_text(current, next, bad);
+        let requested = self.formula(r#"{"names": request.asked}"#);
+        let ask = self.read(FilesOperation::Environment, requested, self.slots["variables"], expanded, bad);
         let any = self.test("len(request.asked) > 0");
-        let asked = self.b.decide([(any, ask)], expanded, None);
-        let names = self.put("request", r#"putPath(request, ["asked"], environmentNames(file))"#);
+        let requested = self.b.decide([(any, ask)], expanded, None);
+        let names = self.store("request", r#"putPath(request, ["asked"], environmentNames(file))"#);
         let none = self.b.value(Value::from(Object::default()));
-        self.b.set([Write::Put(self.slots["variables"], none), names], asked, Some(self.fail_to(bad)))
+        self.b.set([Write::Put(self.slots["variables"], none), names], requested, Some(self.fail_to(bad)))
     }
 
-    fn expand_text(&mut self, here: Here<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
+    fn expand_text(&mut self, current: CurrentState<'_>, next: PlaceId, bad: PlaceId) -> PlaceId {
         let mut more = Vec::new();
-        more.extend(self.loop_around(here.context).map(|round| ("round", round)));
+        more.extend(self.loop_around(current.context).map(|round| ("round", round)));
         let text = format!(
             r#"putPath(request, ["{FROM_FILE}"], expandTemplate(file, {{"inputs": inputs, "states": states, "workflow": workflow,
                 "env": fromPairs(concat(toPairs(env), toPairs(variables))), "loop": {}, "error": error, "context": context,
                 "awf": awf}}))"#,
             if more.is_empty() { "nil" } else { "round" },
         );
-        let request = self.put_with("request", &text, &more, &[]);
+        let request = self.store_with("request", &text, &more, &[]);
         self.b.set([request], next, Some(self.fail_to(bad)))
     }
 
@@ -118,22 +118,22 @@ impl Lower<'_> {
         self.own.problems.extend(problems.0);
     }
 
-    /// Sets `before` to nothing: what one state puts before a prompt is no business of the next.
+    /// Clears a slot: the text before one state's prompt must not affect the next state.
     pub(super) fn clear(&mut self, slot: SlotId, next: PlaceId) -> PlaceId {
         let nothing = self.b.value(Value::Null);
         self.b.set([Write::Put(slot, nothing)], next, None)
     }
 }
 
-/// A kind of work that a state asks for.
-pub(super) fn effect_of(here: Here<'_>, kind: Kind, response: Response) -> Effect {
-    Effect { response, step: Some(here.step), ..effect(kind) }
+/// The effect of a state's work.
+pub(super) fn effect_of(current: CurrentState<'_>, kind: Kind, response: Response) -> Effect {
+    Effect { response, step: Some(current.step), ..effect(kind) }
 }
 
-/// The key of a request under which the text of a file stands.
+/// The key of a request for the text of a file.
 pub(super) const FROM_FILE: &str = "text";
 
-/// An object of those templates that are given.
+/// An object of the templates that are present.
 pub(super) fn object<'t>(fields: impl IntoIterator<Item = (&'t str, Option<Located>)>) -> Located {
     located_object(Span::default(), fields.into_iter().filter_map(|(key, value)| Some((key, value?))))
 }
@@ -143,7 +143,7 @@ pub(super) fn call_text(text: Option<&Text>) -> Option<Located> {
     text.map(|text| secrets::split(&text.0).unwrap_or_else(|| text.0.clone()))
 }
 
-/// Those of the texts of an input that name secrets.
+/// The texts of an input that name secrets.
 pub(super) fn secret_texts<'t>(texts: impl IntoIterator<Item = (&'static str, Option<&'t Text>)>) -> Vec<SecretText> {
     let named = texts.into_iter().filter(|(_, text)| text.is_some_and(|text| secrets::split(&text.0).is_some()));
     named.map(|(key, _)| SecretText::plain(vec![key.into()])).collect()

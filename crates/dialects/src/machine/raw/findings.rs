@@ -1,11 +1,11 @@
-//! Findings of a state machine, each reported once.
+//! Findings about a state machine, each reported once.
 
 use branchpoint_expr::{Diagnostic, Kind, Span};
 
 use super::tables::STYLE;
 use crate::fields::Check;
 
-/// Everything that was found so far.
+/// The findings until now.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct Findings(pub(in crate::machine) Vec<Diagnostic>);
 
@@ -23,7 +23,7 @@ impl Findings {
         self.push(Diagnostic::warning(kind, span, message))
     }
 
-    /// Adds a finding, unless it is there already.
+    /// Adds a finding, unless it is a duplicate.
     pub(in crate::machine) fn push(&mut self, finding: Diagnostic) -> &mut Diagnostic {
         let known = self.0.iter().position(|known| {
             known.kind == finding.kind && known.span == finding.span && known.message == finding.message

@@ -45,7 +45,7 @@ const TYPES: [(&str, InputType, &str); 6] = [
 ];
 
 impl Input {
-    /// Whether its value is a number, a boolean or a word of the document, whatever a run is given.
+    /// Whether its value is always a number, a boolean or a word of the document.
     pub(in crate::machine) fn is_never_data(&self) -> bool {
         let is_scalar = matches!(self.of, Some(InputType::Integer | InputType::Number | InputType::Boolean));
         is_scalar || self.one_of.is_some()
@@ -72,19 +72,19 @@ impl Input {
     }
 
     /// All inputs: a list, or an object of them by name.
-    pub(super) fn all(document: &Located, found: &mut Findings) -> Vec<Self> {
+    pub(super) fn all(document: &Located, findings: &mut Findings) -> Vec<Self> {
         let Some(inputs) = document.get("inputs") else { return Vec::new() };
         let listed = document.list("inputs").iter().filter_map(|input| Some((input.text_at("name")?, input)));
         let named = inputs.fields().iter().map(|field| (Text::new(field.key.clone(), field.key_span), &field.value));
-        listed.chain(named).map(|(name, input)| Self::read(name, input, found)).collect()
+        listed.chain(named).map(|(name, input)| Self::read(name, input, findings)).collect()
     }
 
-    fn read(name: Text, input: &Located, found: &mut Findings) -> Self {
+    fn read(name: Text, input: &Located, findings: &mut Findings) -> Self {
         let nothing = Located { shape: Shape::Null, span: input.span };
         let rules = input.get("validation").unwrap_or(&nothing);
         let pattern = rules.text_at("pattern");
         if let Some(pattern) = &pattern {
-            check_pattern(pattern, found);
+            check_pattern(pattern, findings);
         }
         let of = input.word("type");
         Self {
@@ -103,11 +103,11 @@ impl Input {
     }
 }
 
-fn check_pattern(pattern: &Text, found: &mut Findings) {
+fn check_pattern(pattern: &Text, findings: &mut Findings) {
     let quoted = Value::Str(pattern.text().clone());
     let condition = branchpoint_expr::Condition::compile(&format!("env.x matches {quoted:?}"));
     if let Err(problems) = condition {
         let message = format!("`validation.pattern` must be a regular expression: {}", problems.first().message);
-        found.error(Kind::BadValue, pattern.span(), message);
+        findings.error(Kind::BadValue, pattern.span(), message);
     }
 }

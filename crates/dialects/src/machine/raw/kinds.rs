@@ -1,4 +1,4 @@
-//! What the kinds of states have beside the fields of every state.
+//! The data of each kind of state beside the common fields.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(in crate::machine) struct Agent {
     pub(in crate::machine) tools: Vec<String>,
 }
 
-/// Knowledge that goes before a prompt: by name, or by the folder that holds it.
+/// Text before a prompt: by name, or by its folder.
 #[derive(Debug)]
 pub(in crate::machine) enum Skill {
     Name(Text),
@@ -94,7 +94,7 @@ impl Command {
 
 impl Agent {
     /// Reads the block `agent`, or the state without one.
-    pub(super) fn read(state: &Located, found: &mut Findings) -> Self {
+    pub(super) fn read(state: &Located, findings: &mut Findings) -> Self {
         let agent = state.given("agent").unwrap_or(state);
         Self {
             provider: agent.filled("provider"),
@@ -106,7 +106,7 @@ impl Agent {
             json: agent.word("output_format") == "json",
             converses: agent.word("mode") == "conversation",
             conversation: agent.given("conversation").map(Conversation::read),
-            tools: proxy::tools(agent, found),
+            tools: proxy::tools(agent, findings),
         }
     }
 }

@@ -10,28 +10,28 @@ use crate::DocumentKinds as _;
 
 #[derive(Debug)]
 pub(in crate::machine) struct Loop {
-    pub(in crate::machine) over: Times,
+    pub(in crate::machine) over: Repetition,
     pub(in crate::machine) body: Vec<Text>,
     pub(in crate::machine) max_iterations: Option<Text>,
     pub(in crate::machine) break_when: Option<Guard>,
     pub(in crate::machine) on_complete: Option<Text>,
 }
 
-/// How often a loop goes round.
+/// The kind of a loop.
 #[derive(Debug)]
-pub(in crate::machine) enum Times {
+pub(in crate::machine) enum Repetition {
     Each(Option<Items>),
     While(Option<Guard>),
 }
 
-/// What a loop goes over: a list, or a text that becomes one.
+/// The items of a loop: a list, or a text that becomes one.
 #[derive(Debug)]
 pub(in crate::machine) struct Items(pub(in crate::machine) Located);
 
 impl Loop {
-    /// `is_while` is what the state's type says, if it has one.
-    pub(super) fn read(path: Path<'_>, state: &Located, is_while: Option<bool>, found: &mut Findings) -> Self {
-        let mut check = found.check();
+    /// Reads a loop. `is_while` is from the type of the state, if it has one.
+    pub(super) fn read(path: Path<'_>, state: &Located, is_while: Option<bool>, findings: &mut Findings) -> Self {
+        let mut check = findings.check();
         let Some(block) = state.given("loop") else {
             let is_while = is_while.unwrap_or(true);
             check.object(path, state, &[TYPE, STATE, LOOP_BLOCK, COMPLETE, rounds(is_while), ROUNDS]);
@@ -40,11 +40,11 @@ impl Loop {
         check.misplaced = Some((vec![EACH, WHILE, ROUNDS], "loop"));
         check.object(path, state, &[TYPE, STATE, LOOP_BLOCK, COMPLETE]);
         let path = Path::Key(&path, "loop");
-        let said = block.given("type").map(|_| block.word("type") == "while");
-        // Without a word, what it goes over shows which loop was meant.
-        let by_type = said.or(is_while).unwrap_or(block.given("items").is_none());
+        let by_block = block.given("type").map(|_| block.word("type") == "while");
+        // Without a type, the fields show the kind of the loop.
+        let by_type = by_block.or(is_while).unwrap_or(block.given("items").is_none());
         check.object(path, block, &[LOOP_TYPE, COMPLETE, rounds(by_type), ROUNDS]);
-        if said.or(is_while).is_none() {
+        if by_block.or(is_while).is_none() {
             check.missing(block, &format!("{path}.type"), None);
         }
         if is_while.is_some_and(|is_while| is_while != by_type) {
@@ -65,9 +65,9 @@ impl Loop {
     fn body(object: &Located, is_while: bool) -> Self {
         let items = || object.given("items").map(|items| Text::of(items).map_or_else(|| items.clone(), |text| text.0));
         let over = if is_while {
-            Times::While(Guard::of(object, ["while", "condition", "if"]))
+            Repetition::While(Guard::of(object, ["while", "condition", "if"]))
         } else {
-            Times::Each(items().map(Items))
+            Repetition::Each(items().map(Items))
         };
         Self {
             over,

@@ -1,6 +1,6 @@
-//! The document as its author wrote it, with the place of every part.
+//! The document as written, with the span of every part.
 //!
-//! [`tables`] lists the fields of every object; objects are checked against them and then read. The rules check what fields mean
+//! [`tables`] lists the fields of every object; objects are checked against them and then read. The rules check the meaning of fields
 //! together.
 
 mod findings;
@@ -25,11 +25,11 @@ pub(super) use crate::fields::Text;
 pub(super) use findings::Findings;
 pub(super) use inputs::{Input, InputType};
 pub(super) use kinds::{Agent, Call, Command, Parallel, Skill, Source, Strategy, Terminal};
-pub(super) use loops::{Loop, Times};
+pub(super) use loops::{Loop, Repetition};
 pub(super) use operation::{Operation, OperationKind};
 pub(super) use outputs::Output;
 pub(super) use parts::{Action, Backoff, Guard, OnFailure, Retry, Transition};
-pub(super) use state::{State, What};
+pub(super) use state::{State, StateKind};
 
 /// A whole document.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Document {
     pub(super) name: Option<Text>,
     pub(super) inputs: Vec<Input>,
     pub(super) outputs: Vec<Output>,
-    /// Names of environment variables it says it reads.
+    /// Names of environment variables that it declares.
     pub(super) env: Vec<Text>,
     pub(super) initial: Option<Text>,
     /// In document order.
@@ -48,7 +48,7 @@ pub(super) struct Document {
     positions: BTreeMap<Arc<str>, usize>,
 }
 
-/// What runs at the beginning and at the ends of a run.
+/// The hooks at the beginning and at the ends of a run.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
     pub(super) start: Vec<Action>,
@@ -58,16 +58,16 @@ pub(super) struct Hooks {
 }
 
 impl Document {
-    pub(super) fn read(document: &Located, found: &mut Findings) -> Option<Self> {
-        if !found.check().object(Path::Root(""), document, &[tables::DOCUMENT]) {
+    pub(super) fn read(document: &Located, findings: &mut Findings) -> Option<Self> {
+        if !findings.check().object(Path::Root(""), document, &[tables::DOCUMENT]) {
             return None;
         }
-        let states = document.given("states").map(|states| read_states(states, found)).unwrap_or_default();
+        let states = document.given("states").map(|states| read_states(states, findings)).unwrap_or_default();
         let positions = states.iter().enumerate().map(|(at, state)| (state.name.clone(), at)).collect();
         Some(Self {
             name: document.text_at("name"),
-            inputs: Input::all(document, found),
-            outputs: Output::all(document, found),
+            inputs: Input::all(document, findings),
+            outputs: Output::all(document, findings),
             env: document.texts("env").unwrap_or_default(),
             initial: document.get("states").and_then(|states| states.text_at("initial")),
             states,
@@ -84,12 +84,12 @@ impl Document {
 }
 
 /// `initial` is a reserved key; every other key is a state.
-fn read_states(states: &Located, found: &mut Findings) -> Vec<State> {
-    let mut check = found.check();
+fn read_states(states: &Located, findings: &mut Findings) -> Vec<State> {
+    let mut check = findings.check();
     check.style.unknown = Unknown::None;
     check.object(Path::Root("states"), states, &[tables::STATES]);
     let fields = states.fields().iter().filter(|field| &*field.key != "initial");
-    fields.filter_map(|field| State::read(field, found)).collect()
+    fields.filter_map(|field| State::read(field, findings)).collect()
 }
 
 impl Hooks {

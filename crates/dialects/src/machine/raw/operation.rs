@@ -1,4 +1,4 @@
-//! Operations: work that the original gives to built-in plugins, mapped to what runners perform here.
+//! Operations: work of built-in plugins in the original, mapped to effects of runners.
 
 use branchpoint_core::effect::PathKey;
 use branchpoint_expr::{Field, Kind, Located, Shape};
@@ -27,7 +27,7 @@ pub(in crate::machine) enum OperationKind {
     Webhook,
 }
 
-/// How long a request takes at most: an HTTP request, a webhook, a notification on the desktop.
+/// The timeouts of an HTTP request, a webhook, and a notification on the desktop.
 const HTTP_MS: u64 = 30_000;
 const WEBHOOK_MS: u64 = 10_000;
 const DESKTOP_MS: u64 = 5_000;
@@ -47,7 +47,7 @@ impl Operation {
                 let message = format!("the operation `{other}` is not supported");
                 let help = "use `http.request`, `notify.send`, a command, an agent or a workflow of its own";
                 check.error(Kind::Unsupported, name.span(), message, help);
-                // Its plugin may read fields of its own.
+                // Its plugin may have its own fields.
                 check.style.unknown = Unknown::None;
                 check.object(path, state, tables);
                 return None;
@@ -79,7 +79,7 @@ impl Operation {
         Some(Self { kind, inputs: inputs.fields().to_vec(), limit_ms })
     }
 
-    /// Where the request has an input that may name secrets.
+    /// The path in the request of an input that may name secrets.
     pub(in crate::machine) fn secret_path(&self, input: &str) -> Option<Vec<PathKey>> {
         Some(match (&self.kind, input) {
             (OperationKind::Http { .. }, "url" | "body" | "headers") => vec![input.into()],

@@ -1,4 +1,4 @@
-//! Declared outputs: what a workflow gives the workflows that call it.
+//! Declared outputs: the values that a workflow returns to its callers.
 
 use branchpoint_expr::{Kind, Located};
 
@@ -15,21 +15,26 @@ pub(in crate::machine) struct Output {
 }
 
 impl Output {
-    pub(super) fn all(document: &Located, found: &mut Findings) -> Vec<Self> {
+    pub(super) fn all(document: &Located, findings: &mut Findings) -> Vec<Self> {
         let Some(outputs) = document.given("outputs") else { return Vec::new() };
         if outputs.items().is_none() {
             let message = "`outputs` is not a list and has no effect";
-            found.warn(Kind::UnknownKey, outputs.span, message).help = Some(
+            findings.warn(Kind::UnknownKey, outputs.span, message).help = Some(
                 "write a list of `{name, from}`, where `from` is an expression such as `states.build.Output`".into(),
             );
             return Vec::new();
         }
-        document.list("outputs").iter().enumerate().filter_map(|(at, output)| Self::read(at, output, found)).collect()
+        document
+            .list("outputs")
+            .iter()
+            .enumerate()
+            .filter_map(|(at, output)| Self::read(at, output, findings))
+            .collect()
     }
 
-    fn read(at: usize, output: &Located, found: &mut Findings) -> Option<Self> {
+    fn read(at: usize, output: &Located, findings: &mut Findings) -> Option<Self> {
         let path = format!("outputs[{at}]");
-        found.check().object(Path::Root(&path), output, &[OUTPUT]);
+        findings.check().object(Path::Root(&path), output, &[OUTPUT]);
         Some(Self { name: output.filled("name")?, from: output.filled("from")? })
     }
 }

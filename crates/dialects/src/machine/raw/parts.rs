@@ -5,7 +5,7 @@ use branchpoint_expr::{Located, Span};
 use super::Text;
 use crate::fields::{Access, integer};
 
-/// One way on.
+/// A transition.
 #[derive(Debug)]
 pub(in crate::machine) struct Transition {
     /// None: it always matches.
@@ -18,14 +18,14 @@ pub(in crate::machine) struct Transition {
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct Guard(pub(in crate::machine) Located);
 
-/// Where a failure goes.
+/// The target of a failure.
 #[derive(Debug)]
 pub(in crate::machine) enum OnFailure {
     State(Text),
     Inline { message: Option<Text>, status: i64, span: Span },
 }
 
-/// How failed work is tried again.
+/// The retry policy of a state.
 #[derive(Debug)]
 pub(in crate::machine) struct Retry {
     pub(in crate::machine) max_attempts: u32,
@@ -45,7 +45,7 @@ pub(in crate::machine) enum Backoff {
     Exponential,
 }
 
-/// One thing that a hook does.
+/// An action of a hook.
 #[derive(Debug)]
 pub(in crate::machine) enum Action {
     Log(Text),
@@ -58,7 +58,7 @@ impl Transition {
     }
 
     fn read(entry: &Located) -> Self {
-        // Empty text means default, here and nowhere else.
+        // Only here, empty text means the default.
         let guard = Guard::of(entry, ["when", "condition", "if"]);
         let guard = guard.filter(|guard| guard.0.text().is_none_or(|text| !text.trim().is_empty()));
         Self { guard, target: entry.text_at("goto").or_else(|| entry.text_at("target")), span: entry.span }

@@ -14,8 +14,8 @@ const IN_REQUEST: &str = "openai_compatible";
 /// Providers whose own tools stay available in the original, too, with a warning.
 const KEEP_OWN: [&str; 3] = ["codex", "opencode", "github_copilot"];
 
-/// The tools that the block of an agent offers, by server and name. What has no equal here is reported.
-pub(super) fn tools(agent: &Located, found: &mut Findings) -> Vec<String> {
+/// The tools that the block of an agent offers, by server and name. Unsupported fields are reported.
+pub(super) fn tools(agent: &Located, findings: &mut Findings) -> Vec<String> {
     let Some(proxy) = agent.given("mcp_proxy").filter(|proxy| proxy.flag("enable") == Some(true)) else {
         return Vec::new();
     };
@@ -23,11 +23,11 @@ pub(super) fn tools(agent: &Located, found: &mut Findings) -> Vec<String> {
     let servers = proxy.list("plugin_tools");
     let replaces = proxy.flag("intercept_builtins").unwrap_or(true);
     let mut refuse = |kind: Kind, message: String, help: &str| {
-        found.error(kind, proxy.span, message).help = Some(help.into());
+        findings.error(kind, proxy.span, message).help = Some(help.into());
     };
     if replaces && servers.is_empty() && KEEP_OWN.contains(&&*provider) {
         let message = format!("calls of the own tools of `{provider}` are not intercepted");
-        found.warn(Kind::Unsupported, proxy.span, message).help =
+        findings.warn(Kind::Unsupported, proxy.span, message).help =
             Some("remove `mcp_proxy`; it has no effect here".into());
     } else if replaces {
         let message = "`mcp_proxy` cannot replace the agent's own tools".to_owned();
@@ -45,18 +45,18 @@ pub(super) fn tools(agent: &Located, found: &mut Findings) -> Vec<String> {
             "configure the MCP servers in the agent program itself, or change the provider",
         );
     } else {
-        check_names(servers, found);
+        check_names(servers, findings);
         return servers.iter().flat_map(of_server).collect();
     }
     Vec::new()
 }
 
-fn check_names(servers: &[Located], found: &mut Findings) {
+fn check_names(servers: &[Located], findings: &mut Findings) {
     let mut seen = BTreeSet::new();
     for server in servers.iter().filter_map(|server| server.filled("plugin")) {
         if !seen.insert(server.text().clone()) {
             let message = format!("`mcp_proxy.plugin_tools` names `{}` twice", server.text());
-            found.error(Kind::BadValue, server.span(), message).help =
+            findings.error(Kind::BadValue, server.span(), message).help =
                 Some("list all tools of a server in one entry".into());
         }
     }

@@ -18,7 +18,7 @@ pub(in crate::machine) struct State {
     pub(in crate::machine) name: Arc<str>,
     /// The place of its name.
     pub(in crate::machine) span: Span,
-    pub(in crate::machine) what: What,
+    pub(in crate::machine) kind: StateKind,
     pub(in crate::machine) on_success: Option<Text>,
     pub(in crate::machine) on_failure: Option<OnFailure>,
     pub(in crate::machine) transitions: Vec<Transition>,
@@ -30,9 +30,9 @@ pub(in crate::machine) struct State {
     pub(in crate::machine) dir: Option<Text>,
 }
 
-/// What a state does.
+/// The work of a state.
 #[derive(Debug)]
-pub(in crate::machine) enum What {
+pub(in crate::machine) enum StateKind {
     Command(Command),
     Agent(Agent),
     Parallel(Parallel),
@@ -51,7 +51,7 @@ enum Type {
     Parallel,
     ForEach,
     While,
-    /// A loop whose block says which it is.
+    /// A loop whose block has the type.
     Loop,
     Call,
     Operation,
@@ -59,18 +59,18 @@ enum Type {
 }
 
 impl State {
-    pub(super) fn read(field: &Field, found: &mut Findings) -> Option<Self> {
+    pub(super) fn read(field: &Field, findings: &mut Findings) -> Option<Self> {
         let (path, state) = (format!("states.{}", field.key), &field.value);
         if !state.is_object() && !state.is_null() {
-            found.check().object(Path::Root(&path), state, &[]);
+            findings.check().object(Path::Root(&path), state, &[]);
             return None;
         }
-        let what = What::read(Path::Root(&path), state, found);
+        let kind = StateKind::read(Path::Root(&path), state, findings);
         let hooks = |key: &str| state.get("hooks").map(|hooks| Action::list(hooks, key)).unwrap_or_default();
         Some(Self {
             name: field.key.clone(),
             span: field.key_span,
-            what,
+            kind,
             on_success: state.filled("on_success"),
             on_failure: OnFailure::read(state),
             transitions: Transition::list(state),
@@ -84,25 +84,25 @@ impl State {
     }
 
     pub(in crate::machine) fn is_terminal(&self) -> bool {
-        matches!(self.what, What::Terminal(_))
+        matches!(self.kind, StateKind::Terminal(_))
     }
 
     pub(in crate::machine) fn as_loop(&self) -> Option<&Loop> {
-        match &self.what {
-            What::Loop(round) => Some(round),
+        match &self.kind {
+            StateKind::Loop(round) => Some(round),
             _ => None,
         }
     }
 }
 
-impl What {
+impl StateKind {
     /// Checks the fields of a state, and reads those of its type.
-    fn read(path: Path<'_>, state: &Located, found: &mut Findings) -> Self {
+    fn read(path: Path<'_>, state: &Located, findings: &mut Findings) -> Self {
         let Some(of) = state_type(state) else {
-            read_unknown(path, state, &mut found.check());
+            read_unknown(path, state, &mut findings.check());
             return Self::Unknown;
         };
-        let mut check = found.check();
+        let mut check = findings.check();
         let mut checked = |tables: &[Table]| check.object(path, state, &[&[TYPE, STATE], tables].concat());
         match of {
             Type::Command => {
@@ -116,15 +116,15 @@ impl What {
                 } else {
                     checked(&[AGENT_BLOCK, AGENT]);
                 }
-                Self::Agent(Agent::read(state, found))
+                Self::Agent(Agent::read(state, findings))
             }
             Type::Parallel => {
                 checked(&[PARALLEL]);
                 Self::Parallel(Parallel::read(state))
             }
-            Type::ForEach => Self::Loop(Loop::read(path, state, Some(false), found)),
-            Type::While => Self::Loop(Loop::read(path, state, Some(true), found)),
-            Type::Loop => Self::Loop(Loop::read(path, state, None, found)),
+            Type::ForEach => Self::Loop(Loop::read(path, state, Some(false), findings)),
+            Type::While => Self::Loop(Loop::read(path, state, Some(true), findings)),
+            Type::Loop => Self::Loop(Loop::read(path, state, None, findings)),
             Type::Call => {
                 checked(&[CALL]);
                 Self::Call(Call::read(state))
@@ -144,7 +144,7 @@ impl What {
 /// Checks a state without a known type. Where a plugin or a step template would define it, unknown fields are theirs.
 fn read_unknown(path: Path<'_>, state: &Located, check: &mut Check<'_>) {
     let word = state.word("type");
-    // Plugins bring types of their own, named after them: `database.query`.
+    // Plugins add their own types, named after them: `database.query`.
     let by_plugin = word.contains('.');
     if by_plugin || is_defined_elsewhere(state) {
         check.style.unknown = Unknown::None;
@@ -192,7 +192,7 @@ fn state_type(state: &Located) -> Option<Type> {
         return shows.into_iter().find(|(key, _)| state.given(key).is_some()).map(|(_, of)| of);
     }
     Some(match &*state.word("type") {
-        // A loop block means the same as the types of loops, also in a step that has nothing else to do.
+        // A loop block means the same as the types of loops, even in a step without other work.
         "step" | "command" if !has_command(state) && state.given("loop").is_some() => Type::Loop,
         "step" | "command" if is_operation => Type::Operation,
         "step" | "command" => Type::Command,

@@ -168,7 +168,7 @@ pub(in crate::machine) const AGENT_BLOCK: Table =
 
 pub(in crate::machine) const AGENT: Table = &[
     field("provider", Filled, "Which agent program is called.").required(),
-    field("prompt", Filled, "What it is asked; a template.").required(),
+    field("prompt", Filled, "The prompt; a template.").required(),
     field("prompt_file", Filled, "A file that holds the prompt, relative to the document; a template.")
         .instead_of("prompt"),
     field("system_prompt", Text, "The system prompt."),

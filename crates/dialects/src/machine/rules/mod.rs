@@ -1,4 +1,4 @@
-//! What is wrong or suspicious about a document as a whole. Nothing is evaluated and nothing is lowered here.
+//! Checks the document as a whole, without evaluating or lowering anything.
 
 mod reach;
 mod structure;
@@ -8,9 +8,9 @@ pub(super) use texts::Uses;
 
 use super::raw::{Document, Findings};
 
-/// Checks everything and tells what the texts of the document read.
-pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
-    structure::check(document, found);
-    reach::check(document, found);
-    texts::check(document, found)
+/// Checks everything and returns the names that the texts of the document read.
+pub(super) fn check(document: &Document, findings: &mut Findings) -> Uses {
+    structure::check(document, findings);
+    reach::check(document, findings);
+    texts::check(document, findings)
 }

@@ -1,31 +1,35 @@
-//! What can be reached from the first state.
+//! Checks which states can be reached from the first state.
 
 use branchpoint_expr::Kind;
 
 use crate::DocumentKinds as _;
 use crate::machine::graph::Graph;
-use crate::machine::raw::{Document, Findings, OnFailure, State, What};
+use crate::machine::raw::{Document, Findings, OnFailure, State, StateKind};
 
-pub(super) fn check(document: &Document, found: &mut Findings) {
+pub(super) fn check(document: &Document, findings: &mut Findings) {
     let ends = |state: &State| state.is_terminal() || matches!(state.on_failure, Some(OnFailure::Inline { .. }));
     // A state whose kind is unknown may end the run, or lead anywhere.
-    let unknown = document.states.iter().any(|state| matches!(state.what, What::Unknown));
+    let unknown = document.states.iter().any(|state| matches!(state.kind, StateKind::Unknown));
     if document.states.is_empty() || unknown {
         return;
     }
     if !document.states.iter().any(ends) {
-        found.error(Kind::NoTerminal, document.span, "no state is terminal, so the run could never end");
+        findings.error(Kind::NoTerminal, document.span, "no state is terminal, so the run could never end");
         return;
     }
     let Some(initial) = document.initial.as_ref().and_then(|name| document.state(name.text())) else { return };
-    let mut reached = Graph::named(document).after(initial);
+    let mut reached = Graph::explicit(document).after(initial);
     reached[initial] = true;
     let states = || document.states.iter().zip(&reached);
-    // While targets are unknown nobody can tell what they would lead to.
-    let whole = found.0.iter().all(|finding| finding.kind != Kind::UnknownState);
+    // The targets of unknown states are unknown, too.
+    let whole = findings.0.iter().all(|finding| finding.kind != Kind::UnknownState);
     if whole && !states().any(|(state, reached)| *reached && ends(state)) {
         let span = document.states[initial].span;
-        found.error(Kind::NoTerminal, span, "no terminal state can be reached from here, so the run could never end");
+        findings.error(
+            Kind::NoTerminal,
+            span,
+            "no terminal state can be reached from here, so the run could never end",
+        );
     }
     for (state, _) in states().filter(|(_, reached)| !**reached) {
         let (kind, message) = if state.is_terminal() {
@@ -33,6 +37,6 @@ pub(super) fn check(document: &Document, found: &mut Findings) {
         } else {
             (Kind::Unreachable, format!("no path leads to `{}`, so it never runs", state.name))
         };
-        found.warn(kind, state.span, message);
+        findings.warn(kind, state.span, message);
     }
 }

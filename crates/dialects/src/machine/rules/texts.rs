@@ -1,4 +1,4 @@
-//! Every condition and every template of the document: whether it compiles, and whether what it names can exist.
+//! Checks every condition and template of the document: whether it compiles, and whether the names in it can exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, L
 
 use crate::machine::graph::{Graph, inside};
 use crate::machine::raw::{
-    Action, Agent, Document, Findings, Guard, Loop, OnFailure, Output, Source, State, Text, Times, What,
+    Action, Agent, Document, Findings, Guard, Loop, OnFailure, Output, Repetition, Source, State, StateKind, Text,
 };
 use crate::secrets;
 use crate::substitution::check_command;
 
-/// What the texts of a document read, so that a run is told that and nothing else.
+/// The names that the texts of a document read, so that a run gets only these.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct Uses {
     /// Names of environment variables.
@@ -24,13 +24,13 @@ pub(in crate::machine) struct Uses {
     pub(in crate::machine) folders: bool,
 }
 
-pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
+pub(super) fn check(document: &Document, findings: &mut Findings) -> Uses {
     let mut uses = Uses { env: document.env.iter().map(|name| name.text().clone()).collect(), ..Uses::default() };
     let mut check = Check {
         document,
-        found,
+        findings,
         uses: &mut uses,
-        graph: Graph::taken(document),
+        graph: Graph::with_implicit_edges(document),
         after: BTreeMap::new(),
         looped: inside_loops(document, |_| true),
         data_items: inside_loops(document, has_data_items),
@@ -41,11 +41,11 @@ pub(super) fn check(document: &Document, found: &mut Findings) -> Uses {
     for output in &document.outputs {
         check.output(output);
     }
-    check.actions(&document.hooks.start, Sees::of(Ran::Nothing), true);
+    check.actions(&document.hooks.start, ReadableNames::of(StatesRun::Nothing), true);
     for actions in [&document.hooks.end, &document.hooks.cancel] {
-        check.actions(actions, Sees::of(Ran::All), true);
+        check.actions(actions, ReadableNames::of(StatesRun::All), true);
     }
-    check.actions(&document.hooks.error, Sees { error: true, ..Sees::of(Ran::All) }, true);
+    check.actions(&document.hooks.error, ReadableNames { error: true, ..ReadableNames::of(StatesRun::All) }, true);
     uses
 }
 
@@ -56,16 +56,16 @@ const NO_LOOP: &str = "`loop` is there in the body of a loop, in the loop's own 
 const NO_ERROR: &str =
     "`error` is there in transitions and in `workflow_error` hooks; elsewhere `states` tells how a state ended";
 
-/// A run keeps what it was told, so it is told the variables that the document names and no others.
+/// A run stores the facts it gets, so it only gets the variables that the document names.
 const ENV: &str =
     "list the variables that may be meant under `env:` at the top of the document, or write the name: `env.HOME`";
 
 struct Check<'c> {
     document: &'c Document,
-    found: &'c mut Findings,
+    findings: &'c mut Findings,
     uses: &'c mut Uses,
     graph: Graph,
-    /// What can be reached from states that were asked for.
+    /// The states that can be reached from a state, for the states that were queried.
     after: BTreeMap<usize, Vec<bool>>,
     /// The states that run in the body of a loop, directly or inside others.
     looped: Vec<bool>,
@@ -73,24 +73,24 @@ struct Check<'c> {
     data_items: Vec<bool>,
 }
 
-/// What there is to read where a text stands.
+/// The names that a text can read.
 #[derive(Clone, Copy)]
-struct Sees {
-    ran: Ran,
-    /// Whether there may be a `loop`, and an `error`.
+struct ReadableNames {
+    ran: StatesRun,
+    /// Whether there can be a `loop`, and an `error`.
     round: bool,
     error: bool,
 }
 
-impl Sees {
-    fn of(ran: Ran) -> Self {
+impl ReadableNames {
+    fn of(ran: StatesRun) -> Self {
         Self { ran, round: false, error: false }
     }
 }
 
 /// Which states may have run when a text is read.
 #[derive(Clone, Copy)]
-enum Ran {
+enum StatesRun {
     Nothing,
     All,
     /// Those before a state.
@@ -99,12 +99,12 @@ enum Ran {
     With(usize),
 }
 
-/// What becomes of a text.
+/// The use of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Condition,
     Template,
-    /// A template of something that calls the outside.
+    /// A template of a call.
     Call,
 }
 
@@ -112,132 +112,132 @@ impl Check<'_> {
     fn state(&mut self, state: &State) {
         let Some(at) = self.document.state(&state.name) else { return };
         let round = self.looped[at];
-        let before = Sees { round, ..Sees::of(Ran::Before(at)) };
-        let with = Sees { round, ..Sees::of(Ran::With(at)) };
+        let before = ReadableNames { round, ..ReadableNames::of(StatesRun::Before(at)) };
+        let with = ReadableNames { round, ..ReadableNames::of(StatesRun::With(at)) };
         self.text(state.dir.as_ref(), Role::Template, before);
         self.actions(&state.pre, before, self.data_items[at]);
         self.actions(&state.post, with, self.data_items[at]);
         for way in &state.transitions {
-            self.condition(way.guard.as_ref(), Sees { error: true, ..with });
+            self.condition(way.guard.as_ref(), ReadableNames { error: true, ..with });
         }
         if let Some(OnFailure::Inline { message, .. }) = &state.on_failure {
             // It is a terminal state of its own, outside of every loop.
-            self.text(message.as_ref(), Role::Template, Sees { round: false, ..with });
+            self.text(message.as_ref(), Role::Template, ReadableNames { round: false, ..with });
         }
-        match &state.what {
-            What::Command(command) => {
+        match &state.kind {
+            StateKind::Command(command) => {
                 self.source(command.source.as_ref(), before);
                 if let Some(Source::Text(text)) = &command.source {
                     self.shell_command(text, self.data_items[at]);
                 }
             }
-            What::Agent(agent) => self.agent(agent, before, with),
-            What::Loop(round) => self.round(round, before, with),
-            What::Call(call) => {
+            StateKind::Agent(agent) => self.agent(agent, before, with),
+            StateKind::Loop(round) => self.round(round, before, with),
+            StateKind::Call(call) => {
                 for input in call.inputs.iter().filter(|input| input.value.text().is_some()) {
                     self.template(&input.value, Role::Call, before);
                 }
             }
-            What::Operation(operation) => {
+            StateKind::Operation(operation) => {
                 for input in &operation.inputs {
                     let role = operation.secret_path(&input.key).map_or(Role::Template, |_| Role::Call);
                     self.input(&input.value, role, before);
                 }
             }
-            What::Terminal(terminal) => self.text(terminal.message.as_ref(), Role::Template, before),
-            What::Parallel(_) | What::Unknown => {}
+            StateKind::Terminal(terminal) => self.text(terminal.message.as_ref(), Role::Template, before),
+            StateKind::Parallel(_) | StateKind::Unknown => {}
         }
     }
 
-    fn agent(&mut self, agent: &Agent, before: Sees, with: Sees) {
+    fn agent(&mut self, agent: &Agent, before: ReadableNames, with: ReadableNames) {
         self.text(agent.provider.as_ref(), Role::Template, before);
         self.source(agent.prompt.as_ref(), before);
         self.text(agent.system_prompt.as_ref(), Role::Call, before);
         self.text(agent.role.as_ref(), Role::Template, before);
         if let Some(conversation) = &agent.conversation {
             // The turns of a conversation are rounds of a loop.
-            let turn = Sees { round: true, ..with };
+            let turn = ReadableNames { round: true, ..with };
             conversation.stops.iter().for_each(|stop| self.condition(Some(stop), turn));
             self.text(conversation.inject_context.as_ref(), Role::Template, turn);
         }
     }
 
-    fn round(&mut self, round: &Loop, before: Sees, with: Sees) {
+    fn round(&mut self, round: &Loop, before: ReadableNames, with: ReadableNames) {
         match &round.over {
-            Times::While(guard) => self.condition(guard.as_ref(), Sees { round: true, ..before }),
-            Times::Each(Some(items)) => self.template(&items.0, Role::Template, before),
-            Times::Each(None) => {}
+            Repetition::While(guard) => self.condition(guard.as_ref(), ReadableNames { round: true, ..before }),
+            Repetition::Each(Some(items)) => self.template(&items.0, Role::Template, before),
+            Repetition::Each(None) => {}
         }
         self.text(round.max_iterations.as_ref(), Role::Template, before);
-        self.condition(round.break_when.as_ref(), Sees { round: true, ..with });
+        self.condition(round.break_when.as_ref(), ReadableNames { round: true, ..with });
     }
 
-    fn actions(&mut self, actions: &[Action], sees: Sees, data_items: bool) {
+    fn actions(&mut self, actions: &[Action], names_here: ReadableNames, data_items: bool) {
         for action in actions {
             let role = if matches!(action, Action::Command(_)) { Role::Call } else { Role::Template };
-            self.text(Some(action.text()), role, sees);
+            self.text(Some(action.text()), role, names_here);
             if role == Role::Call {
                 self.shell_command(action.text(), data_items);
             }
         }
     }
 
-    /// Values are inserted into a command as they are, so data in it must be quoted by the author.
+    /// Values are inserted into a command unquoted, so the author must quote data in it.
     fn shell_command(&mut self, text: &Text, data_items: bool) {
         let command = secrets::split(&text.0).unwrap_or_else(|| text.0.clone());
         let document = self.document;
         let is_safe = |reference: &Reference| is_never_data(document, reference, data_items);
         for finding in check_command(&command, Dialect::Machine, is_safe) {
-            self.found.push(finding);
+            self.findings.push(finding);
         }
     }
 
-    fn source(&mut self, source: Option<&Source>, sees: Sees) {
+    fn source(&mut self, source: Option<&Source>, names_here: ReadableNames) {
         match source {
-            Some(Source::Text(text)) => self.text(Some(text), Role::Call, sees),
+            Some(Source::Text(text)) => self.text(Some(text), Role::Call, names_here),
             Some(Source::File(path)) => {
-                // What a file holds is known when it is read, so it may ask for anything.
+                // The content of a file is known only in the run, so it can read any name.
                 (self.uses.workflow, self.uses.context) = (true, true);
                 self.uses.folders = true;
-                self.text(Some(path), Role::Template, sees);
+                self.text(Some(path), Role::Template, names_here);
             }
             None => {}
         }
     }
 
-    fn text(&mut self, text: Option<&Text>, role: Role, sees: Sees) {
+    fn text(&mut self, text: Option<&Text>, role: Role, names_here: ReadableNames) {
         if let Some(text) = text {
-            self.template(&text.0, role, sees);
+            self.template(&text.0, role, names_here);
         }
     }
 
     /// An input of an operation: a text, or an object of texts.
-    fn input(&mut self, value: &Located, role: Role, sees: Sees) {
+    fn input(&mut self, value: &Located, role: Role, names_here: ReadableNames) {
         if value.text().is_some() {
-            return self.template(value, role, sees);
+            return self.template(value, role, names_here);
         }
-        value.fields().iter().for_each(|field| self.template(&field.value, role, sees));
+        value.fields().iter().for_each(|field| self.template(&field.value, role, names_here));
     }
 
-    fn template(&mut self, located: &Located, role: Role, sees: Sees) {
+    fn template(&mut self, located: &Located, role: Role, names_here: ReadableNames) {
         let parts = if role == Role::Call { secrets::split(located) } else { None };
         let located = parts.unwrap_or_else(|| located.clone());
         let compiled = Expression::with_form(&located, Form::Text, Options::dialect(Dialect::Machine));
         match compiled {
             Ok(template) => {
-                self.found.0.extend_from_slice(template.warnings());
-                self.references(&template.references(), role, sees);
+                self.findings.0.extend_from_slice(template.warnings());
+                self.references(&template.references(), role, names_here);
             }
             Err(problems) => self.problems(problems),
         }
     }
 
-    fn condition(&mut self, guard: Option<&Guard>, sees: Sees) {
+    fn condition(&mut self, guard: Option<&Guard>, names_here: ReadableNames) {
         let Some(Guard(located)) = guard else { return };
         match Condition::if_key(located, Options::dialect(Dialect::Machine)) {
             Ok(condition) => {
-                self.found.0.extend_from_slice(condition.warnings());
-                self.references(&condition.references(), Role::Condition, sees);
+                self.findings.0.extend_from_slice(condition.warnings());
+                self.references(&condition.references(), Role::Condition, names_here);
             }
             Err(problems) => self.problems(problems),
         }
@@ -249,15 +249,15 @@ impl Check<'_> {
             Ok(expression) => {
                 let span = output.from.span();
                 for warning in expression.warnings() {
-                    self.found.push(Diagnostic { span, ..warning.clone() });
+                    self.findings.push(Diagnostic { span, ..warning.clone() });
                 }
                 let references = expression.references().into_iter().map(|reference| Reference { span, ..reference });
-                self.references(&references.collect::<Vec<_>>(), Role::Condition, Sees::of(Ran::All));
+                self.references(&references.collect::<Vec<_>>(), Role::Condition, ReadableNames::of(StatesRun::All));
             }
             Err(problems) => {
                 let message =
                     format!("`outputs.{}.from` does not compile: {}", output.name.text(), problems.first().message);
-                self.found.error(Kind::BadCondition, output.from.span(), message);
+                self.findings.error(Kind::BadCondition, output.from.span(), message);
             }
         }
     }
@@ -266,13 +266,13 @@ impl Check<'_> {
         for problem in problems.0 {
             if problem.cause() == Kind::Unsupported {
                 let finding = Diagnostic { kind: Kind::Unsupported, detail: None, ..problem.clone() };
-                self.found.push(finding);
+                self.findings.push(finding);
             }
-            self.found.push(problem);
+            self.findings.push(problem);
         }
     }
 
-    fn references(&mut self, references: &[Reference], role: Role, sees: Sees) {
+    fn references(&mut self, references: &[Reference], role: Role, names_here: ReadableNames) {
         for reference in references {
             let (root, keys) = reference.parts.split_first().expect("a reference has a root");
             match (&**root, keys.first()) {
@@ -285,22 +285,22 @@ impl Check<'_> {
                 ("env", None) if self.document.env.is_empty() => {
                     let message =
                         "which variables these are is known only in the run, and it knows those that are named";
-                    self.found.warn(Kind::UnknownName, reference.span, message).help = Some(ENV.into());
+                    self.findings.warn(Kind::UnknownName, reference.span, message).help = Some(ENV.into());
                 }
                 ("inputs", Some(name)) => self.input_reference(name, reference),
-                ("states", Some(name)) => self.state_reference(name, reference, role, sees),
-                ("loop", _) if !sees.round => self.absent(reference, role, NO_LOOP),
-                ("error", _) if !sees.error => self.absent(reference, role, NO_ERROR),
+                ("states", Some(name)) => self.state_reference(name, reference, role, names_here),
+                ("loop", _) if !names_here.round => self.absent(reference, role, NO_LOOP),
+                ("error", _) if !names_here.error => self.absent(reference, role, NO_ERROR),
                 _ => {}
             }
         }
     }
 
-    /// A name of the dialect that is never there where it is written.
+    /// Reports a name of the dialect that never has a value at this point.
     fn absent(&mut self, reference: &Reference, role: Role, help: &str) {
         let consequence = if role == Role::Condition { "this is always nil" } else { "this can never be expanded" };
         let message = format!("unknown name `{}`, so {consequence}", reference.parts[0]);
-        self.found.warn(Kind::UnknownName, reference.span, message).help = Some(help.into());
+        self.findings.warn(Kind::UnknownName, reference.span, message).help = Some(help.into());
     }
 
     /// Runs accept undeclared inputs, but in a document that declares its inputs another name is probably a mistake.
@@ -314,10 +314,10 @@ impl Check<'_> {
         let help = format!("declare it at the top of the document: `inputs: [{{name: {name}, type: string}}]`");
         let finding = Diagnostic::warning(Kind::UnknownInput, reference.span, message).with_help(help);
         let finding = finding.suggest(name, names());
-        self.found.push(finding);
+        self.findings.push(finding);
     }
 
-    fn state_reference(&mut self, name: &str, reference: &Reference, role: Role, sees: Sees) {
+    fn state_reference(&mut self, name: &str, reference: &Reference, role: Role, names_here: ReadableNames) {
         let names = || self.document.states.iter().map(|state| &*state.name);
         let Some(state) = self.document.state(name) else {
             let finding = if role == Role::Condition {
@@ -328,30 +328,30 @@ impl Check<'_> {
                 Diagnostic::error(Kind::BadTemplate, reference.span, message)
             };
             let finding = finding.suggest(name, names());
-            self.found.push(finding);
+            self.findings.push(finding);
             return;
         };
-        if !self.may_have_run(state, sees.ran) {
+        if !self.may_have_run(state, names_here.ran) {
             let message = format!("`{name}` never runs before this, so there is nothing to read");
-            self.found.warn(Kind::UnknownName, reference.span, message).help =
+            self.findings.warn(Kind::UnknownName, reference.span, message).help =
                 Some(format!("read it in a state that comes after `{name}`, or lead a way from `{name}` to this one"));
         }
     }
 
-    fn may_have_run(&mut self, state: usize, ran: Ran) -> bool {
-        /// Beyond this many states the question is not worth its price.
+    fn may_have_run(&mut self, state: usize, ran: StatesRun) -> bool {
+        /// Above this number of states, the check takes too long.
         const MOST: usize = 2_000;
         let reader = match ran {
-            Ran::Nothing => return false,
-            Ran::All => return true,
-            Ran::With(reader) if reader == state => return true,
-            Ran::With(reader) | Ran::Before(reader) => reader,
+            StatesRun::Nothing => return false,
+            StatesRun::All => return true,
+            StatesRun::With(reader) if reader == state => return true,
+            StatesRun::With(reader) | StatesRun::Before(reader) => reader,
         };
         self.document.states.len() > MOST || self.after.entry(state).or_insert_with(|| self.graph.after(state))[reader]
     }
 }
 
-/// Whether the value of a name is a number, a word of the document, or something that the operator has set.
+/// Whether the value of a name is a number, a word of the document, or a setting of the operator.
 fn is_never_data(document: &Document, reference: &Reference, data_items: bool) -> bool {
     let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).collect();
     match parts[..] {
@@ -362,7 +362,7 @@ fn is_never_data(document: &Document, reference: &Reference, data_items: bool) -
         // The engine writes the output of these.
         ["states", state, "Output"] => document
             .state(state)
-            .is_some_and(|state| matches!(document.states[state].what, What::Loop(_) | What::Parallel(_))),
+            .is_some_and(|state| matches!(document.states[state].kind, StateKind::Loop(_) | StateKind::Parallel(_))),
         ["states", _, property] => property == "ExitCode" || property == "Status" || property.starts_with("Tokens"),
         ["error", property] => ["ExitCode", "Type", "State"].contains(&property),
         ["workflow" | "context" | "awf", ..] => true,
@@ -371,7 +371,7 @@ fn is_never_data(document: &Document, reference: &Reference, data_items: bool) -
     }
 }
 
-/// Whether the items of a loop are not written out in the document.
+/// Whether the items of a loop are data, not literals of the document.
 fn has_data_items(round: &Loop) -> bool {
     fn has_placeholder(items: &Located) -> bool {
         match items.items() {
@@ -380,12 +380,12 @@ fn has_data_items(round: &Loop) -> bool {
         }
     }
     match &round.over {
-        Times::Each(items) => items.as_ref().is_some_and(|items| has_placeholder(&items.0)),
-        Times::While(_) => false,
+        Repetition::Each(items) => items.as_ref().is_some_and(|items| has_placeholder(&items.0)),
+        Repetition::While(_) => false,
     }
 }
 
-/// Which states run in the body of some loops, directly or inside the loops and branches of one.
+/// The states that run in the body of the selected loops, directly or in nested loops and branches.
 fn inside_loops(document: &Document, which: impl Fn(&Loop) -> bool) -> Vec<bool> {
     let members = |state: &State| -> Vec<usize> { inside(state).filter_map(|name| document.state(name)).collect() };
     let mut looped = vec![false; document.states.len()];

@@ -1,6 +1,6 @@
 //! A chat turn: the message, the model with the tools offered now, its calls one after the other, and the model again.
 //!
-//! Each call is looked at when its turn comes, because the one before may have changed what is offered.
+//! Each call is checked just before it is performed, because the previous one may have changed the offered tools.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::super::raw::{Agent, Policy, Step, Template};
 use super::{Lower, personas};
 use crate::agent_loop::{self, AgentLoop};
 
-/// What a turn remembers beside the session.
+/// The slots of a turn beside those of the session.
 pub(super) fn slots() -> Vec<(&'static str, Option<Value>)> {
     let empty = || Some(Value::from(Vec::new()));
     let zero = || Some(Value::Int(0));
@@ -21,7 +21,7 @@ pub(super) fn slots() -> Vec<(&'static str, Option<Value>)> {
         // The positions of the user's messages in it, and the one where this turn began.
         ("users", empty()),
         ("from", None),
-        // How many model calls this turn has made.
+        // The number of model calls of this turn.
         ("made", zero()),
         ("reply", None),
         // The position in the reply's calls, and the call there.
@@ -33,7 +33,7 @@ pub(super) fn slots() -> Vec<(&'static str, Option<Value>)> {
         ("cost", zero()),
         // The tokens and the cost before this turn.
         ("used_before", None),
-        // What the operator allows a turn: `{turns, tokens, cost_micros}`.
+        // The operator's limits of a turn: `{turns, tokens, cost_micros}`.
         ("limits", None),
         ("outcome", None),
     ]
@@ -49,13 +49,13 @@ impl Lower<'_, '_> {
         let position = self.formula("len(chat)");
         let mut writes = self.begin("turn");
         writes.extend([
-            self.put("message", "got.text"),
+            self.store("message", "got.text"),
             Write::Put(self.slots["from"], position),
             Write::Push(self.slots["users"], position),
             Write::Push(self.slots["chat"], message),
         ]);
         writes.extend(["made", "reply", "outcome"].map(|slot| Write::Clear(self.slots[slot])));
-        writes.push(self.put("used_before", "{tokens: tokens, cost: cost}"));
+        writes.push(self.store("used_before", "{tokens: tokens, cost: cost}"));
         self.b.set(writes, self.own.evaluate, None)
     }
 
@@ -80,11 +80,11 @@ impl Lower<'_, '_> {
         let has_calls = self.test(agent_loop::HAS_CALLS);
         let work = self.b.decide([(has_calls, each)], ended, None);
         let mut recorded = agent_loop::record_reply(self, "chat");
-        recorded.push(self.put("at", "0"));
+        recorded.push(self.store("at", "0"));
         let own = personas::model_fields(self.own.agent, &sampling(template));
         let input = format!(
             "{{system: system + (get(notes, active) ?? ''), messages: {}, tools: {OFFERED}{own}}}",
-            sent(template.chat.policy)
+            sent_messages(template.chat.policy)
         );
         let input = self.formula(&input);
         let (limits, reached) = self.limits(step);
@@ -94,7 +94,7 @@ impl Lower<'_, '_> {
             next,
             call: (agent_loop::model_call(step, fixed(self.own.agent, template)), input),
             reply: self.slots["reply"],
-            count: self.put("made", "made + 1"),
+            count: self.store("made", "made + 1"),
             refused: None,
             shown: Some(step),
             failed: self.end_turn("{text: reply.text ?? '', warnings: [], error: error}"),
@@ -113,15 +113,15 @@ impl Lower<'_, '_> {
         let limit = format!("maxSteps {} is reached", template.max_steps);
         let limit = self.ruled(decision, ("limit", &limit), &format!("({reached}).message"), &[], None);
         let again = self.b.rule_branch(decision, "continue", "no limit of the turn is reached", None);
-        let made = self.b.read(self.slots["made"]);
+        let model_calls = self.b.read(self.slots["made"]);
         let most = self.b.value(template.max_steps);
-        self.b.counts(decision, Unit::Round, made, most);
+        self.b.counts(decision, Unit::Round, model_calls, most);
         self.b.decides(work, decision, [None, Some(end)]);
         let exits: Vec<_> = std::iter::repeat_n(Some(limit), exits).chain([Some(again)]).collect();
         self.b.decides(next, decision, exits);
     }
 
-    /// What ends a turn with a warning before another model call.
+    /// The limits that end a turn with a warning before another model call.
     fn limits(&mut self, step: StepId) -> (Vec<(ConditionId, PlaceId)>, String) {
         let of_the_operator = [
             ("turns", "made", "max_steps"),
@@ -147,7 +147,7 @@ impl Lower<'_, '_> {
 
     /// The calls of a reply, in its order: one that is not offered at that moment is not performed.
     fn each_call(&mut self, template: &Template, step: StepId, next: PlaceId, each: PlaceId) {
-        // A call is a step of its own for people, whether it is performed or not.
+        // Traces show each call as a step, whether it is performed or not.
         let shown = self.b.step(&format!("{}.tool", template.agent_id), "tool", None, (0, 0));
         let refused = format!("'this tool is not offered now; offered are: ' + join({OFFERED}, ', ')");
         let (is_unreadable, unreadable) = agent_loop::UNREADABLE;
@@ -157,11 +157,11 @@ impl Lower<'_, '_> {
                 lower.b.set(writes, each, None)
             })
         });
-        // A call that was performed counts as used, whatever came back.
+        // A performed call counts as used, regardless of its result.
         let used = self.use_tool();
         let call = agent_loop::call_tool(self, (step, shown), "get(configurations, call.name)", |lower, came| {
             let mut writes = lower.call_ended(came).to_vec();
-            writes.extend([lower.put("used", "call.name"), lower.put("back", "'call'")]);
+            writes.extend([lower.store("used", "call.name"), lower.store("back", "'call'")]);
             lower.b.set(writes, used, None)
         });
         let is_unreadable = self.test(is_unreadable);
@@ -182,14 +182,14 @@ impl Lower<'_, '_> {
         self.b.at(each).decide([(is_last, next)], call, None);
     }
 
-    /// What every call leaves: the message for the model, and the position of the next call.
+    /// The writes after every call: the message for the model, and the position of the next call.
     fn call_ended(&mut self, came: &str) -> [Write; 2] {
         let message = self.formula(&agent_loop::tool_message(came));
-        [Write::Push(self.slots["chat"], message), self.put("at", "at + 1")]
+        [Write::Push(self.slots["chat"], message), self.store("at", "at + 1")]
     }
 }
 
-/// What every model call has: where it goes, and the tools that are looked for before the first turn.
+/// The fixed fields of model calls: the target, and the tools that are checked before the first turn.
 fn fixed(agent: &Agent<'_>, template: &Template) -> Object {
     let provider = template.model.as_ref().and_then(|node| node.strip_prefix("llm.")).map(Value::from);
     let model = settings(template).and_then(|settings| settings.get("model")).filter(|model| model.as_str().is_some());
@@ -209,11 +209,11 @@ fn sampling(template: &Template) -> Object {
     agent_loop::sampling(|name| settings(template)?.get(name).cloned())
 }
 
-/// The tools offered now, as the session's view tells them.
+/// The offered tools, as in the view of the session.
 const OFFERED: &str = "offeredTools(given ?? own, get(rules, active), index)";
 
-/// How many of the messages are sent.
-fn sent(policy: Policy) -> String {
+/// The formula of the messages that are sent.
+fn sent_messages(policy: Policy) -> String {
     match policy {
         Policy::All => "chat".to_owned(),
         Policy::None => "chat[from:]".to_owned(),
@@ -255,8 +255,8 @@ fn line(step: &Step<'_>) -> String {
     }
 }
 
-/// What a client may want to know of a template.
-pub(super) fn described(template: &Template) -> Vec<(Arc<str>, Value)> {
+/// The description of a template for clients.
+pub(super) fn describe(template: &Template) -> Vec<(Arc<str>, Value)> {
     let texts = |list: &[Arc<str>]| Value::from(list.iter().cloned().map(Value::Str).collect::<Vec<_>>());
     let optional = |text: &Option<Arc<str>>| text.clone().map_or(Value::Null, Value::Str);
     let (policy, length) = match template.chat.policy {

@@ -8,25 +8,25 @@ use super::super::raw::Step;
 use super::Lower;
 use crate::report::Report;
 
-/// The id of the step that stands for the session as a whole in traces: it decides which of the document's steps is active.
+/// The id of the session's own step in traces, which decides which of the document's steps is active.
 const SESSION: &str = "session";
 
 impl Lower<'_, '_> {
     /// The steps in document order, each a decision of its own: a condition that cannot be evaluated does not hold, and
-    /// the steps after it are still asked.
+    /// the steps after it are still evaluated.
     pub(super) fn evaluate(&mut self, report: &mut Report) {
         let agent = self.own.agent;
         let steps: Vec<StepId> = agent.steps.iter().map(|step| self.step(step)).collect();
-        let asked = agent.steps.iter().zip(steps).filter_map(|(step, id)| Some((step, id, step.conditions?)));
-        let asked: Vec<_> = asked.collect();
+        let conditional = agent.steps.iter().zip(steps).filter_map(|(step, id)| Some((step, id, step.conditions?)));
+        let conditional: Vec<_> = conditional.collect();
         let session = self.b.step(SESSION, SESSION, None, (0, 0));
         let decision = self.b.decision(session, DecisionKind::Transition);
         let mut candidates = Vec::new();
-        for (step, id, conditions) in asked {
+        for (step, id, conditions) in conditional {
             let sequence = step.sequence;
             let compile = |options: Options<'_>| Condition::history(conditions, sequence, options);
             let compiled = self.b.condition_with(ROOT, Dialect::Session, compile);
-            let Some(holds) = report.compiled(compiled) else { continue };
+            let Some(holds) = report.ok_or_report(compiled) else { continue };
             let branch = self.b.branch(decision, &step.name, Some(holds), Some(&step.name));
             candidates.push((step, id, holds, branch));
         }
@@ -49,7 +49,7 @@ impl Lower<'_, '_> {
         self.b.step(&step.name, "step", None, (step.span.start, step.span.end))
     }
 
-    /// One step: it becomes active if all its conditions hold, else the next one is asked.
+    /// One step: it becomes active if all its conditions are true, else the next one is evaluated.
     fn candidate(
         &mut self,
         (step, id, holds, branch): (&Step<'_>, StepId, ConditionId, u32),
@@ -57,8 +57,8 @@ impl Lower<'_, '_> {
         next: PlaceId,
     ) -> PlaceId {
         let name = [("name", Value::Str(step.name.clone()))];
-        let noted = self.formula_with("{step: name, kind: problem.kind, message: problem.message}", &[], &name);
-        let failed = self.b.set([Write::Push(self.slots["problems"], noted)], next, None);
+        let problem_entry = self.formula_with("{step: name, kind: problem.kind, message: problem.message}", &[], &name);
+        let failed = self.b.set([Write::Push(self.slots["problems"], problem_entry)], next, None);
         self.b.mark(failed, Mark::Warn(id, "condition_error".into()));
         // A step that is active already stays as it is; any other begins its sequence.
         let because = format!("step {}: {}", step.name, step.conditions.map(why).unwrap_or_default());
@@ -66,7 +66,7 @@ impl Lower<'_, '_> {
         self.b.mark(active, Mark::Branch(session, step.name.clone()));
         let fail = Failure { to: failed, error: Some(self.slots["problem"]) };
         let decide = self.b.decide([(holds, active)], next, Some(fail));
-        // The next step is asked after one that does not hold, and after one that cannot be evaluated.
+        // The next step is evaluated after a false condition, and after one that cannot be evaluated.
         self.b.decides(decide, decision, [Some(branch), None, None])
     }
 
@@ -74,7 +74,7 @@ impl Lower<'_, '_> {
         let values = [("name", name), ("because", Value::from(because))];
         let writes =
             [("index", "active == name ? index : 0"), ("why", "active == name ? why : because"), ("active", "name")];
-        let writes = writes.map(|(slot, text)| self.put_with(slot, text, &[], &values));
+        let writes = writes.map(|(slot, text)| self.store_with(slot, text, &[], &values));
         self.b.set(writes, self.own.evaluated, None)
     }
 
@@ -107,7 +107,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// The conditions of a step in a few words.
+/// A short description of the conditions of a step.
 fn why(conditions: &Located) -> String {
     conditions.items().unwrap_or_default().iter().map(condition_in_words).collect::<Vec<_>>().join(", ")
 }

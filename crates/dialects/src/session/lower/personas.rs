@@ -1,4 +1,4 @@
-//! Personas of steps: what a chat turn changes in its model calls while a step is active, and what hosts of a gate see.
+//! Personas of steps: the changes of model calls while a step is active, and their view for hosts of a gate.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -14,15 +14,15 @@ use crate::report::Report;
 /// One step.
 #[derive(Debug)]
 pub(in crate::session) struct Step<'d> {
-    /// What it is called; no two steps share it.
+    /// The name, which is unique.
     pub(in crate::session) name: Arc<str>,
     /// For people and for the model.
     pub(in crate::session) description: Option<Arc<str>>,
     /// Whether it is marked as the start.
     pub(in crate::session) is_default: bool,
-    /// What must hold for it to become active; none if there is nothing.
+    /// The conditions for it to become active.
     pub(in crate::session) conditions: Option<&'d Located>,
-    /// As written, for the conditions that look at it.
+    /// The sequence as written, for the conditions that read it.
     pub(in crate::session) sequence: Option<&'d Located>,
     /// By position, the tools that fit.
     pub(in crate::session) positions: Vec<Vec<Arc<str>>>,
@@ -32,7 +32,7 @@ pub(in crate::session) struct Step<'d> {
     pub(in crate::session) denied: Vec<Arc<str>>,
     /// How the agent answers while it is active.
     pub(in crate::session) persona: Option<Persona>,
-    /// Where it stands.
+    /// The span of the step.
     pub(in crate::session) span: Span,
 }
 

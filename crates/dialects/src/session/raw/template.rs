@@ -1,4 +1,4 @@
-//! What an agent's template says beside its steps.
+//! The template of an agent without its steps.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ const HISTORY_LENGTH: i64 = 50;
 /// An agent without its steps.
 #[derive(Debug)]
 pub(in crate::session) struct Template {
-    /// Who it is.
+    /// The id of the agent.
     pub(in crate::session) agent_id: Arc<str>,
-    /// What it is called.
+    /// The name of the agent.
     pub(in crate::session) name: Arc<str>,
-    /// What it is told to be.
+    /// The system prompt.
     pub(in crate::session) personality: String,
     /// The node that chooses the model; none is the host's choice.
     pub(in crate::session) model: Option<Arc<str>>,
@@ -29,30 +29,30 @@ pub(in crate::session) struct Template {
     pub(in crate::session) tools: Vec<Arc<str>>,
     /// Settings by node.
     pub(in crate::session) configurations: Value,
-    /// How it talks.
+    /// The chat settings.
     pub(in crate::session) chat: Chat,
     /// The most model calls of a turn.
     pub(in crate::session) max_steps: i64,
-    /// Whether the model is told about all steps, or about the active one alone.
+    /// Whether the prompt describes all steps, or only the active one.
     pub(in crate::session) detailed: bool,
-    /// Kept for whoever runs several agents.
+    /// For hosts that run several agents.
     pub(in crate::session) max_concurrency: Value,
 }
 
-/// How an agent talks.
+/// The chat settings of an agent.
 #[derive(Debug)]
 pub(in crate::session) struct Chat {
-    /// What it says first.
+    /// The first messages of the agent.
     pub(in crate::session) initial: Vec<Arc<str>>,
-    /// What a client offers to say.
+    /// The suggested messages in a client.
     pub(in crate::session) prompts: Vec<Arc<str>>,
-    /// What a client shows before anything is said.
+    /// The placeholder in a client before the first message.
     pub(in crate::session) placeholder: Option<Arc<str>>,
-    /// How much of what was said is sent again.
+    /// The part of the earlier messages that is sent again.
     pub(in crate::session) policy: Policy,
 }
 
-/// How much of what was said is sent again.
+/// The part of the earlier messages that is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum Policy {
     /// This turn alone.
@@ -71,7 +71,8 @@ impl Template {
         }
         let nothing = Located { shape: Shape::Null, span: document.span };
         let options = document.get("options").unwrap_or(&nothing);
-        let detailed = options.get("tokenOptimization").and_then(|found| found.flag("includeDetailedOrchestration"));
+        let detailed =
+            options.get("tokenOptimization").and_then(|options| options.flag("includeDetailedOrchestration"));
         let value = |key: &str| document.get(key).map(Located::to_value).unwrap_or_default();
         let (models, tools): (Vec<_>, _) =
             texts(document, "nodes").into_iter().partition(|node| node.starts_with(MODEL_NODE));

@@ -3,27 +3,33 @@
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{Exit, ExprId, Failure, Mark, PlaceId, ScopeId, SlotId, Write};
 
-use super::{Lower, To, Where};
+use super::{Exits, Location, Lower};
 use crate::steps::guard;
-use crate::steps::tree::{No, Role};
+use crate::steps::tree::{Role, StepIndex};
 
 impl Lower<'_, '_> {
-    /// The `child_steps` of a step: where they begin, and where strands come in that skip them.
-    pub(super) fn children(&mut self, no: No, at: Where, to: To) -> (PlaceId, PlaceId) {
-        let steps = self.steps_of(no, Role::Children);
-        if self.own.document.steps[no].kind.has_chain_below() {
+    /// The `child_steps` of a step: the place where they begin, and the place for strands that skip them.
+    pub(super) fn children(&mut self, index: StepIndex, at: Location, to: Exits) -> (PlaceId, PlaceId) {
+        let steps = self.steps_of(index, Role::Children);
+        if self.own.document.steps[index].kind.has_chain_below() {
             self.chain(&steps, at, to.next, to.blocked)
         } else {
-            self.fan_out(no, &steps, at, to)
+            self.fan_out(index, &steps, at, to)
         }
     }
 
-    /// Lowers a chain. `skipped` is where strands go on that came in skipping and found nothing to run.
-    pub(super) fn chain(&mut self, steps: &[No], at: Where, next: PlaceId, skipped: PlaceId) -> (PlaceId, PlaceId) {
+    /// Lowers a chain. `skipped` is the place for strands that entered skipping and still skip.
+    pub(super) fn chain(
+        &mut self,
+        steps: &[StepIndex],
+        at: Location,
+        next: PlaceId,
+        skipped: PlaceId,
+    ) -> (PlaceId, PlaceId) {
         self.enroll(steps, at);
         let level = self.level();
         let revives = steps.iter().any(|step| self.own.plan.revives[*step]);
-        let blocks = |lower: &Self, step: &No| {
+        let blocks = |lower: &Self, step: &StepIndex| {
             ["gate", "merge"].contains(&lower.own.document.steps[*step].kind.name) || lower.own.plan.revives[*step]
         };
         let first_block = steps.iter().position(|step| blocks(self, step));
@@ -33,7 +39,7 @@ impl Lower<'_, '_> {
         };
         let mut after = next;
         for (position, step) in steps.iter().copied().enumerate().rev() {
-            let into = self.step(step, at, To { next: after, blocked: skip, level });
+            let into = self.step(step, at, Exits { next: after, blocked: skip, level });
             if self.own.plan.revives[step] {
                 skip = into;
             } else if first_block.is_some_and(|first| revives || position > first) {
@@ -41,18 +47,18 @@ impl Lower<'_, '_> {
             }
             after = self.own.begins[step];
         }
-        // Who comes in skipping must not meet the end of those who were blocked here, which makes them run again.
+        // Strands that enter skipping must not reach the end of strands blocked here, which makes them run again.
         (after, if revives { skip } else { skipped })
     }
 
-    /// The end of a chain that was blocked: its tail is empty text, and nothing has come over this way.
+    /// The end of a blocked chain: its tail is empty text, and nothing is delivered.
     fn end_of_blocked(&mut self, next: PlaceId, skipped: Option<(i64, PlaceId)>) -> PlaceId {
         let mut writes = self.hold_nothing();
-        writes.push(self.put("gap", r#""blocked""#));
+        writes.push(self.store("gap", r#""blocked""#));
         writes.extend(self.not_skipping());
         let end = self.b.set(writes, next, None);
         match skipped {
-            // Those who began to skip in this chain end with it; those who came in skipping go on so.
+            // Strands that began to skip in this chain stop skipping; strands that entered skipping continue.
             Some((level, skipped)) => {
                 let began_here = self.test_with("skipping == level", &[], &[("level", level.into())]);
                 self.b.decide([(began_here, end)], skipped, None)
@@ -62,7 +68,13 @@ impl Lower<'_, '_> {
     }
 
     /// Lowers the children that run beside each other, in a scope of their own.
-    pub(super) fn fan_out(&mut self, no: No, steps: &[No], at: Where, to: To) -> (PlaceId, PlaceId) {
+    pub(super) fn fan_out(
+        &mut self,
+        index: StepIndex,
+        steps: &[StepIndex],
+        at: Location,
+        to: Exits,
+    ) -> (PlaceId, PlaceId) {
         if steps.is_empty() {
             return (to.next, to.blocked);
         }
@@ -70,13 +82,13 @@ impl Lower<'_, '_> {
         let tail = self.tail(to, revives);
         let spec = ScopeSpec { into: Some(self.slots["answer"]), next: Some(tail), ..ScopeSpec::default() };
         let scope = self.scope_in(at, spec);
-        self.edges_in(scope, Some(no));
-        let inside = Where { scope, ..at };
+        self.edges_in(scope, Some(index));
+        let inside = Location { scope, ..at };
         self.enroll(steps, inside);
         let delivered = self.deliver(scope);
         let entries = self.entries(scope, steps.to_vec(), revives, |lower, step, nothing| {
             let level = lower.level();
-            let to = To { next: delivered, blocked: nothing, level };
+            let to = Exits { next: delivered, blocked: nothing, level };
             let into = lower.step(step, inside, to);
             (lower.own.begins[step], into, lower.own.plan.revives[step])
         });
@@ -108,20 +120,20 @@ impl Lower<'_, '_> {
         entries
     }
 
-    /// The scope of a step that runs others in it: their values go to the slot `answer`.
-    pub(super) fn frame(&self, no: No, after: PlaceId, failure: Failure) -> ScopeSpec {
-        let time_limit_ms = self.own.document.steps[no].get("timeout").and_then(guard::duration_ms);
+    /// The scope of a step with nested steps, whose values go to the slot `answer`.
+    pub(super) fn frame(&self, index: StepIndex, after: PlaceId, failure: Failure) -> ScopeSpec {
+        let time_limit_ms = self.own.document.steps[index].get("timeout").and_then(guard::duration_ms);
         let into = Some(self.slots["answer"]);
         ScopeSpec { into, time_limit_ms, next: Some(after), fail: Some(failure), ..ScopeSpec::default() }
     }
 
-    pub(super) fn scope_in(&mut self, at: Where, spec: ScopeSpec) -> ScopeId {
+    pub(super) fn scope_in(&mut self, at: Location, spec: ScopeSpec) -> ScopeId {
         let scope = self.b.scope(at.scope, spec);
         self.own.parents.insert(scope, at.scope);
         scope
     }
 
-    /// The end of a branch: it hands its value on, or says that nothing came.
+    /// The end of a branch: it delivers its value, or that there is none.
     fn deliver(&mut self, scope: ScopeId) -> PlaceId {
         if !self.own.plan.has_gaps {
             let value = self.at_hand("");
@@ -135,10 +147,10 @@ impl Lower<'_, '_> {
         self.b.decide([(gap, nothing)], value, None)
     }
 
-    /// After a fan-out: the value of the last branch that delivered; else that of the step above, which is still at hand.
-    fn tail(&mut self, to: To, revives: bool) -> PlaceId {
+    /// After a fan-out: the value of the last branch that delivered; else the current value, which is that of the step above.
+    fn tail(&mut self, to: Exits, revives: bool) -> PlaceId {
         let newest = if self.own.plan.has_gaps { "findLast(answer, .d == true)" } else { "answer[-1]" };
-        let mut writes = vec![self.put("answer", newest)];
+        let mut writes = vec![self.store("answer", newest)];
         writes.extend(self.take_up(self.slots["answer"]));
         writes.extend(self.no_gap());
         writes.extend(self.not_skipping());
@@ -155,62 +167,62 @@ impl Lower<'_, '_> {
         self.b.decide(arms, to.next, None)
     }
 
-    /// Defines where a step begins: what it began with is kept if something asks for it. Lists below it begin with its
-    /// value, so what has not come over the way to it is no matter any more.
-    pub(super) fn begin(&mut self, no: No, next: PlaceId) {
+    /// Defines the place where a step begins: its input is stored if it is used. Lists below it begin with its
+    /// value, so earlier gaps no longer matter.
+    pub(super) fn begin(&mut self, index: StepIndex, next: PlaceId) {
         let input = self.b.read(self.slots["value"]);
-        let mut writes = self.begin_writes(no);
+        let mut writes = self.begin_writes(index);
         writes.extend(self.no_gap());
-        writes.extend(self.selected_by(no));
-        writes.extend(self.sent_with(no));
-        if let Some(kept) = self.own.kept.get(&no) {
-            writes.push(Write::Put(kept.input, input));
-            // The newest run of a step may leave neither.
-            let facts = kept.facts.into_iter().flatten().map(|(_, slot)| slot);
-            writes.extend(facts.chain([kept.error]).map(Write::Clear));
+        writes.extend(self.selected_by(index));
+        writes.extend(self.sent_with(index));
+        if let Some(step_slots) = self.own.step_slots.get(&index) {
+            writes.push(Write::Put(step_slots.input, input));
+            // The latest run of a step may have neither.
+            let facts = step_slots.facts.into_iter().flatten().map(|(_, slot)| slot);
+            writes.extend(facts.chain([step_slots.error]).map(Write::Clear));
         }
-        let place = self.b.at(self.own.begins[no]).set(writes, next, None);
-        self.b.mark(place, Mark::Begin(self.own.ids[no], Some(input)));
+        let place = self.b.at(self.own.begins[index]).set(writes, next, None);
+        self.b.mark(place, Mark::Begin(self.own.ids[index], Some(input)));
     }
 
-    /// What a step that a retry goes back to has to remember.
-    pub(super) fn begin_writes(&mut self, no: No) -> Vec<Write> {
-        let Some(slot) = self.own.again.get(&no).copied() else { return Vec::new() };
+    /// The writes for a step that a retry goes back to.
+    pub(super) fn begin_writes(&mut self, index: StepIndex) -> Vec<Write> {
+        let Some(slot) = self.own.again.get(&index).copied() else { return Vec::new() };
         let input = self.at_hand(r#""g": gap, "#);
         vec![Write::Put(slot, input)]
     }
 
-    /// The end of a step's own work: the value at hand is its output.
-    pub(super) fn finish(&mut self, no: No, next: PlaceId) -> PlaceId {
+    /// The end of a step's own work: the current value is its output.
+    pub(super) fn finish(&mut self, index: StepIndex, next: PlaceId) -> PlaceId {
         let writes = self.no_gap().into_iter().collect();
-        self.finish_with(no, writes, next)
+        self.finish_with(index, writes, next)
     }
 
     /// The attachments that the output of a step has: those of the manifest that it is, else those of the step's input.
-    pub(super) fn emitted(&mut self, no: No) -> Vec<Write> {
+    pub(super) fn emitted(&mut self, index: StepIndex) -> Vec<Write> {
         if !self.own.plan.has_files {
             return Vec::new();
         }
-        let slot = self.own.kept.get(&no).and_then(|kept| kept.files);
-        let newest = slot.map(|slot| self.put(slot, "attachmentsIn(value)"));
-        newest.into_iter().chain([self.put("files", "attachmentsIn(value) ?? files")]).collect()
+        let slot = self.own.step_slots.get(&index).and_then(|step_slots| step_slots.files);
+        let newest = slot.map(|slot| self.store(slot, "attachmentsIn(value)"));
+        newest.into_iter().chain([self.store("files", "attachmentsIn(value) ?? files")]).collect()
     }
 
-    /// From here on there is a value at hand again.
+    /// Clears the gap: there is a current value again.
     pub(super) fn no_gap(&self) -> Option<Write> {
         self.own.plan.has_gaps.then_some(Write::Clear(self.slots["gap"]))
     }
 
-    pub(super) fn finish_with(&mut self, no: No, mut writes: Vec<Write>, next: PlaceId) -> PlaceId {
+    pub(super) fn finish_with(&mut self, index: StepIndex, mut writes: Vec<Write>, next: PlaceId) -> PlaceId {
         let output = self.b.read(self.slots["value"]);
-        if let Some(kept) = self.own.kept.get(&no) {
-            writes.push(Write::Put(kept.output, output));
+        if let Some(step_slots) = self.own.step_slots.get(&index) {
+            writes.push(Write::Put(step_slots.output, output));
         }
-        writes.extend(self.emitted(no));
+        writes.extend(self.emitted(index));
         let place = self.b.set(writes, next, None);
         let kind = self.b.read(self.slots["kind"]);
-        self.b.mark(place, Mark::ContentType(self.own.ids[no], kind));
-        self.b.mark(place, Mark::End(self.own.ids[no], Some(output)))
+        self.b.mark(place, Mark::ContentType(self.own.ids[index], kind));
+        self.b.mark(place, Mark::End(self.own.ids[index], Some(output)))
     }
 
     /// What a strand carries, as an object: the value, its content type, attachments. `more` are further fields.
@@ -219,25 +231,25 @@ impl Lower<'_, '_> {
         self.formula(&format!(r#"{{{more}"v": value, "k": kind{files}}}"#))
     }
 
-    /// Writes that take up what [`Self::at_hand`] made, from a slot that holds it.
+    /// Writes that restore the object of [`Self::at_hand`] from a slot.
     pub(super) fn take_up(&mut self, from: SlotId) -> Vec<Write> {
         let files = self.own.plan.has_files.then_some(("files", "from.f"));
         let carried = [("value", "from.v"), ("kind", "from.k")].into_iter().chain(files);
-        carried.map(|(slot, text)| self.put_with(slot, text, &[("from", from)], &[])).collect()
+        carried.map(|(slot, text)| self.store_with(slot, text, &[("from", from)], &[])).collect()
     }
 
-    /// Writes that make a value the one at hand, with the content type that such values have.
+    /// Writes that set the current value, with its content type.
     pub(super) fn hold(&mut self, value: ExprId) -> Vec<Write> {
-        let kind = self.put("kind", r#"type(value) == "string" ? "text/plain" : "application/json""#);
+        let kind = self.store("kind", r#"type(value) == "string" ? "text/plain" : "application/json""#);
         vec![Write::Put(self.slots["value"], value), kind]
     }
 
-    /// Writes that make empty text the value at hand.
+    /// Writes that set the current value to empty text.
     pub(super) fn hold_nothing(&mut self) -> Vec<Write> {
-        vec![self.put("value", r#""""#), self.put("kind", r#""text/plain""#)]
+        vec![self.store("value", r#""""#), self.store("kind", r#""text/plain""#)]
     }
 
-    /// From here on nothing is skipped.
+    /// Ends skipping.
     pub(super) fn not_skipping(&self) -> Option<Write> {
         self.own.plan.has_revivals().then_some(Write::Clear(self.slots["skipping"]))
     }

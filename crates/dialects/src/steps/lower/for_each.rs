@@ -6,38 +6,38 @@ use branchpoint_core::ir::{
 };
 use branchpoint_expr::Value;
 
-use super::{Lower, Where};
-use crate::steps::tree::{No, Role, Step};
+use super::{Location, Lower};
+use crate::steps::tree::{Role, Step, StepIndex};
 use crate::steps::{attachments, guard};
 
 /// How many iterations run at once, unless the step says otherwise.
 const WIDTH: i64 = 8;
 
-/// Where a loop without items leads with `fail_on_empty`.
+/// The target of a loop without items with `fail_on_empty`.
 const EMPTY_FAILS: &str = "the step fails (for_each_empty)";
 
 impl Lower<'_, '_> {
-    pub(super) fn for_each(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let failure = self.failure(no, at, Some(finish));
+    pub(super) fn for_each(&mut self, index: StepIndex, at: Location, finish: PlaceId) -> PlaceId {
+        let failure = self.failure(index, at, Some(finish));
         let results = self.b.read(self.slots["answer"]);
         let writes = self.hold(results);
         let after = self.b.set(writes, finish, None);
-        self.counters_around(no);
-        let step = &self.own.document.steps[no];
+        self.counters_around(index);
+        let step = &self.own.document.steps[index];
         let width = if step.flag("parallel", false) { step.int("max_concurrency").unwrap_or(WIDTH) } else { 1 };
         let spec = ScopeSpec {
             width: u32::try_from(width).unwrap_or(u32::MAX),
             on_fail: (!step.flag("fail_fast", true)).then_some(OnFail::Keep),
-            rounds: Some(Rounds { step: self.own.ids[no], round: None, items: None }),
-            ..self.frame(no, after, failure)
+            rounds: Some(Rounds { step: self.own.ids[index], round: None, items: None }),
+            ..self.frame(index, after, failure)
         };
         let scope = self.scope_in(at, spec);
         let items = self.b.read(self.slots["probe"]);
-        let place = self.iteration(no, at, scope);
-        let (item, index) = (self.own.items[&no], self.own.rounds[&no]);
-        self.b.each(scope, items, item, index, place);
+        let place = self.iteration(index, at, scope);
+        let (item, item_index) = (self.own.items[&index], self.own.rounds[&index]);
+        self.b.each(scope, items, item, item_index, place);
         let enter = self.b.enter(scope);
-        let decision = self.b.decision(self.own.ids[no], DecisionKind::Loop);
+        let decision = self.b.decision(self.own.ids[index], DecisionKind::Loop);
         let none =
             self.b.rule_branch(decision, "empty", "there are no items", fails_on_empty(step).then_some(EMPTY_FAILS));
         let (end, failed) = if step.flag("fail_fast", true) {
@@ -49,46 +49,46 @@ impl Lower<'_, '_> {
         let fails = Some(guard::fails(failed));
         let failed = guard::failing(failed, step).map(|rule| self.b.rule_branch(decision, "failed", &rule, fails));
         self.b.decides(enter, decision, [Some(end), failed]);
-        self.looked_at(no, at, enter, (finish, failure), (decision, none))
+        self.looked_at(index, at, enter, (finish, failure), (decision, none))
     }
 
-    /// One iteration: the item is at hand, and what steps leave behind lies in slots of its own.
-    fn iteration(&mut self, no: No, at: Where, scope: ScopeId) -> PlaceId {
-        let id = self.own.document.steps[no].id.clone();
+    /// One iteration: the item is the current value, and the results of steps are in its own slots.
+    fn iteration(&mut self, index: StepIndex, at: Location, scope: ScopeId) -> PlaceId {
+        let id = self.own.document.steps[index].id.clone();
         let slot = |lower: &mut Self, property: &str| {
             let slot = lower.b.slot(scope, &format!("{id}.{property}"), None);
             lower.b.name(scope, &["step", &id, property], slot);
             slot
         };
-        let (item, index) = (slot(self, "item"), slot(self, "item_index"));
-        self.own.items.insert(no, item);
-        self.own.rounds.insert(no, index);
-        self.own.bodies.insert(no, scope);
-        self.keep_in(scope, Some(no));
-        self.edges_in(scope, Some(no));
-        let inside = Where { scope, home: scope };
+        let (item, item_index) = (slot(self, "item"), slot(self, "item_index"));
+        self.own.items.insert(index, item);
+        self.own.rounds.insert(index, item_index);
+        self.own.bodies.insert(index, scope);
+        self.keep_in(scope, Some(index));
+        self.edges_in(scope, Some(index));
+        let inside = Location { scope, home: scope };
         debug_assert!(inside.home != at.home, "an iteration is a home of its own");
         let tail = self.b.read(self.slots["value"]);
         let done = self.b.leave(scope, Exit::Done(Some(tail)));
-        let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, done, done);
+        let (begin, _) = self.chain(&self.steps_of(index, Role::Body), inside, done, done);
         let item = self.b.read(item);
         let mut writes = self.hold(item);
         // An item that is an attachment is the one that its steps work on.
-        writes.extend(self.own.plan.has_files.then(|| self.put("files", "attachmentsIn(value) ?? files")));
+        writes.extend(self.own.plan.has_files.then(|| self.store("files", "attachmentsIn(value) ?? files")));
         writes.extend(self.no_gap());
         self.b.set(writes, begin, None)
     }
 
-    /// What the loop goes over is looked at before it begins.
+    /// Checks the items before the loop begins.
     fn looked_at(
         &mut self,
-        no: No,
-        at: Where,
+        index: StepIndex,
+        at: Location,
         enter: PlaceId,
         (finish, failure): (PlaceId, Failure),
         (decision, none): (DecisionId, u32),
     ) -> PlaceId {
-        let step = &self.own.document.steps[no];
+        let step = &self.own.document.steps[index];
         let empty = if fails_on_empty(step) {
             let (kind, message) = ("for_each_empty", "there is nothing to loop over");
             let error = self.loop_error(kind, message, step);
@@ -98,7 +98,7 @@ impl Lower<'_, '_> {
             let none = self.b.value(Value::from(Vec::new()));
             let writes = self.hold(none);
             let place = self.b.set(writes, finish, None);
-            for skipped in self.steps_of(no, Role::Body) {
+            for skipped in self.steps_of(index, Role::Body) {
                 self.b.mark(place, Mark::Skip(self.own.ids[skipped], "loop_empty".into()));
             }
             place
@@ -112,12 +112,12 @@ impl Lower<'_, '_> {
         let bound = |name: &str| step.int(name).map_or("nil".to_owned(), |bound| bound.to_string());
         let items = format!("loopItems(probe, {}, {})", bound("offset"), bound("limit"));
         let mut writes = self.listed(step, at);
-        writes.push(self.put("probe", &items));
+        writes.push(self.store("probe", &items));
         self.b.set(writes, decide, Some(failure))
     }
 
-    /// The text that holds what the loop goes over, or the attachments that its rules select.
-    fn listed(&mut self, step: &Step<'_>, at: Where) -> Vec<Write> {
+    /// The text with the items of the loop, or the attachments that its rules select.
+    fn listed(&mut self, step: &Step<'_>, at: Location) -> Vec<Write> {
         if !step.flag("iterate_attachments", false) {
             let listed = match step.get("input_template") {
                 Some(template) => self.template(at.scope, template),
@@ -132,7 +132,7 @@ impl Lower<'_, '_> {
     pub(super) fn picked(&mut self, step: &Step<'_>) -> Vec<Write> {
         let rules = attachments::rules(step);
         let mut writes = self.sources(&rules);
-        writes.push(self.put_with("probe", "pickAttachments(RULES, outcomes)", &[], &[("RULES", rules)]));
+        writes.push(self.store_with("probe", "pickAttachments(RULES, outcomes)", &[], &[("RULES", rules)]));
         writes
     }
 
@@ -141,7 +141,7 @@ impl Lower<'_, '_> {
         let given = ("given", self.own.named["attachments"]);
         let names = [given, ("start", self.b.input())];
         let sources = r#"{"input": files, "agent": given.agent ?? attachmentsIn(start)}"#;
-        let mut writes = vec![self.put_with("outcomes", sources, &names, &[])];
+        let mut writes = vec![self.store_with("outcomes", sources, &names, &[])];
         let mut seen = Vec::new();
         for rule in rules.as_list().unwrap_or_default() {
             let source = rule.get("source").and_then(Value::as_str).unwrap_or_default();
@@ -150,13 +150,18 @@ impl Lower<'_, '_> {
                 continue;
             }
             seen.push(source);
-            let made = self.own.document.find(id).and_then(|step| self.own.kept.get(&step)).and_then(|kept| kept.files);
+            let files = self
+                .own
+                .document
+                .find(id)
+                .and_then(|step| self.own.step_slots.get(&step))
+                .and_then(|step_slots| step_slots.files);
             let source = [("SOURCE", Value::from(source))];
-            let (names, text) = match made {
+            let (names, text) = match files {
                 Some(own) => (vec![given, ("own", own)], "putPath(outcomes, [SOURCE], own ?? given[SOURCE])"),
                 None => (vec![given], "putPath(outcomes, [SOURCE], given[SOURCE])"),
             };
-            writes.push(self.put_with("outcomes", text, &names, &source));
+            writes.push(self.store_with("outcomes", text, &names, &source));
         }
         writes
     }

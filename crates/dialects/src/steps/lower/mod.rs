@@ -1,8 +1,8 @@
-//! From a document to a program.
+//! Lowers a document to a program.
 //!
-//! A strand carries the value at hand in its locals: `value` with its content type. Chains are places one after the other;
-//! a fan-out is a scope. What a step leaves behind for others to read lies in slots of the iteration around it, or of the
-//! root. Lists are lowered from their end, so that each step knows where it leads.
+//! A strand carries the current value in its locals: `value` with its content type. Chains are consecutive places;
+//! a fan-out is a scope. The results that other steps read are in slots of the enclosing iteration, or of the
+//! root. Lists are lowered from their end, so that the next place of each step is known.
 
 mod arms;
 mod chain;
@@ -32,13 +32,13 @@ use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{Failure, Invalid, PlaceId, Program, ScopeId, SlotId, StepId};
 use branchpoint_expr::Dialect;
 
-use super::tree::{Document, List, No, Role};
+use super::tree::{Document, List, Role, StepIndex};
 use crate::load::LoadOptions;
 use crate::lowering;
 use plan::Plan;
-use slots::Kept;
+use slots::StepSlots;
 
-/// The program of a document that the rules have passed.
+/// The program of a document without errors.
 pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Program, Vec<Invalid>> {
     let mut builder = Builder::new();
     let slots = slots::locals(&mut builder);
@@ -52,7 +52,7 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
         ids,
         scopes: vec![ROOT; document.steps.len()],
         parents: BTreeMap::new(),
-        kept: BTreeMap::new(),
+        step_slots: BTreeMap::new(),
         edges: BTreeMap::new(),
         items: BTreeMap::new(),
         rounds: BTreeMap::new(),
@@ -72,8 +72,8 @@ pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Pr
 
 fn enlist(builder: &mut Builder, document: &Document<'_>) -> Vec<StepId> {
     let mut ids: Vec<StepId> = Vec::with_capacity(document.steps.len());
-    for (no, step) in document.steps.iter().enumerate() {
-        let parent = document.parent(no).map(|parent| ids[parent]);
+    for (index, step) in document.steps.iter().enumerate() {
+        let parent = document.parent(index).map(|parent| ids[parent]);
         let span = step.span();
         ids.push(builder.step(&step.id, step.kind.name, parent, (span.start, span.end)));
     }
@@ -86,69 +86,69 @@ struct Steps<'a, 'd> {
     document: &'a Document<'d>,
     options: &'a LoadOptions,
     plan: Plan<'d>,
-    /// Where each step begins.
+    /// The place at which each step begins.
     begins: Vec<PlaceId>,
     ids: Vec<StepId>,
     /// The scope that each step runs in, as soon as its list is lowered.
     scopes: Vec<ScopeId>,
-    /// By scope: the one around it.
+    /// The enclosing scope of each scope.
     parents: BTreeMap<ScopeId, ScopeId>,
-    /// What steps leave behind.
-    kept: BTreeMap<No, Kept>,
+    /// The result slots of steps.
+    step_slots: BTreeMap<StepIndex, StepSlots>,
     /// The edge that a join fills, and the own edge of a merge.
-    edges: BTreeMap<No, SlotId>,
+    edges: BTreeMap<StepIndex, SlotId>,
     /// By loop: the slot of its item, of its position or round, and the scope of its body.
-    items: BTreeMap<No, SlotId>,
-    rounds: BTreeMap<No, SlotId>,
-    bodies: BTreeMap<No, ScopeId>,
+    items: BTreeMap<StepIndex, SlotId>,
+    rounds: BTreeMap<StepIndex, SlotId>,
+    bodies: BTreeMap<StepIndex, ScopeId>,
     /// The counters of retries.
-    counters: BTreeMap<No, SlotId>,
-    /// What a step that a retry goes back to began with.
-    again: BTreeMap<No, SlotId>,
-    /// The slots of facts and of what is shown, by name.
+    counters: BTreeMap<StepIndex, SlotId>,
+    /// The input of steps that retries go back to.
+    again: BTreeMap<StepIndex, SlotId>,
+    /// The slots of facts and of the shown result, by name.
     named: BTreeMap<&'static str, SlotId>,
-    /// The attachment selectors that texts of the document hold.
+    /// The attachment selectors in texts of the document.
     named_selectors: Vec<selectors::Selector>,
     /// By step: where its errors lead, if policies fail it, too. A handler is lowered once.
-    failures: BTreeMap<No, Failure>,
+    failures: BTreeMap<StepIndex, Failure>,
     /// By step, whether it is its input, and policy: the steps that people see for calls of a judge.
-    judges: BTreeMap<(No, bool, &'d str), StepId>,
-    /// Numbers that tell where skipping began.
+    judges: BTreeMap<(StepIndex, bool, &'d str), StepId>,
+    /// The counter of levels, which identify where skipping began.
     levels: i64,
 }
 
-/// Where something runs: in which scope, and in the slots of which.
+/// The scope in which a step runs, and the scope of its result slots.
 #[derive(Clone, Copy, Debug)]
-struct Where {
+struct Location {
     scope: ScopeId,
-    /// The iteration around it, or the root: where steps leave what others read.
+    /// The enclosing iteration or the root, whose slots have the results of steps.
     home: ScopeId,
 }
 
-/// Where a step leads.
+/// The places after a step.
 #[derive(Clone, Copy, Debug)]
-struct To {
+struct Exits {
     /// After it.
     next: PlaceId,
-    /// When its line ends here: the rest of the list it stands in is skipped.
+    /// If its line ends here, the rest of its list is skipped.
     blocked: PlaceId,
-    /// The number of the list it stands in, for strands that skip.
+    /// The level of its list, for strands that skip.
     level: i64,
 }
 
 impl Lower<'_, '_> {
-    /// Lowers one step and tells where strands come in that skip it: only a merge in it can make them run again.
-    fn step(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.own.document.steps[no];
-        let is_effect = step.kind.is_effect() && !step.is("wait") || self.is_scripted(no);
+    /// Lowers one step and returns the place for strands that skip it: only a merge in it can make them run again.
+    fn step(&mut self, index: StepIndex, at: Location, to: Exits) -> PlaceId {
+        let step = &self.own.document.steps[index];
+        let is_effect = step.kind.is_effect() && !step.is("wait") || self.is_scripted(index);
         let work = match step.kind.name {
-            "merge" => return self.merge(no, at, to),
-            _ if is_effect => Self::ask,
-            "if_else" | "conditional" | "switch" => return self.branching(no, at, to),
-            "parallel" => return self.parallel(no, at, to),
-            "gate" => return self.gate(no, at, to),
-            "join" => return self.join(no, to),
-            "retry" => return self.retry(no, at, to),
+            "merge" => return self.merge(index, at, to),
+            _ if is_effect => Self::call_runner,
+            "if_else" | "conditional" | "switch" => return self.branching(index, at, to),
+            "parallel" => return self.parallel(index, at, to),
+            "gate" => return self.gate(index, at, to),
+            "join" => return self.join(index, to),
+            "retry" => return self.retry(index, at, to),
             "wait" => Self::pause,
             "regex_replace" => Self::regex_replace,
             "for_each" => Self::for_each,
@@ -156,30 +156,30 @@ impl Lower<'_, '_> {
             "human_in_the_loop" => Self::people,
             _ => Self::rendered,
         };
-        // What is shown is the run's output, unless something else is shown later.
+        // The latest shown value is the run's output.
         let is_shown = step.kind.shows();
-        let (children, skipped) = if is_shown { (to.next, to.blocked) } else { self.children(no, at, to) };
-        let finish = self.finish(no, children);
-        let finish = if is_shown { self.shown(no, finish) } else { finish };
-        let finish = self.govern(no, at, finish);
-        let begin = work(self, no, at, finish);
-        self.begin_governed(no, at, begin);
+        let (children, skipped) = if is_shown { (to.next, to.blocked) } else { self.children(index, at, to) };
+        let finish = self.finish(index, children);
+        let finish = if is_shown { self.shown(index, finish) } else { finish };
+        let finish = self.govern(index, at, finish);
+        let begin = work(self, index, at, finish);
+        self.begin_governed(index, at, begin);
         skipped
     }
 
-    /// Whether someone wrote the step's answers down. Control steps always run.
-    fn is_scripted(&self, no: No) -> bool {
-        let step = &self.own.document.steps[no];
+    /// Whether the step has scripted answers. Control steps always run.
+    fn is_scripted(&self, index: StepIndex) -> bool {
+        let step = &self.own.document.steps[index];
         let makes_its_value = step.kind.family == super::types::Family::Pure || step.is("wait");
         makes_its_value && self.own.options.scripted.contains(&*step.id)
     }
 
-    fn list(&self, no: No, role: Role) -> Option<&List> {
-        self.own.document.steps[no].list(role)
+    fn list(&self, index: StepIndex, role: Role) -> Option<&List> {
+        self.own.document.steps[index].list(role)
     }
 
-    fn steps_of(&self, no: No, role: Role) -> Vec<No> {
-        self.list(no, role).map(|list| list.steps.clone()).unwrap_or_default()
+    fn steps_of(&self, index: StepIndex, role: Role) -> Vec<StepIndex> {
+        self.list(index, role).map(|list| list.steps.clone()).unwrap_or_default()
     }
 
     fn level(&mut self) -> i64 {

@@ -1,31 +1,31 @@
-//! Branches that run beside each other: all are waited for, or the first that delivers.
+//! Concurrent branches: waits for all, or for the first that delivers.
 
 use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{DecisionKind, Exit, ExprId, OnFail, PlaceId, ScopeId, SlotId, Want, Write};
 use branchpoint_expr::{Located, Value};
 
-use super::{Lower, To, Where};
+use super::{Exits, Location, Lower};
 use crate::steps::guard;
-use crate::steps::tree::{No, Role};
+use crate::steps::tree::{Role, StepIndex};
 
 /// How many branches run at once, unless the step says otherwise.
 const WIDTH: i64 = 8;
 
-/// When a step that wants one branch completes.
+/// The rule by which a step that waits for one branch completes.
 const FIRST: &str = "a branch delivered, or all ended without a value";
 
 impl Lower<'_, '_> {
-    pub(super) fn parallel(&mut self, no: No, at: Where, to: To) -> PlaceId {
-        let step = &self.own.document.steps[no];
-        let (children, children_skipped) = self.children(no, at, to);
-        let handled = self.finish(no, children);
-        let failure = self.failure(no, at, Some(handled));
+    pub(super) fn parallel(&mut self, index: StepIndex, at: Location, to: Exits) -> PlaceId {
+        let step = &self.own.document.steps[index];
+        let (children, children_skipped) = self.children(index, at, to);
+        let handled = self.finish(index, children);
+        let failure = self.failure(index, at, Some(handled));
         let any = step.text("wait").is_some_and(|wait| &**wait == "any");
         let names = branch_names(step.get("branches"));
-        let branches: Vec<Vec<No>> = (0..names.len()).map(|at| self.steps_of(no, Role::Branch(at))).collect();
+        let branches: Vec<Vec<StepIndex>> = (0..names.len()).map(|at| self.steps_of(index, Role::Branch(at))).collect();
         let revives = branches.iter().flatten().any(|step| self.own.plan.revives[*step]);
         let gaps = self.own.plan.has_revivals().then(|| self.b.slot(at.scope, &format!("{}.gaps", step.id), None));
-        let finish = self.branches_finish(no, gaps, names.len(), children);
+        let finish = self.branches_finish(index, gaps, names.len(), children);
         let output = self.gathered(&names, any);
         let writes = self.hold(output);
         let mut after = self.b.set(writes, finish, None);
@@ -40,11 +40,11 @@ impl Lower<'_, '_> {
                 want: any.then_some(Want::First(1)),
                 on_fail: keep.then_some(OnFail::Keep),
                 outcomes: Some(self.slots["outcomes"]),
-                ..self.frame(no, after, failure)
+                ..self.frame(index, after, failure)
             },
         );
-        self.edges_in(scope, Some(no));
-        let inside = Where { scope, ..at };
+        self.edges_in(scope, Some(index));
+        let inside = Location { scope, ..at };
         let end = self.branch_end(scope, any, gaps);
         let entries = self.entries(scope, branches, revives, |lower, steps, nothing| {
             let revived = steps.iter().any(|step| lower.own.plan.revives[*step]);
@@ -53,7 +53,7 @@ impl Lower<'_, '_> {
         });
         self.b.begin(scope, &entries);
         let mut enter = self.b.enter(scope);
-        let decision = self.b.decision(self.own.ids[no], DecisionKind::Join);
+        let decision = self.b.decision(self.own.ids[index], DecisionKind::Join);
         self.b.inputs(decision, names.iter().map(String::as_str));
         let (rule, failed) = match (any, keep) {
             (true, true) => (FIRST, Some("a branch failed and none delivered")),
@@ -69,11 +69,11 @@ impl Lower<'_, '_> {
             let none = self.b.value(Value::from(Vec::new()));
             enter = self.b.set([Write::Put(gaps, none)], enter, None);
         }
-        self.begin(no, enter);
+        self.begin(index, enter);
         if revives { enter } else { children_skipped }
     }
 
-    /// The end of a branch: it is noted if nothing came. Where the first to deliver wins, such a branch must not.
+    /// The end of a branch: records a missing value. If the first to deliver wins, a branch without a value does not deliver.
     fn branch_end(&mut self, scope: ScopeId, any: bool, gaps: Option<SlotId>) -> PlaceId {
         let tail = self.b.read(self.slots["value"]);
         let done = self.b.leave(scope, Exit::Done(Some(tail)));
@@ -92,12 +92,12 @@ impl Lower<'_, '_> {
         self.b.decide([(gap, nothing)], done, None)
     }
 
-    /// When nothing came over any branch and one of them has joined, nothing comes over the step either.
-    fn branches_finish(&mut self, no: No, gaps: Option<SlotId>, branches: usize, next: PlaceId) -> PlaceId {
-        let Some(gaps) = gaps else { return self.finish(no, next) };
+    /// If no branch delivers and one of them has joined, the step does not deliver either.
+    fn branches_finish(&mut self, index: StepIndex, gaps: Option<SlotId>, branches: usize, next: PlaceId) -> PlaceId {
+        let Some(gaps) = gaps else { return self.finish(index, next) };
         let text = format!(r#"len(gaps) == {branches} && "joined" in gaps ? "joined" : nil"#);
-        let gap = self.put_with("gap", &text, &[("gaps", gaps)], &[]);
-        self.finish_with(no, vec![gap], next)
+        let gap = self.store_with("gap", &text, &[("gaps", gaps)], &[]);
+        self.finish_with(index, vec![gap], next)
     }
 
     /// The tails by the names of their branches: all of them, or that of the one which delivered.

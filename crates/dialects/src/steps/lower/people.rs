@@ -1,49 +1,49 @@
-//! Questions to people.
+//! Approvals by people.
 
 use branchpoint_core::ir::{Arm, DecisionKind, ExprId, PlaceId, Status, Write};
 use branchpoint_expr::{Expression, Form, Located, Shape, Value, seconds_ms};
 
-use super::{Lower, Where};
+use super::{Location, Lower};
 use crate::lowering::located_object;
 use crate::steps::request::located;
-use crate::steps::tree::{No, Step};
+use crate::steps::tree::{Step, StepIndex};
 
 impl Lower<'_, '_> {
-    pub(super) fn people(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.own.document.steps[no];
-        let failure = self.failure(no, at, Some(finish));
+    pub(super) fn people(&mut self, index: StepIndex, at: Location, finish: PlaceId) -> PlaceId {
+        let step = &self.own.document.steps[index];
+        let failure = self.failure(index, at, Some(finish));
         let outcome = self.b.read(self.slots["answer"]);
         let writes = self.hold(outcome);
         let resolved = self.b.set(writes, finish, None);
         let fails_run = step.text("timeout_outcome").is_some_and(|outcome| &**outcome == "fail_run");
-        let expired = fails_run.then(|| self.run_fails(no));
-        let (writes, spec) = self.question(no, at);
+        let expired = fails_run.then(|| self.run_fails(index));
+        let (writes, spec) = self.question(index, at);
         let wait =
             self.b.wait([Arm::Request { spec, into: Some(self.slots["answer"]), next: resolved, expired }], None);
-        let decision = self.b.decision(self.own.ids[no], DecisionKind::Approval);
-        // Whatever was decided, the same steps follow; only a time limit may fail the run.
+        let decision = self.b.decision(self.own.ids[index], DecisionKind::Approval);
+        // The same steps follow every outcome; only a timeout may fail the run.
         let fails = fails_run.then_some("the run fails (hitl_timeout)");
         let timeout = self.b.rule_branch(decision, "timeout", "the deadline passed", fails);
         self.b.decides(wait, decision, [Some(timeout)]);
-        // The question is made before it is asked, because a wait that fails must tell which step it was.
-        let nobody = self.fault("hitl_no_recipients", "there is nobody to ask", failure);
-        let asked = self.test("len(filter(probe.recipients, # != nil)) > 0");
-        let guarded = self.b.decide([(asked, wait)], nobody, Some(failure));
+        // The request is built before the wait, because a failed wait must report its step.
+        let no_recipients = self.fault("hitl_no_recipients", "there is nobody to ask", failure);
+        let has_recipients = self.test("len(filter(probe.recipients, # != nil)) > 0");
+        let guarded = self.b.decide([(has_recipients, wait)], no_recipients, Some(failure));
         self.b.set(writes, guarded, Some(failure))
     }
 
-    /// No handler catches a question that fails the run.
-    fn run_fails(&mut self, no: No) -> PlaceId {
-        let id = self.own.document.steps[no].id.clone();
+    /// No handler catches an approval that fails the run.
+    fn run_fails(&mut self, index: StepIndex) -> PlaceId {
+        let id = self.own.document.steps[index].id.clone();
         let error = r#"{"kind": "hitl_timeout", "message": "nobody has decided in time", "step": STEP}"#;
         let result = self.failed_result();
         let close = self.b.close(Status::Failed, result);
         self.assign_with("failed", error, &[], &[("STEP", Value::Str(id))], close)
     }
 
-    /// The question as an object, made step by step: recipients are known only when the step starts.
-    fn question(&mut self, no: No, at: Where) -> (Vec<Write>, ExprId) {
-        let step = &self.own.document.steps[no];
+    /// The request as an object; recipients are known only when the step starts.
+    fn question(&mut self, index: StepIndex, at: Location) -> (Vec<Write>, ExprId) {
+        let step = &self.own.document.steps[index];
         let fixed = fixed(step);
         let spec = self.written(at.scope, |options| Expression::with_form(&fixed, Form::Text, options));
         let recipients = match step.text("recipient_distribution").map(|text| &**text) {
@@ -56,12 +56,12 @@ impl Lower<'_, '_> {
                "choices": probe.choices, "required": probe.required, "timeout_ms": probe.timeout_ms,
                "reminder_ms": probe.reminder_ms, "reminder_max": probe.reminder_max}}"#
         );
-        let whole = self.put_with("probe", &text, &[("account", self.own.named["account"])], &[]);
+        let whole = self.store_with("probe", &text, &[("account", self.own.named["account"])], &[]);
         (vec![Write::Put(self.slots["probe"], spec), whole], self.b.read(self.slots["probe"]))
     }
 }
 
-/// What the document says about a question; the prompt is the only template in it.
+/// The fixed fields of a request; the prompt is the only template in it.
 fn fixed(step: &Step<'_>) -> Located {
     let constant = |value: Value| located(&value, step.span());
     let ms = |name: &str| {

@@ -1,4 +1,4 @@
-//! What lowering has to know of the whole document before it begins with a part of it.
+//! The facts about the whole document that lowering needs before it begins.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -8,41 +8,41 @@ use branchpoint_expr::Located;
 use crate::lowering::texts;
 use crate::steps::attachments;
 use crate::steps::region::{joins, retried};
-use crate::steps::tree::{Document, No, Role};
+use crate::steps::tree::{Document, Role, StepIndex};
 
-/// The step whose scope something lies in; none is the root.
-pub(super) type Owner = Option<No>;
+/// The step of an enclosing scope; none is the root.
+pub(super) type Owner = Option<StepIndex>;
 
 #[derive(Debug, Default)]
 pub(super) struct Plan<'d> {
     /// By merge: the joins that feed it.
-    pub(super) joins: BTreeMap<No, Vec<No>>,
-    /// By scope: the merges for which it is the innermost around them and all their joins.
-    pub(super) meets_in: BTreeMap<Owner, Vec<No>>,
+    pub(super) joins: BTreeMap<StepIndex, Vec<StepIndex>>,
+    /// By scope: the merges for which it is the innermost scope that encloses them and all their joins.
+    pub(super) meets_in: BTreeMap<Owner, Vec<StepIndex>>,
     /// Steps in which a merge may run although they are skipped, because a join elsewhere feeds it.
     pub(super) revives: Vec<bool>,
-    /// By retry: everything that is done again, from the step it goes back to on.
-    pub(super) retries: BTreeMap<No, Range<No>>,
+    /// By retry: the steps that it repeats, from its target on.
+    pub(super) retries: BTreeMap<StepIndex, Range<StepIndex>>,
     /// The steps that retries go back to.
-    pub(super) targets: BTreeSet<No>,
-    /// By retry: the outermost loop around it that another retry runs again as a whole.
-    pub(super) repeated_loop: BTreeMap<No, No>,
+    pub(super) targets: BTreeSet<StepIndex>,
+    /// By retry: the outermost enclosing loop that another retry repeats as a whole.
+    pub(super) repeated_loop: BTreeMap<StepIndex, StepIndex>,
     /// By loop: the retries whose counters must outlive it, and those whose counters live in it.
-    pub(super) counted_around: BTreeMap<No, Vec<No>>,
-    pub(super) counted_in: BTreeMap<No, Vec<No>>,
-    /// By loop over items, none is the root: the steps that leave their values in an iteration, while bodies included.
-    pub(super) at_home: BTreeMap<Option<No>, Vec<No>>,
-    /// Whether a branch can deliver nothing at all.
+    pub(super) counted_around: BTreeMap<StepIndex, Vec<StepIndex>>,
+    pub(super) counted_in: BTreeMap<StepIndex, Vec<StepIndex>>,
+    /// By loop over items, none is the root: the steps with results in an iteration, including those in while bodies.
+    pub(super) at_home: BTreeMap<Option<StepIndex>, Vec<StepIndex>>,
+    /// Whether a branch can end without a value.
     pub(super) has_gaps: bool,
-    /// Whether attachments matter.
+    /// Whether the document uses attachments.
     pub(super) has_files: bool,
-    /// Words that templates and expressions are made of: a step that none names needs no slot.
+    /// The words of templates and expressions: a step that none of them names needs no slot.
     words: HashSet<&'d str>,
 }
 
 impl<'d> Plan<'d> {
     pub(super) fn new(document: &Document<'d>) -> Self {
-        let mut fed: BTreeMap<No, Vec<No>> = BTreeMap::new();
+        let mut fed: BTreeMap<StepIndex, Vec<StepIndex>> = BTreeMap::new();
         for (join, merge) in joins(document) {
             fed.entry(merge).or_default().push(join);
         }
@@ -87,20 +87,20 @@ impl<'d> Plan<'d> {
     }
 
     fn find_retries(&mut self, document: &Document<'_>) {
-        for (no, step) in document.steps.iter().enumerate().filter(|(_, step)| step.is("retry")) {
+        for (index, step) in document.steps.iter().enumerate().filter(|(_, step)| step.is("retry")) {
             let target = step.get("target_step_id").and_then(Located::text).and_then(|id| document.find(id));
             if let Some(target) = target {
-                self.retries.insert(no, retried(document, no, target));
+                self.retries.insert(index, retried(document, index, target));
                 self.targets.insert(target);
             }
         }
     }
 
-    /// Where the counter of each retry lives.
+    /// Finds the scope of the counter of each retry.
     fn find_counters(&mut self, document: &Document<'_>) {
         let repeats = repeats(document.steps.len(), self.retries.values());
         for (retry, again) in &self.retries {
-            let by_others = |looped: &No| repeats[*looped] > usize::from(again.contains(looped));
+            let by_others = |looped: &StepIndex| repeats[*looped] > usize::from(again.contains(looped));
             let repeated = loops_around(document, *retry).filter(by_others).last();
             if let Some(looped) = repeated {
                 self.repeated_loop.insert(*retry, looped);
@@ -112,7 +112,7 @@ impl<'d> Plan<'d> {
         }
     }
 
-    /// Whether something may read what a step of this id leaves behind.
+    /// Whether the results of a step with this id may be read.
     pub(super) fn is_named(&self, id: &str) -> bool {
         self.words.contains(id)
     }
@@ -124,12 +124,12 @@ impl<'d> Plan<'d> {
 }
 
 /// The loops around a step, the innermost first.
-pub(super) fn loops_around(document: &Document<'_>, no: No) -> impl Iterator<Item = No> {
-    document.around(no).filter(|(_, list)| list.role == Role::Body).map(|(holder, _)| holder)
+pub(super) fn loops_around(document: &Document<'_>, index: StepIndex) -> impl Iterator<Item = StepIndex> {
+    document.around(index).filter(|(_, list)| list.role == Role::Body).map(|(holder, _)| holder)
 }
 
 /// By step: how many retries run it again.
-fn repeats<'r>(steps: usize, retries: impl Iterator<Item = &'r Range<No>>) -> Vec<usize> {
+fn repeats<'r>(steps: usize, retries: impl Iterator<Item = &'r Range<StepIndex>>) -> Vec<usize> {
     let (mut begins, mut ends) = (vec![0; steps + 1], vec![0; steps + 1]);
     for again in retries {
         begins[again.start] += 1;
@@ -143,8 +143,8 @@ fn repeats<'r>(steps: usize, retries: impl Iterator<Item = &'r Range<No>>) -> Ve
 }
 
 /// The steps whose scopes are around a step, the root first.
-pub(super) fn owners(document: &Document<'_>, no: No) -> Vec<Owner> {
-    let own = document.around(no).filter(|(holder, list)| match list.role {
+pub(super) fn owners(document: &Document<'_>, index: StepIndex) -> Vec<Owner> {
+    let own = document.around(index).filter(|(holder, list)| match list.role {
         Role::Body | Role::Branch(_) => true,
         Role::Children => !document.steps[*holder].kind.has_chain_below(),
         Role::Root | Role::Arm(_) | Role::OnError => false,
@@ -155,17 +155,17 @@ pub(super) fn owners(document: &Document<'_>, no: No) -> Vec<Owner> {
     owners
 }
 
-fn at_home(document: &Document<'_>) -> BTreeMap<Option<No>, Vec<No>> {
-    let mut homes: Vec<Option<No>> = Vec::with_capacity(document.steps.len());
-    let mut at_home: BTreeMap<Option<No>, Vec<No>> = BTreeMap::new();
-    for no in 0..document.steps.len() {
-        // Whatever is around a step stands before it in the text.
-        let home = document.parent(no).and_then(|holder| {
-            let is_body = document.list_of(no).role == Role::Body && document.steps[holder].is("for_each");
+fn at_home(document: &Document<'_>) -> BTreeMap<Option<StepIndex>, Vec<StepIndex>> {
+    let mut homes: Vec<Option<StepIndex>> = Vec::with_capacity(document.steps.len());
+    let mut at_home: BTreeMap<Option<StepIndex>, Vec<StepIndex>> = BTreeMap::new();
+    for index in 0..document.steps.len() {
+        // Enclosing steps are before a step in the text.
+        let home = document.parent(index).and_then(|holder| {
+            let is_body = document.list_of(index).role == Role::Body && document.steps[holder].is("for_each");
             if is_body { Some(holder) } else { homes[holder] }
         });
         homes.push(home);
-        at_home.entry(home).or_default().push(no);
+        at_home.entry(home).or_default().push(index);
     }
     at_home
 }

@@ -1,47 +1,53 @@
-//! Steps that make a value of values, and the wait.
+//! Steps that compute a value, and the wait.
 
 use branchpoint_core::ir::{Arm, DecisionKind, PlaceId, Write};
 use branchpoint_expr::{Expression, Value, duration_text};
 
-use super::{Lower, Where};
+use super::{Location, Lower};
 use crate::steps::guard;
-use crate::steps::tree::No;
+use crate::steps::tree::StepIndex;
 
 impl Lower<'_, '_> {
-    /// The template of a step becomes the value at hand; without one, the value stays as it is.
-    pub(super) fn rendered(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        match self.own.document.steps[no].get("template") {
+    /// Makes the template of a step the current value; without one, the value is unchanged.
+    pub(super) fn rendered(&mut self, index: StepIndex, at: Location, finish: PlaceId) -> PlaceId {
+        match self.own.document.steps[index].get("template") {
             Some(template) => {
                 let value = self.template(at.scope, template);
-                self.made(no, at, value, finish)
+                self.set_output(index, at, value, finish)
             }
             None => finish,
         }
     }
 
-    fn made(&mut self, no: No, at: Where, value: branchpoint_core::ir::ExprId, finish: PlaceId) -> PlaceId {
-        let failure = self.failure(no, at, Some(finish));
-        let writes = [Write::Put(self.slots["value"], value), self.put("kind", r#""text/plain""#)];
+    fn set_output(
+        &mut self,
+        index: StepIndex,
+        at: Location,
+        value: branchpoint_core::ir::ExprId,
+        finish: PlaceId,
+    ) -> PlaceId {
+        let failure = self.failure(index, at, Some(finish));
+        let writes = [Write::Put(self.slots["value"], value), self.store("kind", r#""text/plain""#)];
         self.b.set(writes, finish, Some(failure))
     }
 
-    pub(super) fn regex_replace(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
+    pub(super) fn regex_replace(&mut self, index: StepIndex, at: Location, finish: PlaceId) -> PlaceId {
         let empty = branchpoint_expr::Located::from(&Value::from(Vec::new()));
-        let rules = self.own.document.steps[no].get("rules").unwrap_or(&empty);
+        let rules = self.own.document.steps[index].get("rules").unwrap_or(&empty);
         let value = self.written(at.scope, |options| Expression::replacements(rules, options));
-        self.made(no, at, value, finish)
+        self.set_output(index, at, value, finish)
     }
 
-    /// Keeps the value at hand as what the run shows.
-    pub(super) fn shown(&mut self, no: No, next: PlaceId) -> PlaceId {
-        let html = self.own.document.steps[no].flag("html_format", true);
+    /// Stores the current value as the shown result of the run.
+    pub(super) fn shown(&mut self, index: StepIndex, next: PlaceId) -> PlaceId {
+        let html = self.own.document.steps[index].flag("html_format", true);
         self.assign(self.own.named["shown"], &format!(r#"{{"v": value, "k": kind, "html": {html}}}"#), next)
     }
 
-    /// A wait passes its input on when the time has come.
-    pub(super) fn pause(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.own.document.steps[no];
-        let failure = self.failure(no, at, Some(finish));
+    /// A wait returns its input at the given time.
+    pub(super) fn pause(&mut self, index: StepIndex, at: Location, finish: PlaceId) -> PlaceId {
+        let step = &self.own.document.steps[index];
+        let failure = self.failure(index, at, Some(finish));
         let literal = step.get("duration").and_then(guard::duration_ms).and_then(|ms| i64::try_from(ms).ok());
         let (builtin, written) = match step.get("until") {
             Some(until) => ("instantMs", Some(until)),
@@ -51,7 +57,7 @@ impl Lower<'_, '_> {
         let time = match (literal, written) {
             (None, Some(written)) => {
                 let rendered = self.template(at.scope, written);
-                let read = self.put("probe", &format!("{builtin}(probe)"));
+                let read = self.store("probe", &format!("{builtin}(probe)"));
                 writes = vec![Write::Put(self.slots["probe"], rendered), read];
                 self.b.read(self.slots["probe"])
             }
@@ -62,20 +68,20 @@ impl Lower<'_, '_> {
             _ => Arm::After { delay_ms: time, next: finish },
         }];
         if let Some(limit) = step.get("timeout").and_then(guard::duration_ms).and_then(|ms| i64::try_from(ms).ok()) {
-            let late = self.fault("timeout", "the wait took longer than its time limit", failure);
+            let timed_out = self.fault("timeout", "the wait took longer than its time limit", failure);
             let delay_ms = self.b.value(Value::Int(limit));
-            arms.push(Arm::After { delay_ms, next: late });
+            arms.push(Arm::After { delay_ms, next: timed_out });
         }
         let wait = self.b.wait(arms, Some(failure));
-        let decision = self.b.decision(self.own.ids[no], DecisionKind::Wait);
+        let decision = self.b.decision(self.own.ids[index], DecisionKind::Wait);
         let due = match literal.and_then(|ms| u64::try_from(ms).ok()) {
             Some(ms) if builtin == "durationMs" => format!("the wait of {} is over", duration_text(ms)),
             _ => "the time was reached".to_owned(),
         };
         let mut exits = vec![Some(self.b.rule_branch(decision, "due", &due, None))];
         let fails = Some(guard::fails(None));
-        let late = guard::failing(None, step).map(|rule| self.b.rule_branch(decision, "timeout", &rule, fails));
-        exits.extend(late.map(Some));
+        let timed_out = guard::failing(None, step).map(|rule| self.b.rule_branch(decision, "timeout", &rule, fails));
+        exits.extend(timed_out.map(Some));
         self.b.decides(wait, decision, exits);
         if writes.is_empty() {
             return wait;

@@ -1,4 +1,4 @@
-//! The run as a whole: what it begins with, what it gives, how it fails.
+//! The run as a whole: its input, its result, its failure.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,18 @@ use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{ExprId, Failure, PlaceId, SlotId, Status, Write};
 use branchpoint_expr::{Located, Object, Value};
 
-use super::{Lower, Where};
+use super::{Location, Lower};
 use crate::lowering::texts;
 use crate::steps::policy::{self, Action, Policy};
 
-/// What a document may say the run's input is.
+/// The content types of the run's input that a document may declare.
 const INPUT_TYPES: [&str; 4] = ["text/plain", "text/html", "application/json", "application/xml"];
 
 impl Lower<'_, '_> {
     pub(super) fn root(&mut self) {
         self.names();
         self.selectors();
-        let at = Where { scope: ROOT, home: ROOT };
+        let at = Location { scope: ROOT, home: ROOT };
         self.labels();
         self.keep_in(ROOT, None);
         self.edges_in(ROOT, None);
@@ -109,7 +109,7 @@ impl Lower<'_, '_> {
         if self.own.plan.has_files {
             puts.push((self.slots["files"], "facts.attachments.input ?? attachmentsIn(input)".to_owned()));
         }
-        let writes: Vec<_> = puts.iter().map(|(slot, text)| self.put_with(*slot, text, &names, &[])).collect();
+        let writes: Vec<_> = puts.iter().map(|(slot, text)| self.store_with(*slot, text, &names, &[])).collect();
         self.b.set(writes, next, None)
     }
 
@@ -130,26 +130,26 @@ impl Lower<'_, '_> {
         let kind = r#"probe.input == nil || value == probe.input ? kind
             : type(probe.input) == "string" ? "text/plain" : "application/json""#;
         let writes = [
-            self.put("kind", kind),
-            self.put("value", "probe.input ?? value"),
-            self.put(input, "value"),
-            self.put(metadata, "probe.metadata ?? {}"),
+            self.store("kind", kind),
+            self.store("value", "probe.input ?? value"),
+            self.store(input, "value"),
+            self.store(metadata, "probe.metadata ?? {}"),
         ];
-        let taken = self.b.set(writes, begin, None);
+        let checked = self.b.set(writes, begin, None);
         let wrong = self.test_with("len(problems) > 0", &names, &[]);
-        let decide = self.b.decide([(wrong, rejected)], taken, None);
+        let decide = self.b.decide([(wrong, rejected)], checked, None);
         let constants = [("declared", declared.list.clone())];
         // A run without an input starts with empty text, one without metadata with none.
         let given = r#"withDefaults({"input": value == "" ? nil : value,
             "metadata": len(metadata ?? {}) == 0 ? nil : metadata}, declared)"#;
         let writes = [
-            self.put_with("probe", given, &names, &constants),
-            self.put_with(problems, "inputProblems(probe, declared)", &[], &constants),
+            self.store_with("probe", given, &names, &constants),
+            self.store_with(problems, "inputProblems(probe, declared)", &[], &constants),
         ];
         self.b.set(writes, decide, None)
     }
 
-    /// The document may say what the input is; if that is nothing known, the run fails.
+    /// Sets the content type of the input; the run fails if it is unknown.
     fn typed_input(&mut self, begin: PlaceId, failed: PlaceId) -> PlaceId {
         let Some(template) = self.own.document.located.get("input_content_type").filter(|value| !value.is_null())
         else {

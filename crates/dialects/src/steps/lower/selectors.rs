@@ -8,7 +8,7 @@ use branchpoint_expr::Value;
 use super::Lower;
 use crate::lowering::texts;
 use crate::steps::attachments;
-use crate::steps::tree::No;
+use crate::steps::tree::StepIndex;
 
 /// How many keys can follow a selector; values are not nested as deep as that.
 const MOST_KEYS: usize = 100;
@@ -76,11 +76,11 @@ impl Lower<'_, '_> {
     }
 
     /// What a step has to look up before its templates are rendered.
-    pub(super) fn selected_by(&self, no: No) -> Vec<Write> {
+    pub(super) fn selected_by(&self, index: StepIndex) -> Vec<Write> {
         if self.own.named_selectors.is_empty() {
             return Vec::new();
         }
-        let written = format!("{:?}", self.own.document.steps[no].located.to_value());
+        let written = format!("{:?}", self.own.document.steps[index].located.to_value());
         let stem = |text: &str| text.split([' ', '[']).next().unwrap_or_default().to_owned();
         let own = self.own.named_selectors.iter().filter(|selector| written.contains(&stem(&selector.text)));
         own.map(|selector| Write::Put(selector.local, selector.value)).collect()

@@ -1,17 +1,17 @@
-//! The locals of strands, and the slots in which steps leave what others read.
+//! The locals of strands, and the slots of results that other steps read.
 
 use branchpoint_core::ir::builder::Builder;
 use branchpoint_core::ir::{ScopeId, SlotId};
 
 use super::plan::Owner;
-use super::{Lower, Where};
+use super::{Location, Lower};
 use crate::lowering::Names;
-use crate::steps::tree::No;
+use crate::steps::tree::StepIndex;
 
-/// Declares what every strand carries.
+/// Declares the locals of every strand.
 pub(super) fn locals(b: &mut Builder) -> Names {
     let carried = [
-        // The value at hand, and its content type.
+        // The current value, and its content type.
         "value", "kind",     // The attachments that travel with it.
         "files",    // Set while nothing has come over this way: `blocked` or `joined`.
         "gap",      // Set while steps are skipped: the number of the list in which that began.
@@ -25,13 +25,13 @@ pub(super) fn locals(b: &mut Builder) -> Names {
     locals
 }
 
-/// What a step leaves behind.
+/// The result slots of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct StepSlots {
     pub(super) output: SlotId,
     pub(super) input: SlotId,
     pub(super) error: SlotId,
-    /// Facts beside the output: of http steps status and headers, of commands exit code and complaints.
+    /// Facts beside the output: for http steps status and headers, for commands exit code and stderr.
     pub(super) facts: Option<[(&'static str, SlotId); 2]>,
     /// The attachments of its output.
     pub(super) files: Option<SlotId>,
@@ -40,10 +40,10 @@ pub(super) struct Kept {
 }
 
 impl Lower<'_, '_> {
-    /// Declares what the steps of an iteration, or of the root, leave behind.
-    pub(super) fn keep_in(&mut self, home: ScopeId, iteration: Option<No>) {
-        for no in self.own.plan.at_home.remove(&iteration).unwrap_or_default() {
-            let step = &self.own.document.steps[no];
+    /// Declares the result slots of the steps of an iteration, or of the root.
+    pub(super) fn keep_in(&mut self, home: ScopeId, iteration: Option<StepIndex>) {
+        for index in self.own.plan.at_home.remove(&iteration).unwrap_or_default() {
+            let step = &self.own.document.steps[index];
             let id = step.id.clone();
             if !self.own.plan.is_named(&id) {
                 continue;
@@ -58,7 +58,7 @@ impl Lower<'_, '_> {
                 "command" => Some([("exit_code", slot("exit_code")), ("stderr", slot("stderr"))]),
                 _ => None,
             };
-            let kept = Kept {
+            let step_slots = StepSlots {
                 output: slot("output"),
                 input: slot("input"),
                 error: slot("error"),
@@ -66,7 +66,7 @@ impl Lower<'_, '_> {
                 round: step.is("while").then(|| slot("iteration")),
                 files: self.own.plan.has_files.then(|| self.b.slot(home, &format!("{id}.files"), None)),
             };
-            self.own.kept.insert(no, kept);
+            self.own.step_slots.insert(index, step_slots);
         }
     }
 
@@ -74,20 +74,20 @@ impl Lower<'_, '_> {
     pub(super) fn edges_in(&mut self, scope: ScopeId, owner: Owner) {
         for merge in self.own.plan.meets_in.get(&owner).cloned().unwrap_or_default() {
             let joins = self.own.plan.joins.get(&merge).cloned().unwrap_or_default();
-            for no in std::iter::once(merge).chain(joins) {
-                let slot = self.b.slot(scope, &format!("{}.edge", self.own.document.steps[no].id), None);
-                self.own.edges.insert(no, slot);
+            for index in std::iter::once(merge).chain(joins) {
+                let slot = self.b.slot(scope, &format!("{}.edge", self.own.document.steps[index].id), None);
+                self.own.edges.insert(index, slot);
             }
         }
     }
 
-    /// Notes where the steps of a list run, before any of them is lowered: later ones may go back to earlier ones.
-    pub(super) fn enroll(&mut self, steps: &[No], at: Where) {
-        for no in steps.iter().copied() {
-            self.own.scopes[no] = at.scope;
-            if self.own.plan.targets.contains(&no) {
-                let slot = self.b.slot(at.scope, &format!("{}.again", self.own.document.steps[no].id), None);
-                self.own.again.insert(no, slot);
+    /// Records the locations of the steps of a list before any of them is lowered: later ones may go back to earlier ones.
+    pub(super) fn enroll(&mut self, steps: &[StepIndex], at: Location) {
+        for index in steps.iter().copied() {
+            self.own.scopes[index] = at.scope;
+            if self.own.plan.targets.contains(&index) {
+                let slot = self.b.slot(at.scope, &format!("{}.again", self.own.document.steps[index].id), None);
+                self.own.again.insert(index, slot);
             }
         }
     }

@@ -4,42 +4,42 @@ use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Mark, PlaceId, Rounds, ScopeId, SlotId, Unit, Write};
 use branchpoint_expr::Value;
 
-use super::{Lower, Where};
+use super::{Location, Lower};
 use crate::lowering::object;
 use crate::steps::condition;
-use crate::steps::tree::{No, Role, Step};
+use crate::steps::tree::{Role, Step, StepIndex};
 
 /// How many rounds a loop may make, unless the step says otherwise.
 const ROUNDS: i64 = 100;
 
-/// Where the limit leads with `on_limit: fail`.
+/// The target of the limit with `on_limit: fail`.
 const LIMIT_FAILS: &str = "the step fails (while_limit)";
 
 impl Lower<'_, '_> {
-    pub(super) fn while_loop(&mut self, no: No, at: Where, finish: PlaceId) -> PlaceId {
-        let step = &self.own.document.steps[no];
-        let failure = self.failure(no, at, Some(finish));
-        let mut writes = vec![self.put("answer", "answer[0]")];
+    pub(super) fn while_loop(&mut self, index: StepIndex, at: Location, finish: PlaceId) -> PlaceId {
+        let step = &self.own.document.steps[index];
+        let failure = self.failure(index, at, Some(finish));
+        let mut writes = vec![self.store("answer", "answer[0]")];
         writes.extend(self.take_up(self.slots["answer"]));
         let after = self.b.set(writes, finish, None);
-        let (round, begun) = self.round_slot(no, at);
-        self.counters_around(no);
-        let rounds = Some(Rounds { step: self.own.ids[no], round: Some(round), items: None });
-        let scope = self.scope_in(at, ScopeSpec { rounds, ..self.frame(no, after, failure) });
-        self.own.bodies.insert(no, scope);
-        self.edges_in(scope, Some(no));
+        let (round, begun) = self.round_slot(index, at);
+        self.counters_around(index);
+        let rounds = Some(Rounds { step: self.own.ids[index], round: Some(round), items: None });
+        let scope = self.scope_in(at, ScopeSpec { rounds, ..self.frame(index, after, failure) });
+        self.own.bodies.insert(index, scope);
+        self.edges_in(scope, Some(index));
         let start = self.b.reserve();
-        let body = self.while_body(no, scope, at, start, round);
-        let done = self.while_done(no, scope, round);
-        let limit = self.limit(step, no, scope, done);
+        let body = self.while_body(index, scope, at, start, round);
+        let done = self.while_done(index, scope, round);
+        let limit = self.limit(step, index, scope, done);
         let holds = self.condition(scope, &condition::of(step.located));
         let most = step.int("max_iterations").unwrap_or(ROUNDS);
         let over = self.test_with("i >= most", &[("i", round)], &[("most", Value::Int(most))]);
         let go_on = self.b.decide([(over, limit)], body, None);
-        let inner_failure = self.failure(no, Where { scope, ..at }, None);
+        let inner_failure = self.failure(index, Location { scope, ..at }, None);
         self.b.at(start).decide([(holds, go_on)], done, Some(inner_failure));
-        let decision = self.b.decision(self.own.ids[no], DecisionKind::Loop);
-        let target = self.steps_of(no, Role::Body).first().map(|step| self.own.document.steps[*step].id.clone());
+        let decision = self.b.decision(self.own.ids[index], DecisionKind::Loop);
+        let target = self.steps_of(index, Role::Body).first().map(|step| self.own.document.steps[*step].id.clone());
         let more = self.b.branch(decision, "continue", Some(holds), target.as_deref());
         let rule = if most == 1 { "after 1 round".to_owned() } else { format!("after {most} rounds") };
         // The limit is checked only while the condition is true.
@@ -56,21 +56,21 @@ impl Lower<'_, '_> {
     }
 
     /// The number of rounds that are done. It stays readable after the loop.
-    fn round_slot(&mut self, no: No, at: Where) -> (SlotId, Vec<Write>) {
-        let round = match self.own.kept.get(&no).and_then(|kept| kept.round) {
+    fn round_slot(&mut self, index: StepIndex, at: Location) -> (SlotId, Vec<Write>) {
+        let round = match self.own.step_slots.get(&index).and_then(|step_slots| step_slots.round) {
             Some(round) => round,
-            None => self.b.slot(at.home, &format!("{}.iteration", self.own.document.steps[no].id), None),
+            None => self.b.slot(at.home, &format!("{}.iteration", self.own.document.steps[index].id), None),
         };
-        self.own.rounds.insert(no, round);
+        self.own.rounds.insert(index, round);
         let zero = self.b.value(Value::Int(0));
         (round, vec![Write::Put(round, zero)])
     }
 
-    fn while_done(&mut self, no: No, scope: ScopeId, round: SlotId) -> PlaceId {
+    fn while_done(&mut self, index: StepIndex, scope: ScopeId, round: SlotId) -> PlaceId {
         let value = self.at_hand("");
         let done = self.b.leave(scope, Exit::Done(Some(value)));
         let never = self.b.set([], done, None);
-        for skipped in self.steps_of(no, Role::Body) {
+        for skipped in self.steps_of(index, Role::Body) {
             self.b.mark(never, Mark::Skip(self.own.ids[skipped], "loop_empty".into()));
         }
         let none = self.test_with("i == 0", &[("i", round)], &[]);
@@ -78,35 +78,35 @@ impl Lower<'_, '_> {
     }
 
     /// After the last round that is allowed, with the condition still true.
-    fn limit(&mut self, step: &Step<'_>, no: No, scope: ScopeId, done: PlaceId) -> PlaceId {
+    fn limit(&mut self, step: &Step<'_>, index: StepIndex, scope: ScopeId, done: PlaceId) -> PlaceId {
         if fails_at_limit(step) {
             let rounds = step.int("max_iterations").unwrap_or(ROUNDS);
             let message = format!("the condition still holds after {rounds} rounds");
             let error = self.loop_error("while_limit", &message, step);
             return self.b.leave(scope, Exit::Fail(error));
         }
-        self.b.marked(Mark::Warn(self.own.ids[no], "while_limit".into()), done)
+        self.b.marked(Mark::Warn(self.own.ids[index], "while_limit".into()), done)
     }
 
-    /// The error of a loop that fails by a rule of its own.
+    /// The error of a loop that fails by its own rule.
     pub(super) fn loop_error(&mut self, kind: &str, message: &str, step: &Step<'_>) -> ExprId {
         let error = [("kind", kind), ("message", message), ("step", &*step.id)];
         self.b.value(object(error.map(|(key, text)| (key, Value::from(text)))))
     }
 
-    fn while_body(&mut self, no: No, scope: ScopeId, at: Where, start: PlaceId, round: SlotId) -> PlaceId {
-        let inside = Where { scope, ..at };
-        let mut ended = vec![self.put_with(round, "i + 1", &[("i", round)], &[])];
+    fn while_body(&mut self, index: StepIndex, scope: ScopeId, at: Location, start: PlaceId, round: SlotId) -> PlaceId {
+        let inside = Location { scope, ..at };
+        let mut ended = vec![self.store_with(round, "i + 1", &[("i", round)], &[])];
         ended.extend(self.no_gap());
         let ended = self.b.set(ended, start, None);
         self.b.leads_back(ended);
-        let (begin, _) = self.chain(&self.steps_of(no, Role::Body), inside, ended, ended);
+        let (begin, _) = self.chain(&self.steps_of(index, Role::Body), inside, ended, ended);
         // Merges of the body begin every round unfilled, retries uncounted.
-        let merges = self.own.plan.meets_in.get(&Some(no)).cloned().unwrap_or_default();
+        let merges = self.own.plan.meets_in.get(&Some(index)).cloned().unwrap_or_default();
         let joins = merges.iter().flat_map(|merge| self.own.plan.joins.get(merge).into_iter().flatten().copied());
         let edges = joins.chain(merges.iter().copied()).map(|from| self.own.edges[&from]);
-        // Those of retries in the body, and those that outlive a loop in it.
-        let retries = self.own.plan.counted_in.get(&no).into_iter().flatten();
+        // The counters of retries in the body, and those that outlive a loop in it.
+        let retries = self.own.plan.counted_in.get(&index).into_iter().flatten();
         let counters = retries.filter_map(|retry| self.own.counters.get(retry).copied());
         let writes: Vec<Write> = edges.chain(counters).map(Write::Clear).collect();
         self.b.set(writes, begin, None)

@@ -1,4 +1,4 @@
-//! `timeout`, `retry`, `on_error`, `output_schema`: what stands around a step's own work.
+//! `timeout`, `retry`, `on_error`, `output_schema`: the guards of a step's own work.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_expr::{Kind, Located, Shape};

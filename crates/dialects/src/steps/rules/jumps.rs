@@ -6,35 +6,35 @@ use super::Check;
 use crate::DocumentKinds as _;
 use crate::steps::raw::is_id;
 use crate::steps::region::{may_go_back, same_region};
-use crate::steps::tree::{No, Role};
+use crate::steps::tree::{Role, StepIndex};
 
 impl Check<'_, '_> {
     pub(super) fn jumps(&mut self) {
         let mut good = true;
-        for no in 0..self.document.steps.len() {
-            match self.document.steps[no].kind.name {
-                "retry" => self.retry(no),
-                "join" => good &= self.join(no),
+        for index in 0..self.document.steps.len() {
+            match self.document.steps[index].kind.name {
+                "retry" => self.retry(index),
+                "join" => good &= self.join(index),
                 _ => {}
             }
         }
-        // An order is looked for only where every join is in place: one misplaced join would be told twice.
+        // The order is checked only if every join is valid: one misplaced join would be reported twice.
         if good {
             self.order();
         }
     }
 
-    fn retry(&mut self, no: No) {
+    fn retry(&mut self, index: StepIndex) {
         let document = self.document;
-        let step = &document.steps[no];
+        let step = &document.steps[index];
         if !matches!(step.get("max_retries").map(|most| &most.shape), Some(Shape::Int(1..=10))) {
             let span = step.get("max_retries").map_or(step.span(), |most| most.span);
             let message = "`max_retries` is a whole number from 1 to 10";
             self.error(Kind::RetryMax, span, message, "say how often the target runs again at most");
         }
-        let Some((target, span)) = self.target(no, "target_step_id", Kind::RetryTargetFormat) else { return };
-        let found = document.find(&target);
-        if found.is_none_or(|found| !may_go_back(document, no, found)) {
+        let Some((target, span)) = self.target(index, "target_step_id", Kind::RetryTargetFormat) else { return };
+        let actual = document.find(&target);
+        if actual.is_none_or(|actual| !may_go_back(document, index, actual)) {
             let message = format!("a retry cannot go back to `{target}` from here");
             let help = "the target is a step around this one, or an earlier element of a chain that holds it, in the same \
                         loop body, branch or error handler";
@@ -43,19 +43,19 @@ impl Check<'_, '_> {
     }
 
     /// Whether the join is where its merge can wait for it.
-    fn join(&mut self, no: No) -> bool {
+    fn join(&mut self, index: StepIndex) -> bool {
         let document = self.document;
-        let Some((target, span)) = self.target(no, "target", Kind::JoinTargetFormat) else { return false };
+        let Some((target, span)) = self.target(index, "target", Kind::JoinTargetFormat) else { return false };
         let Some(merge) = document.find(&target).filter(|merge| document.steps[*merge].is("merge")) else {
             let message = format!("there is no merge `{target}`");
             self.error(Kind::JoinTarget, span, message, "name a step of the type merge");
             return false;
         };
-        let problem = if document.around(no).any(|(holder, _)| holder == merge) {
+        let problem = if document.around(index).any(|(holder, _)| holder == merge) {
             "this join is below its own merge"
-        } else if !same_region(document, no, merge) {
+        } else if !same_region(document, index, merge) {
             "join and merge must be in the same loop body or error handler"
-        } else if !self.in_order(no, merge) {
+        } else if !self.in_order(index, merge) {
             "this join is neither in another branch beside its merge nor in an earlier element of its chain"
         } else {
             return true;
@@ -65,13 +65,13 @@ impl Check<'_, '_> {
         false
     }
 
-    /// Looks at the list in which the ways to both part.
-    fn in_order(&self, join: No, merge: No) -> bool {
+    /// Compares the positions in the list in which the paths to both diverge.
+    fn in_order(&self, join: StepIndex, merge: StepIndex) -> bool {
         let document = self.document;
-        let way = |no: No| {
-            let mut way: Vec<No> = document.around(no).map(|(holder, _)| holder).collect();
+        let way = |index: StepIndex| {
+            let mut way: Vec<StepIndex> = document.around(index).map(|(holder, _)| holder).collect();
             way.reverse();
-            way.push(no);
+            way.push(index);
             way
         };
         let (to_join, to_merge) = (way(join), way(merge));
@@ -79,15 +79,15 @@ impl Check<'_, '_> {
         let Some((left, right)) = parted.map(|at| (to_join[at], to_merge[at])) else { return false };
         if !document.are_siblings(left, right) {
             // Two lists of one step: only the branches of a parallel step run beside each other.
-            let role = |no: No| document.list_of(no).role;
+            let role = |index: StepIndex| document.list_of(index).role;
             return matches!((role(left), role(right)), (Role::Branch(_), Role::Branch(_)));
         }
         let list = document.list_of(left);
         !document.is_chain(document.parent(left), list) || left < right
     }
 
-    fn target(&mut self, no: No, key: &str, format: Kind) -> Option<(String, branchpoint_expr::Span)> {
-        let step = &self.document.steps[no];
+    fn target(&mut self, index: StepIndex, key: &str, format: Kind) -> Option<(String, branchpoint_expr::Span)> {
+        let step = &self.document.steps[index];
         let Some(value) = step.get(key) else {
             let message = format!("a {} step needs `{key}`", step.kind.name);
             self.error(format, step.span(), message, "name a step by its id");

@@ -1,4 +1,4 @@
-//! What a document is held to before anything runs. Every rule looks at everything, so that all problems are told at once.
+//! The rules of documents. Every rule checks the whole document, so that all problems are reported together.
 
 mod branching;
 mod guards;
@@ -15,20 +15,20 @@ pub(super) use policies::rules as mask_rules;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
-use super::tree::{Document, No, Step};
+use super::tree::{Document, Step, StepIndex};
 use super::types::{DOCUMENT, STYLE};
 use crate::DocumentKinds as _;
 use crate::fields::{self, Access, Path};
 use crate::load::LoadOptions;
 
-/// Everything that is wrong with the steps of a document, and everything that is suspicious.
+/// Reports the errors and warnings of the steps of a document.
 pub(super) fn check(document: &Document<'_>, options: &LoadOptions, findings: &mut Vec<Diagnostic>) {
     let mut check = Check { document, options, findings, suggestions: 0 };
     check.document();
-    for (no, step) in document.steps.iter().enumerate() {
-        // A step of an unknown type is told once; what its keys mean is not known.
+    for (index, step) in document.steps.iter().enumerate() {
+        // A step of an unknown type is reported once; its keys are not checked.
         if !step.kind.name.is_empty() {
-            check.step(no, step);
+            check.step(index, step);
         }
     }
     check.placements();
@@ -39,11 +39,11 @@ struct Check<'c, 'd> {
     document: &'c Document<'d>,
     options: &'c LoadOptions,
     findings: &'c mut Vec<Diagnostic>,
-    /// How many names were compared with all ids.
+    /// The number of names that were compared with all ids.
     suggestions: usize,
 }
 
-/// Looking for the nearest of all ids takes time, and nobody reads a thousand suggestions.
+/// The largest number of suggestions, because each compares all ids.
 const MOST_SUGGESTIONS: usize = 50;
 
 impl<'d> Check<'_, 'd> {
@@ -57,11 +57,11 @@ impl<'d> Check<'_, 'd> {
         }
     }
 
-    fn step(&mut self, no: No, step: &Step<'d>) {
+    fn step(&mut self, index: StepIndex, step: &Step<'d>) {
         let mut fields = fields::Check::new(step.kind.style(), self.findings);
         fields.object(Path::Root(&step.id), step.located, &step.kind.tables());
         self.guards(step);
-        self.step_policies(no, step);
+        self.step_policies(index, step);
         match step.kind.name {
             "if_else" | "while" | "gate" => self.condition_of(step),
             "conditional" => self.conditional(step),
@@ -79,7 +79,7 @@ impl<'d> Check<'_, 'd> {
             "prompt_call" | "agent" | "extract_data" => self.attachment_rules(step, &["attachment_rules"]),
             _ => {}
         }
-        // A wait asks nobody, unless someone wrote down what it gives.
+        // A wait calls no runner, unless it has a scripted answer.
         if step.kind.is_effect() && !step.is("wait") {
             self.effect(step);
         } else {
@@ -87,12 +87,12 @@ impl<'d> Check<'_, 'd> {
         }
         if step.kind.is_leaf() && step.list(super::tree::Role::Children).is_some_and(|list| !list.steps.is_empty()) {
             let message = format!("nothing can stand below a {} step", step.kind.name);
-            let span = self.document.steps[no].span();
+            let span = self.document.steps[index].span();
             self.error(Kind::ChildrenNotAllowed, span, message, "put the steps after it, or beside it");
         }
     }
 
-    /// A warning about a reference to a step that is not there.
+    /// Warns about a reference to a step that does not exist.
     fn unknown_step(&mut self, id: &str, span: Span, message: String) {
         let mut finding = Diagnostic::warning(Kind::UnknownReference, span, message);
         finding = finding.with_help("name a step of this document");
@@ -103,15 +103,15 @@ impl<'d> Check<'_, 'd> {
         self.findings.push(finding);
     }
 
-    /// Whether a called workflow exists is asked only where that can be known.
+    /// Checks that a called workflow exists, if the workflows are known.
     fn callee(&mut self, step: &Step<'_>) {
         let (Some(known), Some((name, span))) = (&self.options.callees, step.callee()) else { return };
-        // A step whose answers someone wrote down calls nobody.
+        // A step with scripted answers calls no workflow.
         if self.options.scripted.contains(&*step.id) {
             return;
         }
         if !known.contains(&*name) {
-            let finding = Diagnostic::error(Kind::WorkflowNotFound, span, format!("there is no workflow `{name}`"));
+            let finding = Diagnostic::error(Kind::WorkflowNotFound, span, format!("unknown workflow `{name}`"));
             let finding = finding.with_help("put its file beside this one");
             self.findings.push(finding.suggest(&name, known.iter().map(String::as_str)));
         }

@@ -1,11 +1,11 @@
-//! No two merges wait for each other: what must come before what is a graph, and it has no cycle.
+//! No two merges wait for each other: the order of steps is a graph without a cycle.
 
 use branchpoint_expr::Kind;
 
 use super::Check;
 use crate::DocumentKinds as _;
 use crate::steps::region::joins;
-use crate::steps::tree::{List, No, Role};
+use crate::steps::tree::{List, Role, StepIndex};
 
 impl Check<'_, '_> {
     /// Every step has a beginning (`2 * no`) and an end (`2 * no + 1`).
@@ -13,11 +13,11 @@ impl Check<'_, '_> {
         let document = self.document;
         let count = document.steps.len();
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); 2 * count];
-        for (no, step) in document.steps.iter().enumerate() {
-            after[begin(no)].push(end(no));
-            let mut arms_before_children: Vec<No> = Vec::new();
+        for (index, step) in document.steps.iter().enumerate() {
+            after[begin(index)].push(end(index));
+            let mut arms_before_children: Vec<StepIndex> = Vec::new();
             for list in &step.lists {
-                self.list_order(no, list, &mut after);
+                self.list_order(index, list, &mut after);
                 if list.role != Role::Children {
                     arms_before_children.extend(list.steps.last());
                 }
@@ -40,7 +40,7 @@ impl Check<'_, '_> {
         }
     }
 
-    fn list_order(&self, holder: No, list: &List, after: &mut [Vec<usize>]) {
+    fn list_order(&self, holder: StepIndex, list: &List, after: &mut [Vec<usize>]) {
         for step in &list.steps {
             after[begin(holder)].push(begin(*step));
             after[end(*step)].push(end(holder));
@@ -57,15 +57,15 @@ fn chain_order(list: &List, after: &mut [Vec<usize>]) {
     }
 }
 
-fn begin(no: No) -> usize {
-    2 * no
+fn begin(index: StepIndex) -> usize {
+    2 * index
 }
 
-fn end(no: No) -> usize {
-    2 * no + 1
+fn end(index: StepIndex) -> usize {
+    2 * index + 1
 }
 
-/// What is left when everything that waits for nothing is taken away, from the front and from the back.
+/// The nodes that remain after removing those without predecessors or successors, repeatedly.
 fn in_cycles(after: &[Vec<usize>]) -> Vec<usize> {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); after.len()];
     for (from, to) in after.iter().enumerate().flat_map(|(from, to)| to.iter().map(move |to| (from, *to))) {

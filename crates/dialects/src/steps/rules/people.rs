@@ -1,4 +1,4 @@
-//! Questions to people.
+//! Approvals by people.
 
 use branchpoint_expr::{Kind, Located};
 
@@ -7,7 +7,7 @@ use crate::DocumentKinds as _;
 use crate::fields::Access;
 use crate::steps::tree::Step;
 
-/// Outcomes that are no choices.
+/// Outcomes that cannot be choices.
 const RESERVED: [&str; 3] = ["timeout", "no_quorum", "cancelled"];
 
 impl Check<'_, '_> {
@@ -36,8 +36,8 @@ impl Check<'_, '_> {
         users.sort_unstable();
         users.dedup();
         if selected && !users.is_empty() && usize::try_from(count).is_ok_and(|count| count > users.len()) {
-            let message = format!("{count} votes are required, and {} users are asked", users.len());
-            self.error(Kind::HitlRequired, required.span, message, "ask more users, or require fewer votes");
+            let message = format!("{count} votes are required, but only {} users are selected", users.len());
+            self.error(Kind::HitlRequired, required.span, message, "select more users, or require fewer votes");
         }
     }
 

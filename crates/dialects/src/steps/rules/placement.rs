@@ -1,11 +1,11 @@
-//! Where steps may stand: what shows a result, what asks people, what needs a certain trigger.
+//! The placement of steps: those that show a result, request approvals, or need a certain trigger.
 
 use branchpoint_expr::{Kind, Located};
 
 use super::Check;
 use crate::DocumentKinds as _;
 use crate::fields::Access;
-use crate::steps::tree::{No, Role};
+use crate::steps::tree::{Role, StepIndex};
 
 /// Steps that work on the content that started the run.
 const CONTENT: [&str; 5] =
@@ -14,27 +14,27 @@ const CONTENT: [&str; 5] =
 impl Check<'_, '_> {
     pub(super) fn placements(&mut self) {
         let mut streams = 0;
-        for no in 0..self.document.steps.len() {
-            let kind = self.document.steps[no].kind;
+        for index in 0..self.document.steps.len() {
+            let kind = self.document.steps[index].kind;
             if kind.shows() {
-                self.shown(no);
+                self.shown(index);
             }
             match kind.name {
-                "human_in_the_loop" => self.asks(no),
+                "human_in_the_loop" => self.asks(index),
                 "streaming_result" => {
                     streams += 1;
-                    self.streams(no, streams > 1);
+                    self.streams(index, streams > 1);
                 }
-                name if CONTENT.contains(&name) => self.content(no),
+                name if CONTENT.contains(&name) => self.content(index),
                 _ => {}
             }
         }
     }
 
-    fn shown(&mut self, no: No) {
+    fn shown(&mut self, index: StepIndex) {
         let document = self.document;
-        let step = &document.steps[no];
-        let within = |roles: fn(Role) -> bool| document.around(no).any(|(_, list)| roles(list.role));
+        let step = &document.steps[index];
+        let within = |roles: fn(Role) -> bool| document.around(index).any(|(_, list)| roles(list.role));
         let help = "put it after the step that holds it, in its `child_steps`";
         if within(|role| role == Role::Body) {
             let message = "a result is shown once, and this would show one in every round";
@@ -46,23 +46,23 @@ impl Check<'_, '_> {
         }
     }
 
-    fn asks(&mut self, no: No) {
+    fn asks(&mut self, index: StepIndex) {
         let document = self.document;
-        let in_items = |(holder, list): (No, &crate::steps::tree::List)| {
+        let in_items = |(holder, list): (StepIndex, &crate::steps::tree::List)| {
             list.role == Role::Body && document.steps[holder].is("for_each")
         };
-        if document.around(no).any(in_items) {
+        if document.around(index).any(in_items) {
             let message = "people cannot be asked inside a for_each: a vote would not say which item it means";
             let help = "ask before or after the loop, or call a workflow that asks";
-            self.error(Kind::HitlInForEach, document.steps[no].span(), message, help);
+            self.error(Kind::HitlInForEach, document.steps[index].span(), message, help);
         }
     }
 
-    fn streams(&mut self, no: No, again: bool) {
+    fn streams(&mut self, index: StepIndex, again: bool) {
         let document = self.document;
-        let span = document.steps[no].span();
+        let span = document.steps[index].span();
         let below_model = document
-            .around(no)
+            .around(index)
             .next()
             .is_some_and(|(holder, list)| list.role == Role::Children && document.steps[holder].is("prompt_call"));
         if !below_model {
@@ -80,8 +80,8 @@ impl Check<'_, '_> {
         }
     }
 
-    fn content(&mut self, no: No) {
-        let step = &self.document.steps[no];
+    fn content(&mut self, index: StepIndex) {
+        let step = &self.document.steps[index];
         let trigger = self.trigger_type();
         if trigger.is_some_and(|trigger| trigger != "new_content") {
             let message =

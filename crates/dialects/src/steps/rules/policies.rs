@@ -10,7 +10,7 @@ use crate::DocumentKinds as _;
 use crate::fields::Access;
 use crate::steps::condition;
 use crate::steps::policy::{self, Action, Policy, Stage};
-use crate::steps::tree::{No, Role, Step};
+use crate::steps::tree::{Role, Step, StepIndex};
 
 impl Check<'_, '_> {
     /// The policies of the document.
@@ -19,7 +19,7 @@ impl Check<'_, '_> {
     }
 
     /// The policies of a step, and those that cover it.
-    pub(super) fn step_policies(&mut self, no: No, step: &Step<'_>) {
+    pub(super) fn step_policies(&mut self, index: StepIndex, step: &Step<'_>) {
         self.policies(step.located);
         if let Some(own) = step.located.given("policies").filter(|own| own.items().is_some_and(|own| !own.is_empty()))
             && !policy::makes_value(step)
@@ -29,8 +29,8 @@ impl Check<'_, '_> {
                 format!("a {} step makes no value of its own, so a policy has nothing to evaluate", step.kind.name);
             self.error(Kind::BadPolicy, own.span, message, "put the policy on the step that makes the value");
         }
-        let covering = policy::covering(self.document, no);
-        let in_items = self.is_in_items(no);
+        let covering = policy::covering(self.document, index);
+        let in_items = self.is_in_items(index);
         if let Some(asks) = covering.iter().find(|policy| policy.action() == Some(Action::Ask)).filter(|_| in_items) {
             let message = format!(
                 "the policy `{}` asks people for the step `{}`, which is inside a for_each",
@@ -49,9 +49,9 @@ impl Check<'_, '_> {
         }
     }
 
-    fn is_in_items(&self, no: No) -> bool {
+    fn is_in_items(&self, index: StepIndex) -> bool {
         let document = self.document;
-        document.around(no).any(|(holder, list)| list.role == Role::Body && document.steps[holder].is("for_each"))
+        document.around(index).any(|(holder, list)| list.role == Role::Body && document.steps[holder].is("for_each"))
     }
 
     fn policies(&mut self, holder: &Located) {

@@ -1,4 +1,4 @@
-//! Templates and conditions: do they compile, and does what they name exist.
+//! Templates and conditions: whether they compile, and whether the names in them exist.
 
 use branchpoint_expr::{Condition, Diagnostic, Dialect, Expression, Form, Kind, Located, Options, Problems, Reference};
 
@@ -13,7 +13,7 @@ use crate::steps::tree::Step;
 use crate::substitution::check_arguments;
 
 impl Check<'_, '_> {
-    /// The text fields of a step that asks nobody.
+    /// The text fields of a step without an effect.
     pub(super) fn templates(&mut self, step: &Step<'_>) {
         for field in step.kind.fields.iter().flat_map(|table| table.iter()) {
             // The discriminator of a switch is compiled with its cases.
@@ -31,13 +31,13 @@ impl Check<'_, '_> {
         self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
     }
 
-    /// The fields that an effect is asked with.
+    /// The fields of an effect's request.
     pub(super) fn effect(&mut self, step: &Step<'_>) {
         let request = Request::of(step, branchpoint_core::effect::Kind::Scripted);
         let compiled = Expression::fields(&request.fields, options());
         self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
         if let Some(written) = step.get("stop_when") {
-            self.condition(&condition::under(written));
+            self.condition(&condition::at_key(written));
         }
         if let Some(target) = step.get("target_step_id")
             && let Some(id) = target.text().filter(|id| is_id(id) && self.document.find(id).is_none())
@@ -67,7 +67,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// What compiling found, and whether the steps that are named exist.
+    /// Reports compile problems and unknown steps.
     pub(super) fn compiled(&mut self, compiled: Result<(Vec<Diagnostic>, Vec<Reference>), Problems>) {
         match compiled {
             Err(problems) => self.findings.extend(problems.0),

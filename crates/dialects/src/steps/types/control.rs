@@ -79,8 +79,8 @@ const SWITCH: Table = &[
 
 const FOR_EACH: Table = &[
     field("input_template", Text, "Gives a JSON array, or an integer when `limit` is set. A template."),
-    field("offset", Int(0, MAX), "The first item that is taken.").or("0").kind(Kind::ForEachBounds),
-    field("limit", Int(0, MAX), "The first position that is not taken.").kind(Kind::ForEachBounds),
+    field("offset", Int(0, MAX), "The position of the first item.").or("0").kind(Kind::ForEachBounds),
+    field("limit", Int(0, MAX), "The position after the last item.").kind(Kind::ForEachBounds),
     field("parallel", Flag, "Whether items run at once.").or("false"),
     field("max_concurrency", Int(1, 1_000_000), "How many run at once.").or("8"),
     field("fail_fast", Flag, "Whether the first failure ends the loop.").or("true"),
@@ -121,7 +121,7 @@ const HUMAN_IN_THE_LOOP: Table = &[
     field("prompt", Filled, "The same as `prompt_template`. A template.")
         .alias_of("prompt_template")
         .kind(Kind::HitlPrompt),
-    field("recipient_distribution", Words(&["owner", "owner_admins", "selected_members"]), "Who is asked.")
+    field("recipient_distribution", Words(&["owner", "owner_admins", "selected_members"]), "The people who decide.")
         .or("owner_admins")
         .kind(Kind::HitlDistribution),
     field("recipient_user_ids", List(&Filled), "The users, for `selected_members`.").kind(Kind::HitlRecipients),

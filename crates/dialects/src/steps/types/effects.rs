@@ -36,7 +36,7 @@ const ATTACHED: Table = &[
 const PROMPT_CALL: Table = &[
     field("model", Text, "The model; absent or `default` is the host's.").or("default"),
     field("model_variant", Text, "The variant of the model."),
-    field("prompt_template", Text, "What the model is asked. A template.").or("{{input}}"),
+    field("prompt_template", Text, "The prompt of the model. A template.").or("{{input}}"),
     field("system_template", Text, "The system prompt. A template."),
     field("simple_format", Flag, "Whether the prompt is text, not messages.").or("true").content(Fixed),
     field("json_template", Any, "The messages as JSON, if `simple_format` is false.").content(Json),
@@ -45,7 +45,7 @@ const PROMPT_CALL: Table = &[
 const AGENT: Table = &[
     field("model", Text, "The model; absent or `default` is the host's.").or("default"),
     field("system", Text, "The system prompt. A template."),
-    field("prompt", Text, "What the agent is asked. A template.").or("{{input}}"),
+    field("prompt", Text, "The prompt of the agent. A template.").or("{{input}}"),
     field("stop_when", Own(&Ref("stop_when")), "A condition, tested after each turn; `input` is the reply."),
 ];
 

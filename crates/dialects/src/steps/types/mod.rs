@@ -1,4 +1,4 @@
-//! The step types and their fields, from which documents are checked, effects are made and the schema is generated.
+//! The step types and their fields, the source of checks, effects and the schema.
 
 mod control;
 mod effects;
@@ -22,13 +22,13 @@ use crate::fields::{Content, Field, Style, TEXTS, Table, Type, Unknown, field};
 pub(super) struct StepType {
     pub(super) name: &'static str,
     pub(super) family: Family,
-    /// What it does, in one line.
+    /// The description, in one line.
     pub(super) about: &'static str,
-    /// Its own fields; those of every step are not among them.
+    /// Its own fields, without those of every step.
     pub(super) fields: &'static [Table],
 }
 
-/// What a step does.
+/// The family of a type of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     /// It calls this kind of runner.
@@ -149,10 +149,10 @@ const POLICY: Table = &[
     field("max_delay", Duration, "The longest wait.").or("1h").kind(Kind::BadDuration),
 ];
 
-/// An older name of a type, the newer one, and what the older one says about a field.
-type Older = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+/// A deprecated name of a type, the current one, and the field value that the deprecated one implies.
+type DeprecatedName = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 
-const OLDER: [Older; 8] = [
+const DEPRECATED: [DeprecatedName; 8] = [
     ("promptcall", "prompt_call", None),
     ("transform", "regex_replace", None),
     ("combinator", "merge", None),
@@ -163,7 +163,7 @@ const OLDER: [Older; 8] = [
     ("write_memory", "add_memory", None),
 ];
 
-/// Names that other systems have for what a type does.
+/// Names in other systems of the types.
 const SIMILAR: &[(&str, &[&str])] = &[
     ("command", &["shell", "bash", "sh", "exec", "script", "run", "cmd", "run_command", "runCommand", "process"]),
     ("prompt_call", &["llm", "model", "prompt", "chat", "completion", "generate", "ai", "llm_call", "llmInstruction"]),
@@ -184,29 +184,29 @@ const SIMILAR: &[(&str, &[&str])] = &[
     ("extract_data", &["extract", "parse", "jsonpath"]),
 ];
 
-/// What to do about a type that is like none.
+/// The help for a type without a similar name.
 pub(super) const COMMON_TYPES: &str = "common step types: prompt_call, agent, command, http, text, if_else, switch, for_each, \
      while, parallel, gate, human_in_the_loop, display_result; docs/spec/steps.md lists all in section 3";
 
-/// The type that does what another system has this name for.
+/// The type for a name in other systems.
 pub(super) fn similar(name: &str) -> Option<&'static str> {
     SIMILAR.iter().find(|(_, names)| names.iter().any(|other| name.eq_ignore_ascii_case(other))).map(|(ty, _)| *ty)
 }
 
-/// The type of a name, and the newer name of an older one.
+/// The type of a current or deprecated name.
 pub(super) fn find(name: &str) -> Option<&'static StepType> {
-    let newer = older(name).unwrap_or(name);
+    let newer = current_name(name).unwrap_or(name);
     types().find(|known| known.name == newer)
 }
 
-/// The newer name of an older one.
-pub(super) fn older(name: &str) -> Option<&'static str> {
-    OLDER.iter().find(|(older, ..)| *older == name).map(|(_, newer, _)| *newer)
+/// The current name for a deprecated one.
+pub(super) fn current_name(name: &str) -> Option<&'static str> {
+    DEPRECATED.iter().find(|(current_name, ..)| *current_name == name).map(|(_, newer, _)| *newer)
 }
 
-/// What an older name of a type says about a field.
+/// The field value that a deprecated name implies.
 pub(super) fn implied(name: &str) -> Option<(&'static str, &'static str)> {
-    OLDER.iter().find(|(older, ..)| *older == name).and_then(|(.., implied)| *implied)
+    DEPRECATED.iter().find(|(current_name, ..)| *current_name == name).and_then(|(.., implied)| *implied)
 }
 
 impl StepType {
@@ -214,7 +214,7 @@ impl StepType {
         matches!(self.family, Effect(_))
     }
 
-    /// It ends its line: nothing stands below it.
+    /// It ends its line, so it has no children.
     pub(super) fn is_leaf(&self) -> bool {
         ["display_result", "streaming_result", "join", "retry"].contains(&self.name)
     }
@@ -224,7 +224,7 @@ impl StepType {
         ["display_result", "streaming_result"].contains(&self.name)
     }
 
-    /// It picks one of its arms.
+    /// It chooses one of its arms.
     pub(super) fn branches(&self) -> bool {
         ["if_else", "conditional", "switch"].contains(&self.name)
     }
@@ -234,7 +234,7 @@ impl StepType {
         self.branches() || ["for_each", "while", "parallel", "human_in_the_loop"].contains(&self.name)
     }
 
-    /// An error in it must not pick a branch, so nothing handles it here.
+    /// An error in it must not choose a branch, so it has no handler.
     pub(super) fn refuses_on_error(&self) -> bool {
         self.branches() || self.is_leaf() || self.name == "gate"
     }
@@ -254,7 +254,7 @@ impl StepType {
         [&[COMMON], self.guards(), self.fields].concat()
     }
 
-    /// How its fields are read. Runners may know more fields than Branchpoint does.
+    /// The style of its fields. Runners may support more fields than Branchpoint.
     pub(super) fn style(&self) -> Style {
         let has_runner = self.is_effect() && self.name != "wait";
         let unknown = if has_runner { Unknown::Similar } else { Unknown::All };
@@ -267,9 +267,9 @@ impl StepType {
     }
 }
 
-/// The older names of types.
-pub(super) fn older_names() -> impl Iterator<Item = (&'static str, &'static str)> {
-    OLDER.into_iter().map(|(older, newer, _)| (older, newer))
+/// The deprecated names of types.
+pub(super) fn deprecated_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DEPRECATED.into_iter().map(|(current_name, newer, _)| (current_name, newer))
 }
 
 #[cfg(test)]
@@ -283,8 +283,8 @@ mod tests {
                 assert!(kind.field(newer).is_some(), "{}.{newer}", kind.name);
             }
         }
-        for (older, newer, _) in OLDER {
-            assert!(types().any(|kind| kind.name == newer), "{older}");
+        for (current_name, newer, _) in DEPRECATED {
+            assert!(types().any(|kind| kind.name == newer), "{current_name}");
         }
     }
 }

@@ -1,37 +1,40 @@
-//! What the YAML parser objects to, in words for the author of a document.
+//! Turns syntax errors of the YAML parser into findings for the author of a document.
 
 use branchpoint_expr::{Diagnostic, Kind, Span};
 use granit_parser::{ErrorKind, ScanError};
 
-use super::indent::misindented;
+use super::indent::indentation_error;
 use super::parts::{Bracket, too_deep};
 
 use crate::DocumentKinds as _;
 
-/// The finding for an error of the parser, which was inside of a list or an object when it came to it.
-pub(super) fn complaint(source: &str, error: &ScanError, inside: Option<(Bracket, Span)>) -> Diagnostic {
+/// The finding for a parser error. `inside` is the innermost list or object that is open at the error.
+pub(super) fn syntax_error(source: &str, error: &ScanError, inside: Option<(Bracket, Span)>) -> Diagnostic {
     let at = error.marker().byte_offset().unwrap_or(source.len());
-    // An offset is where the parser stood, so this finds nothing to correct; a finding must not be what panics.
+    // Parser offsets are character boundaries. If one is not, the finding must still not panic.
     let at = if source.is_char_boundary(at) { at } else { source.len() };
     let span = place(source, at, error.kind());
     if *error.kind() == ErrorKind::RecursionLimitExceeded {
         return too_deep(span);
     }
     if !matches!(inside, Some((Bracket::List | Bracket::Object, _)))
-        && template(source, at).is_none()
-        && let Some(line) = misindented(source, at, error.kind())
+        && unquoted_placeholder(source, at).is_none()
+        && let Some(line) = indentation_error(source, at, error.kind())
     {
         return Diagnostic::error(Kind::Yaml, line.span, line.message).with_help(line.help);
     }
-    let (message, help) = words(error.kind(), at == source.len());
+    let (message, help) = describe(error.kind(), at == source.len());
     let finding = Diagnostic::error(Kind::Yaml, span, message);
-    match template(source, at).or_else(|| unclosed(source, error.kind(), inside)).or(help.map(Into::into)) {
+    match unquoted_placeholder(source, at)
+        .or_else(|| unclosed_bracket(source, error.kind(), inside))
+        .or(help.map(Into::into))
+    {
         Some(help) => finding.with_help(help),
         None => finding,
     }
 }
 
-/// One character: the one at the error, or the tabs near it that it is about.
+/// The character at the error or, for errors about tabs, the tabs next to it.
 fn place(source: &str, at: usize, kind: &ErrorKind) -> Span {
     let (before, after) = source.split_at(at);
     let tabs = before.len() - before.trim_end_matches('\t').len();
@@ -47,8 +50,8 @@ fn is_tab(kind: &ErrorKind) -> bool {
     matches!(kind, E::TabNotAllowed | E::TabInBlockIndentation | E::TabInIndentation | E::TabInPlainScalar)
 }
 
-/// A placeholder without quotes is what most often breaks a workflow, and YAML's own words do not say so.
-fn template(source: &str, at: usize) -> Option<String> {
+/// The help for a placeholder without quotes, the most frequent syntax error in workflows.
+fn unquoted_placeholder(source: &str, at: usize) -> Option<String> {
     let start = source[..at].rfind(['\n', '\r']).map_or(0, |newline| newline + 1);
     let line = source[start..].lines().next()?.trim_start();
     let value = line.trim_start_matches("- ");
@@ -56,8 +59,8 @@ fn template(source: &str, at: usize) -> Option<String> {
     value.trim_start().starts_with("{{").then(|| "text that begins with `{{` must be in quotes".into())
 }
 
-/// A bracket that was forgotten shows only later, where the next lines do not fit into it.
-fn unclosed(source: &str, kind: &ErrorKind, inside: Option<(Bracket, Span)>) -> Option<String> {
+/// The help for a missing closing bracket, which the parser reports only at a later line that does not fit.
+fn unclosed_bracket(source: &str, kind: &ErrorKind, inside: Option<(Bracket, Span)>) -> Option<String> {
     use ErrorKind as E;
     let (Bracket::List | Bracket::Object, open) = inside? else { return None };
     let (line, column) = open.line_column(source);
@@ -73,8 +76,8 @@ fn unclosed(source: &str, kind: &ErrorKind, inside: Option<(Bracket, Span)>) -> 
     (fits && !bracket.is_empty()).then(|| format!("is the `{bracket}` at line {line}, column {column} closed?"))
 }
 
-/// What happened, and what to do where that can be told.
-fn words(kind: &ErrorKind, at_end: bool) -> (String, Option<&'static str>) {
+/// The message of an error and, where there is one, its help.
+fn describe(kind: &ErrorKind, at_end: bool) -> (String, Option<&'static str>) {
     use ErrorKind as E;
     let (message, help) = match kind {
         kind if is_tab(kind) => ("a tab is used for indentation", "indent with spaces"),
@@ -126,7 +129,7 @@ fn words(kind: &ErrorKind, at_end: bool) -> (String, Option<&'static str>) {
         E::CommentNotSeparated | E::CommentInterceptedScalar => {
             ("this `#` is neither text nor comment", "put the text in quotes, or a space before the comment")
         }
-        // The parser says "end of file" wherever it looked for a value and found something else.
+        // The parser reports "end of file" wherever it expects a value and reads something else.
         E::UnexpectedEof
         | E::UnexpectedEofFlowSequence
         | E::UnexpectedEofFlowMapping

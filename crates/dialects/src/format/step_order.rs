@@ -1,11 +1,11 @@
-//! The order of a step's keys: who it is first, then what it does.
+//! Sorts the keys of steps: identity first, then the rest.
 
 use std::ops::Range;
 
 use branchpoint_expr::{Field, Located};
 
 use super::edit::Edits;
-use super::lines::{Lines, stands_in};
+use super::lines::{Lines, is_within};
 use crate::export;
 
 /// The keys that come first.
@@ -13,15 +13,15 @@ const FIRST: [&str; 4] = ["id", "step_type", "name", "purpose"];
 /// The keys of lists of steps.
 const CHAINS: [&str; 8] = ["steps", "child_steps", "then_steps", "else_steps", "then", "else", "body", "on_error"];
 /// The keys of lists whose entries have lists of steps.
-const WAYS: [&str; 3] = ["cases", "branches", "elif"];
+const BRANCH_LISTS: [&str; 3] = ["cases", "branches", "elif"];
 
-/// The text with the keys of its steps in order, as far as that is possible in one go: a step inside of one that is
-/// changed has to wait for the next.
+/// The text with sorted step keys, as far as one round allows: a step inside of a
+/// changed step is left to the next round.
 pub(super) fn sort(text: &str, document: &Located) -> Option<String> {
     let lines = Lines::new(text);
     let mut edits = Edits::default();
     let mut changed: Option<Range<usize>> = None;
-    for step in steps(document) {
+    for step in all_steps(document) {
         let range = step.span.range();
         if changed.as_ref().is_some_and(|changed| changed.contains(&range.start)) || is_sorted(step) {
             continue;
@@ -36,25 +36,25 @@ pub(super) fn sort(text: &str, document: &Located) -> Option<String> {
     edits.apply(text)
 }
 
-/// Every step of a document, the outer ones before those inside them.
-pub(super) fn steps(document: &Located) -> Vec<&Located> {
-    let mut found = Vec::new();
-    chains(export::inner(document).unwrap_or(document), &mut found);
-    found
+/// All steps of a document, outer steps before inner ones.
+pub(super) fn all_steps(document: &Located) -> Vec<&Located> {
+    let mut steps_found = Vec::new();
+    collect_steps(export::written_definition(document).unwrap_or(document), &mut steps_found);
+    steps_found
 }
 
-/// Collects the steps in the lists of an object: the document itself, a step, or an entry of its ways.
-fn chains<'d>(object: &'d Located, found: &mut Vec<&'d Located>) {
+/// Collects the steps in the lists of an object: the document itself, a step, or an entry of its branches.
+fn collect_steps<'d>(object: &'d Located, steps_found: &mut Vec<&'d Located>) {
     for field in object.fields() {
         let items = field.value.items().unwrap_or_default();
         if CHAINS.contains(&&*field.key) {
             for step in items.iter().filter(|item| item.is_object()) {
-                found.push(step);
-                chains(step, found);
+                steps_found.push(step);
+                collect_steps(step, steps_found);
             }
-        } else if WAYS.contains(&&*field.key) {
-            for way in items {
-                chains(way, found);
+        } else if BRANCH_LISTS.contains(&&*field.key) {
+            for entry in items {
+                collect_steps(entry, steps_found);
             }
         }
     }
@@ -75,18 +75,18 @@ fn is_sorted(step: &Located) -> bool {
     step.fields().is_sorted_by_key(rank)
 }
 
-/// A step in brackets: its entries change places, what stands between them stays.
+/// Sorts a step in brackets: its entries change places, the text between them stays.
 fn inline(text: &str, step: &Located) -> Option<(Range<usize>, String)> {
     let range = step.span.range();
     let entry = |field: &Field| {
         let entry = field.key_span.start as usize..field.value.span.end as usize;
-        stands_in(&field.value, range.clone()).then_some(entry)
+        is_within(&field.value, range.clone()).then_some(entry)
     };
     let mut edits = Edits::default();
     for (place, field) in step.fields().iter().zip(sorted(step)) {
         let (place, entry) = (entry(place)?, entry(field)?);
         let written = text.get(entry)?;
-        // A comment would go with the wrong entry.
+        // A comment would move with the wrong entry.
         if written.contains('#') && written.contains('\n') {
             return None;
         }
@@ -96,12 +96,12 @@ fn inline(text: &str, step: &Located) -> Option<(Range<usize>, String)> {
     Some((range, rewritten))
 }
 
-/// A step by indentation: each key takes along the lines up to the next one, and the comments right above it.
+/// Sorts a block step: each key moves with the lines up to the next key and the comments directly above it.
 fn block(lines: &Lines<'_>, step: &Located) -> Option<(Range<usize>, String)> {
     let range = step.span.range();
     let column = lines.column(range.start);
     let fields = step.fields();
-    if !fields.iter().all(|field| stands_in(&field.value, range.clone())) {
+    if !fields.iter().all(|field| is_within(&field.value, range.clone())) {
         return None;
     }
     let starts: Vec<usize> = fields
@@ -117,7 +117,7 @@ fn block(lines: &Lines<'_>, step: &Located) -> Option<(Range<usize>, String)> {
     };
     let mut positions: Vec<usize> = (0..fields.len()).collect();
     positions.sort_by_key(|index| rank(&fields[*index]));
-    // A comment cannot stand between a dash and its key.
+    // A comment cannot be between a dash and its key.
     if chunk(*positions.first()?).starts_with('#') {
         return None;
     }
@@ -127,7 +127,7 @@ fn block(lines: &Lines<'_>, step: &Located) -> Option<(Range<usize>, String)> {
     Some((starts[0]..end, chunks.join(&between) + tail))
 }
 
-/// Where the lines of a key begin: at the first of the comments right above it. The first key may follow a dash.
+/// The position at which the lines of a key begin: the first comment directly above it. The first key may follow a dash.
 fn chunk_start(lines: &Lines<'_>, fields: &[Field], index: usize, field: &Field) -> Option<usize> {
     let key = field.key_span.start as usize;
     let Some(before) = index.checked_sub(1) else { return Some(key) };

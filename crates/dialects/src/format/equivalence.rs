@@ -1,4 +1,4 @@
-//! Whether two texts say the same.
+//! Compares documents before and after formatting.
 
 use branchpoint_expr::{Located, Shape};
 use granit_parser::{Event, Parser, options};
@@ -6,7 +6,7 @@ use granit_parser::{Event, Parser, options};
 use crate::read;
 
 /// Whether a changed text reads as the same document, with the same comments. The order of a step's keys may differ.
-pub(super) fn same(before: &str, document: &Located, after: &str) -> bool {
+pub(super) fn is_equivalent(before: &str, document: &Located, after: &str) -> bool {
     read(after).is_ok_and(|changed| equal(document, &changed)) && comments(before) == comments(after)
 }
 
@@ -28,7 +28,7 @@ fn equal(one: &Located, other: &Located) -> bool {
     }
 }
 
-/// The comments of a text, sorted: a key takes its own along.
+/// The comments of a text, sorted, because comments move with their keys.
 fn comments(text: &str) -> Option<Vec<String>> {
     let events = Parser::new_from_str_with_options(text, options! { emit_comments: true });
     let mut comments = Vec::new();
