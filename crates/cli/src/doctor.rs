@@ -40,7 +40,7 @@ const BROKEN: &str = "broken";
 struct Finding {
     what: &'static str,
     how: &'static str,
-    told: String,
+    detail: String,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.json {
         terminal::print_json(&findings)?;
     } else {
-        let line = |Finding { what, how, told }: &Finding| format!("{how:6}  {what:14}  {told}\n");
+        let line = |Finding { what, how, detail }: &Finding| format!("{how:6}  {what:14}  {detail}\n");
         terminal::print(&findings.iter().map(line).collect::<Vec<_>>().concat())?;
     }
     Ok(if is_broken { ExitCode::from(exit::SYSTEM) } else { ExitCode::SUCCESS })
@@ -90,11 +90,12 @@ fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Findin
 fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
     let Health { version, file_bytes, free_bytes, log_bytes, .. } = health;
     if health.damage.is_empty() {
-        let told = format!("{path}: whole, version {version}, {file_bytes} bytes, {free_bytes} of them free");
-        findings.push(fine("store", told));
+        let detail =
+            format!("{path}: whole, version {version}, {file_bytes} bytes, {free_bytes} of them free on its disk");
+        findings.push(fine("store", detail));
     } else {
-        let told = format!("{path} is damaged: {}; bring back a copy", health.damage.join("; "));
-        findings.push(broken("store", told));
+        let detail = format!("{path} is damaged: {}; restore a backup", health.damage.join("; "));
+        findings.push(broken("store", detail));
     }
     findings.push(match &health.key {
         KeyState::None => fine("key of secrets", "none; it is made with the first sealed secret".into()),
@@ -103,15 +104,15 @@ fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
     });
     findings.extend(health.open_files.iter().map(|(file, mode)| {
         let file = file.display();
-        let told = format!("{file} can be used by others (mode {mode:o}); `chmod go= {file}` takes that away");
-        odd("file rights", told)
+        let detail = format!("{file} is accessible to other users (mode {mode:o}); `chmod go= {file}` restricts it");
+        odd("file rights", detail)
     }));
     let log = if *log_bytes > LARGE_LOG_BYTES { odd } else { fine };
     findings.push(log("log", format!("{log_bytes} bytes")));
     findings.push(match health.disk_bytes {
         Some(bytes) if bytes < LITTLE_BYTES => broken("disk", format!("only {bytes} bytes are free")),
         Some(bytes) => fine("disk", format!("{} MB are free", bytes / 1_000_000)),
-        None => odd("disk", "it cannot be told how much is free".into()),
+        None => odd("disk", "the free space is unknown".into()),
     });
     findings.push(match health.future_runs {
         0 => fine("clock", "no event is of the future".into()),
@@ -119,7 +120,7 @@ fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
     });
     let overdue = format!("{} timers are overdue; `branchpoint work` drives their runs", health.overdue);
     findings.push(if health.overdue > 0 { odd("timers", overdue) } else { fine("timers", "none is overdue".into()) });
-    let abandoned = format!("{} runs could go on and nobody drives them; `branchpoint work` does", health.abandoned);
+    let abandoned = format!("{} abandoned runs; `branchpoint work` resumes them", health.abandoned);
     findings.push(if health.abandoned > 0 {
         odd("runs", abandoned)
     } else {
@@ -129,11 +130,11 @@ fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
 
 fn processes(store: &dyn Backend, findings: &mut Vec<Finding>) -> Result<()> {
     let owners = store.drivers()?;
-    let told = owners
+    let detail = owners
         .iter()
         .map(|driver| format!("{} ({}) since {}", driver.pid, driver.command, moment::at(driver.since_ms)));
-    let told: Vec<String> = told.collect();
-    findings.push(fine("processes", if told.is_empty() { "none drives runs".into() } else { told.join("; ") }));
+    let detail: Vec<String> = detail.collect();
+    findings.push(fine("processes", if detail.is_empty() { "none executes runs".into() } else { detail.join("; ") }));
     let counts = store.counts()?.into_iter().map(|(status, count)| format!("{count} {status}"));
     let counts: Vec<String> = counts.collect();
     findings.push(fine("counts", if counts.is_empty() { "no runs".into() } else { counts.join(", ") }));
@@ -146,11 +147,11 @@ fn configured(project: &Project, findings: &mut Vec<Finding>) {
     let found = if file.is_file() { file.display().to_string() } else { "none; everything has its default".into() };
     findings.push(fine("project file", found));
     let people = &project.people;
-    let owner = people.owner.as_deref().unwrap_or("nobody");
-    let told = format!("owner {owner}, {} admins, {} members", people.admins.len(), people.members.len());
-    findings.push(fine("people", told));
+    let owner = people.owner.as_deref().unwrap_or("not configured");
+    let detail = format!("owner {owner}, {} admins, {} members", people.admins.len(), people.members.len());
+    findings.push(fine("people", detail));
     let notify = match (&project.notify.command, &project.notify.webhook) {
-        (None, None) => "nobody is told of questions",
+        (None, None) => "not configured",
         (Some(_), None) => "a command",
         (None, Some(_)) => "a webhook",
         (Some(_), Some(_)) => "a command and a webhook",
@@ -163,15 +164,15 @@ fn configured(project: &Project, findings: &mut Vec<Finding>) {
     });
 }
 
-fn fine(what: &'static str, told: String) -> Finding {
-    Finding { what, how: "ok", told }
+fn fine(what: &'static str, detail: String) -> Finding {
+    Finding { what, how: "ok", detail }
 }
 
 /// It works, and somebody should look at it.
-fn odd(what: &'static str, told: String) -> Finding {
-    Finding { what, how: "odd", told }
+fn odd(what: &'static str, detail: String) -> Finding {
+    Finding { what, how: "odd", detail }
 }
 
-fn broken(what: &'static str, told: String) -> Finding {
-    Finding { what, how: BROKEN, told }
+fn broken(what: &'static str, detail: String) -> Finding {
+    Finding { what, how: BROKEN, detail }
 }

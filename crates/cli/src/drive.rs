@@ -138,7 +138,7 @@ impl Drive {
         Ok((self.backend, stands))
     }
 
-    /// Tells the steps of a run until it stands as it is awaited. None: somebody pressed Ctrl-C.
+    /// Shows the steps of a run until it has the awaited status. None after Ctrl-C.
     pub(crate) fn follow(
         &self,
         run: RunNo,
@@ -205,13 +205,13 @@ pub(crate) fn report(store: &dyn Backend, run: RunNo, stands: Option<Status>, js
     };
     let result = look.result().unwrap_or_default();
     if json {
-        let told = masked::object([
+        let summary = masked::object([
             ("run", Value::from(id.as_str())),
             ("status", Value::from(status.as_str())),
             ("usage", spent::object(look.state.usage())),
             ("result", secrets.mask_value(&result)),
         ]);
-        terminal::print_json(&told)?;
+        terminal::print_json(&summary)?;
     }
     match status {
         Status::Completed => {

@@ -54,7 +54,7 @@ impl std::error::Error for Exit {}
 pub(crate) fn of(trouble: &Error) -> u8 {
     use BackendError::{BadFile, Limit, NoResponse, Refused, Session};
     let is_usage = |error: &BackendError| matches!(error, Refused(_) | Session(_) | NoResponse | BadFile(_) | Limit(_));
-    // `Context` wraps its text, so the error itself is asked first.
+    // `Context` wraps its text, so the error itself is examined first.
     let own = trouble.downcast_ref().or_else(|| trouble.chain().find_map(|cause| cause.downcast_ref()));
     let backend = trouble.downcast_ref().or_else(|| trouble.chain().find_map(|cause| cause.downcast_ref()));
     match (own, backend) {

@@ -36,7 +36,7 @@ enum Done {
     Fine,
     /// It was not, and with `--check` it still is not.
     Changed,
-    /// It cannot be read or written, which was told.
+    /// The file cannot be read or written; the error was printed.
     Refused,
 }
 

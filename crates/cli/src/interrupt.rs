@@ -13,7 +13,7 @@ type Listener = Box<dyn Fn() + Send>;
 
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
-/// From now on, this is who hears of it, and nobody who was there before.
+/// Sets the only handler of Ctrl-C, instead of an earlier one.
 pub(crate) fn hear(listener: impl Fn() + Send + 'static) -> Result<()> {
     let is_first = current().replace(Box::new(listener)).is_none();
     if is_first {

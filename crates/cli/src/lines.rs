@@ -20,11 +20,11 @@ const NOTABLE_MS: i64 = 100;
 /// How a line is written.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LineStyle {
-    /// How deep the run stands in others.
+    /// How deep the run is nested in others.
     pub(crate) depth: usize,
     /// Whether the step is a heading for the steps in it, which come later.
     pub(crate) heading: bool,
-    /// Whether it is told how long it took, and in a few words why it took its branch.
+    /// Whether the duration and a short reason of the branch are shown.
     pub(crate) live: bool,
 }
 
@@ -78,12 +78,12 @@ pub(crate) fn outcome(
     [used, branch, output, error].into_iter().flatten().chain(warnings).collect()
 }
 
-/// A step with its place: how deep it stands, and its title.
+/// A step with its place: its depth and its title.
 pub(crate) fn name(program: &Program, record: &StepRecord, depth: usize) -> String {
     "  ".repeat(depth + inner_depth(program, record.step)) + &title(program, record)
 }
 
-/// A step, its type, which item of loops it is for, which time it runs. Of an agent's tools it is told which one was called.
+/// A step, its type, which item of loops it is for, which time it runs. Calls of agents show the tool that was called.
 pub(crate) fn title(program: &Program, record: &StepRecord) -> String {
     let step = &program.steps[record.step.index()];
     let tool = record.input.as_ref().filter(|_| &*step.kind == "tool").and_then(|input| input.get("tool")?.as_str());

@@ -1,4 +1,4 @@
-//! What the operating system calls its user, who acts when nobody else is configured, and the machine.
+//! What the operating system calls its user, who acts when no user is configured, and the machine.
 
 use nix::unistd::{Uid, User, gethostname};
 

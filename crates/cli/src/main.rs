@@ -139,7 +139,7 @@ fn main() -> ExitCode {
 
 /// Tells what is wrong with the arguments, or prints the help that was asked for.
 fn usage_error(wrong: &clap::Error) -> ExitCode {
-    // When nobody takes it, there is nobody left to tell.
+    // If stderr is closed, the error cannot be reported.
     let _ = wrong.print();
     let answers = std::env::args_os().nth(1).is_some_and(|command| command == "eval");
     match (wrong.exit_code(), answers) {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_are_read_and_told() {
+    fn durations_are_parsed_and_formatted() {
         assert_eq!(span_ms("2h").expect("this is a length"), 7_200_000);
         assert_eq!(span_ms("30d").expect("this is a length"), 2_592_000_000);
         for wrong in ["", "h", "2", "2 years", "-2h", "99999999999999999999d", "9223372036854775807d"] {

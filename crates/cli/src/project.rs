@@ -46,8 +46,8 @@ pub(crate) struct StoreCommand {
     pub(crate) json: bool,
 }
 
-/// Where documents may lead, for every command that drives runs. Each process decides that for itself: whoever starts a run does
-/// not open the network of whoever drives it on.
+/// Where documents may lead, for every command that drives runs. Each process decides that for itself: a process that starts a run does
+/// not open the network of the process that resumes it.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct Reach {
     /// Allow requests of workflows to private networks
@@ -83,7 +83,7 @@ pub(crate) struct Project {
     pub(crate) agents: toml::Table,
 }
 
-/// Who is asked when a workflow names no one.
+/// The approvers of workflows that name none.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct People {
@@ -105,7 +105,7 @@ struct CallLimits {
     agent_cost_micros: Option<u32>,
 }
 
-/// Who hears that a question is asked, reminded of, or settled.
+/// Who is notified of approvals that are requested, reminded of, or settled.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Notify {

@@ -56,14 +56,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let pruned = store.prune(&which)?;
     let moved = arguments.dry_run || store.compact(arguments.vacuum)?;
     if arguments.json {
-        let told = masked::object([
+        let summary = masked::object([
             ("runs", masked::count(pruned.runs)),
             ("events", masked::count(pruned.events)),
             ("large_values", masked::count(pruned.blobs)),
             ("kept", masked::count(pruned.kept)),
             ("dry_run", Value::Bool(arguments.dry_run)),
         ]);
-        return terminal::print_json(&told);
+        return terminal::print_json(&summary);
     }
     let what = if arguments.dry_run { "would be forgotten" } else { "were forgotten" };
     terminal::print(&format!("{} runs with {} events {what}.\n", pruned.runs, pruned.events))?;

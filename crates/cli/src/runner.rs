@@ -177,7 +177,7 @@ impl Runner for LocalRunner {
     }
 }
 
-/// What is known of this machine under a name. Nobody is attached to a run that is only tried.
+/// What is known of this machine under a name. A dry run has no attached person.
 pub(crate) fn fact(name: &str) -> Value {
     match name {
         "user_attached" => Value::Bool(false),
@@ -191,7 +191,7 @@ pub(crate) fn fact(name: &str) -> Value {
     }
 }
 
-/// Who can be asked: the people of the project; where it names none, whoever runs the workflow.
+/// The possible approvers: the people of the project, else the user who runs the workflow.
 pub(crate) fn account(project: &Project, user: &str) -> Value {
     let people = &project.people;
     let list = |names: &[String]| -> Value {

@@ -59,7 +59,7 @@ impl Runners {
         &self.agents
     }
 
-    /// Performs a call; none if it is for nobody here.
+    /// Performs a call; none without a runner for it.
     pub(crate) async fn perform(&self, call: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         match self.models.perform(call, cancel).await {
             None => self.tools.perform(call, cancel).await,

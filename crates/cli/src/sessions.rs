@@ -55,11 +55,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     let mut rows = Vec::new();
-    let mut told = Vec::new();
+    let mut summary = Vec::new();
     for session in opened.store.sessions()? {
         let row = opened.store.row(session.run)?;
         let status = if row.status.is_final() { "expired" } else { "alive" };
-        told.push(masked::object([
+        summary.push(masked::object([
             ("session", Value::from(session.name.as_str())),
             ("document", Value::from(session.document.as_str())),
             ("status", Value::from(status)),
@@ -69,7 +69,7 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
         rows.push([session.name, session.document, status.to_owned(), moment::at(row.touched_ms), row.id]);
     }
     if json {
-        terminal::print_json(&Value::from(told))?;
+        terminal::print_json(&Value::from(summary))?;
     } else if rows.is_empty() {
         terminal::message("This store keeps no sessions. `branchpoint session FILE --id NAME` opens one.\n");
     } else {

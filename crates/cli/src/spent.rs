@@ -9,8 +9,8 @@ use crate::masked;
 pub(crate) fn words(usage: Usage) -> Option<String> {
     let tokens = (usage.tokens > 0).then(|| format!("{} token{}", grouped(usage.tokens), plural(usage.tokens)));
     let cost = (usage.cost_micros > 0).then(|| dollars(usage.cost_micros));
-    let told: Vec<String> = tokens.into_iter().chain(cost).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let parts: Vec<String> = tokens.into_iter().chain(cost).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The same as an object, with the cost in millionths of a dollar.

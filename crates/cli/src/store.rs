@@ -43,8 +43,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
             if arguments.on.json {
                 let path = Value::from(file.display().to_string());
-                let told = masked::object([("file", path), ("bytes", masked::count(bytes))]);
-                terminal::print_json(&told)?;
+                let summary = masked::object([("file", path), ("bytes", masked::count(bytes))]);
+                terminal::print_json(&summary)?;
             } else {
                 terminal::message(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
             }
@@ -73,14 +73,14 @@ fn check(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
             KeyState::Fits => Value::from("fits"),
             KeyState::Unusable(why) => Value::from(why.as_str()),
         };
-        let told = masked::object([
+        let summary = masked::object([
             ("version", masked::count(health.version)),
             ("damage", Value::from(damage)),
             ("key", key),
             ("file_bytes", masked::count(health.file_bytes)),
             ("log_bytes", masked::count(health.log_bytes)),
         ]);
-        terminal::print_json(&told)?;
+        terminal::print_json(&summary)?;
     } else {
         for line in &health.damage {
             terminal::error(line);

@@ -74,7 +74,7 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     read_line()
 }
 
-/// The next line of stdin, with marks for what is no text. None when nothing more comes.
+/// The next line of stdin, with replacement characters for invalid UTF-8. None when nothing more comes.
 pub(crate) fn read_line() -> Option<String> {
     let mut line = Vec::new();
     let read = io::stdin().lock().take(LINE_BYTES + 1).read_until(b'\n', &mut line).ok()?;

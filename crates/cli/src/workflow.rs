@@ -108,7 +108,7 @@ impl File {
         Some(std::path::absolute(file).ok()?.parent()?.to_owned())
     }
 
-    /// Loads the workflow. What is found in it is told on stderr; when it is refused, all that is left is to exit.
+    /// Loads the workflow. Findings are printed on stderr; a rejected workflow returns the exit code.
     pub(crate) fn load(&self) -> Result<Result<Workflow, ExitCode>> {
         self.load_with(&BTreeSet::new(), None)
     }

@@ -54,8 +54,8 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     let mut listed = opened.store.workflows()?;
     listed.reverse();
     if json {
-        let told: Vec<Value> = listed.iter().map(workflow_json).collect();
-        terminal::print_json(&Value::from(told))?;
+        let summary: Vec<Value> = listed.iter().map(workflow_json).collect();
+        terminal::print_json(&Value::from(summary))?;
     } else if listed.is_empty() {
         terminal::message("This store has no workflows. `branchpoint workflows add FILE` keeps one.\n");
     } else {

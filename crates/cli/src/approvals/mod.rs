@@ -1,4 +1,4 @@
-//! `branchpoint approvals`: what people are asked, and their answers.
+//! `branchpoint approvals`: lists and answers the approvals of runs.
 
 mod find;
 mod text;
@@ -134,13 +134,13 @@ fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode
                 format!("in {}", moment::took(at_ms - now_ms))
             }
         });
-        let asked = format!("{} ago", moment::took(now_ms - open.asked_ms));
+        let requested = format!("{} ago", moment::took(now_ms - open.asked_ms));
         let (step, deadline) = (approval.step.to_string(), deadline.unwrap_or_default());
         Ok([
             text::reference_to(open),
             opened.store.document(open.workflow)?.name,
             step,
-            asked,
+            requested,
             deadline,
             missing_voters(approval),
         ])

@@ -48,8 +48,8 @@ pub(super) fn run(
         bail!("run `{}` cannot continue without its script: {refused}", open.id);
     }
     let follower = Follower::silent_if(json).beginning_now(drive.store(), root)?;
-    let taken = match drive.send(open.run, &event)? {
-        Ok(taken) => taken,
+    let handled_by = match drive.send(open.run, &event)? {
+        Ok(handled_by) => handled_by,
         Err(why) => {
             let rejection = rejection(&open, &why, &event, user, drive.store())?;
             if open.approval.is_overdue(moment::now_ms()) {
@@ -65,7 +65,7 @@ pub(super) fn run(
     if !json {
         terminal::message(&progress.message(user));
     }
-    if taken == HandledBy::Another {
+    if handled_by == HandledBy::Another {
         let status = drive.store().status(root)?.as_str();
         drive.leave()?;
         return report_vote(&open, &progress, status, "another process", json);
@@ -75,7 +75,7 @@ pub(super) fn run(
         let status = stands.map_or("interrupted", branchpoint_core::ir::Status::as_str);
         return report_vote(&open, &progress, status, "this process", json);
     }
-    // The vote was taken, whatever becomes of the run; only an interruption has a status of its own.
+    // The vote is recorded even if the run fails; only an interruption has an exit status of its own.
     drive::report(&*store, root, stands, false)?;
     Ok(if stands.is_none() { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
 }
@@ -88,7 +88,7 @@ fn report_vote(
     json: bool,
 ) -> Result<ExitCode> {
     if json {
-        let told = masked::object([
+        let summary = masked::object([
             ("approval", Value::from(reference_to(open))),
             ("taken", Value::Bool(true)),
             ("votes", progress.quorum.map_or(Value::Null, |(votes, _)| masked::count(votes))),
@@ -96,7 +96,7 @@ fn report_vote(
             ("status", Value::from(status)),
             ("driven_by", Value::from(driven_by)),
         ]);
-        terminal::print_json(&told)?;
+        terminal::print_json(&summary)?;
     } else {
         terminal::message(&format!("Run `{}` resumes in {driven_by}.\n", open.id));
     }

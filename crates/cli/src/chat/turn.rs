@@ -1,4 +1,4 @@
-//! Turns of a conversation: a line goes in, the agent's words come out, and what it does is told meanwhile.
+//! Turns of a conversation: reads a line, shows the calls of the agent, and prints its reply.
 
 use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
@@ -128,14 +128,14 @@ impl Turns<'_> {
         let secrets = self.drive.store().secrets(self.run)?;
         let turn = secrets.mask_value(turn);
         if self.json {
-            let told = masked::object([
+            let line = masked::object([
                 ("session", Value::from(self.session.name())),
                 ("turn", turn.clone()),
                 ("usage", spent::object(look.state.usage())),
                 ("view", if look.status().is_final() { Value::Null } else { look.view("session").unwrap_or_default() }),
             ]);
-            let told = secrets.mask_value(&told);
-            return terminal::print(&format!("{told:?}\n"));
+            let line = secrets.mask_value(&line);
+            return terminal::print(&format!("{line:?}\n"));
         }
         if let Some(text) =
             turn.get("text").map(Value::to_string).filter(|text| !text.is_empty() && !self.words.were(text))
@@ -147,13 +147,13 @@ impl Turns<'_> {
             terminal::error(&format!("the turn failed: {error}"));
         }
         for warning in turn.get("warnings").and_then(Value::as_list).unwrap_or_default() {
-            let told = match warning.as_str() {
+            let line = match warning.as_str() {
                 Some("max_steps") => "the agent has made all the steps it may".to_owned(),
                 Some("token_budget") => "the turn has used the tokens that `agent_tokens` allows".to_owned(),
                 Some("cost_budget") => "the turn has cost what `agent_cost_micros` allows".to_owned(),
                 _ => warning.to_string(),
             };
-            terminal::message(&format!("({told})\n"));
+            terminal::message(&format!("({line})\n"));
         }
         Ok(())
     }

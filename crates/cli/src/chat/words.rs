@@ -67,10 +67,10 @@ impl Reply {
             Piece::End => "\n",
             Piece::Again => {
                 self.text.clear();
-                "\n(This does not count; the model is asked again.)\n"
+                "\n(This does not count; the model is called again.)\n"
             }
         };
-        // Whoever does not read any more does not miss it.
+        // A reader that closed its end does not need it.
         let _ = to.write_all(visible(printed).as_bytes()).and_then(|()| to.flush());
     }
 }
@@ -125,9 +125,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_void_is_told_and_not_taken_for_the_reply() {
+    fn discarded_text_is_marked_and_is_not_part_of_the_reply() {
         let (words, page) = printed(&[Piece::Text("Ha"), Piece::Again, Piece::Text("Hello"), Piece::End]);
-        assert_eq!(page, "Ha\n(This does not count; the model is asked again.)\nHello\n");
+        assert_eq!(page, "Ha\n(This does not count; the model is called again.)\nHello\n");
         assert!(words.were("Hello"));
         let (words, page) = printed(&[Piece::Text("{"), Piece::End, Piece::Again]);
         assert!(!words.were("{") && page.ends_with("asked again.)\n"), "{page}");

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let report = arguments.report()?;
         report.print(arguments.format, "")?;
         let exit_code = report.exit_code(arguments.deny_warnings);
-        // The process ends here, so nobody needs the memory: taking a large program apart would only take time.
+        // The process ends here, so the memory need not be freed: dropping a large program would only take time.
         std::mem::forget(report);
         return Ok(exit_code);
     }

@@ -198,7 +198,7 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What is found in a document, the workflows that it calls included. One that is not beside it is only warned of: whoever
+/// What is found in a document, the workflows that it calls included. One that is not beside it is only warned of: a process that
 /// runs the document may have it.
 fn checked(source: &Source, dialect: Option<Dialect>, path: &Path, configured: Option<&Configured>) -> Loaded {
     let callees = (!source::is_stdin(path)).then(|| workflow::beside(path));

@@ -41,11 +41,11 @@ fn parse(source: Source) -> Result<Object, Stop> {
 fn not_json(error: &serde_json::Error, text: &str) -> Diagnostic {
     let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     let start = (before + error.column().saturating_sub(1)).min(text.len());
-    let told = error.to_string();
-    let reason = match told.rsplit_once(" at line ") {
+    let message = error.to_string();
+    let reason = match message.rsplit_once(" at line ") {
         _ if text.trim().is_empty() => "it is empty",
         Some((reason, _)) => reason,
-        None => &told,
+        None => &message,
     };
     let finding = Diagnostic::error(Kind::BadJson, Span::new(start, start + 1), format!("this is not JSON: {reason}"));
     if text.trim().is_empty() { finding.with_help("an empty context is written {}") } else { finding }

@@ -74,7 +74,7 @@ impl Decision {
     }
 }
 
-/// What stands under `if`, or the document itself as that.
+/// The value of `if`, or the document itself.
 fn under_if(document: &Located, options: Options<'_>) -> Result<Condition, Problems> {
     match document.get("if") {
         Some(_) if document.get("conditions").is_some() => Condition::targets(document, options),
@@ -109,7 +109,7 @@ fn session(step: &Located, options: Options<'_>) -> Result<Condition, Problems> 
     Condition::history(conditions, step.get("sequence"), options)
 }
 
-/// One entry of an `if` node, or all of them: then everything that is wrong with any is told.
+/// One entry of an `if` node, or all of them: then the errors of all entries are reported.
 fn graph(node: &Located, options: Options<'_>) -> Result<Decision, Problems> {
     if node.get("if").is_some() && node.get("conditions").is_some() {
         return Condition::targets(node, options).map(Decision::Holds);

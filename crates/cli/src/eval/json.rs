@@ -11,7 +11,7 @@ use crate::terminal;
 
 /// The object, its keys in the order in which a person reads them.
 #[derive(Default, Serialize)]
-struct Told<'t> {
+struct Line<'t> {
     outcome: Option<bool>,
     /// For a list of conditions only: the position of the one that holds, or null.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub(crate) fn print(report: &Report) -> Result<()> {
         _ => (None, reasons.last(), None),
     };
     let Source { text, origin, .. } = &report.source;
-    line(&Told {
+    line(&Line {
         outcome: report.answer.outcome(),
         matched,
         error: report.error().map(|finding| error(finding, &report.source)),
@@ -57,7 +57,7 @@ pub(crate) fn print(report: &Report) -> Result<()> {
 /// Prints that there was nothing to evaluate.
 pub(crate) fn print_trouble(trouble: &anyhow::Error) -> Result<()> {
     let error = Error { message: format!("{trouble:#}"), ..Error::default() };
-    line(&Told { error: Some(error), diagnostics: json!([]), ..Told::default() })
+    line(&Line { error: Some(error), diagnostics: json!([]), ..Line::default() })
 }
 
 fn error(finding: &Diagnostic, source: &Source) -> Error {
@@ -72,6 +72,6 @@ fn error(finding: &Diagnostic, source: &Source) -> Error {
     }
 }
 
-fn line(told: &Told<'_>) -> Result<()> {
-    terminal::print(&(serde_json::to_string(told)? + "\n"))
+fn line(line: &Line<'_>) -> Result<()> {
+    terminal::print(&(serde_json::to_string(line)? + "\n"))
 }

@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(report) => report,
         Err(Stop::Found { source, findings }) => Report::new(source, findings),
         Err(Stop::StoreError(trouble)) => {
-            // A program that reads JSON is told on the channel that it reads, too.
+            // A program that reads JSON also gets the error on stdout.
             if arguments.json {
                 json::print_trouble(&trouble)?;
             }

@@ -1,4 +1,4 @@
-//! What came out of an evaluation, told as text.
+//! The result of an evaluation as text.
 
 use std::fmt::Write;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
-//! What commands print, on its way to whoever watches: a command that prints faster than the screen takes it has to wait.
+//! Limits the output of commands that is not yet on the screen: a command that prints faster has to wait.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How much may be on its way before whoever prints more has to wait.
+/// Bytes that may be pending before a command that prints more has to wait.
 const BYTES: usize = 1024 * 1024;
 
 /// Backpressure for what is on its way. Its clones are the same room.
@@ -11,7 +11,7 @@ pub(super) struct Backpressure(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    taken: Mutex<usize>,
+    pending: Mutex<usize>,
     less: Condvar,
 }
 
@@ -24,19 +24,19 @@ pub(crate) struct Printed {
 impl Backpressure {
     /// Waits until there is room, and takes it.
     pub(super) fn print(&self, text: &str) -> Printed {
-        let is_full = |taken: &mut usize| *taken >= BYTES;
-        let mut taken = self.0.less.wait_while(self.taken(), is_full).unwrap_or_else(PoisonError::into_inner);
-        *taken += text.len();
+        let is_full = |pending: &mut usize| *pending >= BYTES;
+        let mut pending = self.0.less.wait_while(self.pending(), is_full).unwrap_or_else(PoisonError::into_inner);
+        *pending += text.len();
         Printed { text: text.to_owned(), room: Some(self.clone()) }
     }
 
-    fn taken(&self) -> MutexGuard<'_, usize> {
-        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, usize> {
+        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Printed {
-    /// A text for which nobody waits, whether there is room or not.
+    /// A text that is accepted without waiting, even if the limit is exceeded.
     pub(super) fn at_once(text: &str) -> Self {
         Self { text: text.to_owned(), room: None }
     }
@@ -49,7 +49,7 @@ impl Printed {
 impl Drop for Printed {
     fn drop(&mut self) {
         if let Some(room) = &self.room {
-            *room.taken() -= self.text.len();
+            *room.pending() -= self.text.len();
             room.0.less.notify_all();
         }
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_prints_more_than_there_is_room_for_waits_and_nobody_else() {
+    fn a_command_that_prints_more_than_the_limit_waits_alone() {
         let (room, (sender, printed)) = (Backpressure::default(), channel());
         let (printing, text) = (room.clone(), "x".repeat(BYTES / 2));
         let printer = thread::spawn(move || {
@@ -73,16 +73,16 @@ mod tests {
         });
         let mut seen = 0;
         while let Ok(piece) = printed.recv() {
-            assert!(*room.taken() <= BYTES, "{} bytes are on their way", room.taken());
+            assert!(*room.pending() <= BYTES, "{} bytes are on their way", room.pending());
             assert_eq!(Printed::at_once("this does not wait").text(), "this does not wait");
             seen += piece.text().len();
         }
         printer.join().expect("it has not broken down");
-        assert_eq!((seen, *room.taken()), (BYTES * 5, 0), "all was seen, and nothing is left");
+        assert_eq!((seen, *room.pending()), (BYTES * 5, 0), "all was seen, and nothing is left");
     }
 
     #[test]
-    fn whoever_waits_goes_on_when_nobody_watches_any_more() {
+    fn a_waiting_command_continues_when_the_view_is_closed() {
         let (room, (sender, printed)) = (Backpressure::default(), channel());
         sender.send(room.print(&"x".repeat(BYTES))).expect("somebody watches");
         let waiting = thread::spawn(move || drop(sender.send(room.print("more"))));

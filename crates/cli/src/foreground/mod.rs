@@ -43,16 +43,16 @@ const NOTABLE_MS: i64 = 1_000;
 /// Drives runs and shows them.
 pub(crate) struct Foreground {
     /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
-    heard: Receiver<Heard>,
+    heard: Receiver<Incoming>,
     backend: Box<dyn Backend>,
     here: Arc<LocalRunner>,
     view: View,
     desk: Prompt,
 }
 
-/// What comes to whoever watches.
-pub(crate) enum Heard {
-    Told(RunNo, Vec<Note>),
+/// Events of a run in the foreground.
+pub(crate) enum Incoming {
+    Notes(RunNo, Vec<Note>),
     Stands(RunNo, Status),
     /// A question was asked, or (true) settled.
     Question(RunNo, RequestNo, bool),
@@ -86,16 +86,16 @@ impl Foreground {
         let (sender, heard) = channel();
         let (room, printed) = (Backpressure::default(), sender.clone());
         let ears = OutputListeners {
-            printed: Arc::new(move |text| drop(printed.send(Heard::Printed(room.print(text))))),
+            printed: Arc::new(move |text| drop(printed.send(Incoming::Printed(room.print(text))))),
             words: words(sender.clone(), View::moves(quiet)),
         };
         let here = Arc::new(LocalRunner::new(project, store, ears)?.for_user(project, &user, reads_lines));
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
         let events = sender.clone();
-        // Nobody may listen any more.
-        backend.subscribe(Box::new(move |event| drop(Heard::of(event).map(|heard| events.send(heard)))))?;
+        // The receiver may be gone.
+        backend.subscribe(Box::new(move |event| drop(Incoming::of(event).map(|heard| events.send(heard)))))?;
         let interrupted = sender.clone();
-        interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
+        interrupt::hear_once(move || interrupted.send(Incoming::Interrupt).is_ok())?;
         let view = View::new(quiet, here.masks().clone());
         let desk = Prompt::new(user, sender, reads_lines);
         Ok(Self { heard, backend, here, view, desk })
@@ -125,7 +125,7 @@ impl Foreground {
         }
         match self.backend.resume(run, ContinueWith::Script) {
             Ok(()) => {
-                self.view.past(run, &notes, &*self.backend);
+                self.view.add_earlier(run, &notes, &*self.backend);
                 self.follow(run)
             }
             Err(BackendError::Refused(Refused::Driven)) => self.await_other(run),
@@ -150,7 +150,7 @@ impl Foreground {
                 let open = self.backend.approvals_in(&look)?;
                 return Ok(Left::Waiting(Box::new(look), open));
             }
-            if let Ok(Heard::Interrupt) = self.heard.recv_timeout(TICK) {
+            if let Ok(Incoming::Interrupt) = self.heard.recv_timeout(TICK) {
                 return Ok(Left::Interrupted);
             }
         }
@@ -165,7 +165,7 @@ impl Foreground {
         let mut scene = Scene { root, status, recorded, asking, look_again: true, waits_ms: None };
         loop {
             match self.next(!scene.look_again)? {
-                Some(Heard::Interrupt) => return Ok(Left::Interrupted),
+                Some(Incoming::Interrupt) => return Ok(Left::Interrupted),
                 Some(heard) => {
                     scene.note(&heard);
                     self.hear(heard)?;
@@ -187,21 +187,21 @@ impl Foreground {
     }
 
     /// The next thing to hear. None: nothing has come, perhaps after a while.
-    fn next(&mut self, wait: bool) -> Result<Option<Heard>> {
-        let heard = if wait { self.heard.recv_timeout(TICK).ok() } else { self.heard.try_recv().ok() };
-        if heard.is_none() && wait {
+    fn next(&mut self, wait: bool) -> Result<Option<Incoming>> {
+        let incoming = if wait { self.heard.recv_timeout(TICK).ok() } else { self.heard.try_recv().ok() };
+        if incoming.is_none() && wait {
             self.view.tick();
             if !self.backend.is_driving() {
                 bail!(Exit::system("the run was released: its store failed"));
             }
         }
-        Ok(heard)
+        Ok(incoming)
     }
 
-    fn hear(&mut self, heard: Heard) -> Result<()> {
+    fn hear(&mut self, heard: Incoming) -> Result<()> {
         match heard {
-            Heard::Told(run, notes) => self.view.add_notes(run, &notes, &*self.backend),
-            Heard::Stands(run, status) => {
+            Incoming::Notes(run, notes) => self.view.add_notes(run, &notes, &*self.backend),
+            Incoming::Stands(run, status) => {
                 if status != Status::WaitingPeople {
                     self.desk.moved(run, &mut self.view);
                 }
@@ -209,31 +209,31 @@ impl Foreground {
                     self.view.ended(run, status);
                 }
             }
-            Heard::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
-            Heard::Printed(printed) => self.view.printed(printed.text()),
-            Heard::Words(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
-            Heard::Line(line) => self.desk.typed(line.as_deref(), &*self.backend, &mut self.view)?,
-            Heard::Question(_, _, false) | Heard::Interrupt => {}
+            Incoming::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
+            Incoming::Printed(printed) => self.view.printed(printed.text()),
+            Incoming::Words(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
+            Incoming::Line(line) => self.desk.typed(line.as_deref(), &*self.backend, &mut self.view)?,
+            Incoming::Question(_, _, false) | Incoming::Interrupt => {}
         }
         Ok(())
     }
 
-    /// Looks who can answer what the runs wait for. The run is left if nobody here can.
+    /// Finds out who can answer the open approvals. The run is released if they cannot be answered here.
     fn attend(&mut self, scene: &mut Scene) -> Result<Option<Left>> {
         let mut open = Vec::new();
         for run in &scene.asking {
             open.extend(self.backend.approvals_in(&self.backend.load(*run)?)?);
         }
         let look = self.backend.load(scene.root)?;
-        // What led there is told before anybody is asked.
+        // The steps before an approval are shown before the prompt.
         while let Ok(heard) = self.heard.try_recv() {
-            if matches!(heard, Heard::Interrupt) {
+            if matches!(heard, Incoming::Interrupt) {
                 return Ok(Some(Left::Interrupted));
             }
             scene.note(&heard);
             self.hear(heard)?;
         }
-        let mut came = PromptOutcome::Nothing;
+        let mut answered = PromptOutcome::Nothing;
         let mut moved = Vec::new();
         for open in &open {
             // An answer moves a run: what else it waits for is looked at anew.
@@ -243,16 +243,16 @@ impl Foreground {
             match self.desk.look_at(open, scene.recorded, &*self.backend, &mut self.view)? {
                 PromptOutcome::Answered => {
                     moved.push(open.run);
-                    came = PromptOutcome::Answered;
+                    answered = PromptOutcome::Answered;
                 }
-                PromptOutcome::Asked if came == PromptOutcome::Nothing => came = PromptOutcome::Asked,
+                PromptOutcome::Asked if answered == PromptOutcome::Nothing => answered = PromptOutcome::Asked,
                 _ => {}
             }
         }
-        scene.look_again |= came == PromptOutcome::Answered;
+        scene.look_again |= answered == PromptOutcome::Answered;
         // A script that has more answers than a turn gives keeps the run from waiting.
         match look.row.status {
-            Status::WaitingPeople if came == PromptOutcome::Nothing && !scene.look_again => {
+            Status::WaitingPeople if answered == PromptOutcome::Nothing && !scene.look_again => {
                 let open = self.backend.approvals_in(&look)?;
                 Ok(Some(Left::Waiting(Box::new(look), open)))
             }
@@ -281,10 +281,10 @@ impl Foreground {
     pub(crate) fn leave(mut self) -> Result<Box<dyn Backend>> {
         self.view.close();
         // Commands that wait until somebody has read what they print could not be stopped.
-        let heard = self.heard;
-        thread::spawn(move || heard.iter().for_each(drop));
+        let incoming = self.heard;
+        thread::spawn(move || incoming.iter().for_each(drop));
         self.backend.leave(Duration::ZERO)?;
-        // Nothing is left to stop: from now on the first Ctrl-C ends the process, even if nobody reads its output.
+        // Nothing is left to stop: from now on the first Ctrl-C ends the process, even if its output is not read.
         interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
         Ok(self.backend)
     }
@@ -300,14 +300,14 @@ struct Scene {
     asking: BTreeSet<RunNo>,
     /// Whether something has happened since somebody looked.
     look_again: bool,
-    /// The wait that was told last.
+    /// The wait that was shown last.
     waits_ms: Option<i64>,
 }
 
 impl Scene {
-    fn note(&mut self, heard: &Heard) {
+    fn note(&mut self, heard: &Incoming) {
         match heard {
-            Heard::Stands(run, status) => {
+            Incoming::Stands(run, status) => {
                 if *run == self.root {
                     self.status = *status;
                 }
@@ -317,21 +317,21 @@ impl Scene {
                     self.asking.insert(*run);
                 }
             }
-            Heard::Question(run, ..) => {
+            Incoming::Question(run, ..) => {
                 self.asking.insert(*run);
             }
-            Heard::Line(_) => {}
-            Heard::Told(..) | Heard::Printed(_) | Heard::Words(..) | Heard::Interrupt => return,
+            Incoming::Line(_) => {}
+            Incoming::Notes(..) | Incoming::Printed(_) | Incoming::Words(..) | Incoming::Interrupt => return,
         }
         self.look_again = true;
     }
 }
 
-impl Heard {
+impl Incoming {
     /// The part of an event that is shown; none if nothing is.
     fn of(event: &RunEvent) -> Option<Self> {
         Some(match &event.kind {
-            RunEventKind::Notes(notes) => Self::Told(event.run, notes.clone()),
+            RunEventKind::Notes(notes) => Self::Notes(event.run, notes.clone()),
             RunEventKind::Status(status, _) => Self::Stands(event.run, *status),
             RunEventKind::Request(request, change) => {
                 Self::Question(event.run, *request, matches!(change, RequestChange::Closed(_)))
@@ -345,14 +345,14 @@ impl Heard {
 }
 
 /// Hands on what models say, where it can be seen.
-fn words(heard: Sender<Heard>, is_seen: bool) -> models::Listener {
+fn words(heard: Sender<Incoming>, is_seen: bool) -> models::Listener {
     Arc::new(move |call, piece| {
         let text = match piece {
             _ if !is_seen => return,
             Piece::Text(text) => Some(text.to_owned()),
             Piece::End | Piece::Again => None,
         };
-        // Nobody may listen any more.
-        let _ = heard.send(Heard::Words(call.run.clone(), call.effect, text));
+        // The receiver may be gone.
+        let _ = heard.send(Incoming::Words(call.run.clone(), call.effect, text));
     })
 }

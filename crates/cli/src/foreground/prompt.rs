@@ -13,20 +13,20 @@ use branchpoint_backend::{Backend, BackendError, OpenApproval, RunNo};
 use branchpoint_core::{Approval, ApprovalKey, RequestNo};
 use branchpoint_expr::Value;
 
-use super::{Heard, View};
+use super::{Incoming, View};
 use crate::approvals::shown;
 use crate::terminal;
 
 /// Asks and answers.
 pub(crate) struct Prompt {
     user: String,
-    /// Reads lines of standard input on request; none if nobody writes any.
+    /// Reads lines of standard input on request; none if there is no input.
     keyboard: Option<Sender<()>>,
     /// Whether a person writes the lines. Lines of a pipe are for conversations only.
     is_attended: bool,
     /// Whether a line was asked for that has not come.
     reading: bool,
-    /// What the person at the terminal is asked.
+    /// The approval that the person at the terminal answers.
     asking: Option<OpenApproval>,
     /// Questions that the person at the terminal leaves to others.
     left: BTreeSet<(RunNo, ApprovalKey)>,
@@ -44,17 +44,17 @@ pub(crate) enum PromptOutcome {
 }
 
 impl Prompt {
-    pub(crate) fn new(user: String, heard: Sender<Heard>, reads_lines: bool) -> Self {
+    pub(crate) fn new(user: String, heard: Sender<Incoming>, reads_lines: bool) -> Self {
         let keyboard = reads_lines.then(|| {
-            let (asked, wanted) = channel();
+            let (keyboard, wanted) = channel();
             thread::spawn(move || {
                 for () in wanted {
-                    if heard.send(Heard::Line(terminal::read_line())).is_err() {
+                    if heard.send(Incoming::Line(terminal::read_line())).is_err() {
                         break;
                     }
                 }
             });
-            asked
+            keyboard
         });
         Self { user, keyboard, is_attended: is_attended(), reading: false, asking: None, left: BTreeSet::new() }
     }
@@ -69,7 +69,7 @@ impl Prompt {
     ) -> Result<PromptOutcome> {
         let key = (open.run, open.approval.key.clone());
         if recorded {
-            // A recorded run in which nobody answered in time waits for the deadline again.
+            // A recorded run whose approval timed out waits for the deadline again.
             return Ok(if open.approval.deadline_ms().is_some() {
                 PromptOutcome::Asked
             } else {
@@ -80,7 +80,7 @@ impl Prompt {
             return Ok(PromptOutcome::Nothing);
         }
         match (&open.approval.key, self.keyboard.is_some()) {
-            // A conversation without anybody to talk to hears so.
+            // A conversation without input gets null as its line.
             (ApprovalKey::Line, false) => Ok(self.hand(open, &Value::Null, None, backend, view)?),
             (ApprovalKey::Line, true) => Ok(self.ask(open, view)),
             (_, true) if self.is_attended => Ok(self.ask(open, view)),
@@ -156,14 +156,14 @@ impl Prompt {
             Ok(_) => Ok(PromptOutcome::Answered),
             Err(refused @ (BackendError::Refused(_) | BackendError::NoResponse)) => {
                 self.left.insert((open.run, open.approval.key.clone()));
-                view.say(&format!("The answer was not taken: {refused}\n"));
+                view.say(&format!("Rejected: {refused}\n"));
                 Ok(PromptOutcome::Nothing)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// A question was settled. If it is the one that stands on the terminal, somebody else was faster.
+    /// A question was settled. If it is the one on the terminal, another person was faster.
     pub(crate) fn closed(&mut self, run: RunNo, request: RequestNo, view: &mut View) {
         let stands = |open: &OpenApproval| open.run == run && open.approval.key == ApprovalKey::Request(request);
         if self.asking.as_ref().is_some_and(stands) {

@@ -46,7 +46,7 @@ struct Seen {
     depth: usize,
     records: Records,
     /// Which records have their line.
-    told: Vec<bool>,
+    printed: Vec<bool>,
     /// The newest record of a step at a place.
     newest: BTreeMap<(StepId, Vec<u32>), usize>,
     /// Records that have not ended, and what is shown of them.
@@ -89,8 +89,8 @@ impl View {
         self.draw(run);
     }
 
-    /// What had happened before somebody looked: it is known, and not told again.
-    pub(crate) fn past(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
+    /// Adds earlier notes of a run, whose steps are not printed again.
+    pub(crate) fn add_earlier(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
         if self.quiet || !self.knows(run, store) {
             return;
         }
@@ -192,7 +192,7 @@ impl View {
         }
     }
 
-    /// Nobody is asked any more, before anything was typed.
+    /// Closes a prompt before anything was typed.
     pub(crate) fn unask(&mut self, why: &str) {
         self.say(why);
         self.hold(false);
@@ -266,7 +266,7 @@ impl Seen {
             program: Arc::new(program),
             depth,
             records: Records::default(),
-            told: Vec::new(),
+            printed: Vec::new(),
             newest: BTreeMap::new(),
             open: BTreeMap::new(),
             words: BTreeMap::new(),
@@ -277,7 +277,7 @@ impl Seen {
     /// Adds a note, and gives the lines that it makes.
     fn add(&mut self, note: &Note) -> String {
         let Some(at) = self.records.add(note) else { return String::new() };
-        self.told.resize(self.records.count(), false);
+        self.printed.resize(self.records.count(), false);
         match &note.what {
             What::Began(step, _) => {
                 let lines = self.headings(*step, &note.path);
@@ -316,7 +316,7 @@ impl Seen {
 
     /// The line of a record, once.
     fn line(&mut self, at: usize, heading: bool) -> String {
-        if std::mem::replace(&mut self.told[at], true) {
+        if std::mem::replace(&mut self.printed[at], true) {
             return String::new();
         }
         let manner = lines::LineStyle { depth: self.depth, heading, live: true };
@@ -333,7 +333,7 @@ impl Seen {
         around.into_iter().rev().map(|at| self.line(at, true)).collect()
     }
 
-    /// The record of a step that is around something at a place: it stands at the same place or around it.
+    /// The record of a step that is around something at a place: it is at the same place or around it.
     fn around(&self, step: StepId, path: &[u32]) -> Option<usize> {
         let places = (0..=path.len()).rev().map(|length| &path[..length]);
         places.into_iter().find_map(|place| self.newest.get(&(step, place.to_vec())).copied())
@@ -363,12 +363,12 @@ impl Seen {
         }
     }
 
-    /// The lines of what had not ended when the run did, except for steps whose inner ones have told enough.
+    /// The lines of steps that had not ended when the run did, except for steps whose inner ones were printed.
     fn rest(self, status: Status) -> String {
-        // A step that asked nobody for anything was not kept from ending.
+        // A step without calls was not prevented from ending.
         let called = |at: &usize| self.records.get(*at).is_some_and(|record| !record.attempts.is_empty());
         let worked = |at: &usize| status != Status::Completed || called(at);
-        let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.told[*at] && worked(at)).collect();
+        let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.printed[*at] && worked(at)).collect();
         let (program, depth, secrets) = (self.program, self.depth, self.masks.secrets());
         let records = self.records.ended(&program, status);
         let manner = lines::LineStyle { depth, heading: false, live: true };

@@ -44,7 +44,7 @@ impl Answers {
         if let Err(untold) = script.look_up(|name| env::var(name).ok()) {
             bail!("{}: {untold}", path.display());
         }
-        // Whoever plays a recorded run again wants that run, not another.
+        // A replay must execute the recorded run, not another.
         let asks = asks && script.recorded().is_none();
         Ok(Self { script, file: Some(file), written: Some(written), dry_run, asks, ..Self::none() })
     }
@@ -65,7 +65,7 @@ impl Answers {
         self.skeleton.take()
     }
 
-    /// Refuses what is written for steps that none of the programs has: whoever wrote it believes that they do not run.
+    /// Refuses what is written for steps that none of the programs has: the author of the script expects that they are not executed.
     pub(crate) fn check<'p>(&self, programs: impl IntoIterator<Item = &'p Program>) -> Result<()> {
         let Some((source, document)) = &self.file else { return Ok(()) };
         let (mut steps, mut kinds) = (BTreeSet::new(), BTreeSet::new());

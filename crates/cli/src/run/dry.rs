@@ -53,7 +53,7 @@ fn drive(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers,
         progress.show(program);
         match (host.status(), host.next_timer_ms()) {
             (Status::WaitingTimer, Some(due_ms)) => {
-                // Nobody wants to sit and wait: the clock of a run in memory is its own.
+                // A dry run does not wait: it has a virtual clock.
                 progress::waited(due_ms.saturating_sub(host.now_ms()));
                 host.until(due_ms, &mut |call| answers.rehearse(call));
             }

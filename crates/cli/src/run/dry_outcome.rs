@@ -1,4 +1,4 @@
-//! How a run that was only tried ended, or why it stands still.
+//! How a dry run ended, or why it cannot continue.
 
 use std::process::ExitCode;
 

@@ -11,7 +11,7 @@ use branchpoint_runners::storage::Uploads;
 
 use crate::source::Source;
 
-/// One `-i`, as it was typed. What is wrong with it is told with the others, not by the parser of arguments.
+/// One `-i`, as it was typed. Its errors are reported with those of other inputs, not by the parser of arguments.
 #[derive(Clone)]
 pub(crate) struct Input(String);
 

@@ -236,7 +236,7 @@ impl Arguments {
         let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
         let masks = foreground.masks().clone();
         let store = foreground.leave()?;
-        let told = outcome::ReportOptions {
+        let options = outcome::ReportOptions {
             id: &id,
             json: self.json,
             quiet: self.quiet,
@@ -244,8 +244,8 @@ impl Arguments {
             masks: masks.clone(),
             document: outcome::RunDocument::of(workflow),
         };
-        let code = outcome::report_left(&left, &told)?;
-        // What came of the run is told in any case.
+        let code = outcome::report_left(&left, &options)?;
+        // The outcome of the run is reported in any case.
         if let Some(tape) = tape {
             tape.write(&cassette(&store.recording(run, &masks.secrets())?))?;
             if !matches!(left, Left::Ended(_)) && !self.quiet {
@@ -256,7 +256,7 @@ impl Arguments {
     }
 }
 
-/// What must not be seen: secret inputs, and what such inputs are when nobody gives them.
+/// What must not be seen: secret inputs, and the defaults of such inputs.
 fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
     let mut secrets = Secrets::of(input);
     secrets.add(Secrets::of(&Value::from(facts.clone())).values());

@@ -1,4 +1,4 @@
-//! How a run ended, or why it stands still: the result on stdout, the rest on stderr.
+//! How a run ended, or why it waits: the result on stdout, the rest on stderr.
 
 use std::process::ExitCode;
 
@@ -16,15 +16,15 @@ use crate::project::Reach;
 use crate::workflow::Workflow;
 use crate::{exit, masked, outcome, spent, terminal};
 
-/// How it is told.
+/// Options of the report.
 pub(crate) struct ReportOptions<'m> {
     /// The id of the run.
     pub(crate) id: &'m str,
     /// Whether one JSON object is printed instead of the result.
     pub(crate) json: bool,
-    /// Whether only what went wrong is told.
+    /// Whether only errors are printed.
     pub(crate) quiet: bool,
-    /// Whether documents may lead into private networks, which whoever goes on with the run must allow again.
+    /// Whether documents may lead into private networks, which the process that resumes the run must allow again.
     pub(crate) reach: Reach,
     /// What is masked in messages and in the result. The run itself keeps the values.
     pub(crate) masks: SharedSecrets,

@@ -17,7 +17,7 @@ pub(crate) fn answer(host: &mut VirtualDriver<'_>, answers: &mut Answers) -> boo
 fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
     let name = answers.script().key_of(approval);
     let Some(said) = answers.said(&name, approval, &shown(approval)) else {
-        // A conversation without anybody to talk to hears so.
+        // A conversation without input gets null as its line.
         return approval.key == ApprovalKey::Line && host.answer(&approval.key, None, &Value::Null, None).is_ok();
     };
     if let Some(votes) = written_votes(&said) {
@@ -30,14 +30,14 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
         return !is_open(approval, host);
     }
     let said = said.get("$output").unwrap_or(&said);
-    let mut taken = false;
+    let mut is_accepted = false;
     // Everyone who was asked says the same, until it is enough.
     let users = approval.missing_voters().into_iter().map(Some);
     let users: Vec<_> = if approval.request.is_some() { users.collect() } else { vec![None] };
     for user in users {
         match host.answer(&approval.key, user.as_deref(), said, None) {
-            Ok(()) => taken = true,
-            Err(_) if taken => break,
+            Ok(()) => is_accepted = true,
+            Err(_) if is_accepted => break,
             Err(refused) => {
                 report_rejection(approval, &format!("`{said}`"), &refused);
                 // A person may think again; what is written down stays as it is.
@@ -45,7 +45,7 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
             }
         }
     }
-    taken && !is_open(approval, host)
+    is_accepted && !is_open(approval, host)
 }
 
 fn report_rejection(approval: &Approval, answer: &str, refused: &Rejected) {
@@ -57,7 +57,7 @@ fn is_open(approval: &Approval, host: &VirtualDriver<'_>) -> bool {
     approval.request.is_some() && host.approvals().iter().any(|other| other.key == approval.key)
 }
 
-/// What is asked, and how to answer it.
+/// The approval, and how to answer it.
 pub(crate) fn pending(approval: &Approval) -> String {
     let choices = approval.choices();
     let (answer, step) = (choices.first().map_or("a line", |choice| choice), &approval.step);

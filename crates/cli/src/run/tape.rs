@@ -33,7 +33,7 @@ impl Tape {
         let beside = file.with_file_name(name);
         // One of that name was left by a process that is no more.
         let _ = fs::remove_file(&beside);
-        // What models and tools have answered is nobody else's business on this machine.
+        // Answers of models and tools are readable by their user only.
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).with_context(cannot)?;
         Ok(Self { file, beside: Some(beside) })
     }

@@ -1,4 +1,4 @@
-//! `branchpoint runs cancel`: a run ends by order, whoever drives it.
+//! `branchpoint runs cancel`: cancels a run, also in another process.
 
 use std::process::ExitCode;
 
@@ -32,11 +32,11 @@ pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Argum
     let drive = Drive::new(opened, store, "runs cancel")?;
     let follower = Follower::silent_if(json).beginning_now(drive.store(), row.run)?;
     let event = Event::Cancel { reason: arguments.reason.as_deref().map(Into::into) };
-    let taken = match drive.send(row.run, &event)? {
-        Ok(taken) => taken,
+    let handled_by = match drive.send(row.run, &event)? {
+        Ok(handled_by) => handled_by,
         Err(why) => bail!("run `{}` cannot be cancelled: {}", row.id, drive::rejection(&why)),
     };
-    let status = if taken == HandledBy::Us {
+    let status = if handled_by == HandledBy::Us {
         // What it does last is done here.
         drive.until(Until::Rest, row.run, follower)?.1
     } else {
@@ -46,8 +46,8 @@ pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Argum
     };
     let status = status.unwrap_or(Status::Running);
     if json {
-        let told = [("run", Value::from(row.id)), ("status", Value::from(status.as_str()))];
-        return terminal::print_json(&masked::object(told));
+        let summary = [("run", Value::from(row.id)), ("status", Value::from(status.as_str()))];
+        return terminal::print_json(&masked::object(summary));
     }
     match status {
         Status::Cancelled => terminal::message(&format!("Run `{}` is cancelled.\n", row.id)),

@@ -50,8 +50,8 @@ pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Res
 fn show(imported: &Imported, json: bool) -> Result<()> {
     if json {
         let list = |ids: &[String]| Value::from(ids.iter().map(|id| Value::from(id.as_str())).collect::<Vec<_>>());
-        let told = masked::object([("runs", list(&imported.runs)), ("known", list(&imported.known))]);
-        return terminal::print_json(&told).map(drop);
+        let summary = masked::object([("runs", list(&imported.runs)), ("known", list(&imported.known))]);
+        return terminal::print_json(&summary).map(drop);
     }
     for id in &imported.known {
         terminal::message(&format!("Run `{id}` already exists and is unchanged.\n"));

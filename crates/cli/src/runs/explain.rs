@@ -39,13 +39,13 @@ pub(super) struct Arguments {
 
 pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let told = TraceTree::of(&*opened.store, row.run)?.full(arguments.full);
-    let records = found(&told, &arguments.step, arguments.iteration.as_deref())?;
+    let tree = TraceTree::of(&*opened.store, row.run)?.full(arguments.full);
+    let records = found(&tree, &arguments.step, arguments.iteration.as_deref())?;
     if !arguments.changes.is_empty() {
-        return decide_again(&told, &records, arguments, json);
+        return decide_again(&tree, &records, arguments, json);
     }
     if json {
-        let records: Vec<Value> = records.iter().map(|index| told.record_json(*index)).collect();
+        let records: Vec<Value> = records.iter().map(|index| tree.record_json(*index)).collect();
         return terminal::print_json(&Value::from(records));
     }
     let document = opened.store.document(row.workflow)?;
@@ -55,12 +55,12 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
         part => (part, ""),
     };
     let place = |index: usize| {
-        let (start, end) = told.look.program.steps[told.records[index].step.index()].origin;
+        let (start, end) = tree.look.program.steps[tree.records[index].step.index()].origin;
         let span = Span { start, end };
         let line = (!span.text(text).is_empty()).then(|| span.line_column(text).0);
         line.map(|line| format!("{origin}:{line}\n")).unwrap_or_default()
     };
-    let texts: Vec<String> = records.iter().map(|index| place(*index) + &explained(&told, *index, origin)).collect();
+    let texts: Vec<String> = records.iter().map(|index| place(*index) + &explained(&tree, *index, origin)).collect();
     terminal::print_styled(&texts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -77,12 +77,12 @@ struct Again<'t> {
 
 /// Takes every decision by conditions of the records once more with changed values, or the one of a number. Decisions that do not
 /// read a changed path stay out of it, unless none reads it.
-fn decide_again(told: &TraceTree, records: &[usize], arguments: &Arguments, json: bool) -> Result<ExitCode> {
+fn decide_again(tree: &TraceTree, records: &[usize], arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let changes = arguments.changes.iter().map(|change| parse_change(change)).collect::<Result<Vec<_>>>()?;
-    let program = &told.look.program;
+    let program = &tree.look.program;
     let mut decisions: Vec<Again<'_>> = Vec::new();
     let mut refused = None;
-    for record in records.iter().map(|index| &told.records[*index]) {
+    for record in records.iter().map(|index| &tree.records[*index]) {
         for (number, was) in (1..).zip(&record.decisions) {
             if arguments.decision.is_some_and(|only| only != number as u64) {
                 continue;
@@ -110,7 +110,7 @@ fn decide_again(told: &TraceTree, records: &[usize], arguments: &Arguments, json
     }
     if json {
         let decisions = decisions.iter().map(|Again { number, was, would_be, .. }| {
-            let [was, would_be] = [*was, would_be].map(|decided| told.decision_json(decided));
+            let [was, would_be] = [*was, would_be].map(|decided| tree.decision_json(decided));
             masked::object([("number", masked::count(*number as u64)), ("was", was), ("would_be", would_be)])
         });
         let decisions = Value::from(decisions.collect::<Vec<_>>());
@@ -120,7 +120,7 @@ fn decide_again(told: &TraceTree, records: &[usize], arguments: &Arguments, json
     let texts = decisions.iter().map(|Again { number, iterations, was, would_be }| {
         let same = was.chosen().map(|branch| &branch.name) == would_be.chosen().map(|branch| &branch.name);
         let verdict = if same { "The same branch" } else { "Another branch" };
-        let text = would_be.to_text(program, "", &told.secrets);
+        let text = would_be.to_text(program, "", &tree.secrets);
         let iteration = if iterations.is_empty() { String::new() } else { format!(" of iteration {iterations}") };
         let which = if several { format!("Decision {number}{iteration}: ") } else { String::new() };
         format!("{which}{verdict} with these values. It was: {}\n\n{text}", was.headline(program))
@@ -147,24 +147,24 @@ fn not_changeable(refused: &NotChangeable) -> anyhow::Error {
 }
 
 /// The records that are meant; or what there is instead.
-pub(super) fn found(told: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<Vec<usize>> {
-    let all = told.of_step(step, None);
+pub(super) fn found(tree: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<Vec<usize>> {
+    let all = tree.of_step(step, None);
     if all.is_empty() {
-        let names: Vec<&str> = told.look.program.steps.iter().map(|step| &*step.id).collect();
+        let names: Vec<&str> = tree.look.program.steps.iter().map(|step| &*step.id).collect();
         bail!("the workflow has no step `{step}`\nhelp: its steps are {}", names.join(", "));
     }
-    let records = told.of_step(step, iteration);
+    let records = tree.of_step(step, iteration);
     if records.is_empty() {
-        let known: Vec<String> = all.iter().map(|index| path(&positions(&told.records[*index]))).collect();
+        let known: Vec<String> = all.iter().map(|index| path(&positions(&tree.records[*index]))).collect();
         bail!("the step `{step}` has no such iteration\nhelp: it has run for {}", known.join("; "));
     }
     Ok(records)
 }
 
 /// A record with its decisions. The rounds of a loop are a line each, but for the last.
-fn explained(told: &TraceTree, index: usize, origin: &str) -> String {
-    let (record, program) = (&told.records[index], &told.look.program);
-    let mut text = told.line(index, 0);
+fn explained(tree: &TraceTree, index: usize, origin: &str) -> String {
+    let (record, program) = (&tree.records[index], &tree.look.program);
+    let mut text = tree.line(index, 0);
     let last = record.decisions.len().saturating_sub(1);
     for (position, decided) in record.decisions.iter().enumerate() {
         if record.decisions_omitted > 0 && position == record.decisions.len() / 2 {
@@ -172,19 +172,19 @@ fn explained(told: &TraceTree, index: usize, origin: &str) -> String {
         }
         let is_round = decided.kind == DecisionKind::Loop && position < last;
         let decision = if is_round {
-            decided.line(program, &told.secrets) + "\n"
+            decided.line(program, &tree.secrets) + "\n"
         } else {
-            decided.to_text(program, origin, &told.secrets)
+            decided.to_text(program, origin, &tree.secrets)
         };
         text += "\n";
         text += &decision;
     }
     if record.decisions.is_empty() {
         if let Some(input) = &record.input {
-            let _ = writeln!(text, "\n  Input: {}", masked::line(&told.secrets, input));
+            let _ = writeln!(text, "\n  Input: {}", masked::line(&tree.secrets, input));
         }
         if let Some(output) = &record.output {
-            let _ = writeln!(text, "  Output: {}", masked::line(&told.secrets, output));
+            let _ = writeln!(text, "  Output: {}", masked::line(&tree.secrets, output));
         }
         text += "  No decisions.\n";
     }
@@ -192,6 +192,6 @@ fn explained(told: &TraceTree, index: usize, origin: &str) -> String {
 }
 
 /// Positions that were typed, as they stand in records.
-pub(super) fn first(told: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<usize> {
-    found(told, step, iteration)?.first().copied().context("the step has not run")
+pub(super) fn first(tree: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<usize> {
+    found(tree, step, iteration)?.first().copied().context("the step has not run")
 }

@@ -45,16 +45,16 @@ impl Follower {
         match TraceTree::of(store, run) {
             // The steps of a run that cannot be opened are not known.
             Err(error) if error.downcast_ref().is_some_and(BackendError::is_of_one_run) => self.silent = true,
-            told => self.skip(&told?),
+            tree => self.skip(&tree?),
         }
         Ok(self)
     }
 
     /// Leaves out what has ended by now.
-    fn skip(&mut self, told: &TraceTree) {
-        let ran = told.records.iter().filter(|record| ran(record));
+    fn skip(&mut self, tree: &TraceTree) {
+        let ran = tree.records.iter().filter(|record| ran(record));
         self.shown = ran.take_while(|record| !is_open(record)).count();
-        self.left_out = told.left_out;
+        self.left_out = tree.left_out;
     }
 
     /// Shows the steps that have ended since the last time; when nothing more comes, all of them.
@@ -64,22 +64,22 @@ impl Follower {
             return Ok(());
         }
         self.seq = seq;
-        let told = TraceTree::of(store, run)?;
-        if told.left_out != self.left_out {
-            self.skip(&told);
+        let tree = TraceTree::of(store, run)?;
+        if tree.left_out != self.left_out {
+            self.skip(&tree);
             terminal::message("… some steps are left out: the run executes more than can be shown\n");
         }
-        let new: Vec<usize> = (0..told.records.len())
-            .filter(|index| ran(&told.records[*index]))
+        let new: Vec<usize> = (0..tree.records.len())
+            .filter(|index| ran(&tree.records[*index]))
             .skip(self.shown)
-            .take_while(|index| nothing_more || !is_open(&told.records[*index]))
+            .take_while(|index| nothing_more || !is_open(&tree.records[*index]))
             .collect();
         self.shown += new.len();
         for index in new {
             if self.json {
-                terminal::print(&format!("{:?}\n", told.record_json(index)))?;
+                terminal::print(&format!("{:?}\n", tree.record_json(index)))?;
             } else {
-                terminal::message(&told.line(index, told.depth(index)));
+                terminal::message(&tree.line(index, tree.depth(index)));
             }
         }
         Ok(())

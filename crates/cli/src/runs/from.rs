@@ -82,7 +82,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     // A run that was called goes on together with the one that has called it.
     let run = opened.store.root_of(row.run)?;
     let drive = Drive::new(opened.reaching(arguments.reach), store, "runs resume")?;
-    // What happens from the moment on in which it is taken up is told.
+    // Events after the resumption are shown.
     let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     // The root run comes first, because its child runs use its script.
     for (taken, with) in [(run, arguments.live.with()), (row.run, ContinueWith::Script)] {
@@ -99,7 +99,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     report(&*store, run, stands, json)
 }
 
-/// Runs that a run has called and that nobody drives go on with it.
+/// Abandoned runs that a run has called are resumed with it.
 fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
     for child in drive.store().children(run)?.into_iter().filter(|child| !child.status.is_final()) {
         // One that another process drives ends there.
@@ -111,12 +111,12 @@ fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
 
 pub(super) fn fork(opened: StoreAccess, store: &StoreArguments, arguments: &Fork, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let told = TraceTree::of(&*opened.store, row.run)?;
-    let record = &told.records[explain::first(&told, &arguments.at, arguments.iteration.as_deref())?];
+    let tree = TraceTree::of(&*opened.store, row.run)?;
+    let record = &tree.records[explain::first(&tree, &arguments.at, arguments.iteration.as_deref())?];
     let began = |what: &What| matches!(what, What::Began(step, _) if *step == record.step);
     let path = record.path.clone();
     let events =
-        until(&*opened.store, &told.look, |notes| notes.iter().any(|note| began(&note.what) && note.path == path))?;
+        until(&*opened.store, &tree.look, |notes| notes.iter().any(|note| began(&note.what) && note.path == path))?;
     let Some(events) = events else {
         bail!(
             "the step `{}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` tells what has run",
@@ -129,13 +129,17 @@ pub(super) fn fork(opened: StoreAccess, store: &StoreArguments, arguments: &Fork
     continue_from(opened.reaching(arguments.reach), store, (&row, events), new, json)
 }
 
-/// After how many events something was told for the first time.
-fn until(store: &dyn Backend, look: &RunView, told: impl Fn(&[branchpoint_core::Note]) -> bool) -> Result<Option<u64>> {
+/// The number of events until the first notes that match.
+fn until(
+    store: &dyn Backend,
+    look: &RunView,
+    is_match: impl Fn(&[branchpoint_core::Note]) -> bool,
+) -> Result<Option<u64>> {
     let mut fold = Fold::new(&look.program, State::new(), store.journal(look.row.run)?);
     let mut notes = Vec::new();
     while let Some(folded) = fold.replay_next(&mut |note| notes.push(note)) {
         let folded = folded.with_context(|| format!("cannot replay the journal of run `{}`", look.row.id))?;
-        if told(&notes) {
+        if is_match(&notes) {
             return Ok(Some(folded.seq));
         }
         notes.clear();
@@ -171,9 +175,9 @@ pub(super) fn retry(opened: StoreAccess, store: &StoreArguments, arguments: &Ret
 fn before_the_failure(store: &dyn Backend, look: &RunView) -> Result<Option<u64>> {
     let result = look.result().unwrap_or_default();
     let step = outcome::failed_step(&result);
-    let (told, journal) = (TraceTree::of(store, look.row.run)?, store.journal(look.row.run)?);
+    let (tree, journal) = (TraceTree::of(store, look.row.run)?, store.journal(look.row.run)?);
     let of_step = |effect: &EffectNo| {
-        let caller = told.callers.get(effect).map(|index| told.records[*index].step);
+        let caller = tree.callers.get(effect).map(|index| tree.records[*index].step);
         let id = caller.map(|caller| &*look.program.steps[caller.index()].id);
         step.is_none() || id.is_none() || id == step.as_deref()
     };

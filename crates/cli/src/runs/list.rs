@@ -170,7 +170,7 @@ pub(super) fn waits(store: &dyn Backend, run: &Run, alive: &[i64]) -> Result<(St
             store.next_due_ms(run.run)?.map(|due_ms| format!("until {}", moment::at(due_ms))).unwrap_or_default()
         }
         Status::Running if !run.owner.is_some_and(|owner| alive.contains(&owner)) => {
-            "nobody drives it: runs resume, or work".into()
+            "abandoned: runs resume, or work".into()
         }
         _ => String::new(),
     };

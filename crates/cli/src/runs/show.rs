@@ -20,8 +20,8 @@ const HASH_LETTERS: usize = 12;
 pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
     let (store, row) = (&*opened.store, opened.run(name)?);
     if json {
-        let told = run_json(store, &row)?;
-        return terminal::print_json(&told);
+        let summary = run_json(store, &row)?;
+        return terminal::print_json(&summary);
     }
     let (look, problem) = looked_at(store, row.run)?;
     let secrets = store.secrets(row.run)?;

@@ -40,24 +40,24 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
 
 /// A run with its steps, so many steps deep in others.
 fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Result<String> {
-    let told = TraceTree::after(store, row.run, from)?;
-    let children = Children::of(store, row, &told)?;
+    let tree = TraceTree::after(store, row.run, from)?;
+    let children = Children::of(store, row, &tree)?;
     let indent = "  ".repeat(depth);
     let name = if row.part.is_empty() { store.document(row.workflow)?.name } else { row.part.clone() };
     let status = store.status(row.run)?;
     let (took, status) = (moment::worked(row, status), status.as_str());
     let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
-    let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
+    let tops = (0..tree.records.len()).filter(|index| tree.around[*index].is_none());
     for index in tops {
-        below(store, &told, &children, index, depth + 1, &mut text)?;
+        below(store, &tree, &children, index, depth + 1, &mut text)?;
     }
-    for line in told.left_out.lines(&row.id, told.look.state.seq() - told.left_out.after).lines() {
+    for line in tree.left_out.lines(&row.id, tree.look.state.seq() - tree.left_out.after).lines() {
         let _ = writeln!(text, "{indent}  {line}");
     }
     for child in &children.nowhere {
         text += &self::text(store, child, None, depth + 1)?;
     }
-    for (at_ms, who, what) in &told.sent {
+    for (at_ms, who, what) in &tree.sent {
         let who = who.as_deref().map(|who| format!(" from {who}")).unwrap_or_default();
         let _ = writeln!(text, "{indent}  {}{who}: {what}", moment::at(*at_ms));
     }
@@ -66,24 +66,24 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
 
 fn below(
     store: &dyn Backend,
-    told: &TraceTree,
+    tree: &TraceTree,
     children: &Children,
     index: usize,
     depth: usize,
     text: &mut String,
 ) -> Result<()> {
-    *text += &told.line(index, depth);
+    *text += &tree.line(index, depth);
     for (_, child) in children.of_records.iter().filter(|(of, _)| *of == index) {
         *text += &self::text(store, child, None, depth + 2)?;
     }
-    for inner in inside(told, index) {
-        below(store, told, children, inner, depth + 1, text)?;
+    for inner in inside(tree, index) {
+        below(store, tree, children, inner, depth + 1, text)?;
     }
     Ok(())
 }
 
-fn inside(told: &TraceTree, index: usize) -> impl Iterator<Item = usize> {
-    told.inner[index].iter().copied()
+fn inside(tree: &TraceTree, index: usize) -> impl Iterator<Item = usize> {
+    tree.inner[index].iter().copied()
 }
 
 /// The runs that a run has called.
@@ -95,11 +95,11 @@ struct Children {
 }
 
 impl Children {
-    fn of(store: &dyn Backend, row: &Run, told: &TraceTree) -> Result<Self> {
+    fn of(store: &dyn Backend, row: &Run, tree: &TraceTree) -> Result<Self> {
         let mut children = Self { of_records: Vec::new(), nowhere: Vec::new() };
         for child in store.children(row.run)? {
             let effect = child.parent.map(|parent| EffectNo(parent.effect));
-            match effect.and_then(|effect| told.callers.get(&effect)) {
+            match effect.and_then(|effect| tree.callers.get(&effect)) {
                 Some(index) => children.of_records.push((*index, child)),
                 None => children.nowhere.push(child),
             }
@@ -109,13 +109,13 @@ impl Children {
 }
 
 fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Result<Value> {
-    let told = TraceTree::after(store, row.run, from)?.full(full);
-    let children = Children::of(store, row, &told)?;
-    let tops = (0..told.records.len()).filter(|index| told.around[*index].is_none());
-    let steps = tops.map(|index| record(store, &told, &children, index)).collect::<Result<Vec<_>>>()?;
+    let tree = TraceTree::after(store, row.run, from)?.full(full);
+    let children = Children::of(store, row, &tree)?;
+    let tops = (0..tree.records.len()).filter(|index| tree.around[*index].is_none());
+    let steps = tops.map(|index| record(store, &tree, &children, index)).collect::<Result<Vec<_>>>()?;
     let others = children.nowhere.iter().map(|child| as_json(store, child, None, full)).collect::<Result<Vec<_>>>()?;
     let status = store.status(row.run)?;
-    let sent = told.sent.iter().map(|(at_ms, who, what)| {
+    let sent = tree.sent.iter().map(|(at_ms, who, what)| {
         let who = who.as_deref().map_or(Value::Null, Value::from);
         masked::object([("at", moment::iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
     });
@@ -131,16 +131,16 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
         ("steps", Value::from(steps)),
         ("runs", Value::from(others)),
         ("sent", Value::from(sent.collect::<Vec<_>>())),
-        ("left_out", left_out(told.left_out)),
+        ("left_out", left_out(tree.left_out)),
     ]))
 }
 
-fn record(store: &dyn Backend, told: &TraceTree, children: &Children, index: usize) -> Result<Value> {
-    let mut record = told.record_json(index);
+fn record(store: &dyn Backend, tree: &TraceTree, children: &Children, index: usize) -> Result<Value> {
+    let mut record = tree.record_json(index);
     let inner =
-        inside(told, index).map(|inner| self::record(store, told, children, inner)).collect::<Result<Vec<_>>>()?;
+        inside(tree, index).map(|inner| self::record(store, tree, children, inner)).collect::<Result<Vec<_>>>()?;
     let runs = children.of_records.iter().filter(|(of, _)| *of == index);
-    let runs = runs.map(|(_, child)| as_json(store, child, None, told.full)).collect::<Result<Vec<_>>>()?;
+    let runs = runs.map(|(_, child)| as_json(store, child, None, tree.full)).collect::<Result<Vec<_>>>()?;
     masked::insert(&mut record, "tool_calls", Value::from(runs.iter().flat_map(tool_calls).collect::<Vec<_>>()));
     masked::insert(&mut record, "steps", Value::from(inner));
     masked::insert(&mut record, "runs", Value::from(runs));

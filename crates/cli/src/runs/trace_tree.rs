@@ -1,4 +1,4 @@
-//! Everything that happened in a run, told again from its journal: its steps as a tree, and who said what.
+//! Everything that happened in a run, rebuilt from its journal: its steps as a tree, and who said what.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -106,7 +106,7 @@ impl TraceTree {
         let status = if left_out.after == 0 { look.status() } else { Status::Running };
         let records = records.ended(&look.program, status);
         let index: BTreeMap<usize, usize> = records.keys().copied().zip(0..).collect();
-        let mut told = Self {
+        let mut tree = Self {
             around: Vec::new(),
             inner: Vec::new(),
             callers: callers.into_iter().filter_map(|(effect, at)| Some((effect, *index.get(&at)?))).collect(),
@@ -118,14 +118,14 @@ impl TraceTree {
             secrets,
             full: false,
         };
-        told.around = told.arranged();
-        told.inner = vec![Vec::new(); told.records.len()];
-        for (index, around) in told.around.iter().enumerate() {
+        tree.around = tree.arranged();
+        tree.inner = vec![Vec::new(); tree.records.len()];
+        for (index, around) in tree.around.iter().enumerate() {
             if let Some(around) = around {
-                told.inner[*around].push(index);
+                tree.inner[*around].push(index);
             }
         }
-        Ok(told)
+        Ok(tree)
     }
 
     /// The newest record of a step around, with the positions around, for each record.
@@ -152,7 +152,7 @@ impl TraceTree {
         std::iter::successors(self.around[index], |outer| self.around[*outer]).count()
     }
 
-    /// The records whose id is that of a step, and whose positions are those that are asked for.
+    /// The records whose id is that of a step, and whose positions are those that are requested.
     pub(super) fn of_step(&self, step: &str, path: Option<&[u32]>) -> Vec<usize> {
         let meant = |index: &usize| {
             let record = &self.records[*index];

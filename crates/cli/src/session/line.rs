@@ -13,7 +13,7 @@ pub(crate) const MAIN: &str = "main";
 
 /// A request, and whose it is.
 pub(super) struct Line {
-    /// None is named: whoever reads lines has a name for it.
+    /// No name is set: the caller that reads lines has one.
     pub(super) session: Option<Arc<str>>,
     pub(super) action: SessionAction,
     pub(super) key: Option<Arc<str>>,
@@ -21,7 +21,7 @@ pub(super) struct Line {
 
 impl Line {
     /// Reads a line such as `{"tool": "search", "session": "s1"}`. What has no meaning is refused: a host that misspells a
-    /// key must not be told that all is well.
+    /// key must not get a response without an error.
     pub(super) fn read(line: &str) -> Result<Self> {
         let line: Value = serde_json::from_str(line).context("this line is not JSON")?;
         let fields = line.as_object().context("a line is an object such as {\"ask\": true}")?;

@@ -1,7 +1,7 @@
 //! Text that is safe to show on a terminal: control and bidirectional characters become visible escapes.
 //!
 //! Data from documents, models, servers and commands may contain characters that move the cursor, hide or recolour text, or
-//! reverse its reading order. Nobody may approve something that reads differently from what it is. So the printer escapes every
+//! reverse its reading order. A person must not approve text that reads differently from its content. So the printer escapes every
 //! such character, and only the program's own styles, which [`paint`] marks with a token that data cannot guess, become terminal
 //! sequences.
 

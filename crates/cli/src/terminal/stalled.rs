@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_nobody_reads_are_dropped_and_counted() {
+    fn messages_without_a_reader_are_dropped_and_counted() {
         let (mut dropped, mut written) = (None, String::new());
         let mut send = |message: &str, is_read: bool| {
             let waits = std::cell::Cell::new(0);

@@ -166,7 +166,7 @@ impl Metrics {
             Some((To::Stderr, store)) => terminal::message(&json(&self.counters.all(&**store)?)),
             Some((To::File(path), store)) => {
                 let text = prometheus(&self.counters.all(&**store)?);
-                // Whoever reads it sees the old file or the new one, never half of it.
+                // A reader gets the old file or the new one, never half of it.
                 let beside = path.with_extension("new");
                 let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
                 if let Err(error) = written {
@@ -195,7 +195,7 @@ fn answer(client: &TcpStream, counters: &Counters, store: &dyn Backend) -> Resul
     Ok(())
 }
 
-/// Whoever performs calls, counted.
+/// A runner whose calls are counted.
 pub(super) struct Counted {
     here: Arc<LocalRunner>,
     counters: Arc<Counters>,

@@ -1,4 +1,4 @@
-//! `branchpoint work`: drives every run of the store that can go on, until it is told to stop.
+//! `branchpoint work`: executes every run of the store that can continue, until a signal.
 
 mod log;
 mod metrics;
@@ -20,7 +20,7 @@ use crate::project::{Project, Reach, StoreArguments};
 use crate::runner::{LocalRunner, OutputListeners};
 use crate::terminal;
 
-/// How often the driver is looked after, and metrics that are due are told.
+/// How often the driver is checked, and due metrics are written.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Execute detached, due and answered runs of a store
@@ -53,8 +53,8 @@ pub(crate) struct Arguments {
     store: StoreArguments,
 }
 
-/// What comes to whoever writes the log.
-enum Heard {
+/// Events for the log.
+enum Incoming {
     Line(log::Line),
     Interrupt,
 }
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let here = Arc::new(LocalRunner::for_worker(&project, &arguments.store, OutputListeners::of(|_| {}))?);
     let (sender, heard) = channel();
     let interrupted = sender.clone();
-    interrupt::hear_once(move || interrupted.send(Heard::Interrupt).is_ok())?;
+    interrupt::hear_once(move || interrupted.send(Incoming::Interrupt).is_ok())?;
     let mut limits = project.limits();
     if let Some(calls) = arguments.calls {
         limits.calls = usize::try_from(calls)?;
@@ -77,8 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let counted = Arc::clone(&counters);
     backend.subscribe(Box::new(move |event: &RunEvent| {
         counted.count(event);
-        // Nobody may listen any more.
-        let _ = log::Line::of(event).map(|line| sender.send(Heard::Line(line)));
+        // The receiver may be gone.
+        let _ = log::Line::of(event).map(|line| sender.send(Incoming::Line(line)));
     }))?;
     backend.drive_all()?;
     let mut metrics = Metrics::open(arguments.metrics.as_ref(), &counters, &path)?;
@@ -87,8 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut due = Instant::now() + metrics::PERIOD;
     loop {
         match heard.recv_timeout(TICK) {
-            Ok(Heard::Line(line)) => log.write(&line),
-            Ok(Heard::Interrupt) => break,
+            Ok(Incoming::Line(line)) => log.write(&line),
+            Ok(Incoming::Interrupt) => break,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => bail!(Exit::system("the worker has stopped by itself")),
         }
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     log.plain("stopping", "waits for calls in flight; Ctrl-C again ends them at once");
     backend.leave(Duration::from_secs(arguments.grace))?;
     while let Ok(heard) = heard.try_recv() {
-        if let Heard::Line(line) = heard {
+        if let Incoming::Line(line) = heard {
             log.write(&line);
         }
     }

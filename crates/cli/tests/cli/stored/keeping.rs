@@ -60,7 +60,7 @@ fn a_doctor_tells_what_is_configured_and_what_is_broken() {
     has(&bench.expect(0, &["doctor"]).0, &["not there yet", "owner ada, 1 admins"]);
     bench.asks("letter");
     let (stdout, _) = bench.expect(0, &["doctor"]);
-    has(&stdout, &["whole", "clock", "none drives runs", "1 waiting_people", "semantics"]);
+    has(&stdout, &["whole", "clock", "none executes runs", "1 waiting_people", "semantics"]);
     let toml = "store = \"store.db\"\n[secrets]\nfile = \"absent\"\n";
     std::fs::write(bench.folder.path().join("branchpoint.toml"), toml).expect("there is room");
     has(&bench.expect(4, &["doctor"]).0, &["broken", "absent"]);

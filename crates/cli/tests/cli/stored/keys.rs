@@ -235,5 +235,5 @@ fn files_that_others_can_use_are_reported() {
     fs::set_permissions(place.store(), fs::Permissions::from_mode(0o644)).expect("it is ours");
     let seen = place.run(&["doctor"]);
     exits(&seen, 0);
-    assert!(out(&seen).contains("store.db can be used by others (mode 644)"), "{}", out(&seen));
+    assert!(out(&seen).contains("store.db is accessible to other users (mode 644)"), "{}", out(&seen));
 }

@@ -158,8 +158,8 @@ fn a_run_that_nobody_drives_is_resumed() {
     let flag = bench.folder.path().join("flag");
     let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "canary-42"}}"#, flag.display()));
     bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
-    has(&bench.expect(0, &["runs", "list"]).0, &["nobody drives it"]);
-    has(&bench.expect(0, &["doctor"]).0, &["odd     runs", "1 runs could go on"]);
+    has(&bench.expect(0, &["runs", "list"]).0, &["abandoned"]);
+    has(&bench.expect(0, &["doctor"]).0, &["odd     runs", "1 abandoned runs"]);
     has(
         &bench.expect(3, &["runs", "resume", "left"]).1,
         &["first", "`second` [exit_code]: second has failed", "runs trace left"],
