@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(page, "Ha\n(This does not count; the model is called again.)\nHello\n");
         assert!(words.were("Hello"));
         let (words, page) = printed(&[Piece::Text("{"), Piece::End, Piece::Again]);
-        assert!(!words.were("{") && page.ends_with("asked again.)\n"), "{page}");
+        assert!(!words.were("{") && page.ends_with("called again.)\n"), "{page}");
         assert_eq!(printed(&[Piece::Again, Piece::End]).1, "", "nothing was said, so nothing is void");
     }
 }

@@ -20,7 +20,7 @@ use crate::terminal;
 /// Asks and answers.
 pub(crate) struct Prompt {
     user: String,
-    /// Reads lines of standard input on request; none if there is no input.
+    /// Reads lines of standard input on request; none without input.
     keyboard: Option<Sender<()>>,
     /// Whether a person writes the lines. Lines of a pipe are for conversations only.
     is_attended: bool,

@@ -112,7 +112,7 @@ pub(super) fn report(
     Ok(ExitCode::from(outcome::code(status, result)))
 }
 
-/// One object for programs: what the run is called, how it stands, what came of it.
+/// One object for programs: the id, status and result of a run.
 fn json(manner: &ReportOptions<'_>, look: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
     let status = look.map_or("interrupted", |look| look.status().as_str());
     let secrets = manner.masks.secrets();

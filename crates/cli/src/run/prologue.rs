@@ -28,7 +28,7 @@ pub(crate) fn check(
         return Ok(None);
     }
     let here = LocalRunner::new(project, store, OutputListeners::of(|_| {}))?;
-    // A server that is asked for missing tools is a child process, and must be stopped.
+    // A server that lists missing tools is a child process, and must be stopped.
     let interrupted = interrupt::token()?;
     let lacks = async |effect: &Effect, step: &str| {
         if answers.knows(step) || calls_known(workflow, effect) { Vec::new() } else { here.lacks(effect).await }

@@ -70,7 +70,7 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// A run as it stands, and what is wrong with it. One that cannot be opened is shown as far as its rows go.
+/// The status of a run, and its problems. One that cannot be opened is shown as far as its rows go.
 fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option<String>)> {
     match store.load(run) {
         Ok(look) => Ok((Some(look), store.withheld(run)?.map(|why| format!("its secrets are withheld: {why}")))),

@@ -1,4 +1,4 @@
-//! Agents with tools, as people see them: each call is told, and what it used up.
+//! Agents with tools on the command line: their calls and their usage are shown.
 
 use super::closed::Closed;
 use super::running::Place;
@@ -20,22 +20,22 @@ agent.tool:
   - {$output: hi yourself}
 "#;
 
-fn told(output: &std::process::Output) -> (String, String) {
+fn outputs(output: &std::process::Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
-fn calls_of_an_agent_are_told_with_what_they_used_up() {
+fn calls_of_an_agent_are_reported_with_what_they_used_up() {
     let place = Place::new(&[("helper.yaml", AGENT), ("script.yaml", SCRIPT)]);
-    let (stdout, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml", "--id", "h1"]));
+    let (stdout, stderr) = outputs(&place.run(&["run", "helper.yaml", "--script", "script.yaml", "--id", "h1"]));
     assert_eq!(stdout, "all is well\n", "{stderr}");
     has(
         &stderr,
         &["▸ work (agent)", "✓   agent.model (model), 10 tokens, $0.00002", "✓   agent.tool (echo) [0]: hi yourself"],
     );
     has(&stderr, &["Used 1,210 tokens, $0.000027."]);
-    let (trace, _) = told(&place.run(&["runs", "trace", "h1"]));
+    let (trace, _) = outputs(&place.run(&["runs", "trace", "h1"]));
     has(
         &trace,
         &[
@@ -45,7 +45,7 @@ fn calls_of_an_agent_are_told_with_what_they_used_up() {
             "agent.model (model), run 2",
         ],
     );
-    let (trace, _) = told(&place.run(&["runs", "trace", "h1", "--json"]));
+    let (trace, _) = outputs(&place.run(&["runs", "trace", "h1", "--json"]));
     let trace: serde_json::Value = serde_json::from_str(&trace).expect("it is JSON");
     let step = &trace["steps"][0];
     assert_eq!((&step["name"], &step["output_content_type"]), (&"Look around".into(), &"text/plain".into()));
@@ -57,9 +57,9 @@ fn calls_of_an_agent_are_told_with_what_they_used_up() {
     assert_eq!((&call["status"], &call["error"]), (&"completed".into(), &serde_json::Value::Null));
     let attempt = &step["attempts"][0];
     assert!(attempt["ended"].as_str().zip(attempt["began"].as_str()).is_some_and(|(ended, began)| ended >= began));
-    let (shown, _) = told(&place.run(&["runs", "show", "h1"]));
+    let (shown, _) = outputs(&place.run(&["runs", "show", "h1"]));
     has(&shown, &["used", "1,210 tokens, $0.000027"]);
-    let (shown, _) = told(&place.run(&["runs", "show", "h1", "--json"]));
+    let (shown, _) = outputs(&place.run(&["runs", "show", "h1", "--json"]));
     has(&shown, &["\"tokens\": 1210", "\"cost_micros\": 27"]);
 }
 
@@ -69,7 +69,7 @@ fn what_an_agent_used_up_counts_though_it_failed() {
     let agent = AGENT.replace("tools: [echo]", "tools: [echo], max_turns: 2");
     let script = script.replace("agent.tool:\n", "agent.tool:\n  - {$error: broken}\n");
     let place = Place::new(&[("helper.yaml", &agent), ("script.yaml", &script)]);
-    let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
+    let (_, stderr) = outputs(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
     has(&stderr, &["✗   agent.tool (echo) [0]: broken", "max_turns", "Used 1,210 tokens"]);
 }
 
@@ -78,15 +78,15 @@ fn who_drives_a_run_decides_where_it_may_lead() {
     let closed = Closed::new();
     let flow = format!("name: f\nsteps:\n  - {{id: get, step_type: http, url: '{}', method: GET}}\n", closed.url("/"));
     let place = Place::new(&[("f.yaml", &flow)]);
-    let (_, stderr) = told(&place.run(&["run", "f.yaml", "--detach", "--allow-private-network"]));
+    let (_, stderr) = outputs(&place.run(&["run", "f.yaml", "--detach", "--allow-private-network"]));
     has(&stderr, &["has no effect on a detached run", "branchpoint work"]);
-    let (_, stderr) = told(&place.run(&["run", "f.yaml", "--id", "f1"]));
+    let (_, stderr) = outputs(&place.run(&["run", "f.yaml", "--id", "f1"]));
     has(&stderr, &["private or local address", "--allow-private-network"]);
-    let (_, stderr) = told(&place.run(&["runs", "retry", "f1", "--allow-private-network", "--id", "f2"]));
+    let (_, stderr) = outputs(&place.run(&["runs", "retry", "f1", "--allow-private-network", "--id", "f2"]));
     assert!(!stderr.contains("private or local address"), "{stderr}");
     let again =
         place.command(&["runs", "retry", "f1", "--id", "f3"]).env("BRANCHPOINT_ALLOW_PRIVATE_NETWORK", "1").output();
-    assert!(!told(&again.expect("it starts")).1.contains("private or local address"));
+    assert!(!outputs(&again.expect("it starts")).1.contains("private or local address"));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn the_operator_bounds_agents_whatever_their_documents_say() {
         let settings = format!("[limits]\n{bound}\n");
         let agent = AGENT.replace("tools: [echo]", "tools: [echo], max_turns: 5, token_budget: 100000");
         let place = Place::new(&[("helper.yaml", &agent), ("script.yaml", SCRIPT), ("branchpoint.toml", &settings)]);
-        let (_, stderr) = told(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
+        let (_, stderr) = outputs(&place.run(&["run", "helper.yaml", "--script", "script.yaml"]));
         has(
             &stderr,
             &[

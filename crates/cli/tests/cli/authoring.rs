@@ -12,7 +12,7 @@ fn run_in(folder: &Path, arguments: &[&str]) -> Output {
     command.current_dir(folder).args(arguments).output().expect("the program runs")
 }
 
-fn told(output: &Output) -> String {
+fn messages(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -21,12 +21,12 @@ fn every_template_checks_clean_and_is_written_the_house_way() {
     let folder = tempfile::tempdir().expect("a folder");
     for template in TEMPLATES {
         let made = run_in(folder.path(), &["new", template, "--template", template]);
-        assert_eq!(made.status.code(), Some(0), "{template}: {}", told(&made));
+        assert_eq!(made.status.code(), Some(0), "{template}: {}", messages(&made));
         let file = format!("{template}.yaml");
         let checked = run_in(folder.path(), &["check", "--deny-warnings", &file]);
         assert_eq!(checked.status.code(), Some(0), "{template}: {checked:?}");
         let formatted = run_in(folder.path(), &["fmt", "--check", &file]);
-        assert_eq!(formatted.status.code(), Some(0), "{template}: {}", told(&formatted));
+        assert_eq!(formatted.status.code(), Some(0), "{template}: {}", messages(&formatted));
     }
 }
 
@@ -63,12 +63,12 @@ fn every_template_runs_with_its_script_and_inputs() {
     assert_eq!(outputs.map(|(template, _)| template), TEMPLATES);
     for (template, output) in outputs {
         let made = run_in(folder.path(), &["new", template, "--template", template, "--with-script"]);
-        assert_eq!(made.status.code(), Some(0), "{template}: {}", told(&made));
+        assert_eq!(made.status.code(), Some(0), "{template}: {}", messages(&made));
         assert_eq!(String::from_utf8_lossy(&made.stdout).lines().count(), 3, "{template}");
         let ran = run_with_script(folder.path(), template, &format!("{template}.script.yaml"));
-        assert_eq!(ran.status.code(), Some(0), "{template}: {}", told(&ran));
+        assert_eq!(ran.status.code(), Some(0), "{template}: {}", messages(&ran));
         assert!(String::from_utf8_lossy(&ran.stdout).contains(output), "{template}: {ran:?}");
-        assert!(!told(&ran).contains("warning"), "{template}: {}", told(&ran));
+        assert!(!messages(&ran).contains("warning"), "{template}: {}", messages(&ran));
     }
 }
 
@@ -78,7 +78,7 @@ fn new_writes_no_file_when_one_of_them_exists() {
     fs::write(folder.path().join("a.script.yaml"), "precious").expect("it is written");
     let output = run_in(folder.path(), &["new", "a", "--with-script"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("a.script.yaml already exists"), "{}", told(&output));
+    assert!(messages(&output).contains("a.script.yaml already exists"), "{}", messages(&output));
     assert!(!folder.path().join("a.yaml").exists());
 }
 
@@ -92,9 +92,9 @@ fn a_dry_run_writes_an_answers_file_that_a_run_can_use() {
         let dry = run_in(folder.path(), &["run", &file, "-i", &inputs, "--dry-run", "--write-script", &answers]);
         // The example answer of the flow is an empty object, and the flow reads a field of it.
         let expect = if template == "flow" { 3 } else { 0 };
-        assert_eq!(dry.status.code(), Some(expect), "{template}: {}", told(&dry));
+        assert_eq!(dry.status.code(), Some(expect), "{template}: {}", messages(&dry));
         let ran = run_with_script(folder.path(), template, &answers);
-        assert_eq!(ran.status.code(), Some(expect), "{template}: {}", told(&ran));
+        assert_eq!(ran.status.code(), Some(expect), "{template}: {}", messages(&ran));
         assert_eq!(dry.stdout, ran.stdout, "{template}");
     }
     let written = fs::read_to_string(folder.path().join("approval.answers.yaml")).expect("it is written");
@@ -102,7 +102,7 @@ fn a_dry_run_writes_an_answers_file_that_a_run_can_use() {
         "draft: [\"An answer.\"]  # model\nask: [\"send\"]  # one of: send, discard\nmail: [\"delivered\"]  # mail\n";
     assert!(written.ends_with(expect), "{written}");
     let again = ["run", "approval.yaml", "--dry-run", "--write-script", "approval.answers.yaml"];
-    assert!(told(&run_in(folder.path(), &again)).contains("already exists"));
+    assert!(messages(&run_in(folder.path(), &again)).contains("already exists"));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn new_never_overwrites() {
     fs::write(folder.path().join("mine.yaml"), "precious").expect("it is written");
     let output = run_in(folder.path(), &["new", "mine"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("mine.yaml already exists"), "{}", told(&output));
+    assert!(messages(&output).contains("mine.yaml already exists"), "{}", messages(&output));
     assert_eq!(fs::read_to_string(folder.path().join("mine.yaml")).expect("it is there"), "precious");
 }
 

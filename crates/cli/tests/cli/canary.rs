@@ -39,8 +39,8 @@ fn a_planted_secret_is_in_no_file_no_message_and_no_trace() {
     let input = format!("api_key={INPUT}");
     let run = |arguments: &[&str]| {
         let output = run_in(folder.path(), arguments, "", &environment);
-        let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        (output.status.code(), told)
+        let report = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code(), report)
     };
     let (status, [stdout, stderr]) = run(&["run", "canary.yaml", "-i", &input, "--id", "planted"]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
@@ -70,9 +70,9 @@ fn a_planted_secret_is_in_no_file_no_message_and_no_trace() {
     }
 }
 
-/// A secret that stands in the document is no secret to who reads it, but what the run tells does not repeat it.
+/// A secret in the document is known to its readers, but the output of the run does not repeat it.
 #[test]
-fn a_secret_that_nobody_gives_and_one_that_is_only_tried_are_masked_too() {
+fn a_secret_that_is_not_given_and_one_that_is_only_tried_are_masked_too() {
     let folder = tempfile::tempdir().expect("there is room");
     let optional = WORKFLOW.replace("required: true", &format!("default: {INPUT}"));
     fs::write(folder.path().join("default.yaml"), optional).expect("there is room");
@@ -87,7 +87,7 @@ fn a_secret_that_nobody_gives_and_one_that_is_only_tried_are_masked_too() {
         (&["run", "fails.yaml", "-i", &given, "--dry-run"], 3),
         (&["run", "fails.yaml", "--dry-run"], 1),
     ];
-    tell_nothing(folder.path(), &commands, &environment);
+    reveal_nothing(folder.path(), &commands, &environment);
 }
 
 /// One step is given a secret; another prints the same digits, which it has from somewhere else.
@@ -140,7 +140,7 @@ fn a_key_of_the_environment_that_a_command_prints_is_kept_nowhere() {
         (&["runs", "show", "leaky"], 0),
         (&["runs", "export", "leaky"], 0),
     ];
-    tell_nothing(folder.path(), &commands, &environment);
+    reveal_nothing(folder.path(), &commands, &environment);
     for file in everything(folder.path()) {
         clean(&file.display().to_string(), &String::from_utf8_lossy(&fs::read(&file).expect("it can be read")));
     }
@@ -198,12 +198,12 @@ states:
 
 /// Runs commands, which end with these codes and tell no secret.
 #[track_caller]
-fn tell_nothing(folder: &Path, commands: &[(&[&str], i32)], environment: &[(&str, &str)]) {
+fn reveal_nothing(folder: &Path, commands: &[(&[&str], i32)], environment: &[(&str, &str)]) {
     for (command, code) in commands {
         let output = run_in(folder, command, "", environment);
-        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert_eq!(output.status.code(), Some(*code), "{command:?}: {told}");
-        clean(&format!("{command:?}"), &told);
+        let report = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(*code), "{command:?}: {report}");
+        clean(&format!("{command:?}"), &report);
     }
 }
 

@@ -71,7 +71,7 @@ fn a_model_may_say_plain_text_and_hear_what_is_no_text() {
 }
 
 #[test]
-fn a_turn_as_json_tells_what_failed() {
+fn a_turn_as_json_shows_what_failed() {
     let script = "researcher:\n  - {$error: no words today}\n";
     let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
     let (code, stdout, _) = say(&place, b"Well?\n", &["--script", "script.yaml", "--json", "--id", "other"]);
@@ -88,8 +88,8 @@ fn a_session_that_fails_says_so_and_another_follows() {
     let turns: Vec<serde_json::Value> =
         stdout.lines().map(|line| serde_json::from_str(line).expect("each turn is an object")).collect();
     assert_eq!(turns.len(), 2, "{stdout}");
-    let told = turns[0]["turn"]["error"]["message"].as_str().expect("why");
-    assert!(told.contains("condition_error") && turns[0]["view"].is_null(), "no open gate: {stdout}");
+    let report = turns[0]["turn"]["error"]["message"].as_str().expect("why");
+    assert!(report.contains("condition_error") && turns[0]["view"].is_null(), "no open gate: {stdout}");
     assert_eq!(turns[1]["turn"]["text"], "hello");
 }
 
@@ -106,13 +106,13 @@ fn there_must_be_somebody_to_talk_with() {
 }
 
 #[test]
-fn an_agent_without_tools_needs_nobody_who_has_some() {
+fn an_agent_without_tools_needs_no_tool_settings() {
     let mut agent: serde_json::Value = serde_json::from_str(AGENT).expect("this is JSON");
     agent["nodes"] = serde_json::json!(["llm.openai"]);
     agent["orchestration"] = serde_json::json!({"steps": [{"name": "talk", "isDefault": true}]});
     let settings = "[models]\nretries = 0\n";
     let place = Place::new(&[("agent.json", &agent.to_string()), ("branchpoint.toml", settings)]);
-    // Nobody answers at this address, so the turn fails, and nothing before it.
+    // There is no server at this address, so the turn fails, and nothing before it.
     let mut command = place.command(&["chat", "agent.json"]);
     let closed = Closed::new();
     command.env("OPENAI_BASE_URL", closed.url("/v1")).env("OPENAI_API_KEY", "sk-test");

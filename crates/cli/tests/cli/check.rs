@@ -67,9 +67,9 @@ fn a_watched_file_is_checked_again_when_it_changes() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let mut told = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+    let mut report = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
     let mut next_summary = || loop {
-        let line = told.next().expect("it goes on").expect("it can be read");
+        let line = report.next().expect("it goes on").expect("it can be read");
         if line.contains("checked") {
             return line;
         }

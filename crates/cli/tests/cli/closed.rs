@@ -1,8 +1,8 @@
-//! Where nobody is.
+//! A port without a listener.
 
 use std::net::{TcpListener, TcpStream};
 
-/// A port at which nobody listens any more, and which nobody else is given while this value lives: a connection still has it.
+/// A port without a listener, which no other process is given while this value lives: a connection still has it.
 pub(crate) struct Closed {
     ours: TcpStream,
     _theirs: TcpStream,

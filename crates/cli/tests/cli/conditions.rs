@@ -69,7 +69,7 @@ fn a_failure_points_into_the_file_too() {
 }
 
 #[test]
-fn a_gate_tells_whether_it_passes() {
+fn a_gate_shows_whether_it_passes() {
     let gate = "conditions: [{target: input, operator: $empty}]\non_match: stop\n";
     check_condition("steps_gate", "steps", gate, &["--explain"]);
     check_condition("steps_gate_mistake", "steps", "if: true\non_match: stopp\n", &[]);
@@ -95,6 +95,6 @@ fn a_graph_takes_one_condition_or_many() {
 }
 
 #[test]
-fn a_document_that_cannot_be_read_is_told_with_its_place() {
+fn a_document_that_cannot_be_read_is_reported_with_its_place() {
     check_condition("document_broken", "flow", "{\"combinator\": \"and\",\n \"conditions\": [}\n", &[]);
 }

@@ -10,22 +10,22 @@ fn a_context_can_come_from_stdin() {
 }
 
 #[test]
-fn a_context_that_is_not_there_is_told() {
+fn a_context_that_is_not_there_is_reported() {
     check("missing_file", &["eval", "true", "--context", "nowhere.json"]);
 }
 
 #[test]
-fn a_context_that_is_not_json_is_told_with_its_place() {
+fn a_context_that_is_not_json_is_reported_with_its_place() {
     check_with("context_not_json", &["eval", "true", "--context", "-"], "{\"a\": 1,\n \"b\" 2}\n", &[]);
 }
 
 #[test]
-fn a_context_that_is_empty_is_told() {
+fn a_context_that_is_empty_is_reported() {
     check_with("context_empty", &["eval", "true", "--context", "-"], "", &[]);
 }
 
 #[test]
-fn a_context_that_is_no_object_is_told() {
+fn a_context_that_is_no_object_is_reported() {
     check_with("context_no_object", &["eval", "true", "--context", "-"], "[1, 2]", &[]);
 }
 
@@ -37,7 +37,7 @@ fn check_true(arguments: &[&str], context: &str) {
 }
 
 #[test]
-fn steps_are_given_the_time_unless_the_context_tells_it() {
+fn steps_are_given_the_time_unless_the_context_shows_it() {
     let this_year = ["eval", "-d", "steps", "datetime.now > '2025' and datetime.now endsWith 'Z'", "-c", "-"];
     check_true(&this_year, "{}");
     check_true(&this_year, r#"{"datetime": {}}"#);

@@ -89,7 +89,7 @@ fn everything_is_clean(folder: &Path, secret: &str) {
 
 #[track_caller]
 fn check(secret: &str) {
-    let settings = "[notify]\ncommand = \"cat >> told\"\n";
+    let settings = "[notify]\ncommand = \"cat >> report\"\n";
     let machine = MACHINE.replace("FILLER", &"x".repeat(370));
     let place = Place::new(&[("cut.yaml", &workflow()), ("printed.yaml", &machine), ("branchpoint.toml", settings)]);
     let seen = |arguments: &[&str], code: i32| {
@@ -125,7 +125,7 @@ fn check(secret: &str) {
     let worked = worker.wait_with_output().expect("it ends");
     is_clean("work", &(out(&worked) + &err(&worked)), secret);
     // Nothing but the command line itself has the secret: neither the store nor recordings, counters and notices.
-    assert!(place.read("told").contains("Use ***?") && place.read("tape.yaml").contains("***"));
+    assert!(place.read("report").contains("Use ***?") && place.read("tape.yaml").contains("***"));
     everything_is_clean(place.path(), secret);
 }
 
@@ -151,7 +151,7 @@ fn the_live_view_on_a_terminal_shows_no_part_of_a_secret() {
         drop(command);
         drop(terminal.slave);
         let mut shown = Vec::new();
-        // The last reader of a terminal hears of its end as an error.
+        // The last reader of a terminal gets its end as an error.
         let _ = File::from(terminal.master).read_to_end(&mut shown);
         assert_eq!(child.wait().expect("it ends").code(), Some(5));
         let shown = String::from_utf8_lossy(&shown).into_owned();

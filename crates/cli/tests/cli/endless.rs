@@ -8,11 +8,11 @@ use super::running::{Place, err, exits};
 /// Asserts that a command fails because of the limit, and says what to do.
 #[track_caller]
 fn stops(output: &Output, limit: u64) {
-    let told = String::from_utf8_lossy(&output.stderr);
+    let report = String::from_utf8_lossy(&output.stderr);
     // `eval` has exit statuses of its own.
-    assert!(matches!(output.status.code(), Some(1 | 2)), "{told}");
-    assert!(told.contains(&format!("more than the {limit} bytes")) && told.contains("help: "), "{told}");
-    assert!(told.len() < 2_000, "{told}");
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{report}");
+    assert!(report.contains(&format!("more than the {limit} bytes")) && report.contains("help: "), "{report}");
+    assert!(report.len() < 2_000, "{report}");
 }
 
 const DOCUMENT: u64 = 8 * 1024 * 1024;
@@ -50,6 +50,6 @@ fn a_called_workflow_that_is_not_a_file_or_too_long_is_an_error_with_its_reason(
     let place = Place::new(&[("c.yaml", caller), ("child.yaml", &"#\n".repeat(5 * 1024 * 1024))]);
     let checked = place.command(&["check", "c.yaml"]).output().expect("it runs");
     exits(&checked, 2);
-    let told = String::from_utf8_lossy(&checked.stdout);
-    assert!(told.contains("child") && told.contains("8388608 bytes"), "{told} {}", err(&checked));
+    let report = String::from_utf8_lossy(&checked.stdout);
+    assert!(report.contains("child") && report.contains("8388608 bytes"), "{report} {}", err(&checked));
 }

@@ -13,34 +13,34 @@ fn false_is_printed_and_is_exit_1() {
 }
 
 #[test]
-fn explain_tells_why_it_is_false() {
+fn explain_shows_why_it_is_false() {
     let expression = r#"states.lint.ExitCode == 0 && states.check.Output contains "success""#;
     check("explain_false", &["eval", expression, "--context", DEPLOY, "--explain"]);
 }
 
 #[test]
-fn explain_tells_about_every_element() {
+fn explain_shows_about_every_element() {
     check("explain_any", &["eval", r#"any(inputs.regions, # startsWith "us")"#, "--context", DEPLOY, "--explain"]);
 }
 
 #[test]
-fn an_unknown_function_is_told_with_the_nearest() {
+fn an_unknown_function_is_reported_with_the_nearest() {
     let expression = r#"inputs.mode startsWith "pr" && any(inputs.regions, hasPrefx(#, "eu"))"#;
     check("unknown_function", &["eval", expression, "--context", DEPLOY]);
 }
 
 #[test]
-fn a_bad_regex_is_told_before_anything_runs() {
+fn a_bad_regex_is_reported_before_anything_runs() {
     check("bad_regex", &["eval", r#"inputs.mode matches "(prod|test""#]);
 }
 
 #[test]
-fn text_that_does_not_parse_is_told() {
+fn text_that_does_not_parse_is_reported() {
     check("syntax", &["eval", r#"inputs.mode == "prod" &&"#]);
 }
 
 #[test]
-fn every_mistake_is_told_at_once() {
+fn every_mistake_is_reported_at_once() {
     check("two_mistakes", &["eval", "lenn(inputs.mode) > 1 and inputs.count / 0 > 2"]);
 }
 

@@ -1,4 +1,4 @@
-//! Documents, answers and names that try to control the terminal of whoever reads them.
+//! Documents, answers and names that try to control the terminal of their reader.
 
 use super::running::{Place, err, exits, out};
 

@@ -23,8 +23,8 @@ fn a_run_with_wrong_inputs_shows_the_declared_ones() {
     let place = Place::new(&[("f.json", FLOW)]);
     for dry in [&[][..], &["--dry-run"]] {
         let output = place.run(&[&["run", "f.json", "-i", "count=5", "-i", "user.teir=paid"], dry].concat());
-        let told = text(&output.stderr);
-        assert_eq!(code(&output), Some(1), "{told}");
+        let report = text(&output.stderr);
+        assert_eq!(code(&output), Some(1), "{report}");
         for part in [
             "the run was not started [unknown_input]: there is no input `user.teir`; did you mean `user.tier`?; input `count` must be an \
              integer, and it is text",
@@ -32,7 +32,7 @@ fn a_run_with_wrong_inputs_shows_the_declared_ones() {
             "  user.tier  one of \"free\", \"paid\", default \"free\"\n",
             "Give text as -i NAME=TEXT and other values as -i NAME:=JSON.",
         ] {
-            assert!(told.contains(part), "{part}\nis not in\n{told}");
+            assert!(report.contains(part), "{part}\nis not in\n{report}");
         }
     }
 }
@@ -40,8 +40,8 @@ fn a_run_with_wrong_inputs_shows_the_declared_ones() {
 #[test]
 fn the_help_on_inputs_masks_secret_defaults() {
     let flow = FLOW.replace("\"inputs\": [", "\"inputs\": [{\"name\": \"api_key\", \"default\": \"hunter2hunter2\"},");
-    let told = text(&Place::new(&[("f.json", &flow)]).run(&["run", "f.json"]).stderr);
-    assert!(told.contains("  api_key    default \"***\"\n") && !told.contains("hunter2"), "{told}");
+    let report = text(&Place::new(&[("f.json", &flow)]).run(&["run", "f.json"]).stderr);
+    assert!(report.contains("  api_key    default \"***\"\n") && !report.contains("hunter2"), "{report}");
 }
 
 #[test]
@@ -77,13 +77,13 @@ fn inputs_of_a_machine_run_nothing_and_break_nothing() {
     let inputs = ["-i", "BASH_FUNC_ls%%=() { echo owned; }", "-i", "PYTHONHOME=/nowhere", "-i", &large];
     let place = Place::new(&[("m.yaml", machine)]);
     let output = place.command(&[&["run", "m.yaml"][..], &inputs].concat()).env("SHELL", "/bin/bash").output().unwrap();
-    let (told, printed) = (text(&output.stderr), text(&output.stdout));
-    assert_eq!(code(&output), Some(0), "{told}");
+    let (report, printed) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(code(&output), Some(0), "{report}");
     assert!(printed.starts_with("/\n13"), "{printed}");
     for name in ["BASH_FUNC_ls%%", "PYTHONHOME", "large"] {
         assert!(
-            told.contains(&format!("input \"{name}\" is not in the environment of this command")),
-            "{name}: {told}"
+            report.contains(&format!("input \"{name}\" is not in the environment of this command")),
+            "{name}: {report}"
         );
     }
 }

@@ -21,12 +21,12 @@ fn json_has_the_place_of_an_error() {
 }
 
 #[test]
-fn json_tells_even_of_a_file_that_is_not_there() {
+fn json_shows_even_of_a_file_that_is_not_there() {
     check("json_missing_file", &["eval", "true", "--context", "nowhere.json", "--json"]);
 }
 
 #[test]
-fn json_tells_which_condition_of_a_graph_matches() {
+fn json_shows_which_condition_of_a_graph_matches() {
     let arguments =
         ["eval", "-d", "graph", "--condition", "examples/eval/graph-condition.json", "--json", "--explain", "-c"];
     let read = |context: &str| -> Value {

@@ -29,7 +29,7 @@ fn without_a_kind_all_are_listed_with_a_summary() {
 }
 
 #[test]
-fn an_unknown_kind_is_told_with_near_names() {
+fn an_unknown_kind_is_reported_with_near_names() {
     check("explain_misspelt", &["explain", "unknown_oprator"]);
     check("explain_word", &["explain", "operator"]);
     check("explain_unknown", &["explain", "weather"]);

@@ -41,10 +41,10 @@ fn a_large_value_is_truncated_in_json_and_whole_on_request() {
     let place = Place::new(&[("long.yaml", &workflow)]);
     exits(&place.run(&["run", "long.yaml", "--id", "r", "-i", r#"metadata:={"SECRET_K": "hunter2hunter2"}"#]), 0);
     let output = |arguments: &[&str]| {
-        let told = place.run(arguments);
-        exits(&told, 0);
-        let told: Value = serde_json::from_str(&out(&told)).expect("it is JSON");
-        told.get("steps").unwrap_or(&told)[0]["output"].clone()
+        let report = place.run(arguments);
+        exits(&report, 0);
+        let report: Value = serde_json::from_str(&out(&report)).expect("it is JSON");
+        report.get("steps").unwrap_or(&report)[0]["output"].clone()
     };
     for command in [&["runs", "trace", "r", "--json"][..], &["runs", "explain", "r", "one", "--json"]] {
         let cut = output(command);

@@ -1,4 +1,4 @@
-//! Runs that loop without effects: they are bounded, and keep nobody else from working.
+//! Runs that loop without effects: they are bounded, and do not prevent other work.
 
 use std::thread;
 use std::time::Duration;
@@ -94,7 +94,7 @@ fn while_runs_loop_people_vote_and_everything_can_be_cancelled_traced_and_stoppe
     assert_eq!((status("cycle"), status("rounds")), (Status::Cancelled, Status::Running));
     assert!(signal("TERM", &worker.id().to_string()));
     assert!(worker.wait().expect("it ends").success());
-    // Nobody drives it now, so this process does.
+    // It is abandoned now, so this process resumes it.
     exits(&place.run(&["runs", "cancel", "rounds"]), 0);
     assert_eq!(status("rounds"), Status::Cancelled);
 }

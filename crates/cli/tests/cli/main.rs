@@ -1,6 +1,6 @@
 //! The real program, run the way people run it: what it prints, where, and how it exits.
 //!
-//! The expected output stands in `snapshots`. After a change that is meant, `INSTA_UPDATE=always cargo test -p branchpoint`
+//! The expected output is in `snapshots`. After a change that is meant, `INSTA_UPDATE=always cargo test -p branchpoint`
 //! writes what is printed now; read the difference before you commit it.
 
 mod agents;

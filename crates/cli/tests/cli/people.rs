@@ -1,4 +1,4 @@
-//! Runs that wait for people: how it is told, who is told, and that they go on when somebody has answered.
+//! Runs that wait for people: what is shown, who is notified, and that runs continue after an answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ steps:
   - {id: end, step_type: text, template: "they said {{step.ask.output.outcome}}"}
 "#;
 
-/// Nobody: what the runs of this page ask for is answered by people.
-struct Nobody;
+/// A runner without calls: people answer what these runs need.
+struct NoRunner;
 
-impl Runner for Nobody {
+impl Runner for NoRunner {
     fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
-        Box::pin(std::future::ready(Answer::failed("test", "nobody performs this")))
+        Box::pin(std::future::ready(Answer::failed("test", "no runner")))
     }
 
     fn fact(&self, _: &str) -> Value {
@@ -38,7 +38,7 @@ fn vote(place: &Place, id: &str, user: &str, choice: &str) {
     let run = store.run(id).expect("it can be read").expect("there is a run").run;
     let request = store.questions(run).expect("they can be read").first().expect("it asks").request.0;
     let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
-    let driver = Driver::new(host, Arc::new(Nobody), Limits::default());
+    let driver = Driver::new(host, Arc::new(NoRunner), Limits::default());
     let payload = serde_json::from_str(&format!(r#"{{"request": {request}, "choice": "{choice}"}}"#)).expect("JSON");
     let event = Event::Signal { name: "vote".into(), payload, sender: Some(user.into()), key: None };
     driver.hand(run, event).expect("the store works").expect("the vote is taken");
@@ -51,13 +51,13 @@ fn a_run_waits_for_people_with_exit_5_and_goes_on_when_they_have_answered() {
     let asked = place.run(&["run", "ask.yaml", "--id", "k"]);
     exits(&asked, 5);
     assert_eq!(out(&asked), "");
-    let told = err(&asked);
-    assert!(told.contains("Shall we?") && told.contains("Asked: ada"), "{told}");
-    assert!(told.contains("branchpoint approvals vote k/") && told.contains("--as ada"), "{told}");
+    let report = err(&asked);
+    assert!(report.contains("Shall we?") && report.contains("Asked: ada"), "{report}");
+    assert!(report.contains("branchpoint approvals vote k/") && report.contains("--as ada"), "{report}");
     let still = place.run(&["run", "ask.yaml", "--id", "k", "--json"]);
     exits(&still, 5);
-    let told: serde_json::Value = serde_json::from_str(&out(&still)).expect("it is JSON");
-    assert_eq!((&told["status"], &told["waiting"][0]["step"]), (&"waiting_people".into(), &"ask".into()));
+    let report: serde_json::Value = serde_json::from_str(&out(&still)).expect("it is JSON");
+    assert_eq!((&report["status"], &report["waiting"][0]["step"]), (&"waiting_people".into(), &"ask".into()));
     vote(&place, "k", "ada", "approve");
     let over = place.run(&["run", "ask.yaml", "--id", "k"]);
     exits(&over, 0);
@@ -79,7 +79,7 @@ fn an_approval_of_a_graph_waits_the_same_way() {
 }
 
 #[test]
-fn the_people_of_the_project_are_asked() {
+fn the_people_of_the_project_are_approvers() {
     let settings = "user = \"eve\"\n[people]\nowner = \"olga\"\nadmins = [\"ann\", \"bob\"]\n";
     let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
     let asked = place.run(&["run", "ask.yaml"]);
@@ -88,7 +88,7 @@ fn the_people_of_the_project_are_asked() {
 }
 
 #[test]
-fn a_command_of_the_project_hears_of_questions() {
+fn a_command_of_the_project_is_notified_of_approvals() {
     let settings = "[notify]\ncommand = \"cat >> notices.jsonl\"\n";
     let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
     exits(&place.run(&["run", "ask.yaml", "--id", "k", "--as", "bob"]), 5);
@@ -101,7 +101,7 @@ fn a_command_of_the_project_hears_of_questions() {
 }
 
 #[test]
-fn a_notice_that_fails_is_told_and_no_more() {
+fn a_notice_that_fails_is_reported_and_changes_nothing_else() {
     let settings = "[notify]\ncommand = \"exit 3\"\n";
     let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
     let asked = place.run(&["run", "ask.yaml"]);
@@ -110,7 +110,7 @@ fn a_notice_that_fails_is_told_and_no_more() {
 }
 
 #[test]
-fn a_webhook_of_the_project_that_has_moved_is_told() {
+fn a_webhook_of_the_project_that_has_moved_is_reported() {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
@@ -130,7 +130,7 @@ fn a_webhook_of_the_project_that_has_moved_is_told() {
 
 /// Services and containers often run without `USER`; the user is known to the system all the same.
 #[test]
-fn the_user_of_the_operating_system_acts_when_nobody_is_configured() {
+fn the_user_of_the_operating_system_acts_when_no_user_is_configured() {
     let place = Place::new(&[("ask.yaml", ASK)]);
     let run = |arguments: &[&str]| {
         let mut command = place.command(arguments);

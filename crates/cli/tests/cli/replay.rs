@@ -19,8 +19,8 @@ fn check_replayed(place: &Place, arguments: &[&str], code: i32) {
     let result = |more: &[&str]| {
         let output = place.run(&[&["run", "--json"], arguments, more].concat());
         exits(&output, code);
-        let told: Json = serde_json::from_str(&out(&output)).expect("it is JSON");
-        told["result"].clone()
+        let report: Json = serde_json::from_str(&out(&output)).expect("it is JSON");
+        report["result"].clone()
     };
     let recorded = result(&["--record", "tape.yaml"]);
     for name in ["done.log", "read.txt"] {
@@ -72,7 +72,7 @@ hooks: {workflow_start: [{command: "echo start >> done.log"}]}
 }
 
 #[test]
-fn a_call_that_nobody_waited_for_is_not_made() {
+fn a_call_without_a_waiting_step_is_not_performed() {
     let workflow = r#"
 name: any
 steps:
@@ -94,7 +94,7 @@ steps:
 "#;
 
 #[test]
-fn what_people_said_is_recorded_whoever_took_it() {
+fn answers_of_people_are_recorded() {
     let place = Place::new(&[("asks.yaml", ASKS)]);
     let waiting = place.run(&["run", "asks.yaml", "--id", "k", "--record", "tape.yaml"]);
     exits(&waiting, 5);
@@ -155,8 +155,8 @@ states:
     fs::write(place.path().join("slow.yaml"), slow).expect("it can be written");
     let mut running = place.command(&["run", "m.yaml", "-s", "slow.yaml", "--id", "k"]);
     let mut running =
-        running.stderr(fs::File::create(place.path().join("told")).expect("a file")).spawn().expect("it starts");
-    place.await_text("told", "a (command)");
+        running.stderr(fs::File::create(place.path().join("report")).expect("a file")).spawn().expect("it starts");
+    place.await_text("report", "a (command)");
     assert!(signal("INT", &running.id().to_string()));
     running.wait().expect("it ends");
     let played = place.run(&["run", "m.yaml", "-s", "slow.yaml", "--id", "k"]);
@@ -226,9 +226,9 @@ states:
     for more in [&[][..], &["--dry-run"]] {
         let played = run(Some("ghp-now"), &[&["-s", "tape.yaml", "--json"], more].concat());
         exits(&played, 0);
-        let told: Json = serde_json::from_str(&out(&played)).expect("it is JSON");
-        let message = told.get("result").unwrap_or(&told)["message"].as_str().unwrap_or_default();
-        assert_eq!(format!("{message}\n"), out(&recorded).replace("old", "now"), "{told}");
+        let report: Json = serde_json::from_str(&out(&played)).expect("it is JSON");
+        let message = report.get("result").unwrap_or(&report)["message"].as_str().unwrap_or_default();
+        assert_eq!(format!("{message}\n"), out(&recorded).replace("old", "now"), "{report}");
         let refused = run(None, &[&["-s", "tape.yaml"], more].concat());
         exits(&refused, 1);
         assert!(err(&refused).contains("the variable `GITHUB_TOKEN`"), "{}", err(&refused));

@@ -1,4 +1,4 @@
-//! Runs that are kept: started once under one id, interrupted and taken up again, with secrets that nobody sees.
+//! Runs that are kept: started once under one id, interrupted and taken up again, with secrets that are not shown.
 
 use std::fs;
 use std::path::Path;
@@ -155,7 +155,7 @@ states:
 "#;
 
 #[test]
-fn a_command_that_nobody_waits_for_any_more_does_not_outlive_the_program() {
+fn a_command_that_is_no_longer_awaited_does_not_outlive_the_program() {
     let place = Place::new(&[("race.yaml", RACE)]);
     let output = place.run(&["run", "race.yaml"]);
     exits(&output, 0);
@@ -218,10 +218,10 @@ states:
     let failed = place.run(&["run", "inline.yaml", "-i", "count:=1"]);
     exits(&failed, 42);
     assert!(err(&failed).contains("no luck"), "{}", err(&failed));
-    let told = place.run(&["run", "inline.yaml", "-i", "count:=1", "--json", "--id", "k"]);
-    exits(&told, 42);
-    let told: serde_json::Value = serde_json::from_str(&out(&told)).expect("it is JSON");
-    assert_eq!((&told["run"], &told["status"], &told["exit_code"]), (&"k".into(), &"failed".into(), &42.into()));
+    let report = place.run(&["run", "inline.yaml", "-i", "count:=1", "--json", "--id", "k"]);
+    exits(&report, 42);
+    let report: serde_json::Value = serde_json::from_str(&out(&report)).expect("it is JSON");
+    assert_eq!((&report["run"], &report["status"], &report["exit_code"]), (&"k".into(), &"failed".into(), &42.into()));
     let refused = place.run(&["run", "inline.yaml", "-i", "count=many"]);
     exits(&refused, 1);
     assert!(err(&refused).contains("was not started"), "{}", err(&refused));
@@ -306,10 +306,10 @@ fn a_second_start_that_differs_is_an_error_that_shows_the_difference() {
     assert_eq!(out(&again), "hello ada\n");
     let other = place.run(&["run", "greet.yaml", "--id", "d1", "-i", "who=bob", "-i", "TOKEN_x=another-secret-word"]);
     exits(&other, 1);
-    let told = err(&other);
-    assert!(told.contains("run `d1` already exists"), "{told}");
-    assert!(told.contains("input.who: the run has ada, this start has bob"), "{told}");
-    assert!(told.contains("input.TOKEN_x") && !told.contains("secret-word"), "{told}");
+    let report = err(&other);
+    assert!(report.contains("run `d1` already exists"), "{report}");
+    assert!(report.contains("input.who: the run has ada, this start has bob"), "{report}");
+    assert!(report.contains("input.TOKEN_x") && !report.contains("secret-word"), "{report}");
     assert_eq!(out(&other), "");
     let other = place.run(&["run", "count.yaml", "--id", "d1"]);
     exits(&other, 1);
@@ -335,7 +335,7 @@ fn a_process_that_may_open_few_files_asks_for_more() {
 }
 
 #[test]
-fn a_run_exits_alike_whoever_drives_it_to_its_end() {
+fn a_run_exits_alike_whichever_process_drives_it_to_its_end() {
     let fails = "on_failure: {message: no luck, status: 7}";
     let document = COUNT.replace("echo once >> counted", "exit 1").replace("on_failure: bad", fails);
     let place = Place::new(&[("fails.yaml", &document)]);
@@ -344,6 +344,6 @@ fn a_run_exits_alike_whoever_drives_it_to_its_end() {
     exits(&place.run(&["run", "fails.yaml", "--detach", "--id", "later"]), 0);
     let resumed = place.run(&["runs", "resume", "later"]);
     exits(&resumed, 7);
-    let told = err(&output).lines().find(|line| line.starts_with("error")).expect("why").to_owned();
-    assert!(err(&resumed).contains(&told), "{told}\n{}", err(&resumed));
+    let report = err(&output).lines().find(|line| line.starts_with("error")).expect("why").to_owned();
+    assert!(err(&resumed).contains(&report), "{report}\n{}", err(&resumed));
 }

@@ -42,7 +42,7 @@ fn below(place: &Place, arguments: &[&str]) -> Output {
     place.command(arguments).current_dir(place.path().join("deep")).output().expect("the program starts")
 }
 
-fn told(output: &Output) -> String {
+fn messages(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
@@ -63,10 +63,10 @@ fn programs_and_folders_are_relative_to_the_project_file() {
     let place = project(settings, &files);
     fs::create_dir(place.path().join("deep/sub")).expect("folders can be made");
     let asked = below(&place, &["run", "m.yaml"]);
-    assert!(asked.status.success() && told(&asked).contains("hello from sub"), "{}", told(&asked));
+    assert!(asked.status.success() && messages(&asked).contains("hello from sub"), "{}", messages(&asked));
     let called = below(&place, &["run", "tool.yaml"]);
     let out = fs::canonicalize(place.path().join("out")).expect("it is there").display().to_string();
-    assert!(called.status.success() && told(&called).contains(&out), "{}", told(&called));
+    assert!(called.status.success() && messages(&called).contains(&out), "{}", messages(&called));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn files_are_written_below_the_project_file() {
                 - {id: a, step_type: write_content_attachment, attachment_key: a.txt, content: hello}\n";
     let place = project("[files]\ndir = \"out\"\n", &[("deep/t.yaml", step)]);
     let output = below(&place, &["run", "t.yaml"]);
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", messages(&output));
     assert_eq!(place.read("out/a.txt"), "hello");
 }
 
@@ -96,13 +96,13 @@ fn a_tool_that_cannot_be_called_is_found_before_the_run() {
         let mut command = place.command(&["run", "t.yaml"]);
         command.current_dir(place.path().join("deep")).env("OPENAI_API_KEY", "k");
         let output = command.output().expect("the program starts");
-        assert_eq!(output.status.code(), Some(2), "{tool}: {}", told(&output));
-        assert!(told(&output).contains(said), "{tool}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(2), "{tool}: {}", messages(&output));
+        assert!(messages(&output).contains(said), "{tool}: {}", messages(&output));
     }
 }
 
 #[test]
-fn an_interrupt_while_servers_are_asked_leaves_none_of_them_behind() {
+fn an_interrupt_while_servers_start_leaves_none_of_them_behind() {
     // It answers to nothing, and does not mind that its input ends.
     let deaf = "#!/bin/sh\necho $$ > \"$(dirname \"$0\")/pid\"\nwhile :; do sleep 600; done\n";
     let step = "name: t\nsteps: [{id: a, step_type: agent, model: gpt-5, tools: [search_memory]}]\n";
@@ -112,7 +112,7 @@ fn an_interrupt_while_servers_are_asked_leaves_none_of_them_behind() {
     place.await_text("own/pid", "\n");
     assert!(signal("INT", &run.id().to_string()));
     let output = run.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", messages(&output));
     let pid = place.read("own/pid").trim().to_owned();
     for _ in 0..3000 {
         if !goes_on(&pid) {
@@ -123,7 +123,7 @@ fn an_interrupt_while_servers_are_asked_leaves_none_of_them_behind() {
     panic!("the server {pid} goes on");
 }
 
-/// Whether a process goes on. One that has ended can be sent signals until somebody asks how it ended, and perhaps nobody does.
+/// Whether a process goes on. One that has ended can be sent signals until its parent reads its exit status, which may never happen.
 fn goes_on(pid: &str) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
     let has_ended = state.and_then(|state| Some(state.rsplit_once(") ")?.1.starts_with(['Z', 'X']))).unwrap_or(false);
@@ -135,8 +135,8 @@ fn a_path_that_can_never_be_read_is_found_before_the_run() {
     let step = "name: t\nsteps:\n  - {id: a, step_type: extract_xml, path: \"a/count()\"}\n";
     let place = Place::new(&[("t.yaml", step)]);
     let output = place.run(&["run", "t.yaml"]);
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("`count()`"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", messages(&output));
+    assert!(messages(&output).contains("`count()`"), "{}", messages(&output));
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn a_secret_in_a_command_of_steps_is_one_word() {
     let place = Place::new(&[("t.yaml", step)]);
     let mut command = place.command(&["run", "t.yaml"]);
     let output = command.env("MINE", "x'; echo INJECTED").output().expect("the program starts");
-    assert!(output.status.success() && told(&output).contains("[***]"), "{}", told(&output));
-    assert!(!told(&output).contains("INJECTED"), "{}", told(&output));
+    assert!(output.status.success() && messages(&output).contains("[***]"), "{}", messages(&output));
+    assert!(!messages(&output).contains("INJECTED"), "{}", messages(&output));
 }
 
 /// Answers one request as a model of an OpenAI-compatible server, and returns its body.
@@ -195,13 +195,17 @@ fn an_agent_of_a_graph_runs_without_tools_that_are_not_configured() {
         command.current_dir(place.path().join("deep")).env("OWN_KEY", "k").output().expect("the program starts")
     };
     let refused = run("strict.json");
-    assert_eq!(refused.status.code(), Some(2), "{}", told(&refused));
-    assert!(told(&refused).contains("error[no_runner]") && told(&refused).contains("[search]"), "{}", told(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", messages(&refused));
+    assert!(
+        messages(&refused).contains("error[no_runner]") && messages(&refused).contains("[search]"),
+        "{}",
+        messages(&refused)
+    );
     let server = thread::spawn(move || model(&listener));
     let output = run("lenient.json");
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", messages(&output));
     for part in ["warning[no_runner]", "runs without the tool `web_search`", "[search]", "found nothing"] {
-        assert!(told(&output).contains(part), "{part}: {}", told(&output));
+        assert!(messages(&output).contains(part), "{part}: {}", messages(&output));
     }
     let sent = server.join().expect("it answers");
     assert!(sent.contains("web_fetch") && !sent.contains(r#""name":"web_search""#), "{sent}");

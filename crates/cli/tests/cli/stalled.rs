@@ -1,4 +1,4 @@
-//! Nobody reads what the program prints: runs and signals are not held up.
+//! If the output is not read, runs and signals are not delayed.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -26,14 +26,14 @@ fn exit_code(mut child: Child) -> Option<i32> {
 }
 
 #[test]
-fn a_run_ends_although_nobody_reads_its_messages() {
+fn a_run_ends_although_its_messages_are_not_read() {
     let place = Place::new(&[("loud.yaml", &machine("true"))]);
     let child = place.spawn(&["run", "loud.yaml"]);
     assert_eq!(exit_code(child), Some(0));
 }
 
 #[test]
-fn a_run_is_interrupted_although_nobody_reads_its_messages() {
+fn a_run_is_interrupted_although_its_messages_are_not_read() {
     for name in ["TERM", "INT"] {
         let place = Place::new(&[("loud.yaml", &machine("sleep 1000"))]);
         let child = place.spawn(&["run", "loud.yaml"]);

@@ -188,8 +188,8 @@ fn wrong_fields_are_named_and_limits_have_their_own_kind() {
         let place = Place::new(&[]);
         let output = run(&place, &format!("  - {{id: a, step_type: {step}}}"), &["-i", "input=five", "--json"]);
         exits(&output, 3);
-        let told = out(&output) + &err(&output);
-        assert!(told.contains(said), "{step}: {told}");
+        let report = out(&output) + &err(&output);
+        assert!(report.contains(said), "{step}: {report}");
     }
     let reranked = "  - {id: r, step_type: retrieval, reranker_model: best}";
     let output = run(&Place::new(&[]), reranked, &["-i", "input=x"]);

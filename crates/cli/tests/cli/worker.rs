@@ -39,10 +39,10 @@ fn a_detached_run_is_left_to_a_worker() {
     exits(&stopped, 0);
     let events: Vec<serde_json::Value> =
         err(&stopped).lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
-    let told = |event: &str| {
+    let report = |event: &str| {
         events.iter().any(|line| line["event"] == event && line["run"] == "k" && line["workflow"] == "note")
     };
-    assert!(told("running") && told("completed"), "{events:?}");
+    assert!(report("running") && report("completed"), "{events:?}");
     let counted = fs::read_to_string(elsewhere.path().join("counted.prom")).expect("counters were written");
     assert!(counted.contains("branchpoint_runs_ended_total{status=\"completed\"} 1"), "{counted}");
     assert!(counted.contains("branchpoint_calls_total 1"), "{counted}");
@@ -68,7 +68,7 @@ fn a_worker_takes_up_what_a_killed_process_has_left() {
 }
 
 #[test]
-fn counters_are_told_over_http() {
+fn counters_are_reported_over_http() {
     let place = Place::new(&[]);
     let taken = place.run(&["work", "--metrics", "256.0.0.1:0x", "--calls", "0"]);
     exits(&taken, 1);

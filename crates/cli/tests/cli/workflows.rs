@@ -6,7 +6,7 @@ const ORDERS: &str = "examples/workflows/orders.json";
 const SCRIPT: &str = "examples/workflows/orders.script.yaml";
 
 #[test]
-fn a_run_tells_its_steps_and_prints_its_result() {
+fn a_run_shows_its_steps_and_prints_its_result() {
     check("run_orders", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=250", "-i", r#"items:=["a","b"]"#]);
     check("run_json", &["run", ORDERS, "-s", SCRIPT, "-i", "total:=50", "--json", "--id", "order-50"]);
 }
@@ -46,7 +46,7 @@ states:
 }
 
 #[test]
-fn a_trigger_that_nobody_serves_is_told() {
+fn a_trigger_without_a_server_is_reported() {
     let workflow = "trigger: {type: schedule}\nsteps: [{id: a, step_type: text, template: hi}]\n";
     check_with("run_trigger", &["run", "-"], workflow, &[]);
 }
@@ -57,12 +57,12 @@ fn a_run_that_fails_is_exit_3() {
 }
 
 #[test]
-fn steps_that_nobody_performs_are_told_before_anything_runs() {
+fn steps_without_a_runner_are_reported_before_anything_runs() {
     check("run_no_runner", &["run", ORDERS]);
 }
 
 #[test]
-fn a_dry_run_tells_which_way_and_what_it_lacks() {
+fn a_dry_run_shows_which_way_and_what_it_lacks() {
     check("run_dry", &["run", ORDERS, "--dry-run", "-i", "total:=250"]);
     check("run_dry_complete", &["run", ORDERS, "--dry-run", "-i", "total:=5"]);
     let (approved, script) = ("examples/graph/draft-and-approve.json", "examples/graph/draft-and-approve.script.yaml");

@@ -40,8 +40,8 @@ fn a_turn_that_is_killed_between_five_tool_calls_repeats_only_those_that_had_not
 
     let resumed = asking(&provider, place.command(&["runs", "resume", "turn"])).stdout(Stdio::piped()).output();
     let resumed = resumed.expect("it starts");
-    let told = String::from_utf8_lossy(&resumed.stdout);
-    assert!(resumed.status.success() && told.contains("all five"), "{told}");
+    let report = String::from_utf8_lossy(&resumed.stdout);
+    assert!(resumed.status.success() && report.contains("all five"), "{report}");
     assert!(place.journals().values().all(|(status, _)| *status == Status::Completed));
     assert_eq!((0..5).map(|page| pages.visits(page)).collect::<Vec<_>>(), [1, 1, 1, 2, 2], "visits of each page");
     let asked = provider.requests();

@@ -129,7 +129,7 @@ impl Place {
         known.extend(now.into_iter().map(|(id, (_, journal))| (id, journal)));
     }
 
-    /// A worker that nobody kills ends everything.
+    /// A worker that is not killed ends everything.
     fn finish(&self) {
         let mut worker = self.program(&["work"]);
         let begin = Instant::now();

@@ -10,7 +10,7 @@ use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
 use super::{Bench, has, json};
 
 #[test]
-fn enough_votes_make_a_run_go_on_and_the_trace_tells_whose() {
+fn enough_votes_make_a_run_go_on_and_the_trace_shows_whose() {
     let bench = Bench::new();
     bench.asks("letter");
     has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "review", "ask", "ada, bob"]);
@@ -46,7 +46,7 @@ steps:
 "#;
 
 #[test]
-fn an_overdue_approval_says_so_and_is_settled_by_whoever_opens_the_run() {
+fn an_overdue_approval_says_so_and_is_settled_by_the_process_that_opens_the_run() {
     let bench = Bench::new();
     for id in ["late", "other"] {
         bench.start_ago(7_200_000, id, ("brief", BRIEF), Dialect::Steps, &json(r#"{"input": "x"}"#), "{}");
@@ -70,8 +70,8 @@ fn the_user_comes_from_the_environment() {
     bench.asks("letter");
     let environment = [("BRANCHPOINT_USER", "bob")];
     let output = crate::run_in(bench.folder.path(), &["approvals", "reject", "letter", "--json"], "", &environment);
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("this is JSON");
-    assert_eq!((&told["taken"], &told["status"]), (&true.into(), &"waiting_people".into()));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("this is JSON");
+    assert_eq!((&report["taken"], &report["status"]), (&true.into(), &"waiting_people".into()));
     let shown = bench.json(&["approvals", "show", "letter", "--json"]);
     assert_eq!((&shown["votes"][0]["user"], &shown["votes"][0]["choice"]), (&"bob".into(), &"deny".into()));
 }

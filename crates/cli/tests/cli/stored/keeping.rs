@@ -55,7 +55,7 @@ fn a_store_is_copied_and_checked() {
 }
 
 #[test]
-fn a_doctor_tells_what_is_configured_and_what_is_broken() {
+fn a_doctor_shows_what_is_configured_and_what_is_broken() {
     let bench = Bench::new();
     has(&bench.expect(0, &["doctor"]).0, &["not there yet", "owner ada, 1 admins"]);
     bench.asks("letter");

@@ -196,7 +196,7 @@ fn rights(folder: &Path) -> Vec<(String, u32)> {
 }
 
 #[test]
-fn nobody_else_can_use_the_files_of_a_store_whatever_the_umask() {
+fn other_users_cannot_use_the_files_of_a_store_whatever_the_umask() {
     for umask in ["000", "022", "277"] {
         let place = Place::new(&[("ask.yaml", ASK)]);
         let program = env!("CARGO_BIN_EXE_branchpoint");

@@ -160,7 +160,7 @@ impl Bench {
         super::run_in(self.folder.path(), arguments, stdin, &[])
     }
 
-    /// Runs the program, and expects that status; what it printed, and what it told.
+    /// Runs the program, and expects that status; what it printed, and its messages.
     #[track_caller]
     pub(super) fn expect(&self, status: i32, arguments: &[&str]) -> (String, String) {
         let output = self.run(arguments);

@@ -59,7 +59,7 @@ fn runs_are_named_by_parts_of_their_ids() {
 }
 
 #[test]
-fn a_trace_tells_branches_and_why_and_what_was_not_taken() {
+fn a_trace_shows_branches_and_why_and_what_was_not_taken() {
     let bench = Bench::new();
     bench.start("small", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
     let (stdout, _) = bench.expect(0, &["runs", "trace", "small"]);
@@ -74,7 +74,7 @@ fn a_trace_tells_branches_and_why_and_what_was_not_taken() {
 }
 
 #[test]
-fn an_explanation_tells_operands_and_the_line() {
+fn an_explanation_shows_operands_and_the_line() {
     let bench = Bench::new();
     bench.asks("letter");
     let (stdout, _) = bench.expect(0, &["runs", "explain", "letter", "tier"]);
@@ -153,7 +153,7 @@ states:
 }
 
 #[test]
-fn a_run_that_nobody_drives_is_resumed() {
+fn a_run_that_is_abandoned_is_resumed() {
     let bench = Bench::new();
     let flag = bench.folder.path().join("flag");
     let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "canary-42"}}"#, flag.display()));
@@ -191,8 +191,8 @@ fn the_call_that_failed_a_run_is_done_again_in_a_new_one() {
     assert_eq!(one(&bench.json(&["runs", "trace", "again-2", "--json"])), Some(1), "what went well is not done again");
     has(&bench.expect(1, &["runs", "retry", "flaky", "--id", "again-2"]).1, &["there is a run `again-2` already"]);
     has(&bench.expect(1, &["runs", "retry", "again-2"]).1, &["has not failed", "runs fork"]);
-    let told = bench.json(&["runs", "fork", "flaky", "--at", "second", "--json"]);
-    assert_eq!(told["status"], "completed");
+    let report = bench.json(&["runs", "fork", "flaky", "--at", "second", "--json"]);
+    assert_eq!(report["status"], "completed");
     has(&bench.expect(1, &["runs", "fork", "flaky", "--at", "third"]).1, &["no step `third`"]);
     has(&bench.expect(1, &["runs", "fork", "flaky", "--at", "done"]).1, &["has not begun"]);
 }
@@ -255,9 +255,9 @@ fn a_run_is_watched_while_another_process_drives_it() {
     let watch = watch.spawn().expect("the program starts");
     bench.expect(3, &["runs", "resume", "left"]);
     let watched = watch.wait_with_output().expect("it ends with the run");
-    let told = String::from_utf8_lossy(&watched.stderr).into_owned();
-    assert_eq!(watched.status.code(), Some(3), "{told}");
-    has(&told, &["first (command)", "second (command)", "has ended: failed"]);
+    let report = String::from_utf8_lossy(&watched.stderr).into_owned();
+    assert_eq!(watched.status.code(), Some(3), "{report}");
+    has(&report, &["first (command)", "second (command)", "has ended: failed"]);
 }
 
 #[test]
