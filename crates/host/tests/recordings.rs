@@ -248,7 +248,7 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
         }
     }
     let wrong = Script::read(&json(r#"{"$recorder": {}}"#)).expect_err("this is no script");
-    assert!(wrong.to_string().contains("`$recorder` is neither a step nor known here"), "{wrong}");
+    assert!(wrong.to_string().contains("`$recorder` is unknown; step ids do not begin with `$`"), "{wrong}");
 }
 
 /// A history whose host knew these facts, and which has read these variables.

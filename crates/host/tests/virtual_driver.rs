@@ -176,9 +176,9 @@ fn answers_are_told_apart_by_the_place_in_loops() {
 }
 
 #[test]
-fn what_is_no_script_is_refused() {
+fn invalid_scripts_are_rejected() {
     for (text, expect) in [
-        ("[1]", "a script is an object"),
+        ("[1]", "a script must be an object"),
         (r#"{"a": []}"#, "no answer for step `a`"),
         (r#"{"a": {"$by_path": []}}"#, "`$by_path` of step `a`"),
     ] {

@@ -43,6 +43,7 @@ fn stored_names_of_functions_do_not_change() {
         names,
         "putPath nested pick declared assigned wholeNumber rounds field webAddress keyed sameAs listed joinTexts loopItems \
          pickAttachments durationMs instantMs itemsOf integerOf expandTemplate elapsedText environmentNames offeredTools \
-         approvalAnswer callFailed filledIn withDefaults inputProblems attachmentsIn storedAttachments joinAttachments"
+         approvalAnswer callFailed filledIn withDefaults inputProblems attachmentsIn storedAttachments joinAttachments \
+         maskedJson"
     );
 }
