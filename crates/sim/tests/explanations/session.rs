@@ -99,7 +99,7 @@ const CHAT: &str = r#"{
   "version": "1.0", "agentId": "helper", "name": "Helper", "description": "d", "personality": ["You help."],
   "nodes": ["llm.openai", "search", "send"], "nodeConfigurations": {}, "chatSettings": {},
   "options": {"maxSteps": 2},
-  "orchestration": {"description": "RunView, then write.", "steps": [
+  "orchestration": {"description": "Look, then write.", "steps": [
     {"name": "write", "conditions": [{"type": "tool_used", "value": "search"}], "availableTools": {"allowed": ["send"]}},
     {"name": "look", "isDefault": true, "availableTools": {"allowed": ["search"]}}]}
 }"#;

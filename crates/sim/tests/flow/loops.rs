@@ -20,7 +20,7 @@ fn a_loop_variable_can_be_set_and_never_leaves() {
         "{}",
         "{}",
         r#"{"variables": {"all": [{"success": false, "error": {"kind": "path_conflict",
-        "step": "set_it.seen", "message": "`seen` cannot be set below the text \"x\", which is no object"}}]}}"#,
+        "step": "set_it.seen", "message": "`seen` cannot be set inside the text \"x\", which is not an object"}}]}}"#,
     );
     let count = r#"{"type": "loop", "config": {"loopType": "for", "startValue": 1, "endValue": 3, "counterVariable": "i",
         "resultVariable": "all", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
