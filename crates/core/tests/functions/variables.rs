@@ -50,8 +50,14 @@ fn a_path_is_set_and_objects_on_the_way_are_made() {
     check(r#"putPath($o, ["a", "c"], 2)"#, r#"{"a":{"b":1,"c":2}}"#);
     check(r#"putPath($o, ["x", "y", "z"], $l)"#, r#"{"a":{"b":1},"x":{"y":{"z":[1]}}}"#);
     check(r#"putPath($o, ["a"], nil)"#, r#"{"a":null}"#);
-    check(r#"putPath($o, ["a", "b", "c"], 1)"#, "path_conflict: `c` cannot be set inside the number 1, which is not an object");
-    check(r#"putPath({"n": $n}, ["n", "x"], 1)"#, "path_conflict: `x` cannot be set below nil");
+    check(
+        r#"putPath($o, ["a", "b", "c"], 1)"#,
+        "path_conflict: `c` cannot be set inside the number 1, which is not an object",
+    );
+    check(
+        r#"putPath({"n": $n}, ["n", "x"], 1)"#,
+        "path_conflict: `x` cannot be set inside nil, which is not an object",
+    );
 }
 
 #[test]
