@@ -70,8 +70,8 @@ impl<'s> Checker<'_, 's> {
                 Types::BOOL
             }
             ExprKind::Negate(operand) | ExprKind::Plus(operand) => {
-                let found = self.expect(operand, Types::NUMBER, "a sign");
-                Types::NUMBER | nil_of([found])
+                let actual = self.expect(operand, Types::NUMBER, "a sign");
+                Types::NUMBER | nil_of([actual])
             }
             ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right, expr),
             ExprKind::And(parts) | ExprKind::Or(parts) => self.logic(parts),
@@ -109,11 +109,11 @@ impl<'s> Checker<'_, 's> {
     /// Reports an operand that can be neither of the wanted types nor nil. The result is `ANY` then, so that nothing around the
     /// operand is reported for the same reason.
     fn expect(&mut self, operand: &Expr<'s>, wanted: Types, user: &str) -> Types {
-        let found = self.types(operand);
-        if found.meets(wanted.widened() | Types::NIL) {
-            return found;
+        let actual = self.types(operand);
+        if actual.meets(wanted.widened() | Types::NIL) {
+            return actual;
         }
-        self.report(Kind::TypeClash, operand, format!("{user} takes {wanted}, but this is {found}"));
+        self.report(Kind::TypeClash, operand, format!("{user} takes {wanted}, but this is {actual}"));
         Types::ANY
     }
 
@@ -172,7 +172,7 @@ impl<'s> Checker<'_, 's> {
         match operator {
             Binary::Equal | Binary::NotEqual => {
                 let (left, right) = (self.types(left), self.types(right));
-                if known(left, right) && !left.widened().meets(right.widened()) {
+                if is_certain(left, right) && !left.widened().meets(right.widened()) {
                     self.report(Kind::TypeClash, expr, format!("{left} never equals {right}"));
                 }
                 Types::BOOL
@@ -198,16 +198,16 @@ impl<'s> Checker<'_, 's> {
                 Types::BOOL
             }
             Binary::Range => {
-                let found = [self.expect(left, Types::NUMBER, symbol), self.expect(right, Types::NUMBER, symbol)];
-                Types::LIST | nil_of(found)
+                let actual = [self.expect(left, Types::NUMBER, symbol), self.expect(right, Types::NUMBER, symbol)];
+                Types::LIST | nil_of(actual)
             }
             Binary::Add => self.addition(left, right, expr),
             Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder | Binary::Power => {
-                let found = [self.expect(left, Types::NUMBER, symbol), self.expect(right, Types::NUMBER, symbol)];
+                let actual = [self.expect(left, Types::NUMBER, symbol), self.expect(right, Types::NUMBER, symbol)];
                 if matches!(operator, Binary::Divide | Binary::Remainder) {
                     self.divisor(right);
                 }
-                Types::NUMBER | nil_of(found)
+                Types::NUMBER | nil_of(actual)
             }
         }
     }
@@ -216,7 +216,7 @@ impl<'s> Checker<'_, 's> {
         let user = operator.quoted();
         let left_types = self.expect(left, Types::NUMBER | Types::STR, user);
         let right_types = self.expect(right, Types::NUMBER | Types::STR, user);
-        if known(left_types, right_types) && !left_types.widened().meets(right_types.widened()) {
+        if is_certain(left_types, right_types) && !left_types.widened().meets(right_types.widened()) {
             let message = format!("cannot compare {left_types} with {right_types}");
             self.report(Kind::TypeClash, expr, message);
         }
@@ -227,7 +227,7 @@ impl<'s> Checker<'_, 's> {
         for (operator, operand) in rest {
             let user = operator.quoted();
             let right = self.expect(operand, Types::NUMBER | Types::STR, user);
-            if known(left, right) && !left.widened().meets(right.widened()) {
+            if is_certain(left, right) && !left.widened().meets(right.widened()) {
                 self.report(Kind::TypeClash, operand, format!("cannot compare {left} with {right}"));
             }
             left = right;
@@ -239,7 +239,7 @@ impl<'s> Checker<'_, 's> {
         let takes = Types::NUMBER | Types::STR;
         let left = self.expect(left, takes, "`+`");
         let right = self.expect(right, takes, "`+`");
-        if known(left, right) && !left.widened().meets(right.widened()) {
+        if is_certain(left, right) && !left.widened().meets(right.widened()) {
             self.report(Kind::TypeClash, expr, format!("{left} and {right} cannot be added"));
             return Types::ANY;
         }
@@ -253,7 +253,7 @@ impl<'s> Checker<'_, 's> {
             gives = gives | Types::STR;
         }
         // The sum of two literals is never nil, so `'a' + 'b'` can be rejected as a condition.
-        if known(left, right) { gives.without(Types::NIL) } else { gives }
+        if is_certain(left, right) { gives.without(Types::NIL) } else { gives }
     }
 
     fn divisor(&mut self, right: &Expr<'s>) {
@@ -302,7 +302,7 @@ impl<'s> Checker<'_, 's> {
             return self.fold(call, &signature, expr);
         }
         let builtin = builtins::find(call.function, self.dialect == Dialect::Flow);
-        let function = builtin.map(|found| &builtins::TABLE[usize::from(found)]);
+        let function = builtin.map(|index| &builtins::TABLE[usize::from(index)]);
         let Some(builtin) = function.or_else(|| self.functions?.get(call.function)) else {
             let message = format!("unknown function `{}`", call.function);
             let finding = Diagnostic::error(Kind::UnknownFunction, call.name_span, message);
@@ -312,13 +312,13 @@ impl<'s> Checker<'_, 's> {
             return Types::ANY;
         };
         self.arity(call, expr, usize::from(builtin.least), usize::from(builtin.most), call.arguments.len());
-        let mut found = Types::INT;
+        let mut actual = Types::INT;
         for (index, argument) in call.arguments.iter().enumerate().take(usize::from(builtin.most)) {
             let wanted = builtin.takes[index.min(builtin.takes.len() - 1)];
-            found = found | self.expect(argument, wanted, &format!("{}()", builtin.name));
+            actual = actual | self.expect(argument, wanted, &format!("{}()", builtin.name));
         }
         // The result for literal arguments is nil only if the function declares nil.
-        let nil = builtin.on_nil == OnNil::Nil && found.meets(Types::NIL);
+        let nil = builtin.on_nil == OnNil::Nil && actual.meets(Types::NIL);
         if nil { builtin.gives | Types::NIL } else { builtin.gives }
     }
 
@@ -337,15 +337,15 @@ impl<'s> Checker<'_, 's> {
         }
         if let Some(predicate) = &call.predicate {
             self.elements.push(signature.fold == builtins::Fold::Reduce);
-            let found = self.types(predicate);
+            let actual = self.types(predicate);
             self.elements.pop();
             let wanted = match signature.fold {
                 builtins::Fold::Sum => Types::NUMBER,
                 _ if signature.boolean => Types::BOOL,
                 _ => Types::ANY,
             };
-            if !found.meets(wanted | Types::NIL) {
-                let message = format!("the predicate must give {wanted}, but this is {found}");
+            if !actual.meets(wanted | Types::NIL) {
+                let message = format!("the predicate must give {wanted}, but this is {actual}");
                 self.report(Kind::TypeClash, predicate, message);
             }
         }
@@ -374,6 +374,6 @@ fn nil_of<const N: usize>(operands: [Types; N]) -> Types {
 }
 
 /// Whether neither operand can be nil, which compares with everything, so that a type mismatch is certain.
-fn known(left: Types, right: Types) -> bool {
+fn is_certain(left: Types, right: Types) -> bool {
     !left.meets(Types::NIL) && !right.meets(Types::NIL)
 }

@@ -40,9 +40,9 @@ pub(super) fn split_at<'a>(work: &Work<'a>, function: &str, arguments: &[View<'a
     work.spend(rest.len() / separator.len().max(1))?;
     let mut parts = Vec::new();
     while parts.len() + 1 < most {
-        let found =
+        let position =
             if separator.is_empty() { rest.char_indices().nth(1).map(|(at, _)| at) } else { rest.find(separator) };
-        let Some(at) = found else { break };
+        let Some(at) = position else { break };
         let end = if keep { at + separator.len() } else { at };
         work.check_room(parts.len() + 1)?;
         parts.push(View::Str(&rest[..end]));

@@ -194,11 +194,11 @@ impl TargetComparison {
             return equal.compares(work, target, value, now);
         };
         work.spend(list.len())?;
-        let mut found = false;
+        let mut is_equal = false;
         for item in list.iter() {
-            found |= equal.compares(work, target, item, now)?;
+            is_equal |= equal.compares(work, target, item, now)?;
         }
-        Ok(found)
+        Ok(is_equal)
     }
 
     fn matches<'a>(&self, work: &Work<'a>, target: View<'a>, value: View<'a>) -> Outcome<bool> {

@@ -266,13 +266,13 @@ fn numbers(left: View<'_>, right: View<'_>) -> Ordering {
 }
 
 pub(crate) fn instant(view: View<'_>) -> Outcome<Instant> {
-    let found = match (view, view.as_str()) {
+    let operand = match (view, view.as_str()) {
         (_, Some(text)) => time::parse_strict(text),
         (View::Int(seconds), _) => Instant::from_unix_seconds_int(seconds),
         (View::Float(seconds), _) => Instant::from_unix_seconds_float(seconds),
         _ => return mismatch("a date or a time", view),
     };
-    match found {
+    match operand {
         Some(instant) => Ok(instant),
         None => fault(Kind::Parse, format!("{} is not a date or time in ISO 8601 or Unix seconds", preview(view))),
     }

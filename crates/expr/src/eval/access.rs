@@ -86,8 +86,8 @@ fn index_of_other_value<'a>(
         _ if access != Access::Nil => Ok(None),
         (_, Some(text)) => {
             work.scan(text.len())?;
-            let found = position(text.chars().count(), index);
-            Ok(found.map(|at| View::Str(&text[byte(text, at)..byte(text, at + 1)])))
+            let place = position(text.chars().count(), index);
+            Ok(place.map(|at| View::Str(&text[byte(text, at)..byte(text, at + 1)])))
         }
         _ => fault(Kind::WrongKind, format!("{} cannot be indexed", describe(object))),
     }

@@ -81,18 +81,18 @@ impl<'a, C: Context + ?Sized> FastPath<'a, C> {
 
     #[inline(always)]
     fn compare(&mut self, compare: &'a Compare) -> Option<bool> {
-        let found = self.path(&compare.path)?;
+        let actual = self.path(&compare.path)?;
         match &compare.constant {
-            Value::Str(wanted) => texts(compare.operator, text(found)?, wanted),
-            Value::Int(wanted) => match int(found) {
-                Some(found) => admits(compare.operator, found.cmp(wanted)),
-                None => admits(compare.operator, number::compare_int_float(*wanted, float(found)?).reverse()),
+            Value::Str(wanted) => texts(compare.operator, text(actual)?, wanted),
+            Value::Int(wanted) => match int(actual) {
+                Some(actual) => admits(compare.operator, actual.cmp(wanted)),
+                None => admits(compare.operator, number::compare_int_float(*wanted, float(actual)?).reverse()),
             },
-            Value::Float(wanted) => match float(found) {
-                Some(found) => admits(compare.operator, found.partial_cmp(wanted)?),
-                None => admits(compare.operator, number::compare_int_float(int(found)?, *wanted)),
+            Value::Float(wanted) => match float(actual) {
+                Some(actual) => admits(compare.operator, actual.partial_cmp(wanted)?),
+                None => admits(compare.operator, number::compare_int_float(int(actual)?, *wanted)),
             },
-            constant => test(compare.operator, found, Source::Value(constant)),
+            constant => test(compare.operator, actual, Source::Value(constant)),
         }
     }
 
@@ -121,8 +121,8 @@ impl<'a, C: Context + ?Sized> FastPath<'a, C> {
             }
             (self.parent, self.object) = (path.parent, Some(object));
         }
-        let found = field(self.object?, last)?;
-        if path.coerce && access::may_coerce(found) { None } else { Some(found) }
+        let actual = field(self.object?, last)?;
+        if path.coerce && access::may_coerce(actual) { None } else { Some(actual) }
     }
 }
 

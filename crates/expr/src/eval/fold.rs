@@ -111,14 +111,14 @@ impl<'a, C: Context + ?Sized, R: Recorder<'a>> Evaluator<'a, '_, C, R> {
     }
 
     fn filter(&mut self, over: &Iteration<'a>) -> Outcome<View<'a>> {
-        let mut kept = Vec::new();
+        let mut matching = Vec::new();
         for at in 0..over.list.len() {
             if self.holds_at(over, at)? {
-                self.work.check_room(kept.len() + 1)?;
-                kept.extend(over.list.get(at));
+                self.work.check_room(matching.len() + 1)?;
+                matching.extend(over.list.get(at));
             }
         }
-        self.work.list(&kept)
+        self.work.list(&matching)
     }
 
     fn map(&mut self, over: &Iteration<'a>) -> Outcome<Vec<View<'a>>> {

@@ -309,13 +309,13 @@ impl<'a, 'r, C: Context + ?Sized, R: Recorder<'a>> Evaluator<'a, 'r, C, R> {
         let mut view = root.view();
         let mut coerce = path.coerce;
         for key in path.keys.iter() {
-            let found = match (&view, key) {
+            let part = match (&view, key) {
                 (View::Object(object), Key::Field(field)) => object.get(field),
                 _ => access::step(&self.work, view, key, path.access)?,
             };
-            view = match found {
-                Some(found) if coerce => access::coerce(found),
-                Some(found) => found,
+            view = match part {
+                Some(part) if coerce => access::coerce(part),
+                Some(part) => part,
                 None => return Self::missing(path),
             };
             coerce = false;

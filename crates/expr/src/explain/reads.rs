@@ -74,7 +74,7 @@ pub fn change(reads: &mut [Read], path: &str, value: &Value) -> bool {
             read.value = below.iter().try_fold(value, |value, key| step(value, key)).cloned();
             changed = true;
         } else if let Some(below) = keys_below(path, &read.path)
-            && let Some(inner) = put(read.value.clone().unwrap_or_default(), &below, value)
+            && let Some(inner) = replace_at(read.value.clone().unwrap_or_default(), &below, value)
         {
             read.value = Some(inner);
             changed = true;
@@ -132,7 +132,7 @@ fn position(length: usize, index: i64) -> Option<usize> {
 }
 
 /// Replaces the value at the keys; `None` if there is no such position.
-fn put(into: Value, keys: &[Key], value: &Value) -> Option<Value> {
+fn replace_at(into: Value, keys: &[Key], value: &Value) -> Option<Value> {
     let Some((key, rest)) = keys.split_first() else { return Some(value.clone()) };
     // Some dialects read fields of JSON inside a text.
     let into = match &into {
@@ -141,19 +141,19 @@ fn put(into: Value, keys: &[Key], value: &Value) -> Option<Value> {
     };
     match (into, key) {
         (Value::Null, Key::Field(field)) => {
-            let inner = put(Value::Null, rest, value)?;
+            let inner = replace_at(Value::Null, rest, value)?;
             Some(Value::from([(Arc::clone(field), inner)].into_iter().collect::<Object>()))
         }
         (Value::Object(object), Key::Field(field)) => {
             let mut object = object.into_parts();
-            let inner = put(object.get(field).cloned().unwrap_or_default(), rest, value)?;
+            let inner = replace_at(object.get(field).cloned().unwrap_or_default(), rest, value)?;
             object.insert(Arc::clone(field), inner);
             Some(Value::from(object))
         }
         (Value::List(items), Key::Index(index)) => {
             let mut items = items.into_parts();
             let at = position(items.len(), *index)?;
-            items[at] = put(std::mem::take(&mut items[at]), rest, value)?;
+            items[at] = replace_at(std::mem::take(&mut items[at]), rest, value)?;
             Some(Value::from(items))
         }
         _ => None,

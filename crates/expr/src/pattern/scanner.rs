@@ -28,11 +28,11 @@ impl<'t> Scanner<'t> {
     }
 
     pub(super) fn eat(&mut self, wanted: &str) -> bool {
-        let found = self.rest().starts_with(wanted);
-        if found {
+        let matches = self.rest().starts_with(wanted);
+        if matches {
             self.at += wanted.len();
         }
-        found
+        matches
     }
 
     /// Reads the text up to the mark, and the mark. Reads nothing if the mark is missing.

@@ -312,7 +312,7 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn unexpected(&self, expected: &str) -> Box<Diagnostic> {
-        let found = match &self.token {
+        let actual = match &self.token {
             Token::End => return syntax_error(self.span, format!("expected {expected}, but the text ends")),
             Token::Int(_) | Token::Float(_) => "a number".into(),
             Token::Str(_) => "text".into(),
@@ -325,6 +325,6 @@ impl<'s> Parser<'s> {
             }
             Token::Symbol(symbol) => format!("`{symbol}`"),
         };
-        syntax_error(self.span, format!("expected {expected}, found {found}"))
+        syntax_error(self.span, format!("expected {expected}, found {actual}"))
     }
 }

@@ -28,15 +28,15 @@ pub(super) fn parts(text: &str, dialect: Dialect, operand: bool) -> Result<Vec<P
 
 /// The placeholder of a text that is exactly one placeholder, ignoring blanks around it.
 pub(super) fn only<'t>(parts: &[Part<'t>], text: &str) -> Option<(&'t str, usize)> {
-    let mut found = None;
+    let mut single = None;
     for part in parts {
         match *part {
             Part::Text(span) if span.text(text).trim().is_empty() => {}
-            Part::Placeholder { content, start } if found.is_none() => found = Some((content, start)),
+            Part::Placeholder { content, start } if single.is_none() => single = Some((content, start)),
             _ => return None,
         }
     }
-    found
+    single
 }
 
 struct Scanner<'t> {
@@ -105,9 +105,9 @@ impl<'t> Scanner<'t> {
 
     /// The next braces at or after `from`.
     fn find(&mut self, braces: &str, from: usize) -> Option<usize> {
-        let found = self.text[from..].find(braces).map(|at| from + at);
-        self.examined += found.unwrap_or(self.text.len()) - from;
-        found
+        let end = self.text[from..].find(braces).map(|at| from + at);
+        self.examined += end.unwrap_or(self.text.len()) - from;
+        end
     }
 
     /// The end of a comment that begins at `start`, which may contain braces; `start` if there is no comment.

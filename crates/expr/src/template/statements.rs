@@ -119,8 +119,8 @@ impl Unit<'_> {
     }
 
     fn variable(&mut self, name: &str, span: Span) -> Option<u16> {
-        let found = self.scope.variables.iter().rev().find(|(known, _)| known == name).map(|(_, local)| *local);
-        if found.is_none() && self.findings.len() < limits::FINDINGS {
+        let variable = self.scope.variables.iter().rev().find(|(known, _)| known == name).map(|(_, local)| *local);
+        if variable.is_none() && self.findings.len() < limits::FINDINGS {
             let names: Vec<String> = self.scope.variables.iter().map(|(name, _)| format!("${name}")).collect();
             let message = format!("unknown variable `${name}`");
             let finding = Diagnostic::error(Kind::UnknownName, span, message).renamed(Kind::BadTemplate);
@@ -131,7 +131,7 @@ impl Unit<'_> {
             };
             self.findings.push(finding);
         }
-        found
+        variable
     }
 
     /// Reserves a local for a value.

@@ -72,11 +72,11 @@ fn exact_integer(negative: bool, whole: &str, fraction: &str, exponent: Option<&
     let shift = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
     if shift < 0 {
         let dropped = usize::try_from(shift.unsigned_abs()).ok().filter(|dropped| *dropped <= digits.len())?;
-        let kept = digits.len() - dropped;
-        if digits[kept..].bytes().any(|digit| digit != b'0') {
+        let remaining = digits.len() - dropped;
+        if digits[remaining..].bytes().any(|digit| digit != b'0') {
             return None;
         }
-        digits.truncate(kept);
+        digits.truncate(remaining);
     }
     let mut int: i64 = 0;
     for digit in digits.bytes().map(|byte| i64::from(byte - b'0')) {

@@ -6,7 +6,7 @@ use branchpoint_expr::{
 
 use crate::located;
 
-/// What stands after the fence of a block: `expr machine condition`, `json flow group => true`, `json steps gate`.
+/// The words after the fence of a block: `expr machine condition`, `json flow group => true`, `json steps gate`.
 pub(crate) struct Example {
     dialect: Dialect,
     spelling: Spelling,

@@ -11,7 +11,7 @@ pub(crate) struct Page {
 }
 
 struct Block {
-    /// What stands after the fence.
+    /// The words after the fence.
     words: String,
     text: String,
     /// The lines between the fences, counted from 0.
@@ -108,13 +108,13 @@ impl Page {
             match (&example.gives, shows) {
                 (Some(gives), _) => seen.compare(block.start + 1, &example, &block.text, gives, &context),
                 (None, Some(shows)) => {
-                    let found = example.run(&block.text, &context);
-                    seen.note(&found);
-                    if found.printed != shows.text {
-                        let complaint = format!("{}: printed is\n{}", shows.start + 1, found.printed);
+                    let evaluation = example.run(&block.text, &context);
+                    seen.note(&evaluation);
+                    if evaluation.printed != shows.text {
+                        let complaint = format!("{}: printed is\n{}", shows.start + 1, evaluation.printed);
                         seen.complaints.push(complaint);
                     }
-                    seen.printed.push((at + 1, found.printed));
+                    seen.printed.push((at + 1, evaluation.printed));
                 }
                 (None, None) => {
                     for (line, text) in block.text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
@@ -158,7 +158,7 @@ fn cells(line: &str) -> Vec<String> {
     row.replace("\\|", "\0").split('|').map(|cell| cell.replace('\0', "|").trim().to_owned()).collect()
 }
 
-/// What stands between backticks; two of them on each side let one stand inside.
+/// The text between backticks; with two on each side, the text can contain one.
 fn code(cell: &str) -> String {
     let ticks = cell.len() - cell.trim_start_matches('`').len();
     cell.get(ticks..cell.len() - ticks).unwrap_or(cell).trim().to_owned()
@@ -167,12 +167,12 @@ fn code(cell: &str) -> String {
 impl PageResult {
     /// Compares what an example gives with what the document says: a JSON value, `refused <kind>` or `error <kind>`.
     fn compare(&mut self, line: usize, example: &Example, source: &str, says: &str, context: &Value) {
-        let found = example.run(source, context);
-        self.note(&found);
-        let gives = match &found.result {
-            None => found.name("refused"),
-            Some(Err(_)) => found.name("error"),
-            Some(Ok(_)) if !found.findings.is_empty() => found.name("warned of"),
+        let evaluation = example.run(source, context);
+        self.note(&evaluation);
+        let gives = match &evaluation.result {
+            None => evaluation.name("refused"),
+            Some(Err(_)) => evaluation.name("error"),
+            Some(Ok(_)) if !evaluation.findings.is_empty() => evaluation.name("warned of"),
             Some(Ok(value)) => {
                 self.mended += 1;
                 format!("{:?}", value.view())
@@ -187,9 +187,9 @@ impl PageResult {
         }
     }
 
-    fn note(&mut self, found: &Found) {
+    fn note(&mut self, evaluation: &Found) {
         self.examples += 1;
-        self.kinds.extend(found.findings.iter().flat_map(|finding| [finding.kind, finding.cause()]));
+        self.kinds.extend(evaluation.findings.iter().flat_map(|finding| [finding.kind, finding.cause()]));
     }
 }
 

@@ -157,11 +157,11 @@ fn structured_conditions_are_explained_in_the_same_words() {
 #[test]
 fn an_explanation_is_json_too() {
     let json = |source: &str| serde_json::from_str::<serde_json::Value>(&explained(source).to_json()).unwrap();
-    let told = json("inputs.count == 12");
-    assert_eq!(told["outcome"], json!(true));
-    assert_eq!(told["sentence"], json!("true because inputs.count is 12"));
-    assert_eq!(told["tree"]["children"][0]["value"], json!("12"));
-    assert_eq!(told["tree"]["children"][0]["type"], json!("int"));
+    let explanation = json("inputs.count == 12");
+    assert_eq!(explanation["outcome"], json!(true));
+    assert_eq!(explanation["sentence"], json!("true because inputs.count is 12"));
+    assert_eq!(explanation["tree"]["children"][0]["value"], json!("12"));
+    assert_eq!(explanation["tree"]["children"][0]["type"], json!("int"));
     let failed = json("inputs.mode > 5");
     assert_eq!(failed["outcome"]["error"], json!("condition_error"));
 }

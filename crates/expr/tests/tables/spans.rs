@@ -99,8 +99,8 @@ fn literals_that_cannot_work() {
 fn names_that_can_never_exist_are_warned_of_at_their_place() {
     let check = |source: &str, kind: &str, place: &str, help: Option<&str>| {
         let condition = Condition::compile(source).expect("it compiles");
-        let found: Vec<_> = condition.warnings().iter().map(|w| (w.kind.as_str(), w.span.text(source))).collect();
-        assert_eq!(found, [(kind, place)], "{source}");
+        let warnings: Vec<_> = condition.warnings().iter().map(|w| (w.kind.as_str(), w.span.text(source))).collect();
+        assert_eq!(warnings, [(kind, place)], "{source}");
         assert_eq!(condition.warnings()[0].help.as_deref(), help, "{source}");
     };
     check("input.count > 1", "unknown_name", "input", Some("did you mean `inputs`?"));
@@ -149,7 +149,7 @@ fn spans_in_templates_are_spans_in_the_whole_text() {
 /// A document's value whose text stands letter for letter in the source, from `start` on.
 fn verbatim(source: &str, start: usize, text: &str) -> Located {
     let at = u32::try_from(start).expect("examples are short");
-    assert!(source[start..].starts_with(text), "the text stands there");
+    assert!(source[start..].starts_with(text), "the text is there");
     Located {
         shape: Shape::Str { text: text.into(), verbatim: Some(at) },
         span: Span::new(start - 1, start + text.len() + 1),
@@ -181,8 +181,8 @@ fn spans_in_expressions_of_documents_are_spans_in_the_document() {
 fn all_mistakes_are_reported_in_document_order() {
     let source = "len() == 1 && nope(1) && !'x' && inputs.a / 0 > 1";
     let problems = Condition::compile(source).expect_err("it is wrong four times");
-    let found: Vec<_> = problems.0.iter().map(|problem| problem.cause().as_str()).collect();
-    assert_eq!(found, ["wrong_arity", "unknown_function", "type_clash", "zero_divisor"]);
+    let causes: Vec<_> = problems.0.iter().map(|problem| problem.cause().as_str()).collect();
+    assert_eq!(causes, ["wrong_arity", "unknown_function", "type_clash", "zero_divisor"]);
     assert!(problems.0.iter().all(|problem| problem.kind.as_str() == "bad_condition"));
 }
 

@@ -135,7 +135,7 @@ fn machine_files_are_named_first_and_read_by_the_host() {
     let mut context = json!({"inputs": {"file": "notes.txt"}});
     let names: Vec<_> = template.files(&context).expect("names").iter().map(ToString::to_string).collect();
     assert_eq!(names, ["notes.txt", "b.txt"]);
-    assert_eq!(template.value(&context).expect_err("nobody read them").detail.as_str(), "missing_variable");
+    assert_eq!(template.value(&context).expect_err("the files are not read").detail.as_str(), "missing_variable");
     context["file:0"] = json!("first {{inputs.file}}");
     context["file:1"] = json!(" second\n");
     assert_eq!(template.value(&context).expect("they are read").to_string(), "first {{inputs.file}}|second|notes.txt");
@@ -176,7 +176,7 @@ fn flow_mistakes_in_templates_are_reported() {
     check_flow("{{ $name.first }}", "failed missing_variable");
     check_flow("{{ $n[*] }}", "failed missing_variable");
     check_flow("{{ $n + $name }}", "failed wrong_kind");
-    // What is certain to fail fails where it stands: the document may never get there.
+    // What is certain to fail fails where it is: the document may never get there.
     check_flow("{{ $n / 0 }}", "failed division_by_zero");
     check_flow("{{ 1 + 'a' }}", "failed wrong_kind");
     check_flow("{{ name }}", "refused unknown_name");
@@ -274,13 +274,13 @@ fn a_key_that_is_written_out_belongs_to_the_reference() {
 
 #[test]
 fn an_unknown_root_is_always_nil_in_an_expression_and_an_error_in_text() {
-    let told = |compiled: Result<Expression, branchpoint_expr::Problems>| -> Vec<String> {
+    let warnings_of = |compiled: Result<Expression, branchpoint_expr::Problems>| -> Vec<String> {
         let warnings = compiled.expect("it compiles").warnings().to_vec();
         warnings.into_iter().map(|warning| warning.message).collect()
     };
     let options = Options::dialect(Dialect::Machine);
     let fails = "unknown name `input`, so this can never be expanded";
-    assert_eq!(told(Expression::text("x {{input.n}}", options)), [fails]);
+    assert_eq!(warnings_of(Expression::text("x {{input.n}}", options)), [fails]);
     let nil = "unknown name `input`, so this is always nil";
-    assert_eq!(told(Expression::compile("input.n", options)), [nil]);
+    assert_eq!(warnings_of(Expression::compile("input.n", options)), [nil]);
 }

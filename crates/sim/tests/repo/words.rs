@@ -68,21 +68,15 @@ const EXEMPT: &[&str] = &["CHANGELOG.md", "LICENSE", "docs/spec/", "vectors/", "
 
 /// Parts of the tree that still have the old wording. This list only gets shorter.
 const NOT_YET_REWRITTEN: &[&str] = &[
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "benches/",
     "docs/",
     "examples/",
-    "fuzz/",
     "crates/backend/",
     "crates/cli/",
     "crates/core/",
     "crates/dialects/src/steps/lower/people.rs",
     "crates/dialects/tests/steps/snapshots/",
-    "crates/expr/",
     "crates/host/",
     "crates/runners/",
-    "crates/schema/",
     "crates/sim/",
 ];
 
@@ -168,12 +162,13 @@ fn names_after<'a>(line: &'a str, keywords: &[&str]) -> impl Iterator<Item = &'a
     pairs.into_iter()
 }
 
-/// Whether the phrase is in the text, between other words than its own.
+/// Whether the phrase is in the text as whole words. "There is no input" is plain, "`n` is no input" is not.
 fn has_phrase(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let after = text[at + phrase.len()..].chars().next();
-        ![before, after].into_iter().flatten().any(|sign| sign.is_alphanumeric() || sign == '_')
+        let is_whole = ![before, after].into_iter().flatten().any(|sign| sign.is_alphanumeric() || sign == '_');
+        is_whole && !(phrase.starts_with("is no ") && text[..at].trim_end().ends_with("there"))
     })
 }
 
@@ -210,6 +205,8 @@ fn a_banned_name_is_found_where_it_is_declared() {
 #[test]
 fn a_banned_phrase_is_found_between_other_words() {
     check("docs/a.md", "`n` is to be text", 1);
+    check("docs/a.md", "`n` is no input", 1);
+    check("docs/a.md", "There is no input `n`.", 0);
     check("docs/a.md", "It was taken.", 1);
     check("docs/a.md", "It is not taken_over.", 0);
 }

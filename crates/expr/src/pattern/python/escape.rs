@@ -42,7 +42,7 @@ impl Translator<'_> {
 
     /// The character of an escape, inside or outside brackets. `c` follows the backslash.
     fn escaped(&mut self, c: char) -> Result<char, PatternError> {
-        let found = match c {
+        let parsed = match c {
             'a' | 'f' | 'n' | 'r' | 't' | 'v' => control(c),
             'x' => self.scan.hex(2),
             'u' => self.scan.hex(4),
@@ -54,8 +54,8 @@ impl Translator<'_> {
             _ if c.is_ascii_alphanumeric() => None,
             _ => Some(c),
         };
-        match found {
-            Some(found) => Ok(found),
+        match parsed {
+            Some(parsed) => Ok(parsed),
             None => self.scan.fail(&format!("`\\{c}` is not an escape, or not complete")),
         }
     }

@@ -61,8 +61,9 @@ impl Compiled {
         let mut out = Output { text: String::new(), max_bytes };
         let (mut copied, mut from, mut matches, mut false_starts) = (0, 0, 0, 0);
         while from <= text.len() {
-            let found = self.first(text, from, &mut false_starts, |input| regex.captures_input(input))?;
-            let Some((found, whole)) = found.and_then(|found| found.get(0).map(|whole| (found, whole))) else {
+            let captures = self.first(text, from, &mut false_starts, |input| regex.captures_input(input))?;
+            let Some((captures, whole)) = captures.and_then(|captures| captures.get(0).map(|whole| (captures, whole)))
+            else {
                 break;
             };
             matches += 1;
@@ -70,7 +71,7 @@ impl Compiled {
                 return Err(PatternError::TooMuchWork);
             }
             out.push(&text[copied..whole.start()])?;
-            template.expand(&found, |piece| out.push(piece))?;
+            template.expand(&captures, |piece| out.push(piece))?;
             copied = whole.end();
             // After an empty match, the search skips one character, which is copied with the text before the next match.
             from = if whole.start() == whole.end() { after_char(text, copied) } else { copied };

@@ -252,7 +252,7 @@ impl Translator<'_> {
 
     /// The character of an escape, inside or outside brackets. `c` follows the backslash.
     fn escaped(&mut self, c: char) -> Result<char, PatternError> {
-        let found = match c {
+        let parsed = match c {
             'a' | 'f' | 'n' | 'r' | 't' | 'v' => control(c),
             'x' if self.scan.eat("{") => {
                 let digits = self.scan.take_while(usize::MAX, |c| c.is_ascii_hexdigit());
@@ -263,8 +263,8 @@ impl Translator<'_> {
             _ if c.is_ascii() && !c.is_ascii_alphanumeric() => Some(c),
             _ => None,
         };
-        match found {
-            Some(found) => Ok(found),
+        match parsed {
+            Some(parsed) => Ok(parsed),
             None if c.is_ascii_digit() => self.scan.fail("RE2 syntax has no back-references"),
             None => self.scan.fail(&format!("`\\{c}` is not an escape of RE2 syntax, or not complete")),
         }
