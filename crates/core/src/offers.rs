@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{EvalError, Value};
 
-use crate::advance::{Clock, Sight};
+use crate::advance::{Clock, ScopeView};
 use crate::ir::{Arm, Index, Op, Program, Status, ViewId};
 use crate::request::Request;
 use crate::state::{Parked, RequestNo, State, Strand, StrandNo};
@@ -97,7 +97,7 @@ pub fn status(program: &Program, state: &State) -> Status {
 /// ```
 pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalError> {
     let clock = Clock::at(state.now_ms);
-    let sight = Sight {
+    let view = ScopeView {
         program,
         state,
         frame: state.root().unwrap_or(crate::state::FrameNo(0)),
@@ -107,5 +107,5 @@ pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalE
         clock: &clock,
         spent: None,
     };
-    program.exprs[program.views[id.index()].value.index()].value(&sight)
+    program.exprs[program.views[id.index()].value.index()].value(&view)
 }

@@ -35,14 +35,14 @@ impl Machine<'_> {
             match branch.condition {
                 Some(condition) => {
                     let condition = &program.conditions[condition.index()];
-                    let sight = self.sight(no);
-                    for read in condition.reads(&sight) {
+                    let view = self.scope_view(no);
+                    for read in condition.reads(&view) {
                         if !reads.iter().any(|known| known.path == read.path) {
                             reads.push(read);
                         }
                     }
                     if open {
-                        let explained = condition.explain(&sight);
+                        let explained = condition.explain(&view);
                         open = !is_chosen && (chosen.is_some() || explained.outcome.is_ok());
                         *record = record.clone().explained(explained);
                     }
@@ -234,7 +234,7 @@ impl Machine<'_> {
             }
             record.targets.extend(branch.leads_to.and_then(text));
             let test = branch.test.map(|test| &self.program.conditions[test.index()]);
-            record.rule_holds = test.and_then(|test| test.evaluate(&self.sight(no)).ok());
+            record.rule_holds = test.and_then(|test| test.evaluate(&self.scope_view(no)).ok());
             record
         });
         records.collect()

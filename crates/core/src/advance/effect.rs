@@ -2,7 +2,7 @@
 
 use branchpoint_expr::Value;
 
-use super::sight::error_object;
+use super::scope_view::error_object;
 use super::{Flow, Machine, Rejected, over};
 use crate::command::Command;
 use crate::event::{Again, Failed, Usage};

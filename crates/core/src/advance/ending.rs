@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Kind, Value};
 
-use super::{Machine, sight};
+use super::{Machine, scope_view};
 use crate::RunKinds as _;
 use crate::command::Command;
 use crate::held::{bytes, results_bytes};
@@ -34,7 +34,7 @@ impl Machine<'_> {
     /// that has run out.
     pub(super) fn exhausted(&mut self, limit: &str) {
         let message = format!("the run has reached its limit of {limit}");
-        self.finish(Status::Failed, sight::error_object("exhausted", &message, None));
+        self.finish(Status::Failed, scope_view::error_object("exhausted", &message, None));
     }
 
     /// The run has executed as many ops as it may. Like [`Self::exhausted`], this is final.
@@ -43,7 +43,7 @@ impl Machine<'_> {
         let bound = bounds.min().unwrap_or_default();
         let message =
             format!("the run has executed {bound} operations, which is its limit; look for a loop that does not end");
-        self.finish(Status::Failed, sight::error_object("op_limit", &message, None));
+        self.finish(Status::Failed, scope_view::error_object("op_limit", &message, None));
     }
 
     /// Whether the values of the run are too large together.
@@ -58,7 +58,7 @@ impl Machine<'_> {
             "the run keeps more than {limit} bytes of values, counting repeated parts each time; \
              keep less in variables, or run fewer branches and items at once"
         );
-        self.finish(Status::Failed, sight::error_object(Kind::StateLimit.as_str(), &message, None));
+        self.finish(Status::Failed, scope_view::error_object(Kind::StateLimit.as_str(), &message, None));
     }
 
     /// Everything is withdrawn; then the program may say its last word. A second cancel does not wait for that.

@@ -7,7 +7,7 @@ use branchpoint_expr::{List, Value, duration_text};
 
 use super::decided::FRAME_FAILED;
 use super::effect::delay_ms;
-use super::sight::error_object;
+use super::scope_view::error_object;
 use super::{Flow, Machine};
 use crate::held::{bytes, entry_bytes, results_bytes, some_bytes};
 use crate::ir::{Entries, Index, OnFail, Program, ScopeId, SlotId, Status, Want};

@@ -11,8 +11,8 @@ mod frame;
 mod leave;
 mod meet;
 mod rejected;
+mod scope_view;
 mod set;
-mod sight;
 mod start;
 mod wait;
 mod width;
@@ -32,7 +32,7 @@ use crate::trace::{Note, What};
 pub use adopt::carry;
 pub(crate) use clock::Clock;
 pub use rejected::Rejected;
-pub(crate) use sight::Sight;
+pub(crate) use scope_view::ScopeView;
 
 /// What an event led to.
 #[derive(Clone, Debug, Default, PartialEq)]

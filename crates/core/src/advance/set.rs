@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Size, Value};
 
-use super::sight::error_object;
+use super::scope_view::error_object;
 use super::{Flow, Machine};
 use crate::ir::{Failure, PlaceId, SlotId, Write};
 use crate::state::StrandNo;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use super::sight::error_object;
+use super::scope_view::error_object;
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
 use crate::held::bytes;

@@ -55,7 +55,7 @@ impl Builder {
         dialect: Dialect,
         compile: impl FnOnce(Options<'_>) -> Result<Expression, Problems>,
     ) -> Result<ExprId, Problems> {
-        let expression = compile(Options::dialect(dialect).bound(&self.sight(scope)))?;
+        let expression = compile(Options::dialect(dialect).bound(&self.scope_view(scope)))?;
         self.warnings.extend_from_slice(expression.warnings());
         Ok(self.push_expr(expression))
     }
@@ -86,7 +86,7 @@ impl Builder {
         dialect: Dialect,
         compile: impl FnOnce(Options<'_>) -> Result<Condition, Problems>,
     ) -> Result<ConditionId, Problems> {
-        let condition = compile(Options::dialect(dialect).bound(&self.sight(scope)))?;
+        let condition = compile(Options::dialect(dialect).bound(&self.scope_view(scope)))?;
         self.warnings.extend_from_slice(condition.warnings());
         Ok(self.push_condition(condition))
     }
@@ -226,20 +226,20 @@ impl Builder {
         ConditionId(push(&mut self.program.conditions, condition))
     }
 
-    fn sight(&self, scope: ScopeId) -> Sight<'_> {
-        Sight { scope, scopes: &self.program.scopes, names: &self.names, coerced: &self.coerced }
+    fn scope_view(&self, scope: ScopeId) -> ScopeView<'_> {
+        ScopeView { scope, scopes: &self.program.scopes, names: &self.names, coerced: &self.coerced }
     }
 }
 
 /// The names that an expression in a scope can see.
-struct Sight<'b> {
+struct ScopeView<'b> {
     scope: ScopeId,
     scopes: &'b [Scope],
     names: &'b [Names],
     coerced: &'b BTreeSet<SlotId>,
 }
 
-impl Bind for Sight<'_> {
+impl Bind for ScopeView<'_> {
     /// The innermost scope that knows a beginning of the path decides; within it, the longest beginning.
     fn bind(&self, path: &[&str]) -> Option<Binding> {
         let path = Beginnings::of(path);

@@ -11,7 +11,7 @@ use crate::functions::ENVIRONMENT;
 /// What was compiled so far, by text.
 #[derive(Debug)]
 pub(super) struct Formulas<T, Id> {
-    texts: BTreeMap<Box<str>, Vec<Known<T, Id>>>,
+    texts: BTreeMap<Box<str>, Vec<CompiledFormula<T, Id>>>,
 }
 
 impl<T, Id> Default for Formulas<T, Id> {
@@ -22,7 +22,7 @@ impl<T, Id> Default for Formulas<T, Id> {
 
 /// A text with the names that it was compiled with, over slots that are the positions of these names.
 #[derive(Debug)]
-struct Known<T, Id> {
+struct CompiledFormula<T, Id> {
     dialect: Dialect,
     names: Box<[Box<str>]>,
     /// The lists of names that it was asked for with.
@@ -59,38 +59,39 @@ impl<T: Fillable, Id: Copy> Formulas<T, Id> {
         compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
         push: impl FnOnce(T) -> Id,
     ) -> Result<Id, Problems> {
-        let known = self.known(written, compile)?;
-        let slots: Vec<SlotId> = known.positions(written).iter().map(|position| written.slots[*position].1).collect();
-        let fill = |values: &[Value]| known.formula.fill_over(values, |position| slots[position as usize].0);
+        let compiled = self.compiled(written, compile)?;
+        let slots: Vec<SlotId> =
+            compiled.positions(written).iter().map(|position| written.slots[*position].1).collect();
+        let fill = |values: &[Value]| compiled.formula.fill_over(values, |position| slots[position as usize].0);
         if !written.constants.is_empty() {
             let values: Vec<Value> = written.constants.iter().map(|(_, value)| value.clone()).collect();
             return Ok(push(fill(&values)));
         }
-        if let Some(made) = known.made.get(&*slots) {
+        if let Some(made) = compiled.made.get(&*slots) {
             return Ok(*made);
         }
         let made = push(fill(&[]));
-        known.made.insert(slots.into(), made);
+        compiled.made.insert(slots.into(), made);
         Ok(made)
     }
 
-    fn known(
+    fn compiled(
         &mut self,
         written: Written<'_>,
         compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
-    ) -> Result<&mut Known<T, Id>, Problems> {
+    ) -> Result<&mut CompiledFormula<T, Id>, Problems> {
         let same = self.texts.entry(written.text.into()).or_default();
-        let position = if let Some(position) = same.iter().position(|known| known.is(written)) {
+        let position = if let Some(position) = same.iter().position(|compiled| compiled.is(written)) {
             position
         } else {
-            same.push(Known::new(written, compile)?);
+            same.push(CompiledFormula::new(written, compile)?);
             same.len() - 1
         };
         Ok(&mut same[position])
     }
 }
 
-impl<T: Fillable, Id> Known<T, Id> {
+impl<T: Fillable, Id> CompiledFormula<T, Id> {
     fn new(
         written: Written<'_>,
         compile: impl FnOnce(&str, Options<'_>) -> Result<T, Problems>,
@@ -118,13 +119,13 @@ impl<T: Fillable, Id> Known<T, Id> {
 
     /// Where its names stand among those that are given.
     fn positions(&mut self, written: Written<'_>) -> &[usize] {
-        let known = self.given.iter().position(|given| written.gives(given));
-        let known = known.unwrap_or_else(|| {
+        let compiled = self.given.iter().position(|given| written.gives(given));
+        let compiled = compiled.unwrap_or_else(|| {
             let names = written.slots.iter().map(|(name, _)| (*name).into()).collect();
             self.given.push(Given { names, used: written.named().map(|(position, _)| position).collect() });
             self.given.len() - 1
         });
-        &self.given[known].used
+        &self.given[compiled].used
     }
 }
 

@@ -4,10 +4,10 @@
 //! until the next step begins. Ways that only end a failed run are left out, or every box would have one.
 
 mod dot;
-mod known;
-mod looks;
 mod mermaid;
+mod node_shape;
 mod owners;
+mod path_facts;
 mod walk;
 
 use std::collections::BTreeSet;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::super::{
     Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, ScopeId, Status, StepId,
 };
-use super::known::Known;
-use super::looks::{is_inside, looks};
+use super::node_shape::{is_inside, looks};
 use super::owners::Owners;
+use super::path_facts::PathFacts;
 use super::{Arrow, NodeShape, START, done, failed, of_step};
 
 /// The arrows between all nodes, and how each box looks.
@@ -24,13 +24,13 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     let mut arrows = Vec::new();
     let root = program.scope(Program::ROOT);
     for entry in super::super::flow::entries(root) {
-        walk.follow(START, Way::to(*entry), None, &mut arrows);
+        walk.follow(START, Path::to(*entry), None, &mut arrows);
     }
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
         arrows.extend(within(record));
         if let Some(from) = record.marks.iter().rev().find_map(begins) {
-            for way in walk.ways(place, record) {
-                walk.follow(of_step(from), way, Some(place), &mut arrows);
+            for path in walk.paths(place, record) {
+                walk.follow(of_step(from), path, Some(place), &mut arrows);
             }
         }
         walk.meet(record, &mut arrows);
@@ -49,15 +49,15 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     Drawn { looks, arrows }
 }
 
-/// The label of a way that is taken when something failed.
+/// The label of a path that is taken when something failed.
 const ON_ERROR: &str = "on error";
 
-/// A step from which more ways lead than this is not drawn in full: nobody would see anything.
+/// A step from which more paths lead than this is not drawn in full: nobody would see anything.
 const MOST_WAYS: usize = 10_000;
 
-/// One way on from a place.
+/// One path on from a place.
 #[derive(Clone)]
-struct Way {
+struct Path {
     to: PlaceId,
     label: String,
     failure: bool,
@@ -65,13 +65,13 @@ struct Way {
     back: bool,
     /// It has led to an earlier place already: it does not do so again, or it would never end.
     turned: bool,
-    /// What is known of the strand that goes this way.
-    known: Known,
+    /// Facts about the strand that follows this path.
+    facts: PathFacts,
 }
 
-impl Way {
+impl Path {
     fn to(to: PlaceId) -> Self {
-        Self { to, label: String::new(), failure: false, back: false, turned: false, known: Known::default() }
+        Self { to, label: String::new(), failure: false, back: false, turned: false, facts: PathFacts::default() }
     }
 }
 
@@ -91,63 +91,63 @@ impl Walk<'_> {
     /// A merge is reached from the steps that fill its edges.
     fn meet(&self, record: &Place, arrows: &mut Vec<Arrow>) {
         let Op::Meet { edges, next, .. } = &record.op else { return };
-        // Where an edge is filled and no step begins, a strand is on its way to the merge itself, and will be followed there.
+        // Where an edge is filled and no step begins, a strand is on its path to the merge itself, and will be followed there.
         let filling = |place: PlaceId| self.program.place(place).marks.iter().rev().find_map(begins);
         let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| filling(*place)).collect();
         for step in from {
-            // What it hands on is its way on; that its own branch ends is none.
+            // What it hands on is its path on; that its own branch ends is none.
             arrows.retain(|arrow| arrow.from != of_step(step));
-            self.follow(of_step(step), Way::to(*next), None, arrows);
+            self.follow(of_step(step), Path::to(*next), None, arrows);
         }
     }
 
-    /// Follows a way until steps begin, and draws an arrow to each.
-    fn follow(&self, from: usize, way: Way, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
+    /// Follows a path until steps begin, and draws an arrow to each.
+    fn follow(&self, from: usize, path: Path, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
         let mut seen = BTreeSet::new();
-        let mut open = vec![(at, way)];
-        while let Some((at, mut way)) = open.pop().filter(|_| seen.len() < MOST_WAYS) {
-            if !way.failure && self.handlers.contains(&way.to) {
-                way = Way { failure: true, label: ON_ERROR.to_owned(), ..way };
+        let mut open = vec![(at, path)];
+        while let Some((at, mut path)) = open.pop().filter(|_| seen.len() < MOST_WAYS) {
+            if !path.failure && self.handlers.contains(&path.to) {
+                path = Path { failure: true, label: ON_ERROR.to_owned(), ..path };
             }
-            if !seen.insert((way.to, way.failure, way.label.clone(), way.known.clone())) {
+            if !seen.insert((path.to, path.failure, path.label.clone(), path.facts.clone())) {
                 continue;
             }
-            match self.arrival(at, &way) {
-                Arrival::At(to) => arrows.push(Arrow { from, to, label: way.label, failure: way.failure }),
+            match self.arrival(at, &path) {
+                Arrival::At(to) => arrows.push(Arrow { from, to, label: path.label, failure: path.failure }),
                 Arrival::Nowhere => {}
                 arrival @ (Arrival::On | Arrival::Round) => {
-                    way.turned |= matches!(arrival, Arrival::Round);
-                    let record = self.program.place(way.to);
-                    let way = way.past(record);
-                    let ways = self
-                        .ways(way.to, record)
+                    path.turned |= matches!(arrival, Arrival::Round);
+                    let record = self.program.place(path.to);
+                    let path = path.past(record);
+                    let paths = self
+                        .paths(path.to, record)
                         .into_iter()
                         .rev()
-                        .filter(|next| way.known.allows(self.program, record, next.to));
-                    open.extend(ways.map(|next| (Some(way.to), way.clone().and(next))));
+                        .filter(|next| path.facts.allows(self.program, record, next.to));
+                    open.extend(paths.map(|next| (Some(path.to), path.clone().and(next))));
                 }
             }
         }
     }
 
-    fn arrival(&self, at: Option<PlaceId>, way: &Way) -> Arrival {
-        let record = self.program.place(way.to);
-        let back = way.back || at.is_some_and(|at| way.to <= at);
+    fn arrival(&self, at: Option<PlaceId>, path: &Path) -> Arrival {
+        let record = self.program.place(path.to);
+        let back = path.back || at.is_some_and(|at| path.to <= at);
         if let Some(step) = record.marks.iter().find_map(begins) {
             return Arrival::At(of_step(step));
         }
         match &record.op {
-            // A failure that leads round again is not a way that the author drew.
-            _ if back && way.failure => Arrival::Nowhere,
+            // A failure that leads round again is not a path that the author drew.
+            _ if back && path.failure => Arrival::Nowhere,
             // Round to a step that goes on; else the code only stands earlier than what leads there.
-            _ if back => match self.owners.of(way.to) {
+            _ if back => match self.owners.of(path.to) {
                 Some(step) => Arrival::At(of_step(step)),
-                None if way.turned => Arrival::Nowhere,
+                None if path.turned => Arrival::Nowhere,
                 None => Arrival::Round,
             },
             Op::Leave { how: Exit::Close(verdict), .. } => match verdict.status {
                 Status::Completed => Arrival::At(done(self.program)),
-                Status::Failed if !way.failure => Arrival::At(failed(self.program)),
+                Status::Failed if !path.failure => Arrival::At(failed(self.program)),
                 _ => Arrival::Nowhere,
             },
             Op::Leave { scope, how: Exit::Done(_) } if *scope == Program::ROOT => Arrival::At(done(self.program)),
@@ -155,56 +155,56 @@ impl Walk<'_> {
         }
     }
 
-    /// The ways on from a place, in document order.
-    fn ways(&self, place: PlaceId, record: &Place) -> Vec<Way> {
-        let mut ways = Vec::new();
+    /// The paths on from a place, in document order.
+    fn paths(&self, place: PlaceId, record: &Place) -> Vec<Path> {
+        let mut paths = Vec::new();
         match &record.op {
             Op::Do { next, fail, .. } | Op::Set { next, fail, .. } => {
-                ways.push(Way::to(*next));
-                ways.extend(failure(*fail));
+                paths.push(Path::to(*next));
+                paths.extend(failure(*fail));
             }
             Op::Decide { arms, otherwise, fail } => {
                 let conditions: Vec<Option<String>> = arms.iter().map(|(guard, _)| self.condition(*guard)).collect();
                 let otherwise_label = if conditions.iter().any(Option::is_some) { "else" } else { "" };
                 let arms = arms.iter().zip(&conditions);
-                ways.extend(arms.map(|((_, to), label)| self.labelled(*to, label.as_deref().unwrap_or_default())));
-                ways.push(self.labelled(*otherwise, otherwise_label));
-                ways.extend(failure(*fail));
+                paths.extend(arms.map(|((_, to), label)| self.labelled(*to, label.as_deref().unwrap_or_default())));
+                paths.push(self.labelled(*otherwise, otherwise_label));
+                paths.extend(failure(*fail));
             }
             Op::Wait { arms, fail, .. } => {
-                ways.extend(arms.iter().flat_map(|arm| self.arm(arm)));
-                ways.extend(failure(*fail));
+                paths.extend(arms.iter().flat_map(|arm| self.arm(arm)));
+                paths.extend(failure(*fail));
             }
             Op::Enter(scope) => {
                 let record = self.program.scope(*scope);
                 match &record.start {
                     Entries::Branches(places) => {
                         let drawn = places.iter().filter(|to| !self.only_skips(*scope, **to));
-                        ways.extend(drawn.map(|to| self.labelled(*to, "")));
+                        paths.extend(drawn.map(|to| self.labelled(*to, "")));
                     }
                     Entries::Each { place, .. } => {
-                        ways.push(Way { label: "each item".to_owned(), ..Way::to(*place) });
-                        ways.push(Way::to(record.next));
+                        paths.push(Path { label: "each item".to_owned(), ..Path::to(*place) });
+                        paths.push(Path::to(record.next));
                     }
                 }
-                ways.extend(failure(record.fail));
+                paths.extend(failure(record.fail));
             }
-            Op::Fork { to } => ways.extend(to.iter().map(|to| self.labelled(*to, ""))),
-            Op::Leave { how: Exit::Goto(to), .. } => ways.push(Way { back: *to <= place, ..Way::to(*to) }),
+            Op::Fork { to } => paths.extend(to.iter().map(|to| self.labelled(*to, ""))),
+            Op::Leave { how: Exit::Goto(to), .. } => paths.push(Path { back: *to <= place, ..Path::to(*to) }),
             Op::Leave { scope, how: Exit::Done(_) } => match self.program.scope(*scope).start {
                 // The next item begins where the loop does.
-                Entries::Each { .. } => ways.extend(self.owners.entering(*scope).and_then(|step| self.round(step))),
-                Entries::Branches(_) => ways.push(Way::to(self.program.scope(*scope).next)),
+                Entries::Each { .. } => paths.extend(self.owners.entering(*scope).and_then(|step| self.round(step))),
+                Entries::Branches(_) => paths.push(Path::to(self.program.scope(*scope).next)),
             },
-            Op::Leave { scope, how: Exit::Fail(_) } => ways.extend(failure(self.program.scope(*scope).fail)),
+            Op::Leave { scope, how: Exit::Fail(_) } => paths.extend(failure(self.program.scope(*scope).fail)),
             Op::Leave { how: Exit::Close(_), .. } => {}
-            Op::Meet { next, none, .. } => ways.extend([Way::to(*next), Way::to(*none)]),
+            Op::Meet { next, none, .. } => paths.extend([Path::to(*next), Path::to(*none)]),
         }
-        ways
+        paths
     }
 
     /// Whether an entry of a frame either ends at once with nothing or begins to skip: it goes through steps for the merges
-    /// among them, and is no way that the author drew.
+    /// among them, and is no path that the author drew.
     fn only_skips(&self, frame: ScopeId, entry: PlaceId) -> bool {
         let Op::Decide { arms, otherwise, .. } = &self.program.place(entry).op else { return false };
         let ends = |to: PlaceId| matches!(self.program.place(to).op, Op::Leave { scope, how: Exit::Done(None) } if scope == frame);
@@ -213,41 +213,41 @@ impl Walk<'_> {
         matches!(arms[..], [(_, to)] if ends(to)) && skips
     }
 
-    /// The way back to where a step begins.
-    fn round(&self, step: StepId) -> Option<Way> {
+    /// The path back to where a step begins.
+    fn round(&self, step: StepId) -> Option<Path> {
         let begins_here = |place: &Place| place.marks.iter().filter_map(begins).any(|begun| begun == step);
         let place = self.program.places.iter().position(begins_here)?;
-        Some(Way { back: true, ..Way::to(PlaceId(u32::try_from(place).ok()?)) })
+        Some(Path { back: true, ..Path::to(PlaceId(u32::try_from(place).ok()?)) })
     }
 
-    fn arm(&self, arm: &Arm) -> Vec<Way> {
+    fn arm(&self, arm: &Arm) -> Vec<Path> {
         match arm {
             Arm::Signal { signal, next, .. } => {
                 let name = self.program.signals.get(signal.index()).map_or("", |signal| &signal.name);
-                vec![Way { label: name.to_owned(), ..Way::to(*next) }]
+                vec![Path { label: name.to_owned(), ..Path::to(*next) }]
             }
             Arm::Request { next, expired, .. } => {
-                let late = expired.map(|to| Way { label: "timeout".to_owned(), ..Way::to(to) });
-                std::iter::once(Way::to(*next)).chain(late).collect()
+                let late = expired.map(|to| Path { label: "timeout".to_owned(), ..Path::to(to) });
+                std::iter::once(Path::to(*next)).chain(late).collect()
             }
-            Arm::After { next, .. } | Arm::Until { next, .. } => vec![Way::to(*next)],
+            Arm::After { next, .. } | Arm::Until { next, .. } => vec![Path::to(*next)],
         }
     }
 
-    /// A way with the name that the document gives it, if it has one, and the condition on which it is taken.
-    fn labelled(&self, to: PlaceId, condition: &str) -> Way {
+    /// A path with the name that the document gives it, if it has one, and the condition on which it is taken.
+    fn labelled(&self, to: PlaceId, condition: &str) -> Path {
         let marker = self.program.place(to).marks.iter().find_map(|mark| match mark {
             Mark::Branch(_, name) => Some(&**name),
             _ => None,
         });
         let label = match marker {
-            // That a way leads to the step that it names can be seen.
+            // That a path leads to the step that it names can be seen.
             Some(name) if !condition.is_empty() && self.titles.contains(name) => condition.to_owned(),
             Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
             Some(name) => format!("{name}: {condition}"),
             None => condition.to_owned(),
         };
-        Way { label, ..Way::to(to) }
+        Path { label, ..Path::to(to) }
     }
 
     /// A condition as it was written, if it was written as an expression; else as an expression. None for what the author
@@ -284,11 +284,11 @@ enum Arrival {
     Nowhere,
 }
 
-impl Way {
-    /// The way after what happens where it leads, and what is told there: that a step failed, or something that a person
+impl Path {
+    /// The path after what happens where it leads, and what is told there: that a step failed, or something that a person
     /// should know of.
     fn past(mut self, record: &Place) -> Self {
-        self.known.learn(&record.op);
+        self.facts.apply(&record.op);
         for mark in &record.marks {
             match mark {
                 Mark::Fail(..) => self.failure = true,
@@ -299,7 +299,7 @@ impl Way {
         self
     }
 
-    /// The way that goes on from where this one leads.
+    /// The path that goes on from where this one leads.
     fn and(self, next: Self) -> Self {
         let label = match (self.label.is_empty(), next.label.is_empty()) {
             (true, _) => next.label,
@@ -307,7 +307,7 @@ impl Way {
             (false, _) => self.label,
         };
         let (failure, turned) = (self.failure || next.failure, self.turned);
-        Self { label, failure, turned, known: self.known, ..next }
+        Self { label, failure, turned, facts: self.facts, ..next }
     }
 }
 
@@ -318,8 +318,8 @@ fn within(record: &Place) -> Vec<Arrow> {
     begun.windows(2).map(arrow).collect()
 }
 
-fn failure(fail: Option<Failure>) -> Option<Way> {
-    fail.map(|fail| Way { label: ON_ERROR.to_owned(), failure: true, ..Way::to(fail.to) })
+fn failure(fail: Option<Failure>) -> Option<Path> {
+    fail.map(|fail| Path { label: ON_ERROR.to_owned(), failure: true, ..Path::to(fail.to) })
 }
 
 fn handlers(program: &Program) -> BTreeSet<PlaceId> {
@@ -349,7 +349,7 @@ fn tidy(arrows: &mut Vec<Arrow>, failed: usize) {
     let normal: BTreeSet<(usize, usize)> =
         arrows.iter().filter(|arrow| !arrow.failure).map(|arrow| (arrow.from, arrow.to)).collect();
     arrows.retain(|arrow| !arrow.failure || !normal.contains(&(arrow.from, arrow.to)));
-    // A run that is refused before its first step is no way that an author drew.
+    // A run that is refused before its first step is no path that an author drew.
     arrows.retain(|arrow| (arrow.from, arrow.to) != (START, failed));
     let mut seen = BTreeSet::new();
     arrows.retain(|arrow| seen.insert(arrow.clone()));

@@ -1,4 +1,4 @@
-//! What a strand sees and what it may write: slots of the frames around it, its locals, the payload, the time.
+//! The names that a strand can read and write: slots of the frames around it, its locals, the payload, the time.
 
 use std::cell::Cell;
 
@@ -12,8 +12,8 @@ use crate::request::object;
 use crate::state::{Frame, FrameNo, State, StrandNo};
 use crate::trace::Iteration;
 
-/// What expressions of one strand read.
-pub(crate) struct Sight<'s> {
+/// The values that expressions of one strand can read.
+pub(crate) struct ScopeView<'s> {
     pub(crate) program: &'s Program,
     pub(crate) state: &'s State,
     pub(crate) frame: FrameNo,
@@ -25,7 +25,7 @@ pub(crate) struct Sight<'s> {
     pub(crate) spent: Option<&'s Cell<u64>>,
 }
 
-impl Context for Sight<'_> {
+impl Context for ScopeView<'_> {
     fn read(&self, name: &Name) -> Option<Source<'_>> {
         let slot = self.program.slots.get(name.slot? as usize)?;
         match slot.home {
@@ -95,9 +95,9 @@ impl State {
 impl Machine<'_> {
     /// What a strand sees while it is recorded: that must not count as work of the run, because runs are also replayed without
     /// recording.
-    pub(super) fn sight(&self, no: StrandNo) -> Sight<'_> {
+    pub(super) fn scope_view(&self, no: StrandNo) -> ScopeView<'_> {
         let strand = &self.state.strands[&no];
-        Sight {
+        ScopeView {
             program: self.program,
             state: self.state,
             frame: strand.frame,
@@ -110,23 +110,23 @@ impl Machine<'_> {
     }
 
     /// What a strand sees while it runs.
-    fn counted_sight(&self, no: StrandNo) -> Sight<'_> {
-        Sight { spent: Some(&self.work), ..self.sight(no) }
+    fn counted_view(&self, no: StrandNo) -> ScopeView<'_> {
+        ScopeView { spent: Some(&self.work), ..self.scope_view(no) }
     }
 
     /// The value of an expression, or an error object.
     pub(super) fn value(&self, no: StrandNo, expr: ExprId) -> Result<Value, Value> {
-        self.value_in(&self.counted_sight(no), expr)
+        self.value_in(&self.counted_view(no), expr)
     }
 
     /// As [`Self::value`], for records only.
     pub(super) fn recorded_value(&self, no: StrandNo, expr: ExprId) -> Result<Value, Value> {
-        self.value_in(&self.sight(no), expr)
+        self.value_in(&self.scope_view(no), expr)
     }
 
-    fn value_in(&self, sight: &Sight<'_>, expr: ExprId) -> Result<Value, Value> {
+    fn value_in(&self, view: &ScopeView<'_>, expr: ExprId) -> Result<Value, Value> {
         let expr = &self.program.exprs[expr.index()];
-        let value = expr.value(sight).map_err(|error| evaluation_error(&error))?;
+        let value = expr.value(view).map_err(|error| evaluation_error(&error))?;
         // What is only read lies in a slot already, and was bounded when it came there.
         if expr.is_read() { Ok(value) } else { self.bounded(value) }
     }
@@ -134,7 +134,7 @@ impl Machine<'_> {
     /// Whether a condition holds, or an error object.
     pub(super) fn holds(&self, no: StrandNo, condition: ConditionId) -> Result<bool, Value> {
         self.program.conditions[condition.index()]
-            .evaluate(&self.counted_sight(no))
+            .evaluate(&self.counted_view(no))
             .map_err(|error| evaluation_error(&error))
     }
 
