@@ -22,7 +22,7 @@
 //!
 //! # List and load runs
 //!
-//! A [`Filter`] selects runs. [`Backend::load`] gives a [`Look`]: the row of a run, its program and its state.
+//! A [`Filter`] selects runs. [`Backend::load`] gives a [`RunView`]: the row of a run, its program and its state.
 //!
 //! ```
 //! use branchpoint_backend::{Backend, BackendError, Filter};
