@@ -12,7 +12,7 @@ use crate::program::Program;
 /// # use branchpoint_expr::*;
 /// let error = Condition::compile("a > 1")?.evaluate(&serde_json::json!({"a": "x"})).unwrap_err();
 /// assert_eq!((error.kind, error.detail), (Kind::ConditionError, Kind::WrongKind));
-/// assert_eq!(error.message, "`>` cannot compare the text \"x\" with the number 1");
+/// assert_eq!(error.message, "`>` cannot compare the text \"x\" with the number 1; the text is not a number");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
