@@ -1,7 +1,7 @@
 //! Runs as JSON lines, to be read by people and by another store. `import` reads them.
 //!
 //! The first line says what the file is. Then, for each run, its workflow if it has not come yet, the run, its events in order, and its
-//! files. Children come after their parents. Bytes are in hexadecimal; what people may want to read stands beside them. Nothing
+//! files. Children come after their parents. Bytes are in hexadecimal; fields beside them are readable. Nothing
 //! that follows from the events is in the file: whoever reads it folds them again.
 //!
 //! A secret that was sealed is never written: an ended run is written with `***` in its place, as far as its events lead to the

@@ -285,8 +285,7 @@ enum Arrival {
 }
 
 impl Path {
-    /// The path after what happens where it leads, and what is told there: that a step failed, or something that a person
-    /// should know of.
+    /// The path after the op of its place, labelled where a step failed or the reader should know more.
     fn past(mut self, record: &Place) -> Self {
         self.facts.apply(&record.op);
         for mark in &record.marks {
