@@ -31,7 +31,7 @@ pub struct OpenApprovals {
 
 /// A request of a run to people.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct ApprovalRecord {
     /// The run.
     pub run: RunNo,
     /// Its number in that run.
@@ -46,15 +46,15 @@ pub struct Question {
     pub closed_ms: Option<i64>,
 }
 
-impl Question {
+impl ApprovalRecord {
     /// The recipients without duplicates.
     ///
     /// ```
-    /// use branchpoint_backend::{Question, RunNo};
+    /// use branchpoint_backend::{ApprovalRecord, RunNo};
     /// use branchpoint_expr::{Object, Value};
     ///
     /// let users: Vec<Value> = ["ada", "bob", "ada"].map(Value::from).to_vec();
-    /// let question = Question {
+    /// let question = ApprovalRecord {
     ///     run: RunNo(1),
     ///     request: branchpoint_core::RequestNo(1),
     ///     spec: [("recipients".into(), users.into())].into_iter().collect::<Object>().into(),

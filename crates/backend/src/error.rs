@@ -1,6 +1,6 @@
 //! The error of backend operations.
 
-use crate::{Refused, SessionRefused};
+use crate::{Rejection, SessionRejection};
 
 /// The error of a backend operation.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +16,10 @@ pub enum BackendError {
     Damaged(String),
     /// The run or the host rejected the request. Nothing has changed.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Rejection(#[from] Rejection),
     /// The session rejected the request. Nothing has changed.
     #[error(transparent)]
-    Session(#[from] SessionRefused),
+    Session(#[from] SessionRejection),
     /// The run is busy, or the process that drives it does not respond. Nothing has changed.
     #[error("the run is busy, or the process that drives it does not respond; nothing was changed")]
     NoResponse,
@@ -43,16 +43,16 @@ impl BackendError {
     /// The stable code of the error.
     ///
     /// ```
-    /// use branchpoint_backend::{BackendError, Refused};
+    /// use branchpoint_backend::{BackendError, Rejection};
     ///
-    /// assert_eq!(BackendError::from(Refused::NoRun).code(), "refused");
+    /// assert_eq!(BackendError::from(Rejection::NoRun).code(), "rejected");
     /// ```
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
             Self::Incompatible(_) => "incompatible",
             Self::Damaged(_) => "damaged",
-            Self::Refused(_) => "refused",
+            Self::Rejection(_) => "rejected",
             Self::Session(_) => "session",
             Self::NoResponse => "no_response",
             Self::Pending => "pending",

@@ -11,10 +11,10 @@
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use branchpoint_backend::{Backend, BackendError, Document, Start, Taken, Workflow};
+//! use branchpoint_backend::{Backend, BackendError, Document, Start, Accepted, Workflow};
 //! use branchpoint_core::ir::Program;
 //!
-//! fn start(backend: &dyn Backend, document: &Document, program: &Program) -> Result<Taken, BackendError> {
+//! fn start(backend: &dyn Backend, document: &Document, program: &Program) -> Result<Accepted, BackendError> {
 //!     let workflow = backend.save(Workflow { document, program, children: &BTreeMap::new() }, 1_000)?;
 //!     backend.start(Start::new(workflow, "d1".into(), "hello".into()))
 //! }
@@ -68,16 +68,17 @@ use branchpoint_core::{Event, Note, Stamp};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
-pub use approval::{OpenApproval, OpenApprovals, Question};
+pub use approval::{ApprovalRecord, OpenApproval, OpenApprovals};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
 pub use run::{DriverProcess, Filter, Parent, Replayed, Run, RunNo, RunScript, RunView};
 pub use session::{
-    KeptSession, SESSION_TTL_S, Session, SessionAction, SessionAnswer, SessionOptions, SessionRefused, SessionRequest,
+    SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
+    SessionSummary,
 };
-pub use start::{ContinueWith, HandledBy, Refused, Start, Taken};
+pub use start::{Accepted, ContinueWith, HandledBy, Rejection, Start};
 pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
-pub use workflow::{Document, Listed, Part, Workflow, WorkflowNo};
+pub use workflow::{Document, Part, Workflow, WorkflowNo, WorkflowSummary};
 
 /// A host of runs.
 ///
@@ -151,7 +152,7 @@ pub trait Backend: Send {
     fn secrets(&self, run: RunNo) -> Result<Secrets, BackendError>;
 
     /// Why the secrets of a run are not available; `None` if they are.
-    fn withheld(&self, run: RunNo) -> Result<Option<String>, BackendError>;
+    fn unavailable_secrets(&self, run: RunNo) -> Result<Option<String>, BackendError>;
 
     /// The script that answers the calls of a run; `None` if they are executed.
     fn script(&self, run: RunNo) -> Result<Option<RunScript>, BackendError>;
@@ -172,10 +173,10 @@ pub trait Backend: Send {
     fn approvals_in(&self, look: &RunView) -> Result<Vec<OpenApproval>, BackendError>;
 
     /// All requests of a run to people, including settled ones, in order.
-    fn questions(&self, run: RunNo) -> Result<Vec<Question>, BackendError>;
+    fn approval_records(&self, run: RunNo) -> Result<Vec<ApprovalRecord>, BackendError>;
 
     /// All versions of all workflows.
-    fn workflows(&self) -> Result<Vec<Listed>, BackendError>;
+    fn workflows(&self) -> Result<Vec<WorkflowSummary>, BackendError>;
 
     /// The latest version of a workflow.
     fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, BackendError>;
@@ -187,22 +188,22 @@ pub trait Backend: Send {
     fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, BackendError>;
 
     /// The number of a workflow, if it is saved.
-    fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, BackendError>;
+    fn find_saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, BackendError>;
 
     /// Saves a workflow. Equal workflows are saved once and have the same number.
     fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, BackendError>;
 
     /// All sessions, by document and name.
-    fn sessions(&self) -> Result<Vec<KeptSession>, BackendError>;
+    fn sessions(&self) -> Result<Vec<SessionSummary>, BackendError>;
 
     /// Opens a session if it is not open, and returns its run.
     fn open_session(&self, session: &Session) -> Result<RunNo, BackendError>;
 
     /// Sends a request to a session, which is opened if necessary.
-    fn request_session(&self, session: &Session, request: SessionRequest) -> Result<SessionAnswer, BackendError>;
+    fn request_session(&self, session: &Session, request: SessionRequest) -> Result<SessionResponse, BackendError>;
 
     /// Starts a run, which is stored when this returns.
-    fn start(&self, start: Start) -> Result<Taken, BackendError>;
+    fn start(&self, start: Start) -> Result<Accepted, BackendError>;
 
     /// Sends an event to a run: an answer, a signal or a cancellation. The event is stored when this returns.
     fn send(&self, run: RunNo, event: &Event) -> Result<HandledBy, BackendError>;
@@ -211,7 +212,7 @@ pub trait Backend: Send {
     fn resume(&self, run: RunNo, with: ContinueWith) -> Result<(), BackendError>;
 
     /// Starts a run with the first events of another.
-    fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Taken, BackendError>;
+    fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Accepted, BackendError>;
 
     /// Exports runs with their child runs as JSON lines.
     fn export(&self, runs: &[RunNo], file: &mut dyn Write) -> Result<Exported, BackendError>;
@@ -232,10 +233,10 @@ pub trait Backend: Send {
     fn is_driving(&self) -> bool;
 
     /// Stops driving and releases the runs. Calls in flight get this grace period to end.
-    fn leave(&mut self, grace: Duration) -> Result<(), BackendError>;
+    fn stop(&mut self, grace: Duration) -> Result<(), BackendError>;
 
-    /// Checks the whole storage. A timer that is late by less than `patience_ms` is not reported.
-    fn check(&self, now_ms: i64, patience_ms: i64) -> Result<Health, BackendError>;
+    /// Checks the whole storage. A timer that is late by less than `tolerance_ms` is not reported.
+    fn check(&self, now_ms: i64, tolerance_ms: i64) -> Result<Health, BackendError>;
 
     /// Copies the storage into a new file, during writes. Returns whether sealed secrets need a key that is not part of the copy.
     fn backup(&self, file: &Path) -> Result<bool, BackendError>;

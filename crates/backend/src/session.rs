@@ -66,14 +66,14 @@ pub enum SessionAction {
     /// A tool was used. It is a fact, so it is never rejected.
     Tool(Arc<str>),
     /// Query the offered tools.
-    Ask,
+    Query,
     /// Clear the history.
     Reset,
 }
 
 /// A session after a request.
 #[derive(Clone, Debug)]
-pub struct SessionAnswer {
+pub struct SessionResponse {
     /// `{activeStep, allowedTools, recentlyUsedTools, sequenceIndex, changed, why}`
     pub state: Value,
     /// Conditions that failed and so did not hold: `[{step, kind, message}]`.
@@ -82,13 +82,13 @@ pub struct SessionAnswer {
     pub reasons: Vec<Value>,
 }
 
-impl SessionAnswer {
+impl SessionResponse {
     /// The answer as a JSON object with the session's id. `problems` is omitted if it is empty.
     ///
     /// ```
-    /// use branchpoint_backend::SessionAnswer;
+    /// use branchpoint_backend::SessionResponse;
     ///
-    /// let answer = SessionAnswer { state: branchpoint_expr::Value::Null, problems: vec![], reasons: vec![] };
+    /// let answer = SessionResponse { state: branchpoint_expr::Value::Null, problems: vec![], reasons: vec![] };
     /// assert_eq!(answer.view("ada").get("sessionId"), Some(&"ada".into()));
     /// ```
     pub fn view(&self, session_id: &str) -> Value {
@@ -103,10 +103,10 @@ impl SessionAnswer {
     /// Marks the answer as one to a request that changed nothing.
     ///
     /// ```
-    /// use branchpoint_backend::SessionAnswer;
+    /// use branchpoint_backend::SessionResponse;
     ///
     /// let state = [("changed".into(), true.into())].into_iter().collect::<branchpoint_expr::Object>().into();
-    /// let answer = SessionAnswer { state, problems: vec![], reasons: vec![] }.unchanged();
+    /// let answer = SessionResponse { state, problems: vec![], reasons: vec![] }.unchanged();
     /// assert_eq!(answer.state.get("changed"), Some(&false.into()));
     /// ```
     #[must_use]
@@ -120,7 +120,7 @@ impl SessionAnswer {
 
 /// Why a request to a session was rejected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum SessionRefused {
+pub enum SessionRejection {
     /// The workflow does not define a session.
     #[error("the workflow does not define a session: it has no view of the offered tools")]
     NoSession,
@@ -140,7 +140,7 @@ pub enum SessionRefused {
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptSession {
+pub struct SessionSummary {
     /// Its name.
     pub name: String,
     /// The name of its document.

@@ -86,7 +86,7 @@ pub enum ContinueWith {
 
 /// The outcome of an accepted request, which is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct Accepted {
     /// The run.
     pub run: RunNo,
     /// Whether it changed anything: false if the run id or the signal key already existed.
@@ -96,7 +96,7 @@ pub struct Taken {
 /// Why a request was rejected. The run is unchanged. It is sent between processes as a code with fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "code", content = "detail", rename_all = "snake_case")]
-pub enum Refused {
+pub enum Rejection {
     /// The run rejected the event.
     #[error(transparent)]
     Rejected(#[from] Rejected),
@@ -125,7 +125,7 @@ pub enum Refused {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandledBy {
     /// This process, which drives the run now.
-    Us,
+    ThisProcess,
     /// Another process, which drives the run.
-    Another,
+    AnotherProcess,
 }

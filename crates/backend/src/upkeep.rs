@@ -15,7 +15,7 @@ pub struct Exported {
     /// The number of exported runs, including child runs.
     pub runs: u64,
     /// The omitted runs, and why.
-    pub left_out: Vec<(String, String)>,
+    pub omitted: Vec<(String, String)>,
 }
 
 /// The result of an import.
@@ -24,7 +24,7 @@ pub struct Imported {
     /// The ids of the added runs.
     pub runs: Vec<String>,
     /// The ids of runs that already existed, which are unchanged.
-    pub known: Vec<String>,
+    pub existing: Vec<String>,
 }
 
 /// Options for removing ended runs.
@@ -48,7 +48,7 @@ pub struct Pruned {
     /// The number of large values that no other run refers to.
     pub blobs: u64,
     /// The number of runs that were not removed because a child run has not ended.
-    pub kept: u64,
+    pub skipped: u64,
 }
 
 /// The state of the storage.

@@ -38,7 +38,7 @@ pub type Part = Arc<str>;
 
 /// A workflow in a list.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct WorkflowSummary {
     /// Its number.
     pub workflow: WorkflowNo,
     /// Its name.

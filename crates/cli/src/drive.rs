@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, BackendError, ContinueWith, HandledBy, Refused, RunEventKind, RunNo};
+use branchpoint_backend::{Backend, BackendError, ContinueWith, HandledBy, Rejection, RunEventKind, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
@@ -88,9 +88,9 @@ impl Drive {
     }
 
     /// Continues a run. The inner error says why this process cannot drive it.
-    pub(crate) fn resume(&self, run: RunNo, with: ContinueWith) -> Result<Result<(), Refused>> {
+    pub(crate) fn resume(&self, run: RunNo, with: ContinueWith) -> Result<Result<(), Rejection>> {
         match self.backend.resume(run, with) {
-            Err(BackendError::Refused(refused)) => Ok(Err(refused)),
+            Err(BackendError::Rejection(refused)) => Ok(Err(refused)),
             resumed => Ok(Ok(resumed?)),
         }
     }
@@ -100,7 +100,7 @@ impl Drive {
         match self.backend.fork(from, events, id, with) {
             Ok(taken) if taken.new => Ok(taken.run),
             Ok(_) => bail!("there is a run `{id}` already\nhelp: give another --id"),
-            Err(BackendError::Refused(refused)) => bail!("the run cannot be forked: {refused}"),
+            Err(BackendError::Rejection(refused)) => bail!("the run cannot be forked: {refused}"),
             Err(error) => Err(error.into()),
         }
     }
@@ -109,7 +109,7 @@ impl Drive {
     pub(crate) fn send(&self, run: RunNo, event: &Event) -> Result<Result<HandledBy, BackendError>> {
         match self.backend.send(run, event) {
             Err(BackendError::Pending) => bail!(Exit::pending(self.pending(run)?)),
-            Err(rejection @ (BackendError::Refused(_) | BackendError::NoResponse)) => Ok(Err(rejection)),
+            Err(rejection @ (BackendError::Rejection(_) | BackendError::NoResponse)) => Ok(Err(rejection)),
             sent => Ok(Ok(sent?)),
         }
     }
@@ -133,7 +133,7 @@ impl Drive {
         let stands = self.follow(run, &mut follower, |status| {
             Ok(status.is_final() || status == Status::WaitingPeople || self.is_long(until, run, status)?)
         })?;
-        self.backend.leave(GRACE)?;
+        self.backend.stop(GRACE)?;
         follower.show(&*self.backend, run, true)?;
         Ok((self.backend, stands))
     }
@@ -174,7 +174,7 @@ impl Drive {
 
     /// Lets go of everything.
     pub(crate) fn leave(mut self) -> Result<()> {
-        Ok(self.backend.leave(GRACE)?)
+        Ok(self.backend.stop(GRACE)?)
     }
 }
 

@@ -37,7 +37,7 @@ enum Done {
     /// It was not, and with `--check` it still is not.
     Changed,
     /// The file cannot be read or written; the error was printed.
-    Refused,
+    Rejection,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every command has this form")]
@@ -47,11 +47,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         // One that cannot be read or written does not keep the others from being formatted.
         done.push(format(path, arguments).unwrap_or_else(|trouble| {
             terminal::error(&format!("{trouble:#}"));
-            Done::Refused
+            Done::Rejection
         }));
     }
     let count = |what: &Done| done.iter().filter(|done| *done == what).count();
-    let (changed, refused) = (count(&Done::Changed), count(&Done::Refused));
+    let (changed, refused) = (count(&Done::Changed), count(&Done::Rejection));
     if !arguments.files.iter().any(|path| is_stdin(path)) {
         let verb = if arguments.check { "would change" } else { "changed" };
         terminal::message(&format!("{changed} of {} files {verb}\n", done.len()));
@@ -66,7 +66,7 @@ fn format(path: &Path, arguments: &Arguments) -> Result<Done> {
         Ok(formatted) => formatted,
         Err(findings) => {
             terminal::message(&terminal::findings(&findings, &source.text, &source.origin));
-            return Ok(Done::Refused);
+            return Ok(Done::Rejection);
         }
     };
     let changed = formatted != source.text;

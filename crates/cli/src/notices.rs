@@ -118,7 +118,7 @@ impl Drop for Notices {
 
 /// The notice as JSON: `{event, run, approval, workflow, step, question, recipients, choices, command, outcome}`.
 fn notice_text(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String> {
-    let questions = store.questions(notice.run)?.into_iter();
+    let questions = store.approval_records(notice.run)?.into_iter();
     let mut question = questions.into_iter().find(|question| question.request == notice.request);
     let question = question.as_mut().context("the question is gone")?;
     question.spec = store.secrets(notice.run)?.mask_value(&question.spec);

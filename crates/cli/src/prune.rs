@@ -60,15 +60,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             ("runs", masked::count(pruned.runs)),
             ("events", masked::count(pruned.events)),
             ("large_values", masked::count(pruned.blobs)),
-            ("kept", masked::count(pruned.kept)),
+            ("kept", masked::count(pruned.skipped)),
             ("dry_run", Value::Bool(arguments.dry_run)),
         ]);
         return terminal::print_json(&summary);
     }
     let what = if arguments.dry_run { "would be forgotten" } else { "were forgotten" };
     terminal::print(&format!("{} runs with {} events {what}.\n", pruned.runs, pruned.events))?;
-    if pruned.kept > 0 {
-        terminal::message(&format!("{} were left: a run that they have called has not ended.\n", pruned.kept));
+    if pruned.skipped > 0 {
+        terminal::message(&format!("{} were left: a run that they have called has not ended.\n", pruned.skipped));
     }
     if !moved {
         terminal::message("The log is still read by another process; it is moved into the file later.\n");

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{KeptSession, Session, SessionAction, SessionOptions};
+use branchpoint_backend::{Session, SessionAction, SessionOptions, SessionSummary};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
@@ -78,9 +78,9 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(opened: &StoreAccess, named: &Named) -> Result<KeptSession> {
+fn find(opened: &StoreAccess, named: &Named) -> Result<SessionSummary> {
     let sessions = opened.store.sessions()?;
-    let mut found: Vec<KeptSession> = sessions
+    let mut found: Vec<SessionSummary> = sessions
         .into_iter()
         .filter(|session| session.name == named.name)
         .filter(|session| named.document.as_ref().is_none_or(|document| *document == session.document))
@@ -116,7 +116,7 @@ fn show(opened: &StoreAccess, named: &Named) -> Result<ExitCode> {
 }
 
 fn reset(opened: &StoreAccess, store: &StoreArguments, named: &Named) -> Result<ExitCode> {
-    let KeptSession { name, document, run } = find(opened, named)?;
+    let SessionSummary { name, document, run } = find(opened, named)?;
     let row = opened.store.row(run)?;
     if row.status != Status::WaitingPeople {
         bail!("the session `{name}` has expired; the next request opens a new one anyway");
@@ -124,7 +124,7 @@ fn reset(opened: &StoreAccess, store: &StoreArguments, named: &Named) -> Result<
     let mut backend = backend::drive_sessions(&opened.project, store, "sessions reset")?;
     let session = Session { name, document, workflow: row.workflow, options: SessionOptions::default() };
     let answer = backend.request_session(&session, SessionAction::Reset.into())?;
-    backend.leave(Duration::ZERO)?;
+    backend.stop(Duration::ZERO)?;
     terminal::print(&format!("{:?}\n", answer.view(&session.name)))?;
     Ok(ExitCode::SUCCESS)
 }

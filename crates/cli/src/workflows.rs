@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_backend::{Backend, Filter, Listed};
+use branchpoint_backend::{Backend, Filter, WorkflowSummary};
 use branchpoint_expr::Value;
 
 use crate::project::{Project, StoreArguments, StoreCommand};
@@ -68,7 +68,7 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn workflow_json(listed: &Listed) -> Value {
+fn workflow_json(listed: &WorkflowSummary) -> Value {
     masked::object([
         ("workflow", Value::from(listed.name.as_str())),
         ("dialect", Value::from(listed.dialect.as_str())),
@@ -79,7 +79,7 @@ fn workflow_json(listed: &Listed) -> Value {
     ])
 }
 
-fn find(store: &dyn Backend, name: &str) -> Result<(Listed, Vec<Listed>)> {
+fn find(store: &dyn Backend, name: &str) -> Result<(WorkflowSummary, Vec<WorkflowSummary>)> {
     let all = store.workflows()?;
     let number = store.workflow(name)?;
     let Some(found) = all.iter().find(|listed| Some(listed.workflow) == number).cloned() else {

@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use branchpoint_backend::{
-    Backend, BackendError, ContinueWith, Document, DriverProcess, EventListener, Exported, Filter, HandledBy, Health,
-    Imported, KeptSession, Listed, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Question, Refused, Replayed,
-    Run, RunNo, RunScript, RunView, Session, SessionAnswer, SessionRequest, Start, Taken, Workflow, WorkflowNo,
+    Accepted, ApprovalRecord, Backend, BackendError, ContinueWith, Document, DriverProcess, EventListener, Exported,
+    Filter, HandledBy, Health, Imported, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Rejection, Replayed, Run,
+    RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Workflow, WorkflowNo,
+    WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -63,12 +64,12 @@ impl Driven<'_> {
     fn deliver(&self, run: RunNo, event: &Event) -> Result<(HandledBy, bool), BackendError> {
         for _ in 0..SEND_ATTEMPTS {
             match self.driver.hand(run, event.clone())? {
-                Err(Refused::Driven) => match self.store.send(run, event)? {
+                Err(Rejection::Driven) => match self.store.send(run, event)? {
                     // The other process has just left the run, or is about to open it.
                     Sent::Undriven => thread::sleep(SEND_PAUSE),
-                    sent => return sent.into_result().map(|is_new| (HandledBy::Another, is_new)),
+                    sent => return sent.into_result().map(|is_new| (HandledBy::AnotherProcess, is_new)),
                 },
-                handed => return Ok((HandledBy::Us, handed?.new)),
+                handed => return Ok((HandledBy::ThisProcess, handed?.new)),
             }
         }
         Err(BackendError::NoResponse)
@@ -127,23 +128,23 @@ impl Backend for Embedded {
         journal_size(run: RunNo) -> (u64, u64) = journal_size;
         replay_part(run: RunNo, from: Option<u64>, max_ops: u64, notes: &mut dyn FnMut(Note)) -> Replayed = replay_part;
         secrets(run: RunNo) -> Secrets = secrets;
-        withheld(run: RunNo) -> Option<String> = withheld;
+        unavailable_secrets(run: RunNo) -> Option<String> = unavailable_secrets;
         script(run: RunNo) -> Option<RunScript> = script;
         is_scripted(run: RunNo) -> bool = is_scripted;
         open_approvals() -> OpenApprovals = open_approvals;
         approvals(run: RunNo) -> OpenApprovals = approvals;
         approvals_in(look: &RunView) -> Vec<OpenApproval> = approvals_in;
-        questions(run: RunNo) -> Vec<Question> = questions;
-        workflows() -> Vec<Listed> = workflows;
+        approval_records(run: RunNo) -> Vec<ApprovalRecord> = approval_records;
+        workflows() -> Vec<WorkflowSummary> = workflows;
         workflow(name: &str) -> Option<WorkflowNo> = workflow;
         document(workflow: WorkflowNo) -> Document = document;
         program(workflow: WorkflowNo, part: &str) -> Option<Program> = program;
-        saved(workflow: Workflow<'_>) -> Option<WorkflowNo> = saved;
+        find_saved(workflow: Workflow<'_>) -> Option<WorkflowNo> = saved;
         save(workflow: Workflow<'_>, now_ms: i64) -> WorkflowNo = save;
-        sessions() -> Vec<KeptSession> = sessions;
+        sessions() -> Vec<SessionSummary> = sessions;
         export(runs: &[RunNo], file: &mut dyn Write) -> Exported = export;
         prune(which: &Prune) -> Pruned = prune;
-        check(now_ms: i64, patience_ms: i64) -> Health = health;
+        check(now_ms: i64, tolerance_ms: i64) -> Health = health;
         backup(file: &Path) -> bool = backup;
         compact(rewrite: bool) -> bool = compact;
         notices(owner: i64) -> Vec<Notice> = notices;
@@ -166,7 +167,7 @@ impl Backend for Embedded {
         Ok(self.store.history(run)?.script(mask))
     }
 
-    fn start(&self, start: Start) -> Result<Taken, BackendError> {
+    fn start(&self, start: Start) -> Result<Accepted, BackendError> {
         Ok(self.driver()?.start(start)??)
     }
 
@@ -178,7 +179,7 @@ impl Backend for Embedded {
         Ok(self.driver()?.wake_with(run, with)?.map(drop)?)
     }
 
-    fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Taken, BackendError> {
+    fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Accepted, BackendError> {
         Ok(self.driver()?.fork(from, events, id.to_owned(), with)??)
     }
 
@@ -187,7 +188,7 @@ impl Backend for Embedded {
         host.open(session)
     }
 
-    fn request_session(&self, session: &Session, request: SessionRequest) -> Result<SessionAnswer, BackendError> {
+    fn request_session(&self, session: &Session, request: SessionRequest) -> Result<SessionResponse, BackendError> {
         let host: &mut dyn SessionHost = &mut self.driven()?;
         host.request(session, request)
     }
@@ -204,7 +205,7 @@ impl Backend for Embedded {
         self.driver.as_ref().is_some_and(Driver::is_alive)
     }
 
-    fn leave(&mut self, grace: Duration) -> Result<(), BackendError> {
+    fn stop(&mut self, grace: Duration) -> Result<(), BackendError> {
         self.driver.take().map_or(Ok(()), |driver| Ok(driver.leave(grace)?))
     }
 }

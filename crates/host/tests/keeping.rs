@@ -92,7 +92,7 @@ fn settle(host: &mut Host, now_ms: i64) {
 }
 
 fn vote(host: &mut Host, run: RunNo) {
-    let request = host.store().questions(run).expect("the store can be read")[0].request;
+    let request = host.store().approval_records(run).expect("the store can be read")[0].request;
     let payload = json(&format!(r#"{{"request": {}, "choice": "yes"}}"#, request.0));
     let event = Event::Signal { name: "vote".into(), payload, sender: Some("ada".into()), key: None };
     host.hand(run, event, Ticket(2));
@@ -152,7 +152,7 @@ fn exported(store: &Store) -> (Vec<u8>, Vec<(String, String)>) {
         store.runs(&Filter::default()).expect("the store can be read").iter().map(|run| run.run).collect();
     let mut lines = Vec::new();
     let told = store.export(&runs, &mut lines).expect("runs can be written");
-    (lines, told.left_out)
+    (lines, told.omitted)
 }
 
 fn trace(store: &Store, id: &str) -> String {
@@ -171,13 +171,13 @@ fn a_run_that_is_carried_elsewhere_has_the_same_trace_and_goes_on() {
     let (lines, _) = exported(bench.host.store());
     let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
     let imported = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
-    assert_eq!((imported.runs.len(), imported.known.len()), (2, 0));
+    assert_eq!((imported.runs.len(), imported.existing.len()), (2, 0));
     for id in ["ended", "waits"] {
         assert_eq!(trace(&elsewhere, id), trace(bench.host.store(), id));
     }
     assert_eq!(exported(&elsewhere).0.len(), lines.len(), "what is carried on is the same again");
     let again = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
-    assert_eq!((again.runs.len(), again.known.len()), (0, 2), "what is known is left alone");
+    assert_eq!((again.runs.len(), again.existing.len()), (0, 2), "what is known is left alone");
     let mut other = host(elsewhere);
     let run = other.store().run("waits").expect("the store can be read").expect("it is there").run;
     vote(&mut other, run);

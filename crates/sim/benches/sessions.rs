@@ -63,7 +63,7 @@ fn request(event: usize, session: usize) -> SessionAction {
         0 => SessionAction::Message(
             ["plan it", "where is order #7?", "hello", "delete it"][(event / 4 + session) % 4].into(),
         ),
-        1 => SessionAction::Ask,
+        1 => SessionAction::Query,
         _ => SessionAction::Tool(TOOLS[(event * 7 + session) % TOOLS.len()].into()),
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn named(opened: &StoreAccess, name: &str) -> Result<OpenApproval> {
 /// The newest approval of a run whose deadline has passed, as a message.
 fn expired(store: &dyn Backend, run: RunNo, which: Option<&str>) -> Result<Option<String>> {
     let id = store.row(run)?.id;
-    for question in store.questions(run)?.into_iter().rev() {
+    for question in store.approval_records(run)?.into_iter().rev() {
         let step = question.spec.get("step").and_then(Value::as_str).unwrap_or_default();
         let number = question.request.0.to_string();
         if which.is_some_and(|which| which != number && which != step) {

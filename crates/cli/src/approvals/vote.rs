@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_backend::{Backend, BackendError, HandledBy, OpenApproval, Refused};
+use branchpoint_backend::{Backend, BackendError, HandledBy, OpenApproval, Rejection};
 use branchpoint_core::{ApprovalKey, Event, Refusal, Rejected, resume_rejection};
 use branchpoint_expr::Value;
 
@@ -65,7 +65,7 @@ pub(super) fn run(
     if !json {
         terminal::message(&progress.message(user));
     }
-    if handled_by == HandledBy::Another {
+    if handled_by == HandledBy::AnotherProcess {
         let status = drive.store().status(root)?.as_str();
         drive.leave()?;
         return report_vote(&open, &progress, status, "another process", json);
@@ -191,7 +191,7 @@ fn rejection(
     if let Some(deadline_ms) = approval.deadline_ms().filter(|_| approval.is_overdue(moment::now_ms())) {
         return Ok(late(&name, deadline_ms));
     }
-    let BackendError::Refused(Refused::Rejected(rejected)) = why else { return Ok(drive::rejection(why)) };
+    let BackendError::Rejection(Rejection::Rejected(rejected)) = why else { return Ok(drive::rejection(why)) };
     Ok(match (rejected, &approval.key) {
         (Rejected::Vote(Refusal::NotRecipient), _) => {
             let approvers = approval.recipients().join(", ");

@@ -109,7 +109,7 @@ impl Session<'_> {
         let place = (project, &self.arguments.store, "chat");
         let mut sessions = StoredSessions::open(place, &document, program, options)?;
         let run = sessions.backend.open_session(&sessions.session(self.name()))?;
-        sessions.backend.leave(Duration::ZERO)?;
+        sessions.backend.stop(Duration::ZERO)?;
         Ok(run)
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use branchpoint_backend::{
-    Backend, BackendError, ContinueWith, OpenApproval, Refused, RequestChange, RunEvent, RunEventKind, RunNo, RunView,
+    Backend, BackendError, ContinueWith, OpenApproval, Rejection, RequestChange, RunEvent, RunEventKind, RunNo, RunView,
 };
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
@@ -128,8 +128,8 @@ impl Foreground {
                 self.view.add_earlier(run, &notes, &*self.backend);
                 self.follow(run)
             }
-            Err(BackendError::Refused(Refused::Driven)) => self.await_other(run),
-            Err(BackendError::Refused(refused)) => bail!("the run `{}` cannot be taken up: {refused}", look.row.id),
+            Err(BackendError::Rejection(Rejection::Driven)) => self.await_other(run),
+            Err(BackendError::Rejection(refused)) => bail!("the run `{}` cannot be taken up: {refused}", look.row.id),
             Err(error) => Err(error.into()),
         }
     }
@@ -283,7 +283,7 @@ impl Foreground {
         // Commands that wait until somebody has read what they print could not be stopped.
         let incoming = self.heard;
         thread::spawn(move || incoming.iter().for_each(drop));
-        self.backend.leave(Duration::ZERO)?;
+        self.backend.stop(Duration::ZERO)?;
         // Nothing is left to stop: from now on the first Ctrl-C ends the process, even if its output is not read.
         interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
         Ok(self.backend)

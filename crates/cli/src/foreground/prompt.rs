@@ -154,7 +154,7 @@ impl Prompt {
         let user = (open.approval.key != ApprovalKey::Line).then_some(self.user.as_str());
         match backend.send(open.run, &open.approval.key.answer(user, choice, comment)) {
             Ok(_) => Ok(PromptOutcome::Answered),
-            Err(refused @ (BackendError::Refused(_) | BackendError::NoResponse)) => {
+            Err(refused @ (BackendError::Rejection(_) | BackendError::NoResponse)) => {
                 self.left.insert((open.run, open.approval.key.clone()));
                 view.say(&format!("Rejected: {refused}\n"));
                 Ok(PromptOutcome::Nothing)

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use branchpoint_backend::{Backend, BackendError, Document, Start, Taken, WorkflowNo};
+use branchpoint_backend::{Accepted, Backend, BackendError, Document, Start, WorkflowNo};
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::cassette;
@@ -210,8 +210,8 @@ impl Arguments {
             attachments: attachments.clone(),
             ..Start::new(number, id.clone(), input.clone())
         };
-        let Taken { run, new } = match foreground.store().start(start) {
-            Err(BackendError::Refused(refused)) => bail!("the run cannot start: {refused}"),
+        let Accepted { run, new } = match foreground.store().start(start) {
+            Err(BackendError::Rejection(refused)) => bail!("the run cannot start: {refused}"),
             started => started?,
         };
         if !new {
@@ -277,7 +277,7 @@ fn save(store: &dyn Backend, workflow: &Workflow, now_ms: i64) -> Result<Workflo
 fn saved(store: &dyn Backend, workflow: &Workflow) -> Result<Option<WorkflowNo>> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
     let saved = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
-    Ok(store.saved(saved)?)
+    Ok(store.find_saved(saved)?)
 }
 
 fn document_of(workflow: &Workflow) -> Document {

@@ -36,7 +36,7 @@ pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Argum
         Ok(handled_by) => handled_by,
         Err(why) => bail!("run `{}` cannot be cancelled: {}", row.id, drive::rejection(&why)),
     };
-    let status = if handled_by == HandledBy::Us {
+    let status = if handled_by == HandledBy::ThisProcess {
         // What it does last is done here.
         drive.until(Until::Rest, row.run, follower)?.1
     } else {

@@ -26,11 +26,11 @@ pub(super) fn export(opened: &StoreAccess, names: &[String]) -> Result<ExitCode>
         terminal::message("The lines go to stdout; a file gets them with `> runs.jsonl`.\n");
     }
     let exported = opened.store.export(&runs, &mut BufWriter::new(io::stdout().lock()))?;
-    for (id, why) in &exported.left_out {
+    for (id, why) in &exported.omitted {
         terminal::error(&format!("run `{id}` was left out: {why}"));
     }
     terminal::message(&format!("Exported {} runs.\n", exported.runs));
-    Ok(if exported.left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
+    Ok(if exported.omitted.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
 }
 
 pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Result<ExitCode> {
@@ -50,10 +50,10 @@ pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Res
 fn show(imported: &Imported, json: bool) -> Result<()> {
     if json {
         let list = |ids: &[String]| Value::from(ids.iter().map(|id| Value::from(id.as_str())).collect::<Vec<_>>());
-        let summary = masked::object([("runs", list(&imported.runs)), ("known", list(&imported.known))]);
+        let summary = masked::object([("runs", list(&imported.runs)), ("known", list(&imported.existing))]);
         return terminal::print_json(&summary).map(drop);
     }
-    for id in &imported.known {
+    for id in &imported.existing {
         terminal::message(&format!("Run `{id}` already exists and is unchanged.\n"));
     }
     terminal::message(&format!("Imported {} runs.\n", imported.runs.len()));

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use branchpoint_backend::{Backend, ContinueWith, Refused, Run, RunNo, RunView};
+use branchpoint_backend::{Backend, ContinueWith, Rejection, Run, RunNo, RunView};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Fold, State, What};
 use branchpoint_expr::Value;
@@ -88,7 +88,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     for (taken, with) in [(run, arguments.live.with()), (row.run, ContinueWith::Script)] {
         match drive.resume(taken, with)? {
             Ok(()) => {}
-            Err(Refused::Driven) => {
+            Err(Rejection::Driven) => {
                 bail!("another process owns run `{}`\nhelp: `branchpoint runs watch {}` follows it", row.id, row.id)
             }
             Err(refused) => bail!("run `{}` cannot continue: {refused}", row.id),

@@ -73,7 +73,10 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
 /// The status of a run, and its problems. One that cannot be opened is shown as far as its rows go.
 fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option<String>)> {
     match store.load(run) {
-        Ok(look) => Ok((Some(look), store.withheld(run)?.map(|why| format!("its secrets are withheld: {why}")))),
+        Ok(look) => Ok((
+            Some(look),
+            store.unavailable_secrets(run)?.map(|why| format!("its secrets are unavailable_secrets: {why}")),
+        )),
         Err(trouble) if trouble.is_of_one_run() => Ok((None, Some(trouble.to_string()))),
         Err(trouble) => Err(trouble.into()),
     }

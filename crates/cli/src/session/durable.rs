@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use branchpoint_backend::{Backend, Document, Session, SessionAnswer, SessionOptions, SessionRequest, Workflow};
+use branchpoint_backend::{Backend, Document, Session, SessionOptions, SessionRequest, SessionResponse, Workflow};
 use branchpoint_core::ir::Program;
 
 use super::Gates;
@@ -39,10 +39,10 @@ impl StoredSessions {
 
 impl Gates for StoredSessions {
     fn close(&mut self) -> Result<()> {
-        Ok(self.backend.leave(Duration::ZERO)?)
+        Ok(self.backend.stop(Duration::ZERO)?)
     }
 
-    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionAnswer> {
+    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionResponse> {
         Ok(self.backend.request_session(&self.session(session), request)?)
     }
 }

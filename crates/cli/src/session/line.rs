@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use branchpoint_backend::{SessionAction, SessionAnswer};
+use branchpoint_backend::{SessionAction, SessionResponse};
 use branchpoint_expr::Value;
 
 use crate::masked;
@@ -37,7 +37,7 @@ impl Line {
                 "key" => key = Some(text()?),
                 "message" => requests.push(SessionAction::Message(text()?)),
                 "tool" => requests.push(SessionAction::Tool(text()?)),
-                "ask" => requests.push(flag(SessionAction::Ask)?),
+                "ask" => requests.push(flag(SessionAction::Query)?),
                 "reset" => requests.push(flag(SessionAction::Reset)?),
                 other => bail!("unknown key `{other}`; a line has message, tool, ask or reset, and session and key"),
             }
@@ -48,7 +48,7 @@ impl Line {
 }
 
 /// The view of a session, and the whole reason if that was asked for.
-pub(super) fn response_json(answer: &SessionAnswer, session: &str, explain: bool) -> Value {
+pub(super) fn response_json(answer: &SessionResponse, session: &str, explain: bool) -> Value {
     let mut view = answer.view(session);
     if explain {
         masked::insert(&mut view, "reasons", Value::from(answer.reasons.clone()));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::{SESSION_TTL_S, SessionAnswer, SessionOptions, SessionRequest};
+use branchpoint_backend::{SESSION_TTL_S, SessionOptions, SessionRequest, SessionResponse};
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::gate::{Gate, Sessions};
@@ -58,11 +58,11 @@ trait Gates {
         Ok(())
     }
 
-    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionAnswer>;
+    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionResponse>;
 }
 
 impl Gates for Sessions<'_> {
-    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionAnswer> {
+    fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionResponse> {
         Ok(Sessions::request(self, session, request, moment::now_ms())?)
     }
 }

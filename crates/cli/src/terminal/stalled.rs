@@ -21,7 +21,7 @@ static DROPPED: Mutex<Option<usize>> = Mutex::new(None);
 pub(super) fn write(message: &str) {
     let (dropped, stderr) = (&mut *dropped(), io::stderr());
     let write = |piece: &str| drop(anstream::stderr().lock().write_all(piece.as_bytes()));
-    write_to(message, dropped, |patience_ms| accepts(stderr.as_fd(), patience_ms), write);
+    write_to(message, dropped, |tolerance_ms| accepts(stderr.as_fd(), tolerance_ms), write);
 }
 
 /// Whether stderr accepts nothing now. What only moves, such as a spinner, is not drawn then.
@@ -59,10 +59,10 @@ fn piece_length(rest: &str) -> usize {
 }
 
 /// Whether a file accepts a piece within so many milliseconds. One that is closed accepts it, and reports the error.
-fn accepts(file: BorrowedFd<'_>, patience_ms: u16) -> bool {
+fn accepts(file: BorrowedFd<'_>, tolerance_ms: u16) -> bool {
     let mut files = [PollFd::new(file, PollFlags::POLLOUT)];
     loop {
-        match poll(&mut files, PollTimeout::from(patience_ms)) {
+        match poll(&mut files, PollTimeout::from(tolerance_ms)) {
             // A signal has interrupted the wait, which says nothing about the file.
             Err(Errno::EINTR) => {}
             answer => return answer != Ok(0),
@@ -91,8 +91,8 @@ mod tests {
         let (mut dropped, mut written) = (None, String::new());
         let mut send = |message: &str, is_read: bool| {
             let waits = std::cell::Cell::new(0);
-            let accepts = |patience_ms| {
-                waits.set(waits.get() + patience_ms);
+            let accepts = |tolerance_ms| {
+                waits.set(waits.get() + tolerance_ms);
                 is_read
             };
             write_to(message, &mut dropped, accepts, |piece| written.push_str(piece));

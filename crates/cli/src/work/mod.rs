@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         if !backend.is_driving() {
             // It tells itself why it has stopped.
-            backend.leave(Duration::ZERO)?;
+            backend.stop(Duration::ZERO)?;
             bail!(Exit::system("the worker has stopped by itself"));
         }
         if Instant::now() >= due {
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     log.plain("stopping", "waits for calls in flight; Ctrl-C again ends them at once");
-    backend.leave(Duration::from_secs(arguments.grace))?;
+    backend.stop(Duration::from_secs(arguments.grace))?;
     while let Ok(heard) = heard.try_recv() {
         if let Incoming::Line(line) = heard {
             log.write(&line);

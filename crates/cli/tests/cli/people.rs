@@ -36,7 +36,7 @@ impl Runner for NoRunner {
 fn vote(place: &Place, id: &str, user: &str, choice: &str) {
     let store = Store::open(&place.store(), Durability::Full).expect("there is a store");
     let run = store.run(id).expect("it can be read").expect("there is a run").run;
-    let request = store.questions(run).expect("they can be read").first().expect("it asks").request.0;
+    let request = store.approval_records(run).expect("they can be read").first().expect("it asks").request.0;
     let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
     let driver = Driver::new(host, Arc::new(NoRunner), Limits::default());
     let payload = serde_json::from_str(&format!(r#"{{"request": {request}, "choice": "{choice}"}}"#)).expect("JSON");

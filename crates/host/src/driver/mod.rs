@@ -15,7 +15,7 @@ use branchpoint_backend::{EventListener, RunEvent, RunEventKind};
 use branchpoint_core::Event;
 use branchpoint_core::effect::ProcessResult;
 
-use crate::host::{ContinueWith, Host, Refused, RunView, Start, Taken, Ticket, TurnOutput};
+use crate::host::{Accepted, ContinueWith, Host, Rejection, RunView, Start, Ticket, TurnOutput};
 use crate::store::{RunNo, StoreError};
 use branchpoint_runners::Answer;
 use branchpoint_runners::Runner;
@@ -44,7 +44,7 @@ const MAILBOX: usize = 10_000;
 const MESSAGES_PER_TURN: usize = 4_096;
 
 /// Outcome of an order to the host.
-pub type OrderResult = Result<Taken, Refused>;
+pub type OrderResult = Result<Accepted, Rejection>;
 
 /// A host that runs on its own thread.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use branchpoint_expr::{Object, Value};
 use crate::host::MAX_OPS;
 
 pub use branchpoint_backend::{
-    SESSION_TTL_S, SessionAction, SessionAnswer, SessionOptions, SessionRefused, SessionRequest,
+    SESSION_TTL_S, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
 };
 pub use sessions::Sessions;
 pub(crate) use stored::SessionHost;
@@ -45,13 +45,13 @@ pub struct Session {
 impl<'p> Gate<'p> {
     /// A gate with the tools that the host has; none leaves it to the document. Sessions expire after so many seconds
     /// without a request; 0 means never.
-    pub fn new(program: &'p Program, tools: Option<&[&str]>, ttl_s: i64) -> Result<Self, SessionRefused> {
+    pub fn new(program: &'p Program, tools: Option<&[&str]>, ttl_s: i64) -> Result<Self, SessionRejection> {
         let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
         Self::with_options(program, SessionOptions { tools, ttl_s, ..SessionOptions::default() })
     }
 
     /// A gate whose sessions are opened with these options. A session keeps those that it was opened with.
-    pub fn with_options(program: &'p Program, options: SessionOptions) -> Result<Self, SessionRefused> {
+    pub fn with_options(program: &'p Program, options: SessionOptions) -> Result<Self, SessionRejection> {
         answer::view_named(program, "session")?;
         answer::view_named(program, "problems")?;
         input(&options, Value::Null)?;
@@ -64,7 +64,7 @@ impl<'p> Gate<'p> {
     }
 
     /// A new session, or one that goes on from what a host has kept: `{activeStep, recentlyUsedTools, sequenceIndex}`.
-    pub fn open(&self, kept: Option<Value>, now_ms: i64) -> Result<Session, SessionRefused> {
+    pub fn open(&self, kept: Option<Value>, now_ms: i64) -> Result<Session, SessionRejection> {
         let mut session = Session { state: State::new(), timer: None, keys: BTreeSet::new(), now_ms };
         let input = input(&self.options, kept.unwrap_or_default())?;
         let stamp = Stamp { now_ms, ..Stamp::default() };
@@ -82,7 +82,7 @@ impl<'p> Gate<'p> {
         session: &mut Session,
         request: impl Into<SessionRequest>,
         now_ms: i64,
-    ) -> Result<SessionAnswer, SessionRefused> {
+    ) -> Result<SessionResponse, SessionRejection> {
         let SessionRequest { action, key, explain } = request.into();
         if session.expired(now_ms) {
             *session = self.open(None, now_ms)?;
@@ -101,14 +101,14 @@ impl<'p> Gate<'p> {
     }
 
     /// A living session takes a changed document, and keeps what it remembers.
-    pub fn adopt(&self, session: &mut Session, changed: &Gate<'_>) -> Result<(), SessionRefused> {
+    pub fn adopt(&self, session: &mut Session, changed: &Gate<'_>) -> Result<(), SessionRejection> {
         let carried = carry(self.program, changed.program, &session.state)?;
         let stamp = Stamp { now_ms: session.now_ms, ..Stamp::default() };
         session.take(changed.program, &stamp, Event::Adopt(Box::new(carried)))?;
         Ok(())
     }
 
-    fn answer(&self, session: &Session, notes: &[Note]) -> Result<SessionAnswer, SessionRefused> {
+    fn answer(&self, session: &Session, notes: &[Note]) -> Result<SessionResponse, SessionRejection> {
         answer::answer(self.program, &session.state, notes)
     }
 }
@@ -152,17 +152,17 @@ fn event(action: SessionAction, key: Option<Arc<str>>) -> Event {
     let (name, payload) = match action {
         SessionAction::Message(text) => ("message", said("text", text)),
         SessionAction::Tool(tool) => ("tool", said("tool", tool)),
-        SessionAction::Ask => ("ask", Value::Null),
+        SessionAction::Query => ("ask", Value::Null),
         SessionAction::Reset => ("reset", Value::Null),
     };
     Event::Signal { name: name.into(), payload, sender: None, key }
 }
 
 /// The input of the run of a session.
-fn input(options: &SessionOptions, state: Value) -> Result<Value, SessionRefused> {
+fn input(options: &SessionOptions, state: Value) -> Result<Value, SessionRejection> {
     let SessionOptions { tools, ttl_s, limits } = options;
     if *ttl_s < 0 {
-        return Err(SessionRefused::BadTtl(*ttl_s));
+        return Err(SessionRejection::BadTtl(*ttl_s));
     }
     let texts =
         |texts: &Vec<String>| Value::from(texts.iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>());

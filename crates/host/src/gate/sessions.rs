@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Gate, Session, SessionAnswer, SessionRefused, SessionRequest};
+use super::{Gate, Session, SessionRejection, SessionRequest, SessionResponse};
 
 /// The sessions of a gate. A request with a new id opens one, and one that has expired is opened anew.
 #[derive(Debug)]
@@ -24,9 +24,9 @@ impl<'p> Sessions<'p> {
         id: &str,
         request: impl Into<SessionRequest>,
         now_ms: i64,
-    ) -> Result<SessionAnswer, SessionRefused> {
+    ) -> Result<SessionResponse, SessionRejection> {
         if id.is_empty() {
-            return Err(SessionRefused::NoId);
+            return Err(SessionRejection::NoId);
         }
         if let Some(session) = self.open.get_mut(id) {
             return self.gate.request(session, request, now_ms);
@@ -45,7 +45,7 @@ impl<'p> Sessions<'p> {
     }
 
     /// A changed document: living sessions take it at once, and keep what they remember.
-    pub fn adopt(&mut self, changed: Gate<'p>) -> Result<(), SessionRefused> {
+    pub fn adopt(&mut self, changed: Gate<'p>) -> Result<(), SessionRejection> {
         for session in self.open.values_mut() {
             self.gate.adopt(session, &changed)?;
         }

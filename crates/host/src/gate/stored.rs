@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use branchpoint_backend::{BackendError, Session, SessionAction, SessionAnswer, SessionRefused, SessionRequest};
+use branchpoint_backend::{BackendError, Session, SessionAction, SessionRejection, SessionRequest, SessionResponse};
 use branchpoint_core::{Event, Rejected};
 use branchpoint_expr::{Object, Value};
 
 use super::{Gate, answer, event, input};
 use crate::driver::OrderResult;
-use crate::host::{Host, Refused, RunView, Start, Taken, Ticket, TurnOutput, new_id};
+use crate::host::{Accepted, Host, Rejection, RunView, Start, Ticket, TurnOutput, new_id};
 use crate::store::{RunNo, Sent, Store, StoreError, WorkflowNo};
 
 /// The parts of a session's view that a new run continues with.
@@ -48,7 +48,7 @@ impl dyn SessionHost + '_ {
         &mut self,
         session: &Session,
         request: SessionRequest,
-    ) -> Result<SessionAnswer, BackendError> {
+    ) -> Result<SessionResponse, BackendError> {
         let SessionRequest { action, key, explain } = request;
         let forgets = action == SessionAction::Reset;
         let event = event(action, key.clone());
@@ -57,9 +57,9 @@ impl dyn SessionHost + '_ {
             let before = if explain { self.inspect(run)?.state.seq() } else { 0 };
             let is_new = match self.send(run, &event) {
                 // It expired in this very turn, and the next one is new.
-                Err(BackendError::Refused(Refused::Rejected(Rejected::Ended))) => continue,
-                Err(BackendError::Refused(Refused::Rejected(rejected))) => {
-                    return Err(SessionRefused::Event(rejected).into());
+                Err(BackendError::Rejection(Rejection::Rejected(Rejected::Ended))) => continue,
+                Err(BackendError::Rejection(Rejection::Rejected(rejected))) => {
+                    return Err(SessionRejection::Event(rejected).into());
                 }
                 sent => sent?,
             };
@@ -79,7 +79,7 @@ impl dyn SessionHost + '_ {
     /// The run of a session that lives: the stored one, or a new one.
     pub(crate) fn open(&mut self, session: &Session) -> Result<RunNo, BackendError> {
         if session.name.is_empty() {
-            return Err(SessionRefused::NoId.into());
+            return Err(SessionRejection::NoId.into());
         }
         let Some(run) = self.store().session(&session.document, &session.name)? else {
             return self.begin(session, None, Value::Null);
@@ -116,7 +116,7 @@ impl dyn SessionHost + '_ {
         state: Value,
     ) -> Result<RunNo, BackendError> {
         let id = format!("session-{}", new_id(self.now_ms())?);
-        let Taken { run, .. } = self.start(Start::new(session.workflow, id, input(&session.options, state)?))??;
+        let Accepted { run, .. } = self.start(Start::new(session.workflow, id, input(&session.options, state)?))??;
         if self.store().keep_session(&session.document, &session.name, run, instead_of)? {
             return Ok(run);
         }
@@ -164,7 +164,7 @@ impl<'p> StoredSessions<'p> {
         name: &str,
         request: impl Into<SessionRequest>,
         now_ms: i64,
-    ) -> Result<SessionAnswer, BackendError> {
+    ) -> Result<SessionResponse, BackendError> {
         let session = self.session(name);
         self.at(now_ms).request(&session, request.into())
     }
@@ -216,7 +216,7 @@ impl ClockedHost {
                 }
             }
         }
-        Ok(answered.unwrap_or(Err(Refused::NoRun)))
+        Ok(answered.unwrap_or(Err(Rejection::NoRun)))
     }
 
     fn tend(&mut self) -> Result<(), StoreError> {
@@ -243,7 +243,7 @@ impl SessionHost for ClockedHost {
         loop {
             self.host.hand(run, event.clone(), Ticket(0));
             match self.answered()? {
-                Err(Refused::Driven) => {}
+                Err(Rejection::Driven) => {}
                 handed => return Ok(handed?.new),
             }
             let (item, since) = (self.host.store().post(run, event)?, Instant::now());

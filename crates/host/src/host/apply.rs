@@ -13,7 +13,7 @@ use branchpoint_expr::Kind;
 
 use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
-use super::{Host, Order, Readiness, Refused, Requester, Taken, TurnOutput};
+use super::{Accepted, Host, Order, Readiness, Rejection, Requester, TurnOutput};
 use crate::store::{Packed, RunNo, StoreError};
 use crate::zones::offsets_s;
 use branchpoint_runners::Secrets;
@@ -48,9 +48,9 @@ impl Host {
         }
         match self.readiness(run, requester) {
             Some(Readiness::Ready) => {}
-            Some(Readiness::Refused(refused)) => {
+            Some(Readiness::Rejection(refused)) => {
                 let outcome = match event {
-                    Event::Cancel { reason } if matches!(refused, Refused::Broken(_)) => {
+                    Event::Cancel { reason } if matches!(refused, Rejection::Broken(_)) => {
                         self.cancel_broken(run, reason.as_ref(), now_ms)?
                     }
                     _ => Err(refused),
@@ -71,17 +71,17 @@ impl Host {
             return Ok(());
         }
         if is_late(&event, open) {
-            self.answer(requester, Ok(Taken { run, new: false }));
+            self.answer(requester, Ok(Accepted { run, new: false }));
             return Ok(());
         }
         if let Event::Signal { key: Some(key), .. } = &event
             && self.store.has_key(run, key)?
         {
-            self.answer(requester, Ok(Taken { run, new: false }));
+            self.answer(requester, Ok(Accepted { run, new: false }));
             return Ok(());
         }
         let outcome = self.apply(run, event, now_ms)?;
-        self.answer(requester, outcome.map(|()| Taken { run, new: true }));
+        self.answer(requester, outcome.map(|()| Accepted { run, new: true }));
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Host {
     }
 
     /// Advances a run, and prepares the rows that follow.
-    pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Refused>, StoreError> {
+    pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Rejection>, StoreError> {
         self.apply_with(run, event, at_ms, OPS_PER_EVENT)
     }
 
@@ -131,7 +131,7 @@ impl Host {
         event: Event,
         at_ms: i64,
         fuel: u32,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), Rejection>, StoreError> {
         if let Some(seed) = &mut self.seed {
             *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         }
@@ -199,7 +199,7 @@ impl Host {
         run: RunNo,
         stamp: &Stamp,
         mut event: Event,
-    ) -> Result<Result<(Event, Packed), Refused>, StoreError> {
+    ) -> Result<Result<(Event, Packed), Rejection>, StoreError> {
         let open = self.open.get_mut(&run).expect("events are packed for runs that are open");
         let packed = match open.packing.event(stamp, &event) {
             Ok(packed) => packed,
@@ -208,7 +208,7 @@ impl Host {
                     event = failed;
                     open.packing.event(stamp, &event).expect("an error message can be stored")
                 }
-                None => return Ok(Err(Refused::Unstorable(error.to_string()))),
+                None => return Ok(Err(Rejection::Unstorable(error.to_string()))),
             },
         };
         let private = self.settings.env_secrets.found(&packed, &open.packing);
@@ -220,7 +220,7 @@ impl Host {
             // A secret is never stored as it is. Only this run is concerned.
             Err(StoreError::Sealed(why)) => match unsealable(&event, &why) {
                 Some(failed) => event = failed,
-                None => return Ok(Err(Refused::Unstorable(StoreError::Sealed(why).to_string()))),
+                None => return Ok(Err(Rejection::Unstorable(StoreError::Sealed(why).to_string()))),
             },
             Err(error) => return Err(error),
         }

@@ -9,7 +9,7 @@ use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 
 use super::open::Open;
-use super::{Drives, Host, Order, Refused, Taken, TurnOutput};
+use super::{Accepted, Drives, Host, Order, Rejection, TurnOutput};
 use crate::store::{Packing, Run, RunNo, StoreError};
 
 /// How long runs that cannot be opened are left alone before some of them are tried again.
@@ -112,20 +112,20 @@ impl Host {
         Some(dropped)
     }
 
-    /// Cancels a run that cannot be opened. With its secrets withheld, its journal mostly leads where it led, so that the event is
+    /// Cancels a run that cannot be opened. With its secrets unavailable_secrets, its journal mostly leads where it led, so that the event is
     /// appended as to any other run; nothing is performed any more. Where that fails, only its rows are ended.
     pub(super) fn cancel_broken(
         &mut self,
         run: RunNo,
         reason: Option<&Arc<str>>,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, StoreError> {
+    ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let packing = self.store.packing(run)?;
-        if packing.withheld.is_none() || !self.cancel_withheld(run, &packing, reason, now_ms)? {
+        if packing.unavailable_secrets.is_none() || !self.cancel_withheld(run, &packing, reason, now_ms)? {
             self.end_rows(run, now_ms)?;
         }
         self.broken.remove(run);
-        Ok(Ok(Taken { run, new: true }))
+        Ok(Ok(Accepted { run, new: true }))
     }
 
     /// False: the journal cannot be followed without the secrets.

@@ -8,7 +8,7 @@ use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
 use super::place::RunPlace;
-use super::{Host, Order, Requester, Start, Taken};
+use super::{Accepted, Host, Order, Requester, Start};
 use crate::store::{Parent, Part, RunNo, StoreError, WorkflowNo};
 use branchpoint_runners::agent::{self, Bounds};
 use branchpoint_runners::judge;
@@ -93,7 +93,7 @@ impl Host {
         }
     }
 
-    fn link(&mut self, parent: RunNo, call: Call, begun: Taken, now_ms: i64) -> Result<(), StoreError> {
+    fn link(&mut self, parent: RunNo, call: Call, begun: Accepted, now_ms: i64) -> Result<(), StoreError> {
         let (effect, attempt, limit_ms) = (call.effect, call.attempt, call.attempt_limit_ms());
         if let Some(flight) = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect)) {
             flight.child = Some((begun.run, Box::new(call)));

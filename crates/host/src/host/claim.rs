@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use branchpoint_core::Event;
 
 use super::turn::ORDERS_PER_TURN;
-use super::{ContinueWith, Host, Order, Refused, Requester, RunNo, Taken};
+use super::{Accepted, ContinueWith, Host, Order, Rejection, Requester, RunNo};
 use crate::store::{Run, Store, StoreError};
 
 /// How many runs are opened in one turn because a timer of theirs is due.
@@ -32,7 +32,7 @@ pub(super) struct Claims {
     /// How many orders, from the front of the queue, the claims are for.
     pub(super) orders: usize,
     /// Runs that cannot be driven here, and why.
-    refused: std::collections::HashMap<RunNo, Refused>,
+    refused: std::collections::HashMap<RunNo, Rejection>,
     /// Items that this process takes.
     items: BTreeSet<i64>,
     /// Items that their senders have taken back, that have an outcome, or that belong to another process.
@@ -42,7 +42,7 @@ pub(super) struct Claims {
 }
 
 /// A run, and its row if it was claimed.
-type Claimed = (RunNo, Result<Run, Refused>);
+type Claimed = (RunNo, Result<Run, Rejection>);
 
 /// Whether an order can be carried out in this turn.
 pub(super) enum Readiness {
@@ -51,7 +51,7 @@ pub(super) enum Readiness {
     /// It needs something that the next turn claims.
     NextTurn,
     /// Another process drives the run, or it cannot be opened.
-    Refused(Refused),
+    Rejection(Rejection),
 }
 
 impl Host {
@@ -128,7 +128,7 @@ impl Host {
                 Ok(Ok(())) => drop(self.claims.rescripted.insert(run)),
                 Ok(Err(refused)) => claimed.push((run, Err(refused))),
                 Err(error) if error.is_of_one_run() => {
-                    claimed.push((run, Err(Refused::Broken(error.to_string()))));
+                    claimed.push((run, Err(Rejection::Broken(error.to_string()))));
                 }
                 Err(error) => return Err(error),
             }
@@ -137,7 +137,7 @@ impl Host {
         for run in wanted.runs.difference(&refused) {
             claimed.extend(self.claim_tree(*run)?);
         }
-        let driven = claimed.iter().filter(|(_, claimed)| matches!(claimed, Err(Refused::Driven)));
+        let driven = claimed.iter().filter(|(_, claimed)| matches!(claimed, Err(Rejection::Driven)));
         self.claim_items(&wanted.items, &driven.map(|(run, _)| *run).collect())?;
         Ok(claimed)
     }
@@ -181,14 +181,14 @@ impl Host {
     }
 
     /// Opens a run that was claimed. One whose own bytes cannot be used is reported and let go: it must not stop the others.
-    fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Refused>, StoreError> {
+    fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Rejection>, StoreError> {
         let refused = match self.open_with(row, None) {
             Ok(Ok(())) => {
                 self.set_opened(row.run);
                 return Ok(Ok(()));
             }
             Ok(Err(refused)) => refused,
-            Err(error) if error.is_of_one_run() => Refused::Broken(error.to_string()),
+            Err(error) if error.is_of_one_run() => Rejection::Broken(error.to_string()),
             Err(error) => return Err(error),
         };
         self.set_broken(row, refused.to_string());
@@ -211,7 +211,7 @@ impl Host {
             return Some(Readiness::Ready);
         }
         let refused = self.claims.refused.get(&run).cloned();
-        Some(refused.map_or(Readiness::NextTurn, Readiness::Refused))
+        Some(refused.map_or(Readiness::NextTurn, Readiness::Rejection))
     }
 
     /// Answers an order to drive a run.
@@ -221,10 +221,10 @@ impl Host {
         match self.readiness(run, requester) {
             Some(Readiness::Ready) if is_changed => {
                 self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
-                self.answer(requester, Ok(Taken { run, new: false }));
+                self.answer(requester, Ok(Accepted { run, new: false }));
             }
-            Some(Readiness::Ready) => self.answer(requester, Err(Refused::Driven)),
-            Some(Readiness::Refused(refused)) => self.answer(requester, Err(refused)),
+            Some(Readiness::Ready) => self.answer(requester, Err(Rejection::Driven)),
+            Some(Readiness::Rejection(refused)) => self.answer(requester, Err(refused)),
             Some(Readiness::NextTurn) => self.schedule.queue.push_back(Order::Wake { run, watched, with, requester }),
             None => {}
         }
@@ -243,13 +243,13 @@ impl Host {
 
 impl Store {
     /// Makes a process the one that drives a run, inside a transaction. A run that has ended is only looked at.
-    fn claim_run(&self, run: RunNo, owner: i64) -> Result<Result<Run, Refused>, StoreError> {
+    fn claim_run(&self, run: RunNo, owner: i64) -> Result<Result<Run, Rejection>, StoreError> {
         let row = match self.row(run) {
-            Err(StoreError::Missing(_)) => return Ok(Err(Refused::NoRun)),
+            Err(StoreError::Missing(_)) => return Ok(Err(Rejection::NoRun)),
             row => row?,
         };
         if row.owner.is_some_and(|driver| driver != owner && self.is_alive(driver)) {
-            return Ok(Err(Refused::Driven));
+            return Ok(Err(Rejection::Driven));
         }
         if !row.status.is_final() {
             self.set_owner(run, Some(owner))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_core::{Command, EffectNo, Fold, FoldedEvent, Pending, RequestNo, State};
 
 use super::open::Open;
-use super::{ContinueWith, Host, Refused, Requester, RunNo, Taken, Ticket};
+use super::{Accepted, ContinueWith, Host, Rejection, Requester, RunNo, Ticket};
 use crate::store::{Run, StoreError};
 
 impl Host {
@@ -32,7 +32,7 @@ impl Host {
         watched: bool,
         with: &ContinueWith,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, StoreError> {
+    ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let known = self.current.new_ids.get(id).copied();
         match self.fork_run(from, id.to_owned(), watched, with, now_ms) {
             Err(error) if error.is_of_one_run() => {
@@ -40,7 +40,7 @@ impl Host {
                     self.drop_open(run);
                     self.discard_new(id, run);
                 }
-                Ok(Err(Refused::Broken(error.to_string())))
+                Ok(Err(Rejection::Broken(error.to_string())))
             }
             forked => forked,
         }
@@ -53,16 +53,16 @@ impl Host {
         watched: bool,
         with: &ContinueWith,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, StoreError> {
+    ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let row = self.store.row(from)?;
         let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
-            return Ok(Err(Refused::NoPart(row.part)));
+            return Ok(Err(Rejection::NoPart(row.part)));
         };
         let packing = self.packing(from)?;
         let mut journal = self.store.journal(from)?;
         journal.truncate(usize::try_from(events).unwrap_or(usize::MAX));
         if let Some(run) = self.run_of_id(&id)? {
-            return Ok(Ok(Taken { run, new: false }));
+            return Ok(Ok(Accepted { run, new: false }));
         }
         let run = self.new_number(&id)?;
         let new = Run { run, id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row.clone() };
@@ -98,7 +98,7 @@ impl Host {
         }
         self.open.insert(run, open);
         self.take_on(run, pending)?;
-        Ok(Ok(Taken { run, new: true }))
+        Ok(Ok(Accepted { run, new: true }))
     }
 
     /// Writes and performs what the events have left to be done.

@@ -38,7 +38,7 @@ use branchpoint_core::{Event, TimerUse, Usage};
 use branchpoint_expr::Value;
 
 use crate::store::{Owner, Part, RunNo, Store, StoreError, WorkflowNo};
-pub use branchpoint_backend::{ContinueWith, Refused, Replayed, RunEvent, RunEventKind, RunView, Start, Taken};
+pub use branchpoint_backend::{Accepted, ContinueWith, Rejection, Replayed, RunEvent, RunEventKind, RunView, Start};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::agent::Bounds;
 use branchpoint_runners::judge;
@@ -357,7 +357,7 @@ impl Host {
         }
     }
 
-    fn answer(&mut self, requester: Requester, outcome: Result<Taken, Refused>) {
+    fn answer(&mut self, requester: Requester, outcome: Result<Accepted, Rejection>) {
         match requester {
             Requester::None => {}
             Requester::Caller(ticket) => self.current.outputs.push(TurnOutput::OrderDone { ticket, outcome }),

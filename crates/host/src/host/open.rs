@@ -10,7 +10,7 @@ use branchpoint_expr::Value;
 use super::place::RunPlace;
 use super::timers::Timers;
 use super::wind_down::responds_to;
-use super::{Host, Order, Refused, Requester, TurnOutput};
+use super::{Host, Order, Rejection, Requester, TurnOutput};
 use crate::store::{Packing, Parent, Part, Run, RunNo, Store, StoreError, WorkflowNo};
 use branchpoint_runners::{Call, Secrets};
 
@@ -106,23 +106,24 @@ impl Open {
 
 impl Host {
     /// Brings a run that this process has claimed into memory. What it waits for is performed again; nothing is performed for a run
-    /// whose secrets are withheld.
+    /// whose secrets are unavailable_secrets.
     pub(super) fn open_with(
         &mut self,
         row: &Run,
-        withheld: Option<Packing>,
-    ) -> Result<Result<(), Refused>, StoreError> {
+        unavailable_secrets: Option<Packing>,
+    ) -> Result<Result<(), Rejection>, StoreError> {
         let run = row.run;
         let Some(program) = self.program(row.workflow, &row.part.as_str().into())? else {
-            return Ok(Err(Refused::NoPart(row.part.clone())));
+            return Ok(Err(Rejection::NoPart(row.part.clone())));
         };
-        let detached = withheld.is_some();
-        let packing = withheld.map_or_else(|| self.packing(run), Ok)?;
+        let detached = unavailable_secrets.is_some();
+        let packing = unavailable_secrets.map_or_else(|| self.packing(run), Ok)?;
         let kept = self.store.kept(run, &packing)?;
         let script = if detached || row.status.is_final() { None } else { self.load_script(row)? };
         let mut open = Box::new(Open::new(row, program, packing));
         if script.is_some() {
-            let questions = self.store.questions(run)?.into_iter().filter(|question| question.closed_ms.is_none());
+            let questions =
+                self.store.approval_records(run)?.into_iter().filter(|question| question.closed_ms.is_none());
             open.questions = questions.map(|question| (question.request, question.spec)).collect();
         }
         open.script = script;
@@ -205,7 +206,7 @@ impl Store {
         let packing = self.packing(row.run)?;
         let kept = self.kept(row.run, &packing)?;
         let state = Fold::new(program, kept.state, kept.tail).finish();
-        state.map_err(|error| match &packing.withheld {
+        state.map_err(|error| match &packing.unavailable_secrets {
             // Without its secrets a run may have decided otherwise.
             Some(why) => StoreError::Sealed(why.to_string()),
             None => StoreError::in_journal_of(&row.id)(error),

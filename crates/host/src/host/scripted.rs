@@ -14,7 +14,7 @@ use branchpoint_expr::{Object, Value};
 use super::fork::ForkMoment;
 use super::open::Open;
 use super::place::RunPlace;
-use super::{ContinueWith, Host, Order, Refused, TurnOutput};
+use super::{ContinueWith, Host, Order, Rejection, TurnOutput};
 use crate::recordings::Vote;
 use crate::script::{EntryKey, Script, written_votes};
 use crate::store::{Packed, Packing, Run, RunNo, Store, StoreError, Taker, UsedEntry};
@@ -349,7 +349,7 @@ impl Host {
         run: RunNo,
         with: ContinueWith,
         now_ms: i64,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), Rejection>, StoreError> {
         match with {
             ContinueWith::Script => Ok(Ok(())),
             ContinueWith::Runners => self.continue_live(run, now_ms),
@@ -358,8 +358,8 @@ impl Host {
         }
     }
 
-    /// Continues a scripted run without its script. Refused while another process drives the run.
-    fn continue_live(&mut self, run: RunNo, now_ms: i64) -> Result<Result<(), Refused>, StoreError> {
+    /// Continues a scripted run without its script. Rejection while another process drives the run.
+    fn continue_live(&mut self, run: RunNo, now_ms: i64) -> Result<Result<(), Rejection>, StoreError> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
             Err(refused) => return Ok(Err(refused)),
@@ -375,7 +375,7 @@ impl Host {
         run: RunNo,
         script: &Value,
         used: &[UsedEntry],
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), Rejection>, StoreError> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
             Err(refused) => return Ok(Err(refused)),
@@ -384,7 +384,7 @@ impl Host {
         let sealed = secrets.len();
         let packed = match self.packed_script(script, &mut secrets) {
             Ok(packed) => packed,
-            Err(error) => return Ok(Err(Refused::Unstorable(error.to_string()))),
+            Err(error) => return Ok(Err(Rejection::Unstorable(error.to_string()))),
         };
         if secrets.len() > sealed {
             self.seal(root, &secrets)?;
@@ -395,7 +395,7 @@ impl Host {
     }
 
     /// Continues a run with the script of another, where the other run has stopped.
-    fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Refused>, StoreError> {
+    fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Rejection>, StoreError> {
         let root = self.store.root_of(other)?;
         let Some(bound) = self.store.script(root)? else { return Ok(Ok(())) };
         let used = self.store.used_entries(root)?.into_iter();
@@ -404,13 +404,13 @@ impl Host {
     }
 
     /// The root run of a run whose script can be changed: no process drives either of them.
-    fn root_to_change(&self, run: RunNo) -> Result<Result<RunNo, Refused>, StoreError> {
+    fn root_to_change(&self, run: RunNo) -> Result<Result<RunNo, Rejection>, StoreError> {
         let root = self.store.root_of(run)?;
         for run in [run, root] {
             if self.open.contains_key(&run)
                 || self.store.row(run)?.owner.is_some_and(|owner| self.store.is_alive(owner))
             {
-                return Ok(Err(Refused::Driven));
+                return Ok(Err(Rejection::Driven));
             }
         }
         Ok(Ok(root))

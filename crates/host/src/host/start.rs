@@ -10,7 +10,7 @@ use branchpoint_expr::{Object, Value};
 use super::open::Open;
 use super::place::RunPlace;
 use super::scripted::Scripted;
-use super::{Host, Refused, Requester, Start, Taken};
+use super::{Accepted, Host, Rejection, Requester, Start};
 use crate::store::{Key, Packing, Run, RunNo, StoreError, random};
 use branchpoint_runners::Secrets;
 
@@ -35,7 +35,7 @@ impl Host {
     pub(super) fn begin_run(&mut self, start: Start, requester: Requester, now_ms: i64) -> Result<(), StoreError> {
         let watched = start.watched;
         let begun = self.begin_new(start, RunPlace::default(), now_ms)?;
-        if let Ok(Taken { run, new: false }) = begun
+        if let Ok(Accepted { run, new: false }) = begun
             && let Some(open) = self.open.get_mut(&run)
         {
             open.watched |= watched;
@@ -49,19 +49,19 @@ impl Host {
         start: Start,
         place: RunPlace,
         now_ms: i64,
-    ) -> Result<Result<Taken, Refused>, StoreError> {
+    ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let Some(program) = self.program(start.workflow, &start.part)? else {
-            return Ok(Err(Refused::NoPart(start.part.to_string())));
+            return Ok(Err(Rejection::NoPart(start.part.to_string())));
         };
         if let Some(run) = self.run_of_id(&start.id)? {
-            return Ok(Ok(Taken { run, new: false }));
+            return Ok(Ok(Accepted { run, new: false }));
         }
         let mut secrets = start.secrets;
         secrets.add(Secrets::in_program(&program).values());
         let mut secrets = secrets.values().to_vec();
         let packed = match start.script.as_ref().map(|script| self.packed_script(script, &mut secrets)).transpose() {
             Ok(packed) => packed,
-            Err(error) => return Ok(Err(Refused::Unstorable(error.to_string()))),
+            Err(error) => return Ok(Err(Rejection::Unstorable(error.to_string()))),
         };
         let run = self.new_number(&start.id)?;
         let row = Run {
@@ -83,7 +83,7 @@ impl Host {
                 Ok(root) => Some(root),
                 Err(error) if error.is_of_one_run() => {
                     self.discard_new(&start.id, run);
-                    return Ok(Err(Refused::Broken(error.to_string())));
+                    return Ok(Err(Rejection::Broken(error.to_string())));
                 }
                 Err(error) => return Err(error),
             },
@@ -95,7 +95,7 @@ impl Host {
             Err(error @ StoreError::Sealed(_)) => {
                 self.drop_script(script);
                 self.discard_new(&start.id, run);
-                return Ok(Err(Refused::Broken(error.to_string())));
+                return Ok(Err(Rejection::Broken(error.to_string())));
             }
             sealed => sealed?,
         }
@@ -128,7 +128,7 @@ impl Host {
         } else if start.detached {
             self.leave(run)?;
         }
-        Ok(begun.map(|()| Taken { run, new: true }))
+        Ok(begun.map(|()| Accepted { run, new: true }))
     }
 
     /// The run of an id, if there is one: in the store, or new in this turn.

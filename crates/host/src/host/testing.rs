@@ -9,7 +9,7 @@ use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Effect, ExprId, PlaceId, Program, Status};
 use branchpoint_expr::Value;
 
-use super::{Drives, Facts, Host, Refused, Start, Taken, Ticket, TurnOutput};
+use super::{Accepted, Drives, Facts, Host, Rejection, Start, Ticket, TurnOutput};
 use crate::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 
 /// A program that begins at some places. It is built with the null value and the place where it ends.
@@ -128,7 +128,7 @@ pub(crate) fn start(host: &mut Host, workflow: WorkflowNo, id: &str) -> RunNo {
     answered(&outputs).expect("a start is answered in its turn").expect("it starts").run
 }
 
-pub(crate) fn answered(outputs: &[TurnOutput]) -> Option<Result<Taken, Refused>> {
+pub(crate) fn answered(outputs: &[TurnOutput]) -> Option<Result<Accepted, Rejection>> {
     outputs.iter().find_map(|output| match output {
         TurnOutput::OrderDone { outcome, .. } => Some(outcome.clone()),
         _ => None,

@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Host, Order, RunNo, Taken, TurnOutput};
+use super::{Accepted, Host, Order, RunNo, TurnOutput};
 use crate::store::StoreError;
 
 /// How many orders one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
@@ -156,7 +156,7 @@ impl Host {
             if let TurnOutput::OrderDone { outcome: Ok(accepted), .. } = output
                 && accepted.run == run
             {
-                *accepted = Taken { run: first.run, new: false };
+                *accepted = Accepted { run: first.run, new: false };
             }
         }
         let parent = self.drop_open(run).and_then(|open| open.parent);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use branchpoint_backend::{RunEvent, RunEventKind};
 use branchpoint_core::EffectNo;
 
-use super::{Host, Refused, Taken};
+use super::{Accepted, Host, Rejection};
 use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
 use branchpoint_runners::Call;
@@ -38,7 +38,7 @@ pub enum TurnOutput {
         /// The ticket of the order.
         ticket: Ticket,
         /// The outcome.
-        outcome: Result<Taken, Refused>,
+        outcome: Result<Accepted, Rejection>,
     },
     /// An event for listeners.
     Event(RunEvent),

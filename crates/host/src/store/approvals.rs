@@ -48,7 +48,7 @@ impl Store {
     /// What a run asks people now, lines of a conversation among it; without the runs that it has called.
     pub fn approvals_in(&self, look: &RunView) -> Result<Vec<OpenApproval>, StoreError> {
         let (mut specs, mut asked) = (BTreeMap::new(), BTreeMap::<RequestNo, i64>::new());
-        for question in self.questions(look.row.run)? {
+        for question in self.approval_records(look.row.run)? {
             asked.insert(question.request, question.asked_ms);
             specs.insert(question.request, question.spec);
         }

@@ -87,7 +87,7 @@ impl Store {
         }
         let others = [
             ("a pending call", reason(self.pending(run, &packing))?),
-            ("an approval", reason(self.questions(run))?),
+            ("an approval", reason(self.approval_records(run))?),
             ("its script", reason(self.script(run))?),
         ];
         Ok(others.into_iter().find_map(|(what, why)| Some(format!("{what} is damaged: {}", why?))))

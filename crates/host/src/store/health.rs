@@ -12,7 +12,7 @@ use super::{Store, StoreError, schema};
 
 impl Store {
     /// Looks at everything. It reads the whole file. What is late by less than the patience is not late.
-    pub fn health(&self, now_ms: i64, patience_ms: i64) -> Result<Health, StoreError> {
+    pub fn health(&self, now_ms: i64, tolerance_ms: i64) -> Result<Health, StoreError> {
         let count = |sql: &str, value: i64| self.value::<u64>(sql, [value]);
         let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
         let length = |ending: &str| {
@@ -40,8 +40,8 @@ impl Store {
             free_bytes: pragma("freelist_count")? * pragma("page_size")?,
             log_bytes: length("-wal"),
             disk_bytes: self.disk_bytes(),
-            future_runs: count("SELECT count(*) FROM runs WHERE touched_ms > ?1", now_ms.saturating_add(patience_ms))?,
-            overdue: count("SELECT count(*) FROM timers WHERE due_ms < ?1", now_ms.saturating_sub(patience_ms))?,
+            future_runs: count("SELECT count(*) FROM runs WHERE touched_ms > ?1", now_ms.saturating_add(tolerance_ms))?,
+            overdue: count("SELECT count(*) FROM timers WHERE due_ms < ?1", now_ms.saturating_sub(tolerance_ms))?,
             abandoned: self.value(&abandoned, [Status::Running.as_str()])?,
         })
     }

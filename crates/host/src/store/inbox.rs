@@ -9,7 +9,7 @@ use rusqlite::{Row, params};
 
 use super::journal::damaged;
 use super::{Packed, Packing, RunNo, Store, StoreError};
-use crate::host::Refused;
+use crate::host::Rejection;
 
 /// How often the sender looks for the answer.
 const NAP: Duration = Duration::from_millis(10);
@@ -21,11 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// The run has taken it.
-    Taken,
+    Accepted,
     /// The run has a signal of its key already.
     Duplicate,
     /// The run has not taken it, and is as it was.
-    Refused(Refused),
+    Rejection(Rejection),
     /// Nobody drives the run any more, and it has not seen the event.
     Undriven,
     /// The process that drives the run does not answer, and the event was taken back.
@@ -38,9 +38,9 @@ impl Sent {
     /// Whether the event was new to the run. It is an error that no process drives the run, too: the sender may try again.
     pub(crate) fn into_result(self) -> Result<bool, BackendError> {
         match self {
-            Self::Taken => Ok(true),
+            Self::Accepted => Ok(true),
             Self::Duplicate => Ok(false),
-            Self::Refused(refused) => Err(refused.into()),
+            Self::Rejection(refused) => Err(refused.into()),
             Self::Undriven | Self::Unheard => Err(BackendError::NoResponse),
             Self::Pending => Err(BackendError::Pending),
         }
@@ -65,11 +65,11 @@ impl Store {
         let outcome: Option<String> = self.value("SELECT outcome FROM inbox WHERE item = ?1", [item])?;
         if let Some(outcome) = outcome {
             self.execute("DELETE FROM inbox WHERE item = ?1", [item])?;
-            return Ok(Some(match serde_json::from_str::<Result<bool, Refused>>(&outcome) {
-                Ok(Ok(true)) => Sent::Taken,
+            return Ok(Some(match serde_json::from_str::<Result<bool, Rejection>>(&outcome) {
+                Ok(Ok(true)) => Sent::Accepted,
                 Ok(Ok(false)) => Sent::Duplicate,
-                Ok(Err(refused)) => Sent::Refused(refused),
-                Err(_) => Sent::Refused(Refused::UnknownCode(outcome)),
+                Ok(Err(refused)) => Sent::Rejection(refused),
+                Err(_) => Sent::Rejection(Rejection::UnknownCode(outcome)),
             }));
         }
         let driven = self.row(run)?.owner.is_some_and(|owner| self.is_alive(owner));
@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// Writes the outcome of an item, whether it was new to the run, when the turn commits.
-    pub(crate) fn record_outcome(&self, item: i64, outcome: &Result<bool, Refused>) {
+    pub(crate) fn record_outcome(&self, item: i64, outcome: &Result<bool, Rejection>) {
         let outcome = serde_json::to_string(outcome).expect("a code with fields is JSON");
         // It stays even if a run that is new in this turn is discarded.
         self.defer(RunNo::default(), move |store| store.write_outcome(item, &outcome));

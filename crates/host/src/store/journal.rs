@@ -5,7 +5,7 @@ use branchpoint_expr::Value;
 use rusqlite::{Row, params};
 
 use super::pack::Packed;
-use super::{Packing, Question, RunNo, Store, StoreError};
+use super::{ApprovalRecord, Packing, RunNo, Store, StoreError};
 use branchpoint_runners::Secrets;
 
 /// What the store keeps of a run: its newest snapshot, and what came after it.
@@ -202,10 +202,10 @@ impl Store {
     }
 
     /// All questions of a run, in order.
-    pub fn questions(&self, run: RunNo) -> Result<Vec<Question>, StoreError> {
+    pub fn approval_records(&self, run: RunNo) -> Result<Vec<ApprovalRecord>, StoreError> {
         let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
             WHERE run = ?1 ORDER BY request";
-        let read = |(mut question, packed, bytes): (Question, bool, Vec<u8>)| {
+        let read = |(mut question, packed, bytes): (ApprovalRecord, bool, Vec<u8>)| {
             question.spec = codec::decode_value(&bytes).map_err(|error| damaged(run, error))?;
             if packed {
                 self.unpack_value(&self.packing(run)?, &mut question.spec)?;
@@ -220,10 +220,10 @@ impl Store {
         Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
 
-    /// How the values of a run are read. Without their key, its secrets are withheld: `***` stands in their place.
+    /// How the values of a run are read. Without their key, its secrets are unavailable_secrets: `***` stands in their place.
     pub(crate) fn packing(&self, run: RunNo) -> Result<Packing, StoreError> {
         match self.packing_with_key(run) {
-            Err(StoreError::Sealed(why)) => Ok(Packing::withheld(why)),
+            Err(StoreError::Sealed(why)) => Ok(Packing::unavailable_secrets(why)),
             packing => packing,
         }
     }
@@ -238,8 +238,8 @@ impl Store {
     }
 
     /// Why the secrets of a run cannot be read; none if they can, or if it has none.
-    pub fn withheld(&self, run: RunNo) -> Result<Option<String>, StoreError> {
-        Ok(self.packing(run)?.withheld.as_deref().map(ToOwned::to_owned))
+    pub fn unavailable_secrets(&self, run: RunNo) -> Result<Option<String>, StoreError> {
+        Ok(self.packing(run)?.unavailable_secrets.as_deref().map(ToOwned::to_owned))
     }
 }
 
@@ -247,8 +247,8 @@ fn packed_row(row: &Row<'_>) -> rusqlite::Result<(bool, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn question_row(row: &Row<'_>) -> rusqlite::Result<(Question, bool, Vec<u8>)> {
-    let question = Question {
+fn question_row(row: &Row<'_>) -> rusqlite::Result<(ApprovalRecord, bool, Vec<u8>)> {
+    let question = ApprovalRecord {
         run: RunNo(row.get(0)?),
         request: RequestNo(row.get(1)?),
         spec: Value::Null,

@@ -56,8 +56,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
 
 use batch::Batch;
 pub use branchpoint_backend::{
-    Document, Exported, Filter, Health, Imported, KeptSession, KeyState, Listed, Notice, OpenApproval, OpenApprovals,
-    Parent, Part, Prune, Pruned, Question, Run, RunNo, Workflow, WorkflowNo,
+    ApprovalRecord, Document, Exported, Filter, Health, Imported, KeyState, Notice, OpenApproval, OpenApprovals,
+    Parent, Part, Prune, Pruned, Run, RunNo, SessionSummary, Workflow, WorkflowNo, WorkflowSummary,
 };
 pub use inbox::Sent;
 pub(crate) use owner::Owner;

@@ -51,7 +51,7 @@ impl Packed {
 pub(crate) struct Packing {
     pub(crate) secrets: Arc<[String]>,
     /// Why the secrets cannot be read, if they cannot.
-    pub(crate) withheld: Option<Arc<str>>,
+    pub(crate) unavailable_secrets: Option<Arc<str>>,
     /// Finds the secrets in texts, in every form; built when first needed.
     finder: Arc<OnceLock<Option<Finder>>>,
 }
@@ -65,8 +65,8 @@ impl Packing {
     }
 
     /// A packing of a run whose secrets cannot be read: they stay hidden.
-    pub(crate) fn withheld(why: String) -> Self {
-        Self { withheld: Some(why.into()), ..Self::default() }
+    pub(crate) fn unavailable_secrets(why: String) -> Self {
+        Self { unavailable_secrets: Some(why.into()), ..Self::default() }
     }
 
     fn finder(&self) -> Option<&Finder> {
@@ -283,8 +283,8 @@ impl Store {
 
     pub(crate) fn unpack_state(&self, packing: &Packing, state: &mut State) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| state.map_values(map))?;
-        // Secrets that are withheld have another size.
-        if packing.withheld.is_some() {
+        // Secrets that are unavailable_secrets have another size.
+        if packing.unavailable_secrets.is_some() {
             state.recount_held();
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::{KeptSession, RunNo, Store, StoreError};
+use super::{RunNo, SessionSummary, Store, StoreError};
 
 impl Store {
     /// The run of a session.
@@ -12,9 +12,9 @@ impl Store {
     }
 
     /// All sessions, by document and name.
-    pub fn sessions(&self) -> Result<Vec<KeptSession>, StoreError> {
+    pub fn sessions(&self) -> Result<Vec<SessionSummary>, StoreError> {
         self.rows("SELECT name, document, run FROM sessions ORDER BY document, name", [], |row| {
-            Ok(KeptSession { name: row.get(0)?, document: row.get(1)?, run: RunNo(row.get(2)?) })
+            Ok(SessionSummary { name: row.get(0)?, document: row.get(1)?, run: RunNo(row.get(2)?) })
         })
     }
 

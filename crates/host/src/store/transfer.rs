@@ -103,7 +103,7 @@ impl Store {
                     exported.runs += 1;
                     written.insert(run);
                 }
-                Err(reason) => exported.left_out.push((row.id, reason)),
+                Err(reason) => exported.omitted.push((row.id, reason)),
             }
             next.extend(self.children(run)?.iter().rev().map(|child| child.run));
         }
@@ -111,7 +111,7 @@ impl Store {
         for child in waiting.into_iter().filter(|child| !written.contains(&child.run)) {
             let root = self.row(self.root_of(child.run)?)?.id;
             let reason = format!("it is a child run whose parent is not exported; export `{root}`, which includes it");
-            exported.left_out.push((child.id, reason));
+            exported.omitted.push((child.id, reason));
         }
         out.flush()?;
         Ok(exported)

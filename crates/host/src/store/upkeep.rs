@@ -56,7 +56,7 @@ impl Store {
         for root in &roots {
             match self.ended_tree(*root)? {
                 Some(tree) => self.remove(&tree, which.dry_run, pruned)?,
-                None => pruned.kept += 1,
+                None => pruned.skipped += 1,
             }
         }
         if !roots.is_empty() && !which.dry_run {

@@ -5,7 +5,7 @@ use branchpoint_core::ir::Program;
 use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};
 
-use super::{Document, Listed, Part, Store, StoreError, Workflow, WorkflowNo};
+use super::{Document, Part, Store, StoreError, Workflow, WorkflowNo, WorkflowSummary};
 use branchpoint_runners::hexadecimal;
 
 /// The bytes of the programs of a workflow by name, its own first.
@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// All workflows, the oldest first.
-    pub fn workflows(&self) -> Result<Vec<Listed>, StoreError> {
+    pub fn workflows(&self) -> Result<Vec<WorkflowSummary>, StoreError> {
         let sql = "SELECT workflow, name, dialect, origin, lower(hex(workflows.hash)), workflows.added_ms,
                 coalesce(count, 0)
             FROM workflows JOIN documents ON documents.hash = document
@@ -121,8 +121,8 @@ impl Store {
     }
 }
 
-fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
-    Ok(Listed {
+fn listed(row: &Row<'_>) -> rusqlite::Result<WorkflowSummary> {
+    Ok(WorkflowSummary {
         workflow: WorkflowNo(row.get(0)?),
         name: row.get(1)?,
         dialect: row.get(2)?,

@@ -17,7 +17,7 @@ use branchpoint_core::{
 };
 use branchpoint_expr::{Object, Value};
 
-use crate::host::{Drives, Host, Refused, Start, Taken, Ticket, TurnOutput};
+use crate::host::{Accepted, Drives, Host, Rejection, Start, Ticket, TurnOutput};
 use crate::recordings::History;
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call};
@@ -48,7 +48,7 @@ pub struct VirtualDriver<'p> {
     /// The runs of calls, by their ids.
     runs: HashMap<Arc<str>, RunNo>,
     questions: Vec<Question>,
-    answered: Option<Result<Taken, Refused>>,
+    answered: Option<Result<Accepted, Rejection>>,
     /// The file that is opened anew after every event.
     crashing: Option<PathBuf>,
 }
@@ -361,10 +361,10 @@ impl<'p> VirtualDriver<'p> {
         taken
     }
 
-    fn outcome(&mut self) -> Result<Taken, Rejected> {
+    fn outcome(&mut self) -> Result<Accepted, Rejected> {
         match self.answered.take().expect("a host that has nothing to finish answers at once") {
             Ok(taken) => Ok(taken),
-            Err(Refused::Rejected(rejected)) => Err(rejected),
+            Err(Rejection::Rejected(rejected)) => Err(rejected),
             Err(refused) => panic!("nobody else is here, and the host said: {refused}"),
         }
     }

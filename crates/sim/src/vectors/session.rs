@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_core::{State, ir::Program, view};
 use branchpoint_dialects::{Loaded, load as load_document};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_host::gate::{Gate, SESSION_TTL_S, Session, SessionAction, SessionAnswer, StoredSessions};
+use branchpoint_host::gate::{Gate, SESSION_TTL_S, Session, SessionAction, SessionResponse, StoredSessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
@@ -46,13 +46,13 @@ fn run_session(program: &Program, vector: &Value) -> Result<(Value, Value), Stri
             Some(request) => drop(player.ask(request, now_ms)?),
             None => now_ms += SESSION_TTL_S * HOUR_MS,
         }
-        let answer = player.ask(SessionAction::Ask, now_ms)?;
+        let answer = player.ask(SessionAction::Query, now_ms)?;
         trace.push(part(&answer, &["activeStep", "allowedTools"]));
         last = Some(answer);
     }
     let last = match last {
         Some(last) => last,
-        None => player.ask(SessionAction::Ask, now_ms)?,
+        None => player.ask(SessionAction::Query, now_ms)?,
     };
     Ok((part(&last, &["activeStep", "allowedTools", "recentlyUsedTools", "sequenceIndex"]), Value::from(trace)))
 }
@@ -77,7 +77,7 @@ impl<'p> Player<'p> {
         Ok(Self::Kept { gate, program, folder, sessions: Some(Box::new(sessions)) })
     }
 
-    fn ask(&mut self, request: SessionAction, now_ms: i64) -> Result<SessionAnswer, String> {
+    fn ask(&mut self, request: SessionAction, now_ms: i64) -> Result<SessionResponse, String> {
         match self {
             Self::VirtualDriver(gate, session) => {
                 gate.request(session, request, now_ms).map_err(|refused| refused.to_string())
@@ -119,7 +119,7 @@ fn request(event: &Value) -> Option<SessionAction> {
     event.get("reset").map(|_| SessionAction::Reset)
 }
 
-fn part(answer: &SessionAnswer, keys: &[&str]) -> Value {
+fn part(answer: &SessionResponse, keys: &[&str]) -> Value {
     let view = answer.view("vector");
     let parts = keys.iter().map(|key| ((*key).into(), view.get(key).cloned().unwrap_or_default()));
     Value::from(parts.collect::<Object>())

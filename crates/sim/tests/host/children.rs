@@ -38,7 +38,7 @@ fn export(store: &Store, ids: &[&str]) -> (String, Vec<(String, String)>) {
     let runs: Vec<RunNo> = ids.iter().map(|id| number(store, id)).collect();
     let mut bytes = Vec::new();
     let exported = store.export(&runs, &mut bytes).expect("it can be exported");
-    (String::from_utf8(bytes).expect("it is text"), exported.left_out)
+    (String::from_utf8(bytes).expect("it is text"), exported.omitted)
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn an_endless_line_is_read_up_to_the_limit() {
 fn a_known_run_is_unchanged_and_another_run_of_its_id_is_an_error() {
     let (here, there) = (store_with(WAITS, "r", None), store_with(&WAITS.replace("two", "three"), "r", None));
     let before = exported(&here);
-    assert_eq!(here.import(before.as_bytes(), ImportLimits::default(), 0).expect("it is the same run").known, ["r"]);
+    assert_eq!(here.import(before.as_bytes(), ImportLimits::default(), 0).expect("it is the same run").existing, ["r"]);
     let with_more = format!(
         "{}{}",
         exported(&there),

@@ -76,7 +76,7 @@ fn a_vote_that_is_refused_changes_nothing_and_says_why() {
     assert_eq!((run.status, run.seq), (Status::WaitingPeople, 1));
     host.hand(run.run, vote(asked(host.store(), run.run), "approve", "bob"), Ticket::default());
     heard.listen(&mut host, 2);
-    assert!(matches!(heard.answers.last(), Some(Err(Refused::Rejected(_)))), "{:?}", heard.answers);
+    assert!(matches!(heard.answers.last(), Some(Err(Rejection::Rejected(_)))), "{:?}", heard.answers);
     assert_eq!(host.store().row(run.run).expect("it reads").seq, 1);
 }
 
@@ -140,7 +140,7 @@ fn large_values_and_secrets_are_whole_in_memory_and_apart_in_the_store() {
     host.close().expect("it closes");
     assert!(!folder.contents().contains("canary"), "the secret stands in a file of the store");
     let store = folder.store();
-    let question = store.questions(run).expect("it reads").pop().expect("it asks");
+    let question = store.approval_records(run).expect("it reads").pop().expect("it asks");
     assert!(question.spec.to_string().contains(&large), "what is asked is whole again");
     let look = store.replay_part(run, None, u64::MAX, &mut |_| {}).expect("the journal can be replayed").look;
     assert_eq!(look.status(), Status::WaitingPeople);

@@ -22,7 +22,7 @@ use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::Reply;
 use branchpoint_host::host::{
-    ContinueWith, Drives, Host, Refused, RunEvent, RunEventKind, Start, Taken, Ticket, TurnOutput,
+    Accepted, ContinueWith, Drives, Host, Rejection, RunEvent, RunEventKind, Start, Ticket, TurnOutput,
 };
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_runners::{Answer, Call};
@@ -90,7 +90,7 @@ struct Heard {
     calls: Vec<(RunNo, Call)>,
     /// Calls that a script answers after a delay.
     delayed: Vec<(Call, Reply)>,
-    answers: Vec<Result<Taken, Refused>>,
+    answers: Vec<Result<Accepted, Rejection>>,
     ended: BTreeMap<String, (Status, Value)>,
 }
 
@@ -150,7 +150,7 @@ fn vote(request: i64, choice: &str, user: &str) -> Event {
 
 /// The number of the question that a run waits for.
 fn asked(store: &Store, run: RunNo) -> i64 {
-    let open = store.questions(run).expect("it reads").into_iter().find(|question| question.closed_ms.is_none());
+    let open = store.approval_records(run).expect("it reads").into_iter().find(|question| question.closed_ms.is_none());
     i64::try_from(open.expect("it asks").request.0).expect("numbers are small")
 }
 

@@ -30,7 +30,7 @@ fn reminders_that_were_missed_are_sent_once_and_the_end_carries_the_outcome() {
     heard.listen(&mut host, 95_000);
     assert_eq!(events(&host), [("reminded".to_owned(), None)], "eight were missed");
     let run = host.store().run("r").expect("it reads").expect("it is there").run;
-    let question = host.store().questions(run).expect("it reads").remove(0);
+    let question = host.store().approval_records(run).expect("it reads").remove(0);
     assert_eq!(question.reminded, 9, "the run counts them all");
     host.hand(run, vote(asked(host.store(), run), "approve", "anna"), Ticket::default());
     heard.listen(&mut host, 96_000);

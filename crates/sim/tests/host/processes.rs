@@ -24,7 +24,7 @@ fn a_run_is_driven_by_one_process_at_a_time() {
     second.wake(run, false, Ticket::default());
     others.listen(&mut second, 2);
     assert!(others.calls.is_empty(), "a live process drives it");
-    assert!(matches!(others.answers.pop(), Some(Err(Refused::Driven))));
+    assert!(matches!(others.answers.pop(), Some(Err(Rejection::Driven))));
 
     drop(first);
     second.release_dead_owners().expect("the store is fine");
@@ -68,8 +68,8 @@ fn an_event_for_a_run_that_another_process_drives_is_sent_to_it() {
         heard.listen(&mut driving, 2);
     }
     let [refused, taken] = sender.join().expect("nobody panics");
-    assert_eq!(refused, Sent::Refused(Refused::Rejected(Rejected::Vote(Refusal::NotRecipient))));
-    assert_eq!(taken, Sent::Taken);
+    assert_eq!(refused, Sent::Rejection(Rejection::Rejected(Rejected::Vote(Refusal::NotRecipient))));
+    assert_eq!(taken, Sent::Accepted);
     assert_eq!(driving.store().row(run).expect("it reads").status, Status::Running);
 }
 
@@ -113,7 +113,7 @@ fn what_is_sent_may_be_large_and_hold_secrets() {
         driving.poll_store().expect("the store is fine");
         heard.listen(&mut driving, 2);
     }
-    assert_eq!(sender.join().expect("nobody panics"), Sent::Taken);
+    assert_eq!(sender.join().expect("nobody panics"), Sent::Accepted);
     assert!(!folder.contents().contains("canary-17"), "a secret lies open in the store");
 }
 

@@ -163,7 +163,7 @@ fn a_run_goes_live_only_when_somebody_asks_for_it() {
     assert!(host.store().is_scripted(run).expect("it reads"));
     host.wake_with(run, false, ContinueWith::Runners, Ticket::default());
     heard.listen(&mut host, 2);
-    assert_eq!(heard.answers.pop(), Some(Err(Refused::Driven)), "a run that is driven keeps its script");
+    assert_eq!(heard.answers.pop(), Some(Err(Rejection::Driven)), "a run that is driven keeps its script");
     host.close().expect("it closes");
     let mut host = folder.host(Drives::Named);
     host.wake_with(run, false, ContinueWith::Runners, Ticket::default());

@@ -28,7 +28,7 @@ const NAME_PARTS: &[(&str, &str)] = &[
 const WHOLE_NAMES: &[&str] = &[
     "asked", "came", "found", "heard", "kept", "known", "left", "made", "put", "said", "taken", "told", "went", "desk",
     "room", "past", "fence", "patience", "wishes", "hearing", "outside", "Act", "Asked", "Came", "Heard", "Kept",
-    "Known", "Made", "Manner", "No", "Said", "Taken", "Told", "Trouble", "What",
+    "Known", "Made", "Manner", "No", "Said", "Accepted", "Told", "Trouble", "What",
 ];
 
 /// Words that are banned as the whole name of a local value.

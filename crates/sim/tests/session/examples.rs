@@ -9,7 +9,7 @@ use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::VirtualDriver;
 use branchpoint_host::gate::{
-    Gate, SESSION_TTL_S, SessionAction, SessionAnswer, SessionRefused, SessionRequest, Sessions,
+    Gate, SESSION_TTL_S, SessionAction, SessionRejection, SessionRequest, SessionResponse, Sessions,
 };
 use branchpoint_runners::{Answer, Call};
 use branchpoint_sim::examples::examples;
@@ -22,7 +22,7 @@ fn loaded(source: &str) -> Program {
     loaded.program.expect("nothing was found")
 }
 
-fn part(answer: &SessionAnswer, key: &str) -> Value {
+fn part(answer: &SessionResponse, key: &str) -> Value {
     answer.state.get(key).cloned().unwrap_or_default()
 }
 
@@ -31,7 +31,7 @@ fn request(event: &Value) -> SessionAction {
     match (text("message"), text("tool"), event.get("ask")) {
         (Some(message), ..) => SessionAction::Message(message.into()),
         (_, Some(tool), _) => SessionAction::Tool(tool.into()),
-        (.., Some(_)) => SessionAction::Ask,
+        (.., Some(_)) => SessionAction::Query,
         _ => SessionAction::Reset,
     }
 }
@@ -90,13 +90,13 @@ fn sessions_are_apart_and_expire_when_nobody_touches_them() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 60).unwrap());
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
-    allowed(&mut sessions, "b", SessionAction::Ask, 30_000, &["search"]);
-    allowed(&mut sessions, "a", SessionAction::Ask, 59_999, &["save"]);
+    allowed(&mut sessions, "b", SessionAction::Query, 30_000, &["search"]);
+    allowed(&mut sessions, "a", SessionAction::Query, 59_999, &["save"]);
     // The question counted as a touch.
-    allowed(&mut sessions, "a", SessionAction::Ask, 119_998, &["save"]);
+    allowed(&mut sessions, "a", SessionAction::Query, 119_998, &["save"]);
     assert_eq!(sessions.forget_expired(119_998), 1);
-    allowed(&mut sessions, "a", SessionAction::Ask, 179_998, &["search"]);
-    assert!(matches!(sessions.request("", SessionAction::Ask, 0), Err(SessionRefused::NoId)));
+    allowed(&mut sessions, "a", SessionAction::Query, 179_998, &["search"]);
+    assert!(matches!(sessions.request("", SessionAction::Query, 0), Err(SessionRejection::NoId)));
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn a_session_may_live_for_ever_but_not_for_less_than_nothing() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 0).unwrap());
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
-    allowed(&mut sessions, "a", SessionAction::Ask, i64::MAX, &["save"]);
-    assert_eq!(Gate::new(&program, None, -1).err(), Some(SessionRefused::BadTtl(-1)));
+    allowed(&mut sessions, "a", SessionAction::Query, i64::MAX, &["save"]);
+    assert_eq!(Gate::new(&program, None, -1).err(), Some(SessionRejection::BadTtl(-1)));
     let graph = r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "a", "type": "agent"}],
         "connections": [{"source": "s", "target": "a"}]}"#;
-    assert_eq!(Gate::new(&loaded(graph), None, 0).err(), Some(SessionRefused::NoSession));
+    assert_eq!(Gate::new(&loaded(graph), None, 0).err(), Some(SessionRejection::NoSession));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn an_answer_tells_the_whole_reason_when_it_is_asked_to() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), SESSION_TTL_S).unwrap());
     let answer =
-        sessions.request("a", SessionRequest { explain: true, ..SessionAction::Ask.into() }, 0).expect("it is taken");
+        sessions.request("a", SessionRequest { explain: true, ..SessionAction::Query.into() }, 0).expect("it is taken");
     let [reason] = answer.reasons.as_slice() else { panic!("one step was asked: {:?}", answer.reasons) };
     assert_eq!((reason.get("step"), reason.get("holds")), (Some(&Value::from("save")), Some(&Value::Bool(false))));
     assert!(reason.get("explanation").is_some_and(|explanation| explanation.get("sentence").is_some()), "{reason:?}");
@@ -161,7 +161,7 @@ fn a_condition_that_cannot_be_evaluated_does_not_hold_and_is_told() {
     assert_eq!(part(&answer, "activeStep"), Value::from("later"));
     assert_eq!(answer.problems.len(), 1);
     assert_eq!(answer.problems[0].get("step"), Some(&Value::from("odd")));
-    let answer = sessions.request("a", SessionAction::Ask, 0).expect("it is taken");
+    let answer = sessions.request("a", SessionAction::Query, 0).expect("it is taken");
     assert!(answer.problems.is_empty(), "an event tells its own problems");
 }
 
@@ -177,10 +177,10 @@ fn living_sessions_take_a_changed_document_and_forget_a_step_that_is_gone() {
     let mut sessions = Sessions::new(Gate::new(&before, Some(&TOOLS), 60).unwrap());
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
     sessions.adopt(Gate::new(&after, Some(&TOOLS), 60).unwrap()).expect("it rests");
-    let answer = sessions.request("a", SessionAction::Ask, 1).expect("it is taken");
+    let answer = sessions.request("a", SessionAction::Query, 1).expect("it is taken");
     assert_eq!(part(&answer, "activeStep"), Value::from("first"));
     assert_eq!(answer.view("a").get("recentlyUsedTools"), Some(&Value::from(vec![Value::from("search")])));
-    allowed(&mut sessions, "a", SessionAction::Ask, 60_001, &["search"]);
+    allowed(&mut sessions, "a", SessionAction::Query, 60_001, &["search"]);
 }
 
 /// A model that gives these replies, and tools that all work but one.

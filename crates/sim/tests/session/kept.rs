@@ -12,7 +12,7 @@ use branchpoint_backend::{Backend, Session, SessionOptions};
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::gate::{Gate, SessionAction, SessionAnswer, SessionRequest, Sessions, StoredSessions};
+use branchpoint_host::gate::{Gate, SessionAction, SessionRequest, SessionResponse, Sessions, StoredSessions};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 use branchpoint_host::{Driver, Embedded, Limits};
@@ -42,7 +42,7 @@ fn request(event: &Value) -> SessionAction {
     match (text("message"), text("tool"), event.get("ask")) {
         (Some(message), ..) => SessionAction::Message(message.into()),
         (_, Some(tool), _) => SessionAction::Tool(tool.into()),
-        (.., Some(_)) => SessionAction::Ask,
+        (.., Some(_)) => SessionAction::Query,
         _ => SessionAction::Reset,
     }
 }
@@ -70,7 +70,7 @@ fn every_example_is_answered_alike_with_a_crash_after_each_request() {
             let expected = sessions.request("s", request.clone(), now_ms).expect("it is taken");
             let mut kept = kept(folder.path(), &program, tools.as_deref(), now_ms);
             let answer = kept.request("s", request, now_ms).expect("it is taken");
-            let told = |answer: &SessionAnswer| format!("{:?} {:?}", answer.view("s"), answer.reasons);
+            let told = |answer: &SessionResponse| format!("{:?} {:?}", answer.view("s"), answer.reasons);
             assert_eq!(told(&answer), told(&expected), "{}: event {index}", path.display());
             // The process dies here: nothing is closed.
             drop(kept);
@@ -90,7 +90,7 @@ fn two_processes_share_a_session() {
     let answer = two.request("s", SessionAction::Tool("think".into()), 1).expect("it is taken");
     let used = answer.view("s").get("recentlyUsedTools").cloned().unwrap_or_default();
     assert_eq!(used.as_list().map(<[Value]>::len), Some(2), "{used:?}");
-    assert!(two.request("", SessionAction::Ask, 1).is_err(), "a session has a name");
+    assert!(two.request("", SessionAction::Query, 1).is_err(), "a session has a name");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn two_processes_that_wait_for_each_other_go_on() {
             let (opened, answered, program) = (&opened, &answered, &program);
             threads.spawn(move || {
                 let mut kept = kept(folder, program, None, 0);
-                kept.request(own, SessionAction::Ask, 0).expect("it is taken");
+                kept.request(own, SessionAction::Query, 0).expect("it is taken");
                 opened.wait();
                 // Each drives what the other asks for, and waits for the other's answer.
                 let taken = kept.request(other, SessionAction::Message("hello".into()), 0);
@@ -154,14 +154,14 @@ fn a_backend_answers_and_explains_a_request_that_another_process_handles() {
         let request = SessionRequest { action, key: Some(key.into()), explain: true };
         backend.request_session(&session, request).expect("it is accepted")
     };
-    let used = |answer: &SessionAnswer| answer.state.get("recentlyUsedTools").cloned().unwrap_or_default();
+    let used = |answer: &SessionResponse| answer.state.get("recentlyUsedTools").cloned().unwrap_or_default();
     let first = request(&one, "search", "a");
     let run = one.open_session(&session).expect("it lives");
     // The first process drives the session.
     let second = request(&two, "think", "b");
     assert_eq!(used(&second), Value::from(["search", "think"].map(Value::from).to_vec()));
     assert!(!first.reasons.is_empty() && !second.reasons.is_empty(), "{first:?} {second:?}");
-    one.leave(Duration::ZERO).expect("it closes");
+    one.stop(Duration::ZERO).expect("it closes");
     let repeated = request(&two, "think", "b");
     assert_eq!((used(&repeated), repeated.state.get("changed")), (used(&second), Some(&Value::Bool(false))));
     assert_eq!(two.open_session(&session).expect("it lives"), run, "both have asked one session");
@@ -179,17 +179,17 @@ fn a_repeated_reset_of_a_session_that_another_process_drives_forgets_nothing() {
     let session = Session { name: "s".into(), document, workflow, options };
     // The first process opens the session and drives it.
     one.open_session(&session).expect("it lives");
-    one.request_session(&session, SessionAction::Ask.into()).expect("it is accepted");
+    one.request_session(&session, SessionAction::Query.into()).expect("it is accepted");
     let request = |action: SessionAction, key: &str| {
         let request = SessionRequest { action, key: Some(key.into()), explain: false };
         two.request_session(&session, request).expect("it is accepted")
     };
-    let used = |answer: &SessionAnswer| answer.state.get("recentlyUsedTools").cloned().unwrap_or_default();
+    let used = |answer: &SessionResponse| answer.state.get("recentlyUsedTools").cloned().unwrap_or_default();
     request(SessionAction::Reset, "reset");
     let first = request(SessionAction::Tool("think".into()), "think");
     assert_eq!(used(&first), Value::from(vec![Value::from("think")]));
     request(SessionAction::Reset, "reset");
     let repeated = request(SessionAction::Tool("think".into()), "think");
     assert_eq!(used(&repeated), used(&first), "the repeated reset has not forgotten the key of the report");
-    one.leave(Duration::ZERO).expect("it closes");
+    one.stop(Duration::ZERO).expect("it closes");
 }

@@ -17,7 +17,7 @@ use crate::host::testing::{
     Place, answered, call, calling, open, parent, poll_store, program, save, save_with, start, started, turns, wait,
     waiting,
 };
-use crate::host::{ContinueWith, Drives, Host, Refused, RunEventKind, Start, Ticket, TurnOutput};
+use crate::host::{ContinueWith, Drives, Host, Rejection, RunEventKind, Start, Ticket, TurnOutput};
 use crate::store::{RunNo, Sent, Store};
 
 fn worker(place: &Place) -> Host {
@@ -124,8 +124,8 @@ fn a_damaged_event_in_the_inbox_is_rejected_and_does_not_stop_the_host() {
     sender.db.execute("UPDATE inbox SET bytes = x'00' WHERE item = ?1", [damaged]).expect("it is written");
     poll_store(&mut host);
     let outcome = |item| sender.outcome(item, run, Instant::now()).expect("it reads");
-    assert!(matches!(outcome(damaged), Some(Sent::Refused(_))));
-    assert_eq!(outcome(intact), Some(Sent::Taken));
+    assert!(matches!(outcome(damaged), Some(Sent::Rejection(_))));
+    assert_eq!(outcome(intact), Some(Sent::Accepted));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn forking_a_run_without_its_key_is_refused() {
     let mut host = place.quiet_host();
     host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
     let outputs = host.turn(0).expect("the host goes on");
-    assert!(matches!(answered(&outputs), Some(Err(Refused::Broken(_)))), "{outputs:?}");
+    assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
 }
 
@@ -162,7 +162,7 @@ fn forking_a_damaged_run_is_refused_and_leaves_nothing() {
     host.store().db.execute("UPDATE events SET mark = mark + 1", []).expect("it is written");
     host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
     let outputs = host.turn(0).expect("the host goes on");
-    assert!(matches!(answered(&outputs), Some(Err(Refused::Broken(_)))), "{outputs:?}");
+    assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
     let events: i64 = host.store().db.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).expect("it reads");
     assert_eq!(events, 1, "the events of the fork are discarded");
@@ -176,7 +176,7 @@ fn a_new_script_for_a_run_without_its_key_is_refused() {
     let script = serde_json::from_str(r#"{"tool": ["again"]}"#).expect("this is JSON");
     host.wake_with(run, false, ContinueWith::NewScript(script), Ticket(1));
     let outputs = host.turn(0).expect("the host goes on");
-    assert!(matches!(answered(&outputs), Some(Err(Refused::Broken(_)))), "{outputs:?}");
+    assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
 }
 
 /// Waits for a time; when it is cancelled, it makes a call.

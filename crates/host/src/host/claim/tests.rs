@@ -46,7 +46,7 @@ fn an_event_for_a_run_that_another_process_drives_is_left_to_that_process() {
     assert_eq!(scene.outcome(), None, "the first host has no say");
     scene.second.poll_store().expect("the store works");
     turns(&mut scene.second, 3, 0);
-    assert_eq!(scene.outcome(), Some(Sent::Taken));
+    assert_eq!(scene.outcome(), Some(Sent::Accepted));
     assert_eq!(scene.second.store().row(scene.run).expect("it is there").status, Status::Cancelled);
 }
 
@@ -58,7 +58,7 @@ fn an_event_that_a_living_process_has_claimed_is_not_taken_from_it() {
     turns(&mut scene.first, 3, 0);
     scene.second.poll_store().expect("the store works");
     turns(&mut scene.second, 3, 0);
-    assert_eq!(scene.outcome(), Some(Sent::Taken));
+    assert_eq!(scene.outcome(), Some(Sent::Accepted));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn an_event_that_a_dead_process_had_claimed_is_taken_over() {
     second.release_dead_owners().expect("the store works");
     turns(&mut second, 3, 0);
     let outcome = open(&place.file()).outcome(item, run, Instant::now()).expect("it reads");
-    assert_eq!(outcome, Some(Sent::Taken));
+    assert_eq!(outcome, Some(Sent::Accepted));
 }
 
 #[test]

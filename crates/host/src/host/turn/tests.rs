@@ -16,7 +16,7 @@ use crate::host::testing::{
     Place, answered, calling, open, ops, parent, poll_store, program, save, save_with, spinning, start, started, turns,
     waiting,
 };
-use crate::host::{Drives, Facts, Host, RunEventKind, Start, Taken, Ticket, TurnOutput};
+use crate::host::{Accepted, Drives, Facts, Host, RunEventKind, Start, Ticket, TurnOutput};
 use crate::store::{Filter, Packing, RunNo, Sent};
 
 fn is_completed(output: &TurnOutput) -> bool {
@@ -116,7 +116,7 @@ fn a_run_that_never_rests_is_cancelled_from_another_process() {
     let other = open(&place.file());
     let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
     poll_store(&mut host);
-    assert_eq!(other.outcome(item, run, Instant::now()).expect("it reads"), Some(Sent::Taken));
+    assert_eq!(other.outcome(item, run, Instant::now()).expect("it reads"), Some(Sent::Accepted));
     assert_eq!(other.row(run).expect("it is there").status, Status::Cancelled);
 }
 
@@ -212,7 +212,7 @@ fn a_run_whose_id_is_used_meanwhile_is_discarded_before_it_is_written() {
     host.start(Start { watched: true, ..Start::new(workflow, "run".into(), Value::Null) }, Ticket(7));
     let outputs = host.turn(0).expect("the store works");
     let (_, run) = faster.lock().expect("no thread panics").take().expect("the other was faster");
-    assert_eq!(answered(&outputs), Some(Ok(Taken { run, new: false })));
+    assert_eq!(answered(&outputs), Some(Ok(Accepted { run, new: false })));
     assert!(outputs.iter().all(|output| output.run().is_none()), "nothing of the other run comes out: {outputs:?}");
     assert_eq!(host.next_ms(), None, "and nothing is left to do");
     assert_eq!(

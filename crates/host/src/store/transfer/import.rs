@@ -100,7 +100,7 @@ impl Store {
                 PreparedRun::New(run, rebuilt) => (*run, rebuilt),
                 PreparedRun::Known(known) => {
                     numbers.insert(known.id.clone(), known.run);
-                    imported.known.push(known.id);
+                    imported.existing.push(known.id);
                     continue;
                 }
             };
