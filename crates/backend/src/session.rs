@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_core::Rejected;
 use branchpoint_expr::{EvalError, Object, Value};
-use branchpoint_runners::agent::Bounds;
+use branchpoint_runners::agent::AgentLimits;
 
 use crate::{RunNo, WorkflowNo};
 
@@ -32,12 +32,12 @@ pub struct SessionOptions {
     /// The lifetime without requests, in seconds; 0 means that it never expires.
     pub ttl_s: i64,
     /// Limits for each turn of a chat.
-    pub limits: Bounds,
+    pub limits: AgentLimits,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { tools: None, ttl_s: SESSION_TTL_S, limits: Bounds::default() }
+        Self { tools: None, ttl_s: SESSION_TTL_S, limits: AgentLimits::default() }
     }
 }
 

@@ -11,7 +11,7 @@ use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Durability, Store};
 use branchpoint_host::{Driver, Embedded, Limits, SqliteStorage};
 use branchpoint_runners::storage::Storage;
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use crate::moment;
 use crate::notices::Notices;
@@ -75,10 +75,10 @@ pub(crate) fn drive_sessions(project: &Project, arguments: &StoreArguments, comm
 struct Pending;
 
 impl Runner for Pending {
-    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async {
             cancel.cancelled().await;
-            Answer::Never
+            Answer::Missing
         })
     }
 

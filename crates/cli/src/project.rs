@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use branchpoint_host::Limits;
 use branchpoint_host::host::MAX_OPS;
-use branchpoint_runners::agent::Bounds;
+use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::{SecretStore, Secrets, read_text_file};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
@@ -217,9 +217,9 @@ impl Project {
     }
 
     /// The most that agents may use.
-    pub(crate) fn agent_bounds(&self) -> Bounds {
+    pub(crate) fn agent_bounds(&self) -> AgentLimits {
         let CallLimits { agent_turns, agent_tokens, agent_cost_micros, .. } = self.limits;
-        Bounds {
+        AgentLimits {
             turns: agent_turns.map(i64::from),
             tokens: agent_tokens.map(i64::from),
             cost_micros: agent_cost_micros.map(i64::from),

@@ -11,7 +11,8 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_runners::models::{Listener as Words, Piece};
 use branchpoint_runners::{
-    Answer, Call, CancellationToken, Lack, Local, Performing, PreparedCall, Runner, SecretStore, Secrets, SharedSecrets,
+    Answer, AnswerFuture, Call, CancellationToken, Local, PreparedCall, Runner, SecretStore, Secrets, SharedSecrets,
+    Unavailable,
 };
 
 use crate::project::{Project, StoreArguments};
@@ -145,13 +146,13 @@ impl LocalRunner {
     }
 
     /// What calls of an effect need and this host does not have.
-    pub(crate) async fn lacks(&self, effect: &Effect) -> Vec<Lack> {
-        self.runners.lacks(effect).await
+    pub(crate) async fn unavailable(&self, effect: &Effect) -> Vec<Unavailable> {
+        self.runners.unavailable(effect).await
     }
 }
 
 impl Runner for LocalRunner {
-    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async move {
             let prepared = match call.prepare(&self.secrets) {
                 Ok(prepared) => prepared,

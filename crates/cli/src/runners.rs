@@ -12,7 +12,9 @@ use branchpoint_expr::Kind;
 use branchpoint_runners::models;
 use branchpoint_runners::storage::Storage;
 use branchpoint_runners::tools::{self, Tools};
-use branchpoint_runners::{Answer, CancellationToken, Lack, Models, PreparedCall, SecretStore, SharedSecrets, agents};
+use branchpoint_runners::{
+    Answer, CancellationToken, Models, PreparedCall, SecretStore, SharedSecrets, Unavailable, agents,
+};
 use serde::de::DeserializeOwned;
 
 use crate::documents;
@@ -49,9 +51,11 @@ impl Runners {
         models.mask = mask;
         models.catalogue = Arc::new(move |names| {
             let catalogue = Arc::clone(&catalogue);
-            Box::pin(async move { catalogue.described(&names.iter().map(String::as_str).collect::<Vec<_>>()).await })
+            Box::pin(
+                async move { catalogue.tool_descriptions(&names.iter().map(String::as_str).collect::<Vec<_>>()).await },
+            )
         });
-        Ok(Self { tools, models: models.reaching(&http), agents })
+        Ok(Self { tools, models: models.with_network_settings(&http), agents })
     }
 
     /// How agents that are programs are started.
@@ -68,30 +72,30 @@ impl Runners {
     }
 
     /// What calls of an effect need and this host does not have.
-    pub(crate) async fn lacks(&self, effect: &Effect) -> Vec<Lack> {
-        let lack = |(kind, reason)| vec![Lack::Runner { kind, reason }];
+    pub(crate) async fn unavailable(&self, effect: &Effect) -> Vec<Unavailable> {
+        let lack = |(kind, reason)| vec![Unavailable::Runner { kind, reason }];
         match effect.kind {
-            effect::Kind::Model => match self.models.lacks(effect) {
+            effect::Kind::Model => match self.models.unavailable_reason(effect) {
                 None => self.lacks_tools(effect).await,
                 Some(missing) => lack(missing),
             },
             effect::Kind::Run | effect::Kind::Scripted => lack((Kind::NoRunner, String::new())),
-            _ => self.tools.lacks(effect).await.map(|why| lack((Kind::NoRunner, why))).unwrap_or_default(),
+            _ => self.tools.unavailable_reason(effect).await.map(|why| lack((Kind::NoRunner, why))).unwrap_or_default(),
         }
     }
 
     /// The tools that an effect offers to a model and that cannot be called, as far as the document names them.
-    async fn lacks_tools(&self, effect: &Effect) -> Vec<Lack> {
+    async fn lacks_tools(&self, effect: &Effect) -> Vec<Unavailable> {
         let Ok(Request::Model(request)) = effect.request() else { return Vec::new() };
         for name in &request.uses {
-            if let Some(reason) = self.tools.lacks_tool(name).await {
-                return vec![Lack::Runner { kind: Kind::NoRunner, reason }];
+            if let Some(reason) = self.tools.tool_unavailable_reason(name).await {
+                return vec![Unavailable::Runner { kind: Kind::NoRunner, reason }];
             }
         }
         let mut lacks = Vec::new();
         for tool in request.optional_uses {
-            if let Some(reason) = self.tools.lacks_tool(&tool).await {
-                lacks.push(Lack::OptionalTool { tool, reason });
+            if let Some(reason) = self.tools.tool_unavailable_reason(&tool).await {
+                lacks.push(Unavailable::OptionalTool { tool, reason });
             }
         }
         lacks

@@ -16,7 +16,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, Host, RunEvent, RunEventKind, Start};
 use branchpoint_host::store::{Document, Durability, Run, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_host::{Driver, Embedded, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 /// How long the driver waits for calls that were told to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ struct Stubborn {
 }
 
 impl Runner for Stubborn {
-    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async {
             self.begun.store(true, Ordering::Release);
             cancel.cancelled().await;
@@ -116,7 +116,7 @@ fn left_after(answer: &Answer, happens: impl Fn(&Scene)) -> Run {
 fn leaving_waits_for_calls_that_were_told_to_stop() {
     let killed = Answer::Process(ProcessResult::new(143, "", ""));
     let broken = Answer::failed("tool", "the server of the tool is gone");
-    for answer in [Answer::Never, killed, broken] {
+    for answer in [Answer::Missing, killed, broken] {
         let row = left_after(&answer, |_| {});
         assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
     }
@@ -139,7 +139,7 @@ fn what_has_been_answered_when_the_driver_leaves_is_kept() {
 
 #[test]
 fn leaving_waits_for_calls_that_nobody_waits_for_any_more() {
-    let row = left_after(&Answer::Never, |scene| {
+    let row = left_after(&Answer::Missing, |scene| {
         let cancelled = scene.driver.hand(scene.run, Event::Cancel { reason: None }).expect("the store works");
         assert!(cancelled.is_ok(), "{cancelled:?}");
     });
@@ -164,7 +164,7 @@ struct AnswersLast {
 }
 
 impl Runner for AnswersLast {
-    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async {
             self.begun.fetch_add(1, Ordering::AcqRel);
             cancel.cancelled().await;
@@ -205,7 +205,7 @@ fn a_listener_gets_the_events_of_runs_that_another_process_has_left() {
     let (workflow, host) = stored(&path, &one_call());
     let runner = || {
         let (begun, in_order) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Stubborn { begun, in_order, answer: Answer::Never })
+        Arc::new(Stubborn { begun, in_order, answer: Answer::Missing })
     };
     let driver = Driver::new(host, runner(), Limits::default());
     let start = Start { detached: true, ..Start::new(workflow, "run".into(), Value::Null) };
@@ -229,7 +229,7 @@ fn a_loaded_run_has_reported_its_events() {
     let end = b.close(Status::Completed, null);
     b.begin(ROOT, &[end]);
     let (workflow, host) = stored(&path, &b.finish().expect("the program is valid"));
-    let runner = Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer: Answer::Never };
+    let runner = Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer: Answer::Missing };
     let driver = Driver::new(host, Arc::new(runner), Limits::default());
     let backend = Embedded::driving(Store::open(&path, Durability::Normal).expect("it opens"), driver);
     let events = Arc::new(Mutex::new(Vec::new()));

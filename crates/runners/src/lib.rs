@@ -26,12 +26,12 @@
 //!
 //! ```
 //! use branchpoint_expr::Value;
-//! use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+//! use branchpoint_runners::{Answer, Call, CancellationToken, AnswerFuture, Runner};
 //!
 //! struct Echo;
 //!
 //! impl Runner for Echo {
-//!     fn perform<'c>(&'c self, call: &'c Call, _cancel: &'c CancellationToken) -> Performing<'c> {
+//!     fn perform<'c>(&'c self, call: &'c Call, _cancel: &'c CancellationToken) -> AnswerFuture<'c> {
 //!         Box::pin(async move { Answer::data(call.input.clone()) })
 //!     }
 //!
@@ -77,8 +77,10 @@ pub use judge::judge;
 pub use local::shell::{Listener, MAX_OUTPUT, Shell, max_output};
 pub use local::{Local, SecretStore, agents, no_secrets};
 pub use models::Models;
-pub use runner::{Answer, Call, Performing, PreparedCall, Runner};
-pub use runner_check::{Lack, runner_check};
+pub use runner::{Answer, AnswerFuture, Call, PreparedCall, Runner};
+pub use runner_check::{Unavailable, runner_check};
 pub use runtime::{allow_many_open_files, runtime};
-pub use secrets::{Encoding, Finder, Found, MASK, Secrets, SharedSecrets, Unfinished, Whole, resolve, sounds_secret};
+pub use secrets::{
+    Encoding, Finder, MASK, PartialSecret, SecretMatch, Secrets, SharedSecrets, Untruncated, is_secret_name, resolve,
+};
 pub use tokio_util::sync::CancellationToken;

@@ -17,15 +17,15 @@ use crate::local::SecretStore;
 use crate::secrets::{Secrets, resolve};
 
 /// An attempt that is being performed.
-pub type Performing<'c> = Pin<Box<dyn Future<Output = Answer> + Send + 'c>>;
+pub type AnswerFuture<'c> = Pin<Box<dyn Future<Output = Answer> + Send + 'c>>;
 
 /// Performs calls, many at a time. It reports what came back, as it came; [`crate::judge`] decides whether that is good.
 pub trait Runner: Send + Sync {
     /// Performs one attempt, however long it takes. It ends early when it is cancelled.
-    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c>;
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c>;
 
     /// Answers a call that needs no waiting: the host asks on its own thread, before it hands the call to the runtime.
-    fn at_once(&self, _call: &Call) -> Option<Answer> {
+    fn answer_immediately(&self, _call: &Call) -> Option<Answer> {
         None
     }
 
@@ -33,7 +33,7 @@ pub trait Runner: Send + Sync {
     fn fact(&self, name: &str) -> Value;
 
     /// The next line of the user, if one is attached and has more to say.
-    fn line(&self) -> Option<String> {
+    fn next_line(&self) -> Option<String> {
         None
     }
 }
@@ -73,9 +73,9 @@ impl Call {
     /// use branchpoint_runners::Call;
     ///
     /// let finish = Command::Finish { status: Status::Completed, result: "done".into() };
-    /// assert_eq!(Call::of(&Builder::sample(), &"d1".into(), &"".into(), finish), None);
+    /// assert_eq!(Call::from_command(&Builder::sample(), &"d1".into(), &"".into(), finish), None);
     /// ```
-    pub fn of(program: &Program, run: &Arc<str>, folder: &Arc<str>, command: Command) -> Option<Self> {
+    pub fn from_command(program: &Program, run: &Arc<str>, folder: &Arc<str>, command: Command) -> Option<Self> {
         let Command::Perform { effect, attempt, what, input, answers, path } = command else { return None };
         let what = &program.effects[what.index()];
         Some(Self {
@@ -124,11 +124,11 @@ impl Call {
     /// use branchpoint_core::{effect::Kind, ir::builder::effect};
     /// use branchpoint_runners::Call;
     ///
-    /// let call = Call::first(effect(Kind::Model), branchpoint_expr::Value::Null).within(1_000);
+    /// let call = Call::first(effect(Kind::Model), branchpoint_expr::Value::Null).with_time_limit(1_000);
     /// assert_eq!(call.attempt_limit_ms(), Some(1_000));
     /// ```
     #[must_use]
-    pub fn within(mut self, limit_ms: u64) -> Self {
+    pub fn with_time_limit(mut self, limit_ms: u64) -> Self {
         Arc::make_mut(&mut self.definition).attempt_limit_ms = Some(limit_ms);
         self
     }
@@ -283,8 +283,8 @@ pub enum Answer {
         /// What it used up.
         usage: Usage,
     },
-    /// Nothing came back within the limit of the attempt.
-    Never,
+    /// No answer came before the time limit of the attempt, or before the call was cancelled.
+    Missing,
 }
 
 impl Answer {
@@ -366,7 +366,7 @@ impl Answer {
     /// What the attempt has used.
     ///
     /// ```
-    /// assert_eq!(branchpoint_runners::Answer::Never.usage().tokens, 0);
+    /// assert_eq!(branchpoint_runners::Answer::Missing.usage().tokens, 0);
     /// ```
     pub fn usage(&self) -> Usage {
         match self {

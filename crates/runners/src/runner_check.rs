@@ -8,7 +8,7 @@ use branchpoint_expr::{Diagnostic, Kind, Span};
 
 /// What calls of an effect need and this host does not have.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Lack {
+pub enum Unavailable {
     /// The calls fail.
     Runner {
         /// The kind of the finding.
@@ -36,17 +36,20 @@ pub enum Lack {
 /// let findings = runtime().block_on(runner_check(&program, async |_, _| vec![]));
 /// assert!(findings.is_empty());
 /// ```
-pub async fn runner_check(program: &Program, lacks: impl AsyncFn(&Effect, &str) -> Vec<Lack>) -> Vec<Diagnostic> {
+pub async fn runner_check(
+    program: &Program,
+    unavailable: impl AsyncFn(&Effect, &str) -> Vec<Unavailable>,
+) -> Vec<Diagnostic> {
     let mut seen = BTreeSet::new();
     let mut findings = Vec::new();
     for effect in &program.effects {
         let Some(number) = effect.step else { continue };
         let step = &program.steps[number.index()];
         let span = Span { start: step.origin.0, end: step.origin.1 };
-        for lack in lacks(effect, &step.id).await {
+        for lack in unavailable(effect, &step.id).await {
             let tool = match &lack {
-                Lack::Runner { .. } => None,
-                Lack::OptionalTool { tool, .. } => Some(tool.clone()),
+                Unavailable::Runner { .. } => None,
+                Unavailable::OptionalTool { tool, .. } => Some(tool.clone()),
             };
             if seen.insert((number, tool)) {
                 findings.push(finding(lack, effect, &step.id, span));
@@ -57,15 +60,15 @@ pub async fn runner_check(program: &Program, lacks: impl AsyncFn(&Effect, &str) 
     findings
 }
 
-fn finding(lack: Lack, effect: &Effect, step: &str, span: Span) -> Diagnostic {
+fn finding(lack: Unavailable, effect: &Effect, step: &str, span: Span) -> Diagnostic {
     match lack {
-        Lack::Runner { kind, reason } => {
+        Unavailable::Runner { kind, reason } => {
             let message = format!("nothing here performs the step `{step}`, which calls `{}`", effect.kind);
             let answers = format!("write its answers into the file of --script: `{step}: [\"an answer\"]`");
             let help = if reason.is_empty() { answers } else { format!("{reason}; or {answers}") };
             Diagnostic::error(kind, span, message).with_help(help)
         }
-        Lack::OptionalTool { tool, reason } => {
+        Unavailable::OptionalTool { tool, reason } => {
             let message = format!("the step `{step}` runs without the tool `{tool}`, which is not configured");
             Diagnostic::warning(Kind::NoRunner, span, message).with_help(reason)
         }

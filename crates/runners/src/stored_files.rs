@@ -68,7 +68,7 @@ impl StoredFiles {
             return Err(impossible(of_file(&"this host does not extract the text of documents")));
         };
         extractor.text(format, bytes, cancel).await.map_err(|error| match error {
-            DocumentError::Cancelled => Answer::Never,
+            DocumentError::Cancelled => Answer::Missing,
             DocumentError::Process(_) => Answer::failed("step_failed", of_file(&error)),
             DocumentError::Limit(_) | DocumentError::Invalid(_) => impossible(of_file(&error)),
         })

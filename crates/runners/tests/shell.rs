@@ -119,7 +119,7 @@ fn a_word_stops_a_command() {
     });
     heard.recv_timeout(LONG).expect("it has begun");
     stop.cancel();
-    assert_eq!(told.join().expect("it ends"), Answer::Never);
+    assert_eq!(told.join().expect("it ends"), Answer::Missing);
 }
 
 /// The command ends only when somebody who has heard its first words lets it.

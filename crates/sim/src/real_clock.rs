@@ -128,7 +128,7 @@ impl RunLoop<'_, '_> {
         if !open.iter().any(|open| open.approval.key == ApprovalKey::Line) {
             return false;
         }
-        let line = self.runner.line().map_or(Value::Null, Value::from);
+        let line = self.runner.next_line().map_or(Value::Null, Value::from);
         self.host.hand(run, ApprovalKey::Line.answer(None, &line, None), Ticket::default());
         true
     }

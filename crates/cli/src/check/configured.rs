@@ -20,7 +20,7 @@ impl Configured {
     pub(crate) fn find() -> Result<Option<Self>> {
         let Some(project) = Project::find_configured()? else { return Ok(None) };
         let storage = backend::storage(&project, &StoreArguments::default())?;
-        let tools = runners::tools(&project, &project.secret_store()?)?.without_asking_servers();
+        let tools = runners::tools(&project, &project.secret_store()?)?.without_server_requests();
         let runners = Runners::new(&project, tools, SharedSecrets::default(), Arc::new(|_, _| {}), storage)?;
         Ok(Some(Self(runners)))
     }
@@ -29,7 +29,7 @@ impl Configured {
     pub(crate) fn findings(&self, program: &Program, text: &str) -> Vec<Diagnostic> {
         let lacks = async |effect: &Effect, _: &str| {
             // A workflow that is not found has a finding of its own.
-            if effect.kind == Kind::Run { Vec::new() } else { self.0.lacks(effect).await }
+            if effect.kind == Kind::Run { Vec::new() } else { self.0.unavailable(effect).await }
         };
         let mut findings = runtime().block_on(runner_check(program, lacks));
         workflow::point_at_names(&mut findings, text);

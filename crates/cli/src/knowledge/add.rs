@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::documents::DocumentFormat;
-use branchpoint_runners::knowledge::{ChunkSize, FoundFiles, IndexError, Indexed, Indexer, KnownDocuments, find_files};
+use branchpoint_runners::knowledge::{ChunkSize, DocumentIndex, FoundFiles, IndexError, Indexed, Indexer, find_files};
 use branchpoint_runners::runtime;
 use branchpoint_runners::storage::MAX_CONTENT_BYTES;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -123,7 +123,7 @@ impl Adding<'_> {
     /// Adds all files. False: Ctrl-C has ended it.
     fn all(&mut self, arguments: &Arguments, found: FoundFiles) -> Result<bool> {
         let mut known =
-            KnownDocuments::load(self.indexer.knowledge, self.indexer.knowledge_base).map_err(super::trouble)?;
+            DocumentIndex::load(self.indexer.knowledge, self.indexer.knowledge_base).map_err(super::trouble)?;
         self.report.unsupported = found.unsupported;
         for (path, reason) in found.failed {
             self.fail(path.display().to_string(), reason);
@@ -161,7 +161,7 @@ impl Adding<'_> {
     }
 
     /// Removes documents below the named folders that have no file any more.
-    fn delete(&mut self, paths: &[PathBuf], names: &[String], known: &mut KnownDocuments) -> Result<()> {
+    fn delete(&mut self, paths: &[PathBuf], names: &[String], known: &mut DocumentIndex) -> Result<()> {
         for folder in paths.iter().filter(|path| path.is_dir()) {
             for name in known.below(&self.name(folder)) {
                 if names.binary_search(&name).is_err() && !names.contains(&name) {

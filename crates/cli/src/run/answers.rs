@@ -179,7 +179,7 @@ impl Answers {
         }
         self.ask(&step, call).unwrap_or_else(|| {
             self.lacking.insert(step, call.kind().as_str().into());
-            Rehearsed { is_lacking: true, ..Answer::Never.into() }
+            Rehearsed { is_lacking: true, ..Answer::Missing.into() }
         })
     }
 }

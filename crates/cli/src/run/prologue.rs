@@ -31,7 +31,7 @@ pub(crate) fn check(
     // A server that lists missing tools is a child process, and must be stopped.
     let interrupted = interrupt::token()?;
     let lacks = async |effect: &Effect, step: &str| {
-        if answers.knows(step) || calls_known(workflow, effect) { Vec::new() } else { here.lacks(effect).await }
+        if answers.knows(step) || calls_known(workflow, effect) { Vec::new() } else { here.unavailable(effect).await }
     };
     let findings = runtime().block_on(interrupted.run_until_cancelled(runner_check(&workflow.program, lacks)));
     drop(here);

@@ -8,7 +8,7 @@ use branchpoint_backend::{Backend, Replayed, RunNo, RunView};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
 use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
 use branchpoint_expr::{Object, Value, preview};
-use branchpoint_runners::{Secrets, Whole};
+use branchpoint_runners::{Secrets, Untruncated};
 
 use crate::{lines, masked, moment, spent};
 
@@ -233,7 +233,7 @@ impl TraceTree {
     }
 
     fn json<T>(&self, write: impl FnOnce(&dyn Redact) -> T) -> T {
-        if self.full { write(&Whole(&self.secrets)) } else { write(&self.secrets) }
+        if self.full { write(&Untruncated(&self.secrets)) } else { write(&self.secrets) }
     }
 
     /// A record as JSON.

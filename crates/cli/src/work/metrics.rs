@@ -17,7 +17,7 @@ use branchpoint_backend::{Backend, RequestChange, RunEvent, RunEventKind};
 use branchpoint_core::effect::ProcessResult;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use crate::runner::LocalRunner;
 use crate::{backend, masked, terminal};
@@ -208,7 +208,7 @@ impl Counted {
 }
 
 impl Runner for Counted {
-    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async move {
             self.counters.in_flight.fetch_add(1, Ordering::Relaxed);
             let answer = self.here.perform(call, cancel).await;
@@ -219,7 +219,7 @@ impl Runner for Counted {
                 Answer::Failed(_)
                     | Answer::Spent { .. }
                     | Answer::Process(ProcessResult { exit_code: None, .. })
-                    | Answer::Never
+                    | Answer::Missing
             );
             if is_failure {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);

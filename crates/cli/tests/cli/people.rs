@@ -8,7 +8,7 @@ use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Durability, Store};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use super::running::{Place, err, exits, out};
 
@@ -23,7 +23,7 @@ steps:
 struct NoRunner;
 
 impl Runner for NoRunner {
-    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(std::future::ready(Answer::failed("test", "no runner")))
     }
 

@@ -124,7 +124,7 @@ impl Calls {
         reply: Option<Box<Reply>>,
     ) -> Option<(Call, Answer)> {
         if reply.is_none()
-            && let Some(answer) = self.runner.at_once(&call)
+            && let Some(answer) = self.runner.answer_immediately(&call)
         {
             return Some((call, answer));
         }
@@ -208,7 +208,7 @@ mod tests {
     use branchpoint_core::ir::Effect;
     use branchpoint_core::ir::builder::effect;
     use branchpoint_expr::Value;
-    use branchpoint_runners::Performing;
+    use branchpoint_runners::AnswerFuture;
     use serde_json::json;
 
     use super::*;
@@ -216,7 +216,7 @@ mod tests {
     struct FixedAnswer(Answer);
 
     impl Runner for FixedAnswer {
-        fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+        fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> AnswerFuture<'c> {
             Box::pin(std::future::ready(self.0.clone()))
         }
 
@@ -250,6 +250,6 @@ mod tests {
         assert_eq!(kind(list(Value::Int(1), 2)), Ok(Value::from(&json!([1, 1]))));
         assert_eq!(kind(list(Value::from("x"), 2)), Err("output_schema".into()));
         assert_eq!(kind(list(Value::Int(1), 2_500_000)), Err("schema_limit".into()));
-        assert_eq!(received(&spec, Answer::Never), Answer::Never);
+        assert_eq!(received(&spec, Answer::Missing), Answer::Missing);
     }
 }

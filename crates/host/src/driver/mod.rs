@@ -354,7 +354,7 @@ impl Loop {
 fn is_cancelled(answer: &Answer) -> bool {
     const TERMINATED: [i32; 4] = [128 + 1, 128 + 2, 128 + 9, 128 + 15];
     match answer {
-        Answer::Never => true,
+        Answer::Missing => true,
         Answer::Process(ProcessResult { exit_code: Some(exit), .. }) => TERMINATED.contains(exit),
         Answer::Failed(failed) => !failed.answered,
         _ => false,

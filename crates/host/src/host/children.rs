@@ -10,7 +10,7 @@ use branchpoint_expr::Value;
 use super::place::RunPlace;
 use super::{Accepted, Host, Order, Requester, Start};
 use crate::store::{Parent, Part, RunNo, StoreError, WorkflowNo};
-use branchpoint_runners::agent::{self, Bounds};
+use branchpoint_runners::agent::{self, AgentLimits};
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, resolve};
@@ -197,7 +197,7 @@ impl Host {
                 },
             };
             self.abandon_children(parent, effect, Some(child))?;
-            let result = judge(&call, Answer::Never);
+            let result = judge(&call, Answer::Missing);
             let settled = Event::Settled { effect, attempt, result, usage };
             self.take_event(parent, settled, Requester::None, now_ms)?;
         }
@@ -220,7 +220,7 @@ fn part(call: &Call) -> Option<Part> {
 }
 
 /// The input of a child run, and facts beside those of the host.
-fn start_of(call: &Call, agents: Bounds) -> Result<(Value, BTreeMap<String, Value>), FieldError> {
+fn start_of(call: &Call, agents: AgentLimits) -> Result<(Value, BTreeMap<String, Value>), FieldError> {
     match call.request()? {
         Request::Run(request) => {
             let facts = request.facts.into_iter().map(|(name, fact)| (name.to_string(), fact));

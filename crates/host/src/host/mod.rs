@@ -40,7 +40,7 @@ use branchpoint_expr::Value;
 use crate::store::{Owner, Part, RunNo, Store, StoreError, WorkflowNo};
 pub use branchpoint_backend::{Accepted, ContinueWith, Rejection, Replayed, RunEvent, RunEventKind, RunView, Start};
 use branchpoint_runners::SecretStore;
-use branchpoint_runners::agent::Bounds;
+use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use broken::BrokenRuns;
@@ -192,7 +192,7 @@ impl Host {
 
     /// The most that agents may use.
     #[must_use]
-    pub fn with_agents(mut self, bounds: Bounds) -> Self {
+    pub fn with_agents(mut self, bounds: AgentLimits) -> Self {
         self.settings.agents = bounds;
         self
     }

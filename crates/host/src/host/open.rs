@@ -86,7 +86,7 @@ impl Open {
 
     /// The call that a command of this run asks for.
     pub(super) fn call(&self, command: Command) -> Option<Call> {
-        let call = self.place.locate(Call::of(&self.program, &self.id, &self.folder, command)?);
+        let call = self.place.locate(Call::from_command(&self.program, &self.id, &self.folder, command)?);
         Some(Call { sealed: Secrets::from_values(self.packing.secrets.iter().cloned()), ..call })
     }
 

@@ -11,7 +11,7 @@ use super::env_secrets::EnvSecrets;
 use super::turn::Numbers;
 use super::{Drives, Facts, MAX_OPS, Order, TurnOutput};
 use crate::store::RunNo;
-use branchpoint_runners::agent::Bounds;
+use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::{SecretStore, SharedSecrets};
 
 /// What the operator and the program that embeds the host have chosen.
@@ -24,7 +24,7 @@ pub(super) struct Settings {
     pub(super) secrets: SecretStore,
     pub(super) env_secrets: EnvSecrets,
     pub(super) shared_secrets: Option<SharedSecrets>,
-    pub(super) agents: Bounds,
+    pub(super) agents: AgentLimits,
     /// How many ops a run may execute that is started here; 0 is no bound.
     pub(super) max_ops: u64,
     /// Whether notices to people outside are kept.
@@ -95,7 +95,7 @@ impl Settings {
             secrets: Arc::new(|_| None),
             env_secrets: EnvSecrets::default(),
             shared_secrets: None,
-            agents: Bounds::default(),
+            agents: AgentLimits::default(),
             max_ops: MAX_OPS,
             notifies: false,
         }

@@ -52,7 +52,7 @@ impl Host {
         let pending = self.store.pending_effect(parent.run, EffectNo(parent.effect))?;
         let program = self.program(caller.workflow, &caller.part.as_str().into())?;
         let call = pending.zip(program).and_then(|(command, program)| {
-            Call::of(&program, &caller.id.as_str().into(), &caller.folder.as_str().into(), command)
+            Call::from_command(&program, &caller.id.as_str().into(), &caller.folder.as_str().into(), command)
         });
         // Nobody waits for a run whose call is gone.
         Ok(call.map_or(place.clone(), |call| RunPlace::called_by(&place.locate(call))))

@@ -7,7 +7,7 @@ use super::Host;
 use crate::store::{RunNo, StoreError};
 use branchpoint_runners::Call;
 use branchpoint_runners::Secrets;
-use branchpoint_runners::agent::{Notice, is_part};
+use branchpoint_runners::agent::{Notice, is_agent_program};
 
 impl Host {
     /// Sends the notice of an agent that a turn of another one called, at its start or with its result. The signal is written in the
@@ -30,7 +30,7 @@ impl Host {
     /// The run that the outermost agent belongs to.
     fn around_agents(&self, turn: RunNo) -> Result<Option<RunNo>, StoreError> {
         let mut row = self.store.row(turn)?;
-        while is_part(&row.part) {
+        while is_agent_program(&row.part) {
             let Some(parent) = row.parent else { return Ok(None) };
             row = self.store.row(parent.run)?;
         }

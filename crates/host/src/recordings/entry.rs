@@ -12,7 +12,7 @@ use branchpoint_expr::{Object, Value};
 use super::object;
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
-use branchpoint_runners::{MASK, Secrets, sounds_secret};
+use branchpoint_runners::{MASK, Secrets, is_secret_name};
 
 /// Headers that carry credentials or challenges although their names do not sound secret.
 const SECRET_HEADERS: [&str; 6] =
@@ -105,7 +105,7 @@ fn entry_of(answer: &Answer) -> Value {
             let [message, kind, again, answered] = failure(failed);
             with_usage([message, kind, again, answered, ("$judged", Value::Bool(true))], *usage, None)
         }
-        Answer::Never => object([("$hang", Value::Bool(true))]),
+        Answer::Missing => object([("$hang", Value::Bool(true))]),
     }
 }
 
@@ -161,7 +161,7 @@ fn masked(entry: &Value, mask: &Secrets) -> Value {
 fn headers(headers: &Value, mask: &Secrets) -> Value {
     let Some(fields) = headers.as_object() else { return headers.clone() };
     let shown = fields.iter().map(|(name, value)| {
-        let secret = SECRET_HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header)) || sounds_secret(name);
+        let secret = SECRET_HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header)) || is_secret_name(name);
         (name.clone(), if secret { Value::from(MASK) } else { mask.mask_value(value) })
     });
     Value::from(shown.collect::<Object>())

@@ -173,7 +173,7 @@ impl History {
         match command {
             Command::Perform { effect, attempt, .. } => {
                 let (id, folder) = (reader.row.id.as_str().into(), reader.row.folder.as_str().into());
-                let Some(call) = Call::of(reader.program, &id, &folder, command) else { return };
+                let Some(call) = Call::from_command(reader.program, &id, &folder, command) else { return };
                 let call = reader.place.locate(call);
                 if let Some(child) = reader.children.get_mut(&(effect, attempt)) {
                     *child = RunPlace::called_by(&call);

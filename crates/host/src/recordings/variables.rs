@@ -9,7 +9,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::history::{CallOutcome, History, HistoryEntry};
 use branchpoint_runners::Call;
-use branchpoint_runners::{Secrets, sounds_secret};
+use branchpoint_runners::{Secrets, is_secret_name};
 
 /// The prefix of facts that are environment variables.
 const VARIABLE: &str = "env.";
@@ -32,7 +32,7 @@ pub(crate) fn reads_variables(call: &Call) -> bool {
 impl History {
     /// The values of variables whose names sound secret.
     pub fn secret_variables(&self) -> Secrets {
-        let secret = self.variables().filter(|(name, _)| sounds_secret(name));
+        let secret = self.variables().filter(|(name, _)| is_secret_name(name));
         Secrets::from_values(secret.filter_map(|(_, value)| value.as_str().map(ToOwned::to_owned)))
     }
 

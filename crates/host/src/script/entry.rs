@@ -194,7 +194,7 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
         };
     }
     if is("$hang") || is(WITHDRAWN) {
-        return Answer::Never;
+        return Answer::Missing;
     }
     if let Some(value) = entry.get("$output") {
         let content_type = entry.get("$content_type").and_then(Value::as_str).map(Into::into);

@@ -9,7 +9,7 @@ use branchpoint_expr::{Object, Value};
 use super::{BadScript, Wrong};
 use crate::recordings::{fact_of, reads_variables};
 use branchpoint_runners::{Answer, Call};
-use branchpoint_runners::{Secrets, sounds_secret};
+use branchpoint_runners::{Secrets, is_secret_name};
 
 /// The key that marks a script as a recording.
 pub(crate) const RECORDED: &str = "$recorded";
@@ -63,7 +63,7 @@ impl Recorded {
                 missing.push(name.clone());
                 continue;
             };
-            if sounds_secret(name) {
+            if is_secret_name(name) {
                 secrets.add([value.as_str()]);
             }
             self.facts.insert(fact_of(name), Value::from(value));

@@ -16,7 +16,7 @@ use rusqlite::params;
 use super::workflows::hash;
 use super::{RunNo, Store, StoreError};
 use branchpoint_runners::hexadecimal;
-use branchpoint_runners::{Encoding, Finder, Found};
+use branchpoint_runners::{Encoding, Finder, SecretMatch};
 
 /// What is shown of a secret that cannot be opened, or must not be.
 const MASK: &str = "***";
@@ -237,7 +237,7 @@ impl Packer<'_> {
             return text.clone();
         }
         let (mut hidden, mut from) = ("\0s".to_owned(), 0);
-        for Found { place, secret, encoding, part } in found {
+        for SecretMatch { place, secret, encoding, part } in found {
             hidden.push_str(&text[from..place.start].replace('\0', "\0\0"));
             // Writing into a text cannot fail.
             let _ = match (encoding, part) {

@@ -291,7 +291,7 @@ impl<'p> VirtualDriver<'p> {
         let Rehearsed { answer, duration_ms, reports, is_lacking } = answers(&call);
         self.calls.note_lacking(is_lacking);
         let over_limit = call.attempt_limit_ms().is_some_and(|limit_ms| limit_ms < duration_ms);
-        if answer == Answer::Never || over_limit {
+        if answer == Answer::Missing || over_limit {
             return self.calls.hang(call, self.now_ms);
         }
         let ends_ms = self.now_ms.saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX));
@@ -343,7 +343,7 @@ impl<'p> VirtualDriver<'p> {
             return self.ended(working);
         }
         if let Some(call) = self.calls.take_over_limit(self.now_ms) {
-            self.settle(&call, Answer::Never);
+            self.settle(&call, Answer::Missing);
         }
     }
 

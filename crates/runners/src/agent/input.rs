@@ -13,7 +13,7 @@ const MAX_TURNS: u64 = 10;
 
 /// The most that an agent may use, whatever its document says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct AgentLimits {
     /// Calls of the model in one turn.
     pub turns: Option<i64>,
     /// Tokens in one turn.
@@ -56,13 +56,13 @@ static PARAMETERS: LazyLock<Value> = LazyLock::new(|| {
 /// use branchpoint_core::effect::Kind;
 /// use branchpoint_core::ir::builder::effect;
 /// use branchpoint_runners::Call;
-/// use branchpoint_runners::agent::{Bounds, input};
+/// use branchpoint_runners::agent::{AgentLimits, input};
 ///
 /// let call = Call::first(effect(Kind::Model), [("prompt".into(), "Why?".into())].into_iter().collect::<branchpoint_expr::Object>().into());
-/// assert!(input(&call, Bounds::default())?.get("request").is_some());
+/// assert!(input(&call, AgentLimits::default())?.get("request").is_some());
 /// # Ok::<(), branchpoint_core::effect::FieldError>(())
 /// ```
-pub fn input(call: &Call, bounds: Bounds) -> Result<Value, FieldError> {
+pub fn input(call: &Call, bounds: AgentLimits) -> Result<Value, FieldError> {
     let Request::Model(turn) = call.request()? else { return Ok(Value::Null) };
     let id = call.step.as_ref().map_or(Value::Null, |step| Value::Str(step.clone()));
     let agent = Agent { root: &id, depth: 1, bounds };
@@ -93,7 +93,7 @@ struct Agent<'v> {
     root: &'v Value,
     /// How deep the agents below are.
     depth: i64,
-    bounds: Bounds,
+    bounds: AgentLimits,
 }
 
 impl Agent<'_> {

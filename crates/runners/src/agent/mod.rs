@@ -13,16 +13,16 @@ use branchpoint_core::effect::{AGENT, ModelResult, Request, RunRequest};
 use branchpoint_core::{Failed, Usage};
 use branchpoint_expr::{Object, Value};
 
-pub use input::{Bounds, input};
+pub use input::{AgentLimits, input};
 
 use crate::runner::{Answer, Call};
 
 /// Whether the program of this name performs turns of agents.
 ///
 /// ```
-/// assert!(branchpoint_runners::agent::is_part(branchpoint_core::effect::AGENT));
+/// assert!(branchpoint_runners::agent::is_agent_program(branchpoint_core::effect::AGENT));
 /// ```
-pub fn is_part(name: &str) -> bool {
+pub fn is_agent_program(name: &str) -> bool {
     name.starts_with(AGENT)
 }
 

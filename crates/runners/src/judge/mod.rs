@@ -26,7 +26,7 @@ use crate::runner::{Answer, Call};
 ///
 /// let call = Call::first(effect(Kind::Model), branchpoint_expr::Value::Null);
 /// assert_eq!(judge(&call, Answer::model("Because.")), Ok("Because.".into()));
-/// assert_eq!(&*judge(&call, Answer::Never).unwrap_err().kind, "timeout");
+/// assert_eq!(&*judge(&call, Answer::Missing).unwrap_err().kind, "timeout");
 /// ```
 pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
     if let Some(last) = call.response().report {
@@ -44,7 +44,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } => return Err(failed),
         Answer::Judged { result, .. } => return result,
-        Answer::Never => return Err(timeout(call)),
+        Answer::Missing => return Err(timeout(call)),
     };
     let judged = score::judge(call, schema::judge(call, judged)?)?;
     Ok(if call.response().envelope { judged.envelope() } else { judged.output })

@@ -21,7 +21,7 @@ pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Fai
     let report = match answer {
         Answer::Judged { result, .. } => return result,
         Answer::Process(result) => ended(call, result),
-        Answer::Never => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
+        Answer::Missing => Report::failed(vec![("exit_code", Value::Int(TIMED_OUT))], super::timeout(call)),
         Answer::Model(ModelResult { value: Value::Str(text), usage, input_tokens }) => {
             reply(call, &text, Tokens::of(&text, usage, input_tokens))
         }

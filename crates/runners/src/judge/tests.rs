@@ -72,7 +72,7 @@ fn an_envelope_tells_the_facts_beside_the_output() {
 
 #[test]
 fn silence_is_a_timeout_of_unknown_fate() {
-    check("tool", "{}", Answer::Never, "timeout again=true answered=false");
+    check("tool", "{}", Answer::Missing, "timeout again=true answered=false");
 }
 
 #[test]

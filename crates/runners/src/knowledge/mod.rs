@@ -43,7 +43,7 @@ pub struct Indexer<'i> {
 
 /// The documents of a knowledge base while files are added to it.
 #[derive(Debug)]
-pub struct KnownDocuments {
+pub struct DocumentIndex {
     by_name: BTreeMap<String, DocumentSummary>,
     /// A document of each content.
     by_fingerprint: BTreeMap<Vec<u8>, String>,
@@ -99,7 +99,7 @@ impl From<EmbeddingError> for IndexError {
     }
 }
 
-impl KnownDocuments {
+impl DocumentIndex {
     /// The documents of a knowledge base.
     pub fn load(knowledge: &dyn Retrieval, knowledge_base: &str) -> Result<Self, StorageError> {
         let documents = knowledge.documents(knowledge_base)?;
@@ -139,7 +139,7 @@ impl Indexer<'_> {
         &self,
         (path, format): (&Path, DocumentFormat),
         name: &str,
-        known: &mut KnownDocuments,
+        known: &mut DocumentIndex,
         cancel: &CancellationToken,
     ) -> Result<Indexed, IndexError> {
         let bytes = read(path, format)?;
@@ -165,7 +165,7 @@ impl Indexer<'_> {
     }
 
     /// Removes the older version of a file, which must not be found any more.
-    fn remove(&self, name: &str, known: &mut KnownDocuments) -> Result<(), IndexError> {
+    fn remove(&self, name: &str, known: &mut DocumentIndex) -> Result<(), IndexError> {
         if known.by_name.contains_key(name) {
             self.knowledge.remove_document(self.knowledge_base, name)?;
             known.forget(name);

@@ -100,9 +100,9 @@ pub fn program(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<
 /// ```
 /// use std::collections::BTreeMap;
 ///
-/// assert_eq!(branchpoint_runners::agents::missing(&BTreeMap::new(), "openai"), None);
+/// assert_eq!(branchpoint_runners::agents::missing_program(&BTreeMap::new(), "openai"), None);
 /// ```
-pub fn missing(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<String> {
+pub fn missing_program(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<String> {
     let Program { program, .. } = program(settings, provider)?;
     if installed(&program, &path()).is_some() {
         return None;
@@ -163,7 +163,7 @@ impl Local {
         let shell =
             Shell { limited: vec![Stream::Out], ..self.child(call, request.dir.as_deref(), &Object::default()) };
         match shell.run_program(command.into(), Some(whole_message(request)), cancel, listener).await {
-            Answer::Process(ProcessResult { exit_code: None, .. }) => Answer::Never,
+            Answer::Process(ProcessResult { exit_code: None, .. }) => Answer::Missing,
             Answer::Process(ProcessResult { cut: Some(Stream::Out), .. }) => {
                 let limit = max_output(call);
                 Answer::refused("agent", format!("`{program}` printed more than the {limit} bytes that are read"))
@@ -227,9 +227,9 @@ mod tests {
         assert_eq!(program(&settings, "codex"), None);
         assert_eq!(program(&settings, "openai_compatible"), None);
         assert_eq!(program(&settings, "mine").map(|mine| mine.arguments), Some(Vec::new()));
-        assert_eq!(missing(&settings, "mine"), None);
+        assert_eq!(missing_program(&settings, "mine"), None);
         assert!(
-            missing(&settings, "claude")
+            missing_program(&settings, "claude")
                 .is_some_and(|why| why.contains("`claude-beta`") && why.contains("agents.claude"))
         );
         assert_eq!(installed("sh", "".as_ref()), None);

@@ -201,7 +201,7 @@ impl Attended {
         });
         let (stdout, stderr) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
         match ended {
-            Ended::Cancelled => Answer::Never,
+            Ended::Cancelled => Answer::Missing,
             Ended::Limit => Answer::Process(ProcessResult { exit_code: None, stdout, stderr, cut: None }),
             Ended::By | Ended::OutputLimit => {
                 Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, cut })

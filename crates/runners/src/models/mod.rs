@@ -34,7 +34,7 @@ pub use delivery::FileKind;
 pub use settings::{Price, Provider, Settings};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
-pub use tools::{Catalogue, Descriptions, ToolDescription};
+pub use tools::{ToolCatalogue, ToolDescription, ToolDescriptions};
 
 use crate::documents::TextExtractor;
 use crate::local::SecretStore;
@@ -74,7 +74,7 @@ pub struct Models {
     /// The environment, where keys and addresses stand by name.
     pub environment: SecretStore,
     /// Describes tools that calls only name.
-    pub catalogue: Catalogue,
+    pub catalogue: ToolCatalogue,
     /// The folder of files that calls attach by their keys.
     pub files: Option<FilesSettings>,
     /// The stored files of runs.
@@ -116,7 +116,7 @@ impl Models {
 
     /// The same models; documents may name the addresses of providers that these settings allow.
     #[must_use]
-    pub fn reaching(self, settings: &HttpSettings) -> Self {
+    pub fn with_network_settings(self, settings: &HttpSettings) -> Self {
         let network = Network::new(settings.allow_private_network, &settings.trusted_hosts);
         Self { clients: Clients::new(network), ..self }
     }
@@ -139,7 +139,7 @@ impl Models {
         let request = match request {
             Some(Ok(Ok(request))) => request,
             Some(Ok(Err(answer))) => return Some(answer),
-            Some(Err(_)) | None => return Some(Answer::Never),
+            Some(Err(_)) | None => return Some(Answer::Missing),
         };
         Some(match self.client(&request.target) {
             Ok(client) => retry::perform(self, client, call, request, until, cancel).await,
@@ -149,10 +149,10 @@ impl Models {
 
     /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of finding, and what is to
     /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
-    pub fn lacks(&self, effect: &Effect) -> Option<(Kind, String)> {
+    pub fn unavailable_reason(&self, effect: &Effect) -> Option<(Kind, String)> {
         let Ok(Request::Model(mut request)) = effect.request() else { return None };
         if let Some(provider) = self.program_of(&request) {
-            return agents::missing(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
+            return agents::missing_program(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
         }
         let is_known = request.model.is_some() || request.provider.is_some();
         // A secret that is the key is put in when the call is made; that there will be one is enough before it.

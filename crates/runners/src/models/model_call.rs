@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::attachments::Attachment;
 use super::formats::strict;
 use super::messages::{self, Message, Names, Part};
-use super::providers::{COMPATIBLE, Lack, Target};
+use super::providers::{COMPATIBLE, Target, Unavailable};
 use super::tools::Tool;
 use super::{Models, tools};
 use crate::judge::schema;
@@ -93,7 +93,8 @@ impl Models {
     ) -> Result<ModelCall, Answer> {
         let (call, secrets) = (&prepared.call, prepared.secrets.values());
         let missing_runner_kind = call.response().missing_runner_kind.as_deref().unwrap_or("no_runner");
-        let target = self.target(request).map_err(|Lack(message)| Answer::impossible(missing_runner_kind, message))?;
+        let target =
+            self.target(request).map_err(|Unavailable(message)| Answer::impossible(missing_runner_kind, message))?;
         let request = with_options_of(&target, request.clone())?;
         // Only replies can call tools.
         let offered = if request.task == Task::Reply { &request.tools.0[..] } else { &[] };

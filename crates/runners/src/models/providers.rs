@@ -100,11 +100,11 @@ impl Target {
 
 /// Why a model cannot be asked: nobody has set what it needs.
 #[derive(Debug)]
-pub(super) struct Lack(pub(super) String);
+pub(super) struct Unavailable(pub(super) String);
 
 impl Models {
     /// Where a request goes, as far as it is known.
-    pub(super) fn target(&self, request: &ModelRequest) -> Result<Target, Lack> {
+    pub(super) fn target(&self, request: &ModelRequest) -> Result<Target, Unavailable> {
         let provider = request.provider.as_deref().map(|provider| self.api_of(request, provider));
         let provider = named(provider.as_deref());
         let model = match (named(request.model.as_deref()), named(request.model_variant.as_deref())) {
@@ -128,7 +128,7 @@ impl Models {
         };
         let Some(model) = model else {
             let message = "no model is named; set `OPENAI_API_KEY` or another key, `BRANCHPOINT_MODEL`, or `default` in `[models]`";
-            return Err(Lack(message.to_owned()));
+            return Err(Unavailable(message.to_owned()));
         };
         let provider = provider.or_else(|| starts(&model)).or_else(|| self.settings.provider.clone());
         let provider = provider.or_else(|| self.settings.default.as_deref().and_then(|default| split(default, self).0));
@@ -166,7 +166,7 @@ impl Models {
         model.filter(|_| of.as_deref() == Some(provider))
     }
 
-    fn located(&self, provider: &str, model: &str, request: &ModelRequest) -> Result<Target, Lack> {
+    fn located(&self, provider: &str, model: &str, request: &ModelRequest) -> Result<Target, Unavailable> {
         let set = self.settings.providers.get(provider);
         let known = KNOWN.iter().find(|known| known.name == provider);
         let own_url = set.and_then(|set| set.base_url.clone());
@@ -176,17 +176,19 @@ impl Models {
         let protocol = set.and_then(|set| set.protocol.as_deref());
         let name = protocol.or(known.map(|known| known.name)).unwrap_or("openai");
         let Some(format) = formats::named(name) else {
-            return Err(Lack(format!(
+            return Err(Unavailable(format!(
                 "`{name}` is not a supported wire format (`protocol` in `[models.providers.{provider}]`); use `openai`, \
                  `anthropic` or `gemini`, and the compatible address of the provider as its `base_url`"
             )));
         };
         if known.is_none() && set.is_none() && provider != COMPATIBLE {
             let provider = shortened(provider);
-            return Err(Lack(format!("unknown provider `{provider}`; describe it in `[models.providers.{provider}]`")));
+            return Err(Unavailable(format!(
+                "unknown provider `{provider}`; describe it in `[models.providers.{provider}]`"
+            )));
         }
         if format.endpoint().path.contains("{model}") && !fits_path(model) {
-            return Err(Lack(format!(
+            return Err(Unavailable(format!(
                 "`{}` is not a name of a model of `{provider}`: it is a part of the address, and must be letters, digits and `-._:@`",
                 shortened(model)
             )));
@@ -196,13 +198,13 @@ impl Models {
         let named = named(request.base_url.as_deref()).map(|url| slashed(url, format));
         let foreign = named.is_some() && named != operators;
         let Some(url) = named.or(operators.clone()).or_else(|| known.map(|known| known.url.to_owned())) else {
-            return Err(Lack(format!(
+            return Err(Unavailable(format!(
                 "nothing says where the provider `{provider}` is; set `base_url` in `[models.providers.{provider}]`"
             )));
         };
         if !Url::parse(&url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
             let shown = shortened(url.split('?').next().unwrap_or_default());
-            return Err(Lack(format!(
+            return Err(Unavailable(format!(
                 "`{shown}` is not an address of a provider: it must begin with `http://` or `https://`"
             )));
         }
@@ -215,7 +217,7 @@ impl Models {
     }
 
     /// The key of a provider. At an address of the operator's own choice there may be none.
-    fn key(&self, provider: &str, known: Option<&Known>, elsewhere: bool) -> Result<Option<String>, Lack> {
+    fn key(&self, provider: &str, known: Option<&Known>, elsewhere: bool) -> Result<Option<String>, Unavailable> {
         let set = self.settings.providers.get(provider).and_then(|set| set.key_env.clone());
         let is_set = set.is_some();
         let name = set.or_else(|| known.and_then(Known::key_env)).filter(|name| !name.is_empty());
@@ -223,7 +225,7 @@ impl Models {
         match (self.environment)(&name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
             Some(key) => sendable(key, &format!("the environment variable {name}")).map(Some),
             None if elsewhere && !is_set => Ok(None),
-            None => Err(Lack(format!(
+            None => Err(Unavailable(format!(
                 "the provider `{provider}` needs a key; set the environment variable {name}, or name another by `key_env` in \
                  `[models.providers.{provider}]`"
             ))),
@@ -232,9 +234,9 @@ impl Models {
 }
 
 /// A key, unless it cannot be the value of a header.
-fn sendable(key: String, place: &str) -> Result<String, Lack> {
+fn sendable(key: String, place: &str) -> Result<String, Unavailable> {
     let message = format!("the key in {place} has a character that cannot be sent, such as a line break; remove it");
-    if HeaderValue::from_str(&key).is_ok() { Ok(key) } else { Err(Lack(message)) }
+    if HeaderValue::from_str(&key).is_ok() { Ok(key) } else { Err(Unavailable(message)) }
 }
 
 /// Whether a name of a model can be part of a path, where some names would lead to another request.

@@ -47,7 +47,7 @@ pub(super) async fn perform(
     cancel: &CancellationToken,
 ) -> Answer {
     let mut tries = Tries { models, client, call, request, until, spent: Tokens::default(), failure: None };
-    let answer = cancel.run_until_cancelled(tries.answer()).await.unwrap_or(Answer::Never);
+    let answer = cancel.run_until_cancelled(tries.answer()).await.unwrap_or(Answer::Missing);
     match answer {
         // Usage counts, whatever came of it.
         Answer::Failed(failed) => {
@@ -170,7 +170,7 @@ impl Tries<'_> {
     /// The answer of a call that is out of time, with what is known of the cause.
     fn timed_out(&self) -> Answer {
         let failed = match self.call.attempt_limit_ms() {
-            Some(_) if self.failure.is_none() && self.spent == Tokens::default() => return Answer::Never,
+            Some(_) if self.failure.is_none() && self.spent == Tokens::default() => return Answer::Missing,
             Some(_) => judge::timeout(self.call),
             None => {
                 let seconds = self.models.settings.time_limit_s;

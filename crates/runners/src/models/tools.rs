@@ -18,10 +18,10 @@ pub struct ToolDescription {
 }
 
 /// The descriptions of some tools, each where its name stands; none for a tool that nothing here can perform.
-pub type Descriptions = Pin<Box<dyn Future<Output = Vec<Option<ToolDescription>>> + Send>>;
+pub type ToolDescriptions = Pin<Box<dyn Future<Output = Vec<Option<ToolDescription>>> + Send>>;
 
 /// Describes tools that a call only names, all of them at once.
-pub type Catalogue = Arc<dyn Fn(Vec<String>) -> Descriptions + Send + Sync>;
+pub type ToolCatalogue = Arc<dyn Fn(Vec<String>) -> ToolDescriptions + Send + Sync>;
 
 /// A tool that a request offers.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Tool {
 
 /// The tools of a request. The catalogue is asked once, for those that the request does not describe. If they are optional, those that
 /// nothing describes are left out.
-pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &Catalogue, optional: bool) -> Vec<Tool> {
+pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &ToolCatalogue, optional: bool) -> Vec<Tool> {
     let is_described = |tool: &Value| ["description", "parameters"].iter().all(|field| own(tool, field).is_some());
     let unknown = tools.iter().filter(|tool| !is_described(tool)).map(|tool| tool_name(tool).to_owned());
     let unknown: Vec<String> = unknown.collect();

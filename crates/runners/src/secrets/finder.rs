@@ -35,7 +35,7 @@ struct Match<'f> {
 
 /// A form of a secret in a text, or the part of it on one line.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SecretMatch {
     /// Where it is.
     pub place: Range<usize>,
     /// Which secret it is.
@@ -48,7 +48,7 @@ pub struct Found {
 
 /// The end of a text that may be the beginning of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct PartialSecret {
     /// From here on, the text is not shown before more is known.
     pub hidden_from: usize,
     /// From here on, the text is needed to recognise the rest of a secret.
@@ -125,10 +125,10 @@ impl Finder {
     /// let finder = branchpoint_runners::Finder::of(&["pa55word".into()]).unwrap();
     /// assert_eq!(finder.forms_in("my pa55word!")[0].place, 3..11);
     /// ```
-    pub fn forms_in(&self, text: &str) -> Vec<Found> {
+    pub fn forms_in(&self, text: &str) -> Vec<SecretMatch> {
         let mut all = self.matches(text.as_bytes()).unwrap_or_else(|| self.plain_in(text));
         all.extend(self.beginnings(text));
-        let mut all: Vec<Found> = all.iter().flat_map(|found| found.lines(text.as_bytes())).collect();
+        let mut all: Vec<SecretMatch> = all.iter().flat_map(|found| found.lines(text.as_bytes())).collect();
         all.sort_by_key(|found| (found.place.start, std::cmp::Reverse(found.place.end)));
         let mut end = 0;
         all.retain(|found| {
@@ -219,15 +219,15 @@ impl Finder {
     ///
     /// ```
     /// let finder = branchpoint_runners::Finder::of(&["pa55word".into()]).unwrap();
-    /// assert_eq!(finder.unfinished("it is pa55").hidden_from, 6);
+    /// assert_eq!(finder.partial_secret("it is pa55").hidden_from, 6);
     /// ```
-    pub fn unfinished(&self, text: &str) -> Unfinished {
+    pub fn partial_secret(&self, text: &str) -> PartialSecret {
         let (mut hidden_from, mut needed_from) = (text.len(), text.len());
         for reading in Reading::all(text.as_bytes()) {
             let bytes = &*reading.bytes;
             let forms = self.forms.iter().filter(|form| !reading.is_unwrapped() || form.encoding.is_wrapped());
             for form in forms {
-                // Whole forms are found below.
+                // Untruncated forms are found below.
                 let mut starts = (bytes.len() + 1).saturating_sub(form.text.len())..bytes.len();
                 let Some(start) = starts.find(|start| is_beginning(&bytes[*start..], form)) else { continue };
                 let source = reading.source(start);
@@ -240,7 +240,7 @@ impl Finder {
         // A secret that is whole must not be cut in two.
         let within = self.find(text).into_iter().find(|range| range.start < hidden_from && hidden_from < range.end);
         hidden_from = within.map_or(hidden_from, |range| range.start);
-        Unfinished { hidden_from, needed_from: needed_from.min(hidden_from) }
+        PartialSecret { hidden_from, needed_from: needed_from.min(hidden_from) }
     }
 }
 
@@ -253,9 +253,9 @@ impl<'f> Match<'f> {
     }
 
     /// The parts of it, one for each line of a text.
-    fn lines(&self, text: &[u8]) -> Vec<Found> {
+    fn lines(&self, text: &[u8]) -> Vec<SecretMatch> {
         let Self { place, form, letters } = self;
-        let found = |place, part| Found { place, secret: form.secret, encoding: form.encoding, part };
+        let found = |place, part| SecretMatch { place, secret: form.secret, encoding: form.encoding, part };
         if place.len() == *letters {
             return vec![found(place.clone(), (*letters < form.text.len()).then_some(0..*letters))];
         }

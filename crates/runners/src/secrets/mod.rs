@@ -24,8 +24,8 @@ use crate::local::SecretStore;
 use crate::runner::Answer;
 pub use encoding::Encoding;
 use finder::BEGINNING_BYTES;
-pub use finder::{Finder, Found, Unfinished};
-pub use redact::Whole;
+pub use finder::{Finder, PartialSecret, SecretMatch};
+pub use redact::Untruncated;
 pub use shared::SharedSecrets;
 
 /// What stands in the place of a secret.
@@ -72,7 +72,7 @@ impl Secrets {
         let mut secrets = Self::default();
         for (name, value) in inputs.as_object().into_iter().flatten() {
             let mut texts = Vec::new();
-            secret_texts(value, is_secret(name), is_secret(name), &mut texts);
+            secret_texts(value, is_secret_input(name), is_secret_input(name), &mut texts);
             secrets.add(texts);
         }
         secrets
@@ -107,7 +107,7 @@ impl Secrets {
         let secret =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let secret = secret
-            .filter(|(name, value)| (named.contains(name) || sounds_secret(name)) && value.trim().len() >= LETTERS);
+            .filter(|(name, value)| (named.contains(name) || is_secret_name(name)) && value.trim().len() >= LETTERS);
         Self::from_values(secret.map(|(_, value)| value.trim().to_owned()))
     }
 
@@ -182,7 +182,7 @@ impl Secrets {
             Answer::Judged { result, usage } => {
                 Answer::Judged { result: result.map(|value| self.mask_value(&value)).map_err(failed), usage }
             }
-            Answer::Never => Answer::Never,
+            Answer::Missing => Answer::Missing,
         }
     }
 
@@ -197,15 +197,15 @@ impl Secrets {
         self.mask_from(text, 0)
     }
 
-    /// The beginning of a longer text without the secret that it ends in the middle of. Whole secrets stay.
+    /// The beginning of a longer text without the secret that it ends in the middle of. Untruncated secrets stay.
     pub(crate) fn without_unfinished(&self, text: String) -> String {
-        let end = self.unfinished(&text).hidden_from;
+        let end = self.partial_secret(&text).hidden_from;
         if text.len() - end < BEGINNING_BYTES { text } else { format!("{}{MASK}", &text[..end]) }
     }
 
     /// The beginning of a longer text with every secret masked, also one that it ends in the middle of.
     fn mask_unfinished(&self, text: &str) -> String {
-        let end = self.unfinished(text).hidden_from;
+        let end = self.partial_secret(text).hidden_from;
         let masked = self.mask(&text[..end]).into_owned();
         if end < text.len() { masked + MASK } else { masked }
     }
@@ -273,11 +273,11 @@ impl Secrets {
     ///
     /// ```
     /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
-    /// assert_eq!(secrets.unfinished("it is pa55").hidden_from, 6);
+    /// assert_eq!(secrets.partial_secret("it is pa55").hidden_from, 6);
     /// ```
-    pub fn unfinished(&self, text: &str) -> Unfinished {
-        let nothing = || Unfinished { hidden_from: text.len(), needed_from: text.len() };
-        self.finder().map_or_else(nothing, |finder| finder.unfinished(text))
+    pub fn partial_secret(&self, text: &str) -> PartialSecret {
+        let nothing = || PartialSecret { hidden_from: text.len(), needed_from: text.len() };
+        self.finder().map_or_else(nothing, |finder| finder.partial_secret(text))
     }
 
     /// The length of the longest form of a secret in a text.
@@ -295,7 +295,7 @@ impl Secrets {
 }
 
 /// Whether the name of an input says that its value is secret, in any case.
-pub(crate) fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret_input(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
@@ -304,11 +304,11 @@ pub(crate) fn is_secret(name: &str) -> bool {
 /// the author's, so the words may stand anywhere in them.
 ///
 /// ```
-/// use branchpoint_runners::sounds_secret;
+/// use branchpoint_runners::is_secret_name;
 ///
-/// assert!(sounds_secret("X-Api-Key") && !sounds_secret("Accept"));
+/// assert!(is_secret_name("X-Api-Key") && !is_secret_name("Accept"));
 /// ```
-pub fn sounds_secret(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
     WORDS.iter().any(|word| name.contains(word))
 }
@@ -434,7 +434,7 @@ fn secret_texts(value: &Value, is_named: bool, has_numbers: bool, texts: &mut Ve
         Value::Object(fields) => {
             fields
                 .iter()
-                .for_each(|(name, value)| secret_texts(value, is_named || is_secret(name), has_numbers, texts));
+                .for_each(|(name, value)| secret_texts(value, is_named || is_secret_input(name), has_numbers, texts));
         }
         _ => {}
     }

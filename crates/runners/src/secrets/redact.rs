@@ -35,9 +35,9 @@ impl Redact for Secrets {
 }
 
 /// Secrets are masked, and large values stay whole.
-pub struct Whole<'s>(pub &'s Secrets);
+pub struct Untruncated<'s>(pub &'s Secrets);
 
-impl Redact for Whole<'_> {
+impl Redact for Untruncated<'_> {
     fn value(&self, value: &Value) -> Value {
         self.0.mask_value(value)
     }

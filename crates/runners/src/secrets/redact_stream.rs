@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use branchpoint_core::effect::Stream;
 
 use crate::local::shell::Listener;
-use crate::secrets::{Secrets, Unfinished};
+use crate::secrets::{PartialSecret, Secrets};
 
 /// Redacts the output of a call before a listener gets it. What may be the beginning of a secret waits until more is known.
 pub(crate) struct StreamRedactor {
@@ -59,7 +59,7 @@ impl Pending {
     /// Adds more of the stream. Gives what can be shown by now, redacted.
     fn add(&mut self, more: &str, secrets: &Secrets) -> String {
         self.text.push_str(more);
-        let Unfinished { hidden_from, needed_from } = secrets.unfinished(&self.text);
+        let PartialSecret { hidden_from, needed_from } = secrets.partial_secret(&self.text);
         let end = hidden_from.max(self.shown);
         let redacted = secrets.mask_from(&self.text[..end], self.shown).into_owned();
         let needed_from = needed_from.min(end);

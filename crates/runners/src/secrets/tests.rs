@@ -102,11 +102,11 @@ fn what_may_be_the_beginning_of_a_secret_waits() {
     let mut secrets = Secrets::default();
     secrets.add(["abcdef", "abc", "ëx", "cab"]);
     for (text, hidden_from) in [("", 0), ("x", 1), ("xab", 1), ("xabc", 1), ("abcdef", 6), ("ë", 0), ("abcdeg", 6)] {
-        assert_eq!(secrets.unfinished(text).hidden_from, hidden_from, "{text}");
+        assert_eq!(secrets.partial_secret(text).hidden_from, hidden_from, "{text}");
     }
     // The last letter begins another secret, and lies in one that is whole.
-    assert_eq!(secrets.unfinished("--abcdef--cabc").hidden_from, 10);
-    assert_eq!(Secrets::default().unfinished("abc").hidden_from, 3);
+    assert_eq!(secrets.partial_secret("--abcdef--cabc").hidden_from, 10);
+    assert_eq!(Secrets::default().partial_secret("abc").hidden_from, 3);
 }
 
 #[track_caller]
@@ -204,8 +204,8 @@ fn secrets_that_overlap_leave_nothing_of_each_other() {
 #[test]
 fn an_encoded_secret_in_pieces_waits() {
     let secrets = Secrets::from_values(["p@ss".to_owned()]);
-    assert_eq!(secrets.unfinished("a=p%4").hidden_from, 2);
-    assert_eq!(secrets.unfinished("a=p%40ss").hidden_from, 8);
+    assert_eq!(secrets.partial_secret("a=p%4").hidden_from, 2);
+    assert_eq!(secrets.partial_secret("a=p%40ss").hidden_from, 8);
 }
 
 #[test]

@@ -422,7 +422,7 @@ impl Storage {
         checks: &Checks<'_>,
         cancel: &CancellationToken,
     ) -> Result<Value, StorageError> {
-        if let Some(lack) = lacks(&request) {
+        if let Some(lack) = unavailable_reason(&request) {
             return Err(checks.wrong("reranker_model", lack).into());
         }
         let knowledge_base = checks.name_or("knowledge_base_id", request.knowledge_base_id, DEFAULT_NAME)?;
@@ -442,7 +442,7 @@ impl Storage {
 }
 
 /// Why a search of a knowledge base cannot be performed, as far as its fixed fields show.
-pub(crate) fn lacks(request: &RetrievalRequest) -> Option<&'static str> {
+pub(crate) fn unavailable_reason(request: &RetrievalRequest) -> Option<&'static str> {
     let is_named = request.reranker_model.as_ref().is_some_and(|model| !model.trim().is_empty());
     is_named.then_some("names a reranking model, but no reranker is supported; remove the field")
 }

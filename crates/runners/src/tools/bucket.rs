@@ -51,7 +51,7 @@ impl Tools {
     }
 
     fn open(&self, settings: &ObjectsSettings, name: &str) -> Result<Bucket, Answer> {
-        if let Some(lack) = self.lacks_objects() {
+        if let Some(lack) = self.objects_unavailable_reason() {
             return Err(impossible(lack));
         }
         if !settings.allows(name) {

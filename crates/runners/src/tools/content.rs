@@ -37,12 +37,14 @@ impl Tools {
     }
 
     /// Why contents cannot be read or written; none if they can.
-    pub(super) fn lacks_content(&self, operation: FilesOperation) -> Option<String> {
+    pub(super) fn content_unavailable_reason(&self, operation: FilesOperation) -> Option<String> {
         match operation {
-            FilesOperation::Publish => self.lacks_objects(),
+            FilesOperation::Publish => self.objects_unavailable_reason(),
             _ if self.settings.files.is_none() && self.storage.is_some() => None,
             // Which content is loaded depends on the run: a published one needs no folder, and others no service.
-            FilesOperation::Load if self.settings.objects.is_some() => self.folder().err().and(self.lacks_objects()),
+            FilesOperation::Load if self.settings.objects.is_some() => {
+                self.folder().err().and(self.objects_unavailable_reason())
+            }
             _ => self.folder().err(),
         }
     }
@@ -77,7 +79,7 @@ impl Tools {
 
     /// Stores a content as a file of the run. Neither secrets that the call names nor those of its run are stored.
     async fn store_content(&self, call: &Call, request: FilesRequest, named: &Secrets) -> Result<Answer, Answer> {
-        let lack = || impossible(self.lacks_storage().unwrap_or_default());
+        let lack = || impossible(self.storage_unavailable_reason().unwrap_or_default());
         let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
         secrets.add(call.sealed.values());
         blocking(move || {

@@ -124,14 +124,14 @@ impl Tools {
     }
 
     /// Why texts cannot be embedded although a model is configured.
-    pub(super) fn lacks_embeddings(&self) -> Option<String> {
+    pub(super) fn embeddings_unavailable_reason(&self) -> Option<String> {
         let name = self.settings.embeddings.as_ref()?.key_env.as_ref()?;
         let message = format!("the embedding model needs the key in {name}, and the environment has none; set {name}");
         self.lookup.get(name).is_none().then_some(message)
     }
 
     async fn embed(&self, settings: &EmbeddingsSettings, texts: &[&str]) -> Result<Vec<Vector>, Answer> {
-        if let Some(lack) = self.lacks_embeddings() {
+        if let Some(lack) = self.embeddings_unavailable_reason() {
             return Err(impossible(lack));
         }
         let key = settings.key_env.as_ref().and_then(|name| self.lookup.get(name));

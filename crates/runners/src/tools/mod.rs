@@ -87,7 +87,7 @@ impl Tools {
 
     /// The same tools, which report what is missing without asking MCP servers for their tools.
     #[must_use]
-    pub fn without_asking_servers(self) -> Self {
+    pub fn without_server_requests(self) -> Self {
         Self { asks_servers: false, ..self }
     }
 
@@ -157,26 +157,28 @@ impl Tools {
     /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
     ///
     /// let tools = Tools::new(Default::default(), no_secrets());
-    /// let lack = runtime().block_on(tools.lacks(&effect(Kind::Mail)));
+    /// let lack = runtime().block_on(tools.unavailable_reason(&effect(Kind::Mail)));
     /// assert!(lack.is_some(), "no mail server is configured");
     /// ```
-    pub async fn lacks(&self, effect: &Effect) -> Option<String> {
+    pub async fn unavailable_reason(&self, effect: &Effect) -> Option<String> {
         match effect.request().ok()? {
-            Request::Extract(request) => extract::lacks(&request),
-            Request::Webhook(_) => self.lacks_webhook(),
-            Request::Search(_) => self.lacks_search(),
+            Request::Extract(request) => extract::unavailable_reason(&request),
+            Request::Webhook(_) => self.webhook_unavailable_reason(),
+            Request::Search(_) => self.search_unavailable_reason(),
             Request::Mail(_) => self.mail_server().err(),
-            Request::Files(request) if !request.operation.is_local() => self.lacks_content(request.operation),
-            Request::Mcp(request) => self.mcp.lacks_server(request.server.as_deref()),
-            Request::Memory(_) => self.lacks_storage().or_else(|| self.lacks_embeddings()),
-            Request::ChatHistory(_) => self.lacks_storage(),
-            Request::Retrieval(request) => {
-                let lack = storage::lacks(&request).map(|lack| format!("`reranker_model` {lack}"));
-                lack.or_else(|| self.lacks_storage()).or_else(|| self.lacks_embeddings())
+            Request::Files(request) if !request.operation.is_local() => {
+                self.content_unavailable_reason(request.operation)
             }
-            Request::ObjectStore(_) => self.lacks_objects(),
+            Request::Mcp(request) => self.mcp.server_unavailable_reason(request.server.as_deref()),
+            Request::Memory(_) => self.storage_unavailable_reason().or_else(|| self.embeddings_unavailable_reason()),
+            Request::ChatHistory(_) => self.storage_unavailable_reason(),
+            Request::Retrieval(request) => {
+                let lack = storage::unavailable_reason(&request).map(|lack| format!("`reranker_model` {lack}"));
+                lack.or_else(|| self.storage_unavailable_reason()).or_else(|| self.embeddings_unavailable_reason())
+            }
+            Request::ObjectStore(_) => self.objects_unavailable_reason(),
             // Which tool a call means that names none depends on the run.
-            Request::Tool(request) => self.lacks_tool(&request.tool?).await,
+            Request::Tool(request) => self.tool_unavailable_reason(&request.tool?).await,
             Request::Http(_)
             | Request::Fetch(_)
             | Request::Files(_)
@@ -194,14 +196,14 @@ impl Tools {
     /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
     ///
     /// let tools = Tools::new(Default::default(), no_secrets());
-    /// assert!(runtime().block_on(tools.lacks_tool("weather")).is_some());
+    /// assert!(runtime().block_on(tools.tool_unavailable_reason("weather")).is_some());
     /// ```
-    pub async fn lacks_tool(&self, name: &str) -> Option<String> {
+    pub async fn tool_unavailable_reason(&self, name: &str) -> Option<String> {
         match Builtin::named(name) {
-            Some(Builtin::Search) => self.lacks_search(),
+            Some(Builtin::Search) => self.search_unavailable_reason(),
             Some(Builtin::Fetch) => None,
-            None if self.asks_servers => self.mcp.lacks_tool(name).await,
-            None => self.mcp.lacks_server_of(name),
+            None if self.asks_servers => self.mcp.tool_unavailable_reason(name).await,
+            None => self.mcp.server_of_unavailable_reason(name),
         }
     }
 
@@ -213,18 +215,18 @@ impl Tools {
     /// let tools = Tools::new(Default::default(), no_secrets());
     /// assert_eq!(runtime().block_on(tools.described(&["weather"])), [None]);
     /// ```
-    pub async fn described(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
+    pub async fn tool_descriptions(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
         let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
         let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked).await }.into_iter();
         let one = |name: &&str| match Builtin::named(name) {
-            Some(Builtin::Search) if self.lacks_search().is_some() => None,
+            Some(Builtin::Search) if self.search_unavailable_reason().is_some() => None,
             Some(tool) => Some(tool.described()),
             None => offered.next().flatten(),
         };
         names.iter().map(one).collect()
     }
 
-    fn lacks_storage(&self) -> Option<String> {
+    fn storage_unavailable_reason(&self) -> Option<String> {
         self.storage.is_none().then(|| "this host stores no memories, chats and knowledge bases".to_owned())
     }
 
@@ -246,7 +248,7 @@ impl Tools {
 
     /// Reads or writes stored data. Neither secrets that the call names nor those of its run are stored.
     async fn perform_stored(&self, call: &Call, request: Request, named: &Secrets) -> Result<Answer, Answer> {
-        let lack = || impossible(self.lacks_storage().unwrap_or_default());
+        let lack = || impossible(self.storage_unavailable_reason().unwrap_or_default());
         let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
         secrets.add(call.sealed.values());
         let vector = match Storage::embedded_text(&request, &secrets) {

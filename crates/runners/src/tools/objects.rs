@@ -26,7 +26,7 @@ struct Object {
 impl Tools {
     /// Performs `object_store`.
     pub(super) async fn write_object(&self, request: ObjectStoreRequest) -> Result<Answer, Answer> {
-        if let Some(lack) = self.lacks_objects() {
+        if let Some(lack) = self.objects_unavailable_reason() {
             return Err(impossible(lack));
         }
         let default = self.settings.objects.as_ref().map(|objects| objects.bucket.clone());
@@ -61,7 +61,7 @@ impl Tools {
     }
 
     /// Why objects cannot be written.
-    pub(super) fn lacks_objects(&self) -> Option<String> {
+    pub(super) fn objects_unavailable_reason(&self) -> Option<String> {
         let Some(objects) = &self.settings.objects else { return self.folder().err() };
         let missing = objects.secret_names().find(|name| self.lookup.get(name).is_none())?;
         Some(format!("[objects] needs a secret in {missing}, and the environment has none; set {missing}"))

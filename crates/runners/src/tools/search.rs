@@ -19,8 +19,8 @@ const RESULTS: usize = 10;
 impl Tools {
     /// Performs `search`.
     pub(super) async fn search(&self, request: &SearchRequest) -> Result<Answer, Answer> {
-        let (None, Some(settings)) = (self.lacks_search(), &self.settings.search) else {
-            return Err(impossible(self.lacks_search().unwrap_or_default()));
+        let (None, Some(settings)) = (self.search_unavailable_reason(), &self.settings.search) else {
+            return Err(impossible(self.search_unavailable_reason().unwrap_or_default()));
         };
         let query = request.query.as_deref().unwrap_or_default();
         if query.trim().is_empty() {
@@ -33,7 +33,7 @@ impl Tools {
     }
 
     /// Why nothing can be searched, if so.
-    pub(super) fn lacks_search(&self) -> Option<String> {
+    pub(super) fn search_unavailable_reason(&self) -> Option<String> {
         let Some(settings) = &self.settings.search else {
             return Some(
                 "nobody is set to search the web; add [search] with provider = \"brave\", \"tavily\" or \"searxng\" to \

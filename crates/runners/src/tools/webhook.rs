@@ -34,7 +34,7 @@ impl Tools {
     }
 
     /// Why nothing can be signed, if it should be.
-    pub(super) fn lacks_webhook(&self) -> Option<String> {
+    pub(super) fn webhook_unavailable_reason(&self) -> Option<String> {
         let name = self.settings.webhook.secret_env.as_ref()?;
         self.lookup.get(name).is_none().then(|| {
             format!(
@@ -72,7 +72,7 @@ impl Tools {
         let (id, timestamp) = (call.key(), since.as_secs().to_string());
         if let Some(name) = &self.settings.webhook.secret_env {
             let secret = self.lookup.get(name);
-            let secret = secret.ok_or_else(|| impossible(self.lacks_webhook().unwrap_or_default()))?;
+            let secret = secret.ok_or_else(|| impossible(self.webhook_unavailable_reason().unwrap_or_default()))?;
             let signed = signature(secret.as_bytes(), &id, &timestamp, out.body.as_deref().unwrap_or_default());
             put(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
         }

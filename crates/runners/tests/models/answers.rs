@@ -351,7 +351,7 @@ fn limits_that_nobody_lives_to_see_are_limits() {
     let mut models = models(&provider, "openai");
     models.settings.time_limit_s = u64::MAX;
     says(&perform(&models, &plain()), "hi");
-    let limited = plain().within(u64::MAX);
+    let limited = plain().with_time_limit(u64::MAX);
     let failed = failed(perform(&models, &limited));
     assert!(failed.message.contains("429"), "{failed:?}");
     assert_eq!(provider.requests().len(), 2);
@@ -418,10 +418,10 @@ fn a_key_of_an_agent_below_is_missed_before_the_run() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let models = models(&provider, "openai");
     let spec = r#"{"fixed": {"model": "gpt-5", "subagent_models": ["gpt-5", "claude-sonnet-4-5"]}}"#;
-    assert_eq!(models.lacks(&super::effect("model", spec)), None);
+    assert_eq!(models.unavailable_reason(&super::effect("model", spec)), None);
     let mut keyless = models.clone();
     keyless.environment = Arc::new(|name| (name == "OPENAI_API_KEY").then(|| KEY.to_owned()));
-    let (_, why) = keyless.lacks(&super::effect("model", spec)).expect("there is no key for it");
+    let (_, why) = keyless.unavailable_reason(&super::effect("model", spec)).expect("there is no key for it");
     assert!(why.contains("ANTHROPIC_API_KEY"), "{why}");
 }
 

@@ -54,6 +54,7 @@ fn a_catalogue_that_is_slow_is_within_the_limit_of_the_call() {
     let provider = Provider::new(vec![Does::Says("done")]);
     let mut models = models(&provider, "openai");
     models.catalogue = Arc::new(|_| Box::pin(std::future::pending()));
-    let limited = call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, TOOLS).within(50);
-    assert_eq!(perform(&models, &limited), Answer::Never);
+    let limited =
+        call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, TOOLS).with_time_limit(50);
+    assert_eq!(perform(&models, &limited), Answer::Missing);
 }

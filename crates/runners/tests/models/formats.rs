@@ -315,7 +315,7 @@ fn names_of_wire_formats_are_accepted_or_refused_before_a_run() {
     let lack = |protocol: &str| {
         let mut models = models(&provider, "own");
         models.settings.providers.get_mut("own").expect("it is set").protocol = Some(protocol.to_owned());
-        models.lacks(&super::effect("model", r#"{"fixed": {"model": "own/m"}}"#))
+        models.unavailable_reason(&super::effect("model", r#"{"fixed": {"model": "own/m"}}"#))
     };
     for name in FORMATS.into_iter().chain(["mistral", "together", "fireworks", "ollama", "minimax"]) {
         assert_eq!(lack(name), None, "{name}");

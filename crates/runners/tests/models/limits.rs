@@ -29,7 +29,7 @@ fn limited_call(call: &Call, name: &str, provider: impl Fn() -> Provider, so_far
     for limit in [700, 2_000, 8_000, 30_000, 100_000] {
         let provider = provider();
         let (models, heard) = listening(&provider, name);
-        let answer = perform(&models, &call.clone().within(limit));
+        let answer = perform(&models, &call.clone().with_time_limit(limit));
         if so_far(Seen { provider: &provider, heard: heard.load(Ordering::SeqCst) }) {
             return answer;
         }
@@ -98,8 +98,8 @@ fn what_a_stream_used_up_counts_when_the_limit_cuts_it() {
 #[test]
 fn a_limit_ends_a_call_of_which_nothing_comes() {
     let provider = Provider::new(vec![Does::Hangs]);
-    let limited = plain().within(50);
-    assert_eq!(perform(&models(&provider, "openai"), &limited), Answer::Never);
+    let limited = plain().with_time_limit(50);
+    assert_eq!(perform(&models(&provider, "openai"), &limited), Answer::Missing);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_stop_ends_a_call_before_it_begins_and_while_it_lasts() {
     stop.cancel();
     let provider = Provider::new(vec![Does::Hangs]);
     let prepared = plain().prepare(&no_secrets()).expect("it can be sent");
-    assert_eq!(runtime().block_on(models(&provider, "openai").perform(&prepared, &stop)), Some(Answer::Never));
+    assert_eq!(runtime().block_on(models(&provider, "openai").perform(&prepared, &stop)), Some(Answer::Missing));
     for does in
         [Does::Hangs, Does::Begins("never to be heard to its end"), Does::Refuses(429, &[("retry-after", "250")], "")]
     {
@@ -122,6 +122,6 @@ fn a_stop_ends_a_call_before_it_begins_and_while_it_lasts() {
             thread::sleep(Duration::from_millis(5));
         }
         stop.cancel();
-        assert_eq!(runtime().block_on(called).expect("no panic"), Some(Answer::Never), "{does:?}");
+        assert_eq!(runtime().block_on(called).expect("no panic"), Some(Answer::Missing), "{does:?}");
     }
 }

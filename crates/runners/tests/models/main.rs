@@ -226,7 +226,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     assert_eq!(provider.requests().len(), 3);
 
     let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "250")], "{}")]);
-    let asked = call("model", "{}", r#"{"prompt": "hi"}"#).within(200_000);
+    let asked = call("model", "{}", r#"{"prompt": "hi"}"#).with_time_limit(200_000);
     let answer = perform(&models(&provider, "openai"), &asked);
     assert!(matches!(&answer, Answer::Failed(failed) if failed.again == Again::After(250_000)), "{answer:?}");
     assert_eq!(provider.requests().len(), 1);
@@ -404,25 +404,26 @@ fn what_is_missing_is_known_before_the_run() {
     let mut models = Models::new(Settings::default(), BTreeMap::new());
     models.environment = Arc::new(|_| None);
     let whatever = effect("model", r#"{"fixed": {"model": "default"}}"#);
-    let (kind, why) = models.lacks(&whatever).expect("there is no model");
+    let (kind, why) = models.unavailable_reason(&whatever).expect("there is no model");
     assert!(kind == Kind::NoRunner && why.contains("[models]"), "{why}");
     models.settings.default = Some("claude-sonnet-4-5".to_owned());
-    let (_, why) = models.lacks(&whatever).expect("there is no key");
+    let (_, why) = models.unavailable_reason(&whatever).expect("there is no key");
     assert!(why.contains("ANTHROPIC_API_KEY"), "{why}");
     models.environment = Arc::new(|name| (name == "ANTHROPIC_API_KEY").then(|| "key".to_owned()));
-    assert_eq!(models.lacks(&whatever), None);
-    assert_eq!(models.lacks(&effect("http", "{}")), None);
-    let (_, why) = models.lacks(&effect("model", r#"{"fixed": {"model": "gpt-5"}}"#)).expect("another key");
+    assert_eq!(models.unavailable_reason(&whatever), None);
+    assert_eq!(models.unavailable_reason(&effect("http", "{}")), None);
+    let (_, why) =
+        models.unavailable_reason(&effect("model", r#"{"fixed": {"model": "gpt-5"}}"#)).expect("another key");
     assert!(why.contains("OPENAI_API_KEY"), "{why}");
-    assert_eq!(models.lacks(&effect("model", "{}")), None, "only the run will tell which model it is");
+    assert_eq!(models.unavailable_reason(&effect("model", "{}")), None, "only the run will tell which model it is");
     let program = effect("model", r#"{"fixed": {"program": true, "provider": "codex"}}"#);
     let absent = agents::Settings { program: Some("no-such-program".to_owned()), ..agents::Settings::default() };
     models.agents.insert("codex".to_owned(), absent);
-    let (kind, why) = models.lacks(&program).expect("it is not installed");
+    let (kind, why) = models.unavailable_reason(&program).expect("it is not installed");
     assert!(kind == Kind::ProviderNotFound && why.contains("no-such-program"), "{why}");
     let api = agents::Settings { runner: agents::Runner::Api, ..agents::Settings::default() };
     models.agents.insert("codex".to_owned(), api);
-    let (kind, why) = models.lacks(&program).expect("the API needs a model and a key");
+    let (kind, why) = models.unavailable_reason(&program).expect("the API needs a model and a key");
     assert_eq!(kind, Kind::NoRunner, "{why}");
     let graph =
         call("model", r#"{"response": {"missing_runner_kind": "no_llm"}}"#, r#"{"prompt": "hi", "model": "gpt-5"}"#);
@@ -444,7 +445,8 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
         "{answer:?}"
     );
     assert!(provider.requests().is_empty());
-    let mut models = models.reaching(&HttpSettings { allow_private_network: true, ..HttpSettings::default() });
+    let mut models =
+        models.with_network_settings(&HttpSettings { allow_private_network: true, ..HttpSettings::default() });
     assert!(matches!(perform(&models, &asked), Answer::Model(_)));
     assert!(!provider.requests()[0].headers.contains("hunter2"));
     models.settings.providers.insert(
@@ -476,13 +478,13 @@ fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_
         for stream in [true, false] {
             let mut models = Models::new(Settings { stream, ..Settings::default() }, BTreeMap::new());
             models.environment = Arc::new(|_| None);
-            let answer = perform(&models.reaching(&settings), &asked(url));
+            let answer = perform(&models.with_network_settings(&settings), &asked(url));
             let refused = matches!(&answer, Answer::Failed(failed) if !failed.again.is_worth_it() && failed.message.contains(said));
             assert!(refused, "{url}: {answer:?}");
         }
     }
     assert!(provider.requests().is_empty());
-    let models = Models::new(Settings::default(), BTreeMap::new()).reaching(&trusting);
+    let models = Models::new(Settings::default(), BTreeMap::new()).with_network_settings(&trusting);
     assert!(matches!(perform(&models, &asked(&local)), Answer::Model(_)), "the operator trusts this host");
 }
 
@@ -511,9 +513,9 @@ fn a_key_that_a_document_names_goes_instead_of_the_operators() {
         let mut models = models(&provider, name);
         models.environment = Arc::new(|_| None);
         models.settings.providers.entry(name.to_owned()).or_default().key_env = Some("NOT_SET".to_owned());
-        assert_eq!(models.lacks(&effect("model", spec)), None);
+        assert_eq!(models.unavailable_reason(&effect("model", spec)), None);
         assert!(
-            models.lacks(&effect("model", r#"{"fixed": {"model": "default"}}"#)).is_some(),
+            models.unavailable_reason(&effect("model", r#"{"fixed": {"model": "default"}}"#)).is_some(),
             "without it, a key is missing"
         );
         perform(&models, &call("model", spec, r#"{"prompt": "hi"}"#));

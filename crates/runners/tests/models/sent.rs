@@ -157,12 +157,15 @@ fn a_key_goes_without_the_line_break_of_its_file_and_one_that_cannot_go_is_told_
     let headers = provider.requests()[0].headers.clone();
     assert!(headers.lines().any(|line| line.trim() == "authorization: bearer sk-hunter2"), "{headers}");
     models.environment = std::sync::Arc::new(|name| name.ends_with("_API_KEY").then(|| "sk\nhunter2".to_owned()));
-    let (_, why) =
-        models.lacks(&super::effect("model", r#"{"fixed": {"model": "gpt-5"}}"#)).expect("it cannot be sent");
+    let (_, why) = models
+        .unavailable_reason(&super::effect("model", r#"{"fixed": {"model": "gpt-5"}}"#))
+        .expect("it cannot be sent");
     assert!(why.contains("OPENAI_API_KEY") && why.contains("line break") && !why.contains("hunter2"), "{why}");
     let settings = models.settings.providers.get_mut("openai").expect("it is there");
     settings.base_url = Some("ftp://example.org/?key=hunter2".to_owned());
-    let (_, why) = models.lacks(&super::effect("model", r#"{"fixed": {"model": "gpt-5"}}"#)).expect("nobody is there");
+    let (_, why) = models
+        .unavailable_reason(&super::effect("model", r#"{"fixed": {"model": "gpt-5"}}"#))
+        .expect("nobody is there");
     assert!(why.contains("ftp://example.org") && why.contains("https://") && !why.contains("hunter2"), "{why}");
 }
 

@@ -100,10 +100,10 @@ fn a_missing_key_is_found_before_the_run() {
     let peer = Peer::new(lengths);
     let tools = stored(settings(&peer, "key_env = \"NO_SUCH_KEY_ANYWHERE\""));
     for kind in ["retrieval", "memory"] {
-        let lack = runtime().block_on(tools.lacks(&super::effect(kind, "{}"))).expect("there is no key");
+        let lack = runtime().block_on(tools.unavailable_reason(&super::effect(kind, "{}"))).expect("there is no key");
         assert!(lack.contains("NO_SUCH_KEY_ANYWHERE"), "{lack}");
     }
-    assert_eq!(runtime().block_on(tools.lacks(&super::effect("chat_history", "{}"))), None);
+    assert_eq!(runtime().block_on(tools.unavailable_reason(&super::effect("chat_history", "{}"))), None);
 }
 
 #[test]

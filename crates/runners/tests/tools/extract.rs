@@ -25,12 +25,14 @@ fn the_format_is_said_or_seen() {
         (r#"{"format": "csv", "path": "a"}"#, "`csv`"),
     ] {
         let lacks = runtime()
-            .block_on(tools.lacks(&super::effect("extract", &format!(r#"{{"fixed": {spec}}}"#))))
+            .block_on(tools.unavailable_reason(&super::effect("extract", &format!(r#"{{"fixed": {spec}}}"#))))
             .unwrap_or_default();
         assert!(lacks.contains(said), "{spec}: {lacks}");
     }
     assert_eq!(
-        runtime().block_on(tools.lacks(&super::effect("extract", r#"{"fixed": {"format": "xml", "path": "//a[2]"}}"#))),
+        runtime().block_on(
+            tools.unavailable_reason(&super::effect("extract", r#"{"fixed": {"format": "xml", "path": "//a[2]"}}"#))
+        ),
         None
     );
     let failed = failure(perform(&tools, &call("extract", "{}", r#"{"format": "csv", "source": "a"}"#)));

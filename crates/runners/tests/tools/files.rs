@@ -108,7 +108,7 @@ fn a_folder_that_is_not_there_is_told_before_a_run() {
     let tools = tools("[files]\ndir = \"does-not-exist\"");
     assert!(
         runtime()
-            .block_on(tools.lacks(&super::effect("files", r#"{"fixed": {"operation": "load"}}"#)))
+            .block_on(tools.unavailable_reason(&super::effect("files", r#"{"fixed": {"operation": "load"}}"#)))
             .is_some_and(|lacks| lacks.contains("[files]"))
     );
 }

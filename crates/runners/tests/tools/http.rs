@@ -208,8 +208,8 @@ fn whether_the_other_side_has_answered_is_told_truly() {
 #[test]
 fn a_peer_that_never_answers_is_given_up_in_time() {
     let silent = Peer::new(|_| Vec::new());
-    let limited = get(&silent, "/").within(100);
-    assert_eq!(perform(&tools(OPEN), &limited), Answer::Never);
+    let limited = get(&silent, "/").with_time_limit(100);
+    assert_eq!(perform(&tools(OPEN), &limited), Answer::Missing);
     let brief = tools("[http]\nallow_private_network = true\ntimeout_ms = 100");
     assert_eq!(&*failure(perform(&brief, &get(&silent, "/"))).kind, "timeout");
 }
@@ -226,7 +226,7 @@ fn a_call_ends_when_it_is_told_to_stop() {
     // It would end by itself too, but nobody waits that long.
     let patient = tools(&format!("{OPEN}\ntimeout_ms = 3600000"));
     let prepared = get(&silent, "/").prepare(&secrets()).expect("it can be sent");
-    assert_eq!(runtime().block_on(patient.perform(&prepared, &stop)), Some(Answer::Never));
+    assert_eq!(runtime().block_on(patient.perform(&prepared, &stop)), Some(Answer::Missing));
 }
 
 #[test]

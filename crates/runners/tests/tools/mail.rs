@@ -82,7 +82,7 @@ fn a_mail_goes_to_everybody_with_both_bodies() {
     let input = r#"{"to": ["a@example.org", "B <b@example.org>"], "cc": "c@example.org, d@example.org", "bcc": "e@example.org",
         "subject": "Grüße", "text_body": "plain words", "html_body": "<p>rich words</p>"}"#;
     let tools = tools(&sink.settings());
-    assert_eq!(runtime().block_on(tools.lacks(&super::effect("mail", "{}"))), None);
+    assert_eq!(runtime().block_on(tools.unavailable_reason(&super::effect("mail", "{}"))), None);
     let id = judged(&tools, &call("mail", "{}", input)).to_string();
     assert_eq!(judged(&tools, &call("mail", "{}", input)).to_string(), id, "the same call has the same id");
     let mail = &sink.kept()[0];
@@ -153,7 +153,7 @@ fn settings_that_cannot_send_are_told_before_a_run() {
         ("url = \"smtp://u@h?tls=opportunistic\"\nfrom = \"a@b.example\"\npassword_env = \"TEST_P\"", "tls=required"),
     ] {
         let lacks = runtime()
-            .block_on(tools(&format!("[mail]\n{settings}")).lacks(&super::effect("mail", "{}")))
+            .block_on(tools(&format!("[mail]\n{settings}")).unavailable_reason(&super::effect("mail", "{}")))
             .unwrap_or_default();
         assert!(lacks.contains(said), "{settings}: {lacks}");
     }

@@ -79,7 +79,7 @@ fn calls_that_are_not_for_tools_are_left_to_others() {
     let tools = tools("");
     for kind in ["model", "run", "process", "files", "notify"] {
         assert_eq!(performed(&tools, &call(kind, "{}", "{}")), None, "{kind}");
-        assert_eq!(runtime().block_on(tools.lacks(&effect(kind, "{}"))), None, "{kind}");
+        assert_eq!(runtime().block_on(tools.unavailable_reason(&effect(kind, "{}"))), None, "{kind}");
     }
 }
 
@@ -101,7 +101,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
         ("files", r#"{"fixed": {"operation": "publish"}}"#, "[files]"),
         ("webhook", "{}", "NOT_SET"),
     ] {
-        let lacks = runtime().block_on(tools.lacks(&effect(kind, spec))).unwrap_or_default();
+        let lacks = runtime().block_on(tools.unavailable_reason(&effect(kind, spec))).unwrap_or_default();
         assert!(lacks.contains(missing), "{kind}: {lacks}");
         let failed = match kind {
             "search" | "mail" | "files" | "memory" | "chat_history" | "object_store" => {
@@ -112,7 +112,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
         assert!(failed.message.contains(missing) && !failed.again.is_worth_it(), "{kind}: {failed:?}");
     }
     for kind in ["http", "fetch", "extract"] {
-        assert_eq!(runtime().block_on(tools.lacks(&effect(kind, "{}"))), None, "{kind}");
+        assert_eq!(runtime().block_on(tools.unavailable_reason(&effect(kind, "{}"))), None, "{kind}");
     }
 }
 

@@ -180,7 +180,7 @@ fn missing_credentials_are_reported_before_a_run() {
     let tools = tools("[objects]\nbucket = \"b\"\naccess_key_env = \"TEST_A\"\nsecret_key_env = \"NOT_SET\"");
     let files = |operation: &str| effect("files", &format!(r#"{{"fixed": {{"operation": "{operation}"}}}}"#));
     for effect in [effect("object_store", "{}"), files("publish"), files("load")] {
-        let lacks = runtime().block_on(tools.lacks(&effect)).unwrap_or_default();
+        let lacks = runtime().block_on(tools.unavailable_reason(&effect)).unwrap_or_default();
         assert!(lacks.contains("NOT_SET") && lacks.contains("[objects]"), "{lacks}");
     }
 }

@@ -11,7 +11,7 @@ fn check(provider: &str, said: &'static str, expect: (&str, &str, &str)) {
     let peer = Peer::saying("200 OK", "application/json", said);
     let tools =
         tools(&format!("[search]\nprovider = \"{provider}\"\nurl = \"{}\"\nkey_env = \"TEST_KEY\"", peer.url("/")));
-    assert_eq!(runtime().block_on(tools.lacks(&super::effect("search", "{}"))), None);
+    assert_eq!(runtime().block_on(tools.unavailable_reason(&super::effect("search", "{}"))), None);
     let results = judged(&tools, &call("search", "{}", r#"{"query": "a & b", "limit": 1}"#));
     assert_eq!(results, value(r#"[{"title": "T", "url": "https://t.example/", "snippet": "S"}]"#));
     let heard = &peer.heard()[0];

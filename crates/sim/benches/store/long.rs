@@ -29,7 +29,7 @@ pub(super) fn run() {
     while steps < STEPS {
         for output in host.turn(1).expect("the store is fine") {
             if let TurnOutput::Perform { run, call, .. } = output {
-                let answer = InProcess.at_once(&call).expect("it answers at once");
+                let answer = InProcess.answer_immediately(&call).expect("it answers at once");
                 host.settle(run, &call, answer);
                 steps += 1;
             }

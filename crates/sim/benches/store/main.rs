@@ -17,7 +17,7 @@ use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow, WorkflowNo};
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
@@ -63,11 +63,11 @@ impl Drop for Folder {
 struct InProcess;
 
 impl Runner for InProcess {
-    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> AnswerFuture<'c> {
         unreachable!("every call is answered at once")
     }
 
-    fn at_once(&self, _: &Call) -> Option<Answer> {
+    fn answer_immediately(&self, _: &Call) -> Option<Answer> {
         Some(Answer::model("done"))
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use branchpoint_expr::Value;
 use branchpoint_host::host::{Drives, RunEvent, RunEventKind, Start};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use super::floor;
 use super::{Folder, host, saved};
@@ -38,11 +38,11 @@ struct Timed {
 }
 
 impl Runner for Timed {
-    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> AnswerFuture<'c> {
         unreachable!("every call is answered at once")
     }
 
-    fn at_once(&self, call: &Call) -> Option<Answer> {
+    fn answer_immediately(&self, call: &Call) -> Option<Answer> {
         let now = Instant::now();
         let before = self.last.lock().expect("nobody panics").insert(call.run.clone(), now);
         if let Some(before) = before {

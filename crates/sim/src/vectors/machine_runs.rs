@@ -8,7 +8,7 @@ use branchpoint_core::effect::{Body, HttpResponse, Kind, Request};
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
-use branchpoint_runners::{Answer, Call, CancellationToken, Local, Performing, PreparedCall, Runner, no_secrets};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Local, PreparedCall, Runner, no_secrets};
 
 use super::hosting::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};
@@ -190,7 +190,7 @@ struct Scripted {
 }
 
 impl Runner for Scripted {
-    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async {
             match call.prepare(&no_secrets()) {
                 Ok(prepared) => match self.local.perform(&prepared, cancel).await {
@@ -214,7 +214,7 @@ impl Runner for Scripted {
         }
     }
 
-    fn line(&self) -> Option<String> {
+    fn next_line(&self) -> Option<String> {
         self.lines.lock().expect("nobody panicked").pop()
     }
 }

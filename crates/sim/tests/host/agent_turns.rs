@@ -78,7 +78,7 @@ fn run(program: &Program, call: &Call, world: &mut World) -> Value {
     assert!(agent::is_turn(call));
     let children = BTreeMap::from([(Arc::from(AGENT), agent_program().clone())]);
     let mut memory = VirtualDriver::new(program, 0).calling(&children);
-    let input = agent::input(call, agent::Bounds::default()).expect("its fields are known");
+    let input = agent::input(call, agent::AgentLimits::default()).expect("its fields are known");
     memory.start(input, Object::default()).expect("it starts");
     memory.go_on(&mut |call| world.answer(call).into());
     let result = memory.result().cloned().expect("it has ended");

@@ -9,7 +9,7 @@ use branchpoint_core::ir::{Index, StepId};
 use branchpoint_dialects::{Library, load_from, read};
 use branchpoint_expr::{Value, render_terminal};
 use branchpoint_host::Script;
-use branchpoint_runners::{Call, CancellationToken, Local, Performing, Runner, no_secrets};
+use branchpoint_runners::{AnswerFuture, Call, CancellationToken, Local, Runner, no_secrets};
 use branchpoint_sim::examples::examples;
 use branchpoint_sim::real_clock::RealClock;
 
@@ -20,7 +20,7 @@ struct Rehearsal {
 }
 
 impl Runner for Rehearsal {
-    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async {
             let prepared = match call.prepare(&no_secrets()) {
                 Ok(prepared) => prepared,

@@ -16,7 +16,7 @@ use branchpoint_host::gate::{Gate, SessionAction, SessionRequest, SessionRespons
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 use branchpoint_host::{Driver, Embedded, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 /// How long a session lives here that nobody touches.
 const TTL_S: i64 = 60;
@@ -123,8 +123,8 @@ fn two_processes_that_wait_for_each_other_go_on() {
 struct NoCalls;
 
 impl Runner for NoCalls {
-    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
-        Box::pin(std::future::ready(Answer::Never))
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> AnswerFuture<'c> {
+        Box::pin(std::future::ready(Answer::Missing))
     }
 
     fn fact(&self, _: &str) -> Value {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::host::{Drives, Host};
 use branchpoint_host::{Driver, Limits};
-use branchpoint_runners::{Answer, Call, CancellationToken, Performing, Runner};
+use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use super::{Bench, has, json};
 
@@ -115,7 +115,7 @@ fn approvals_of_graphs_are_answered() {
 struct Nowhere;
 
 impl Runner for Nowhere {
-    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> Performing<'c> {
+    fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(std::future::ready(Answer::failed("nowhere", "nobody performs this")))
     }
 

@@ -61,7 +61,7 @@ fn guessed(source: &Value) -> String {
 }
 
 /// Why nothing could be found, whatever the text: a path that is known before a run and cannot be read.
-pub(super) fn lacks(request: &ExtractRequest) -> Option<String> {
+pub(super) fn unavailable_reason(request: &ExtractRequest) -> Option<String> {
     let path = request.path.as_deref()?.trim();
     match request.format.as_deref()?.trim().to_ascii_lowercase().as_str() {
         "json" => json::Path::parse(path).err(),

@@ -221,8 +221,8 @@ fn name_of(text: &str) -> Option<(Name, &str)> {
 }
 
 fn word(text: &str) -> Option<(&str, &str)> {
-    let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
-    let (word, rest) = text.split_at(text.find(|sign| !is_part(sign)).unwrap_or(text.len()));
+    let is_agent_program = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
+    let (word, rest) = text.split_at(text.find(|sign| !is_agent_program(sign)).unwrap_or(text.len()));
     let begins = word.starts_with(|sign: char| sign.is_alphabetic() || sign == '_');
     // `text()` and its like are no names.
     (begins && !rest.starts_with('(')).then_some((word, rest))

@@ -74,7 +74,7 @@ impl Child {
 
 impl Connection {
     pub(super) async fn open(config: &Config) -> Result<Self, StoreError> {
-        if let Some(lacks) = config.lacks() {
+        if let Some(lacks) = config.unavailable_reason() {
             return Err(StoreError::Permanent(lacks));
         }
         let (service, child) = match &config.settings.command {
@@ -258,7 +258,7 @@ fn tail(bytes: &[u8], is_whole: bool, secrets: &Secrets) -> String {
     }
     let before = String::from_utf8_lossy(&bytes[..from]).len();
     let text = String::from_utf8_lossy(bytes);
-    let end = if is_whole { text.len() } else { secrets.unfinished(&text).hidden_from };
+    let end = if is_whole { text.len() } else { secrets.partial_secret(&text).hidden_from };
     secrets.mask_from(&text[..end], before.min(end)).trim().to_owned()
 }
 

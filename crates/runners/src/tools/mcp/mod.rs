@@ -93,25 +93,26 @@ impl Mcp {
     }
 
     /// Why a server cannot be called, as far as that is known without starting it; which one it is may not be known yet.
-    pub(super) fn lacks_server(&self, name: Option<&str>) -> Option<String> {
+    pub(super) fn server_unavailable_reason(&self, name: Option<&str>) -> Option<String> {
         if let Some(name) = name {
-            return self.servers.get(name).map_or_else(|| Some(self.no_server(name)), Server::lacks);
+            return self.servers.get(name).map_or_else(|| Some(self.no_server(name)), Server::unavailable_reason);
         }
         if self.servers.is_empty() {
             return Some(NO_SERVERS.to_owned());
         }
         // One that can be called may be the one that is meant.
-        let lacks: Option<Vec<String>> = self.servers.values().map(Server::lacks).collect();
+        let lacks: Option<Vec<String>> = self.servers.values().map(Server::unavailable_reason).collect();
         lacks?.into_iter().next()
     }
 
     /// Why a tool cannot be called, as far as that is known without asking servers for their tools.
-    pub(super) fn lacks_server_of(&self, tool: &str) -> Option<String> {
-        self.of_server(tool).map_or_else(|| self.lacks_server(None), |(server, _)| server.lacks())
+    pub(super) fn server_of_unavailable_reason(&self, tool: &str) -> Option<String> {
+        self.of_server(tool)
+            .map_or_else(|| self.server_unavailable_reason(None), |(server, _)| server.unavailable_reason())
     }
 
     /// Why a tool cannot be called. The servers that may have it are asked, and no others.
-    pub(super) async fn lacks_tool(&self, name: &str) -> Option<String> {
+    pub(super) async fn tool_unavailable_reason(&self, name: &str) -> Option<String> {
         if self.servers.is_empty() {
             return Some(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name)));
         }

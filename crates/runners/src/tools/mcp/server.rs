@@ -53,7 +53,7 @@ pub(super) struct Config {
 
 impl Config {
     /// What is wrong with the settings, if something is.
-    pub(super) fn lacks(&self) -> Option<String> {
+    pub(super) fn unavailable_reason(&self) -> Option<String> {
         let name = &self.name;
         if self.settings.command.is_some() == self.settings.url.is_some() {
             return Some(format!("[mcp.{name}] in the settings needs either command or url"));
@@ -81,8 +81,8 @@ impl Server {
         self.config.settings.timeout_ms.unwrap_or(TIMEOUT_MS)
     }
 
-    pub(super) fn lacks(&self) -> Option<String> {
-        self.config.lacks()
+    pub(super) fn unavailable_reason(&self) -> Option<String> {
+        self.config.unavailable_reason()
     }
 
     /// Calls a tool. Secrets that the server was given are masked in its answer.

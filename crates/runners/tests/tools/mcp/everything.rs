@@ -32,6 +32,6 @@ fn real_server_that_others_have_written_is_called() {
     ));
     let said = judged(&tools, &action("everything", "echo", r#"{"message": "hello"}"#));
     assert_eq!(said, Value::from("Echo: hello"));
-    let offered = branchpoint_runners::runtime().block_on(tools.described(&["echo"]));
+    let offered = branchpoint_runners::runtime().block_on(tools.tool_descriptions(&["echo"]));
     assert!(offered[0].as_ref().is_some_and(|tool| tool.description.is_some()));
 }

@@ -10,7 +10,7 @@ use super::odd::{at, peer, said};
 use super::{action, failure, judged, perform, server, tool, tools, value};
 
 fn listed(tools: &Tools, names: &[&str]) -> Vec<bool> {
-    runtime().block_on(tools.described(names)).iter().map(Option::is_some).collect()
+    runtime().block_on(tools.tool_descriptions(names)).iter().map(Option::is_some).collect()
 }
 
 fn lists_of(peer: &Peer) -> usize {
@@ -24,7 +24,7 @@ fn a_list_is_asked_for_once_however_many_tools_and_times() {
     let tools = at(&peer, "");
     for _ in 0..3 {
         assert_eq!(listed(&tools, &["a", "odd.a", "web_fetch", "b", "odd.b"]), [true, true, true, false, false]);
-        assert_eq!(runtime().block_on(tools.lacks_tool("a")), None);
+        assert_eq!(runtime().block_on(tools.tool_unavailable_reason("a")), None);
     }
     assert_eq!(lists_of(&peer), 1);
 }
@@ -38,11 +38,11 @@ fn servers_are_asked_once_more_before_nobody_has_a_tool() {
         said(asked, &json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]}))
     });
     let tools = at(&peer, "");
-    assert_eq!(runtime().block_on(tools.lacks_tool("old")), None);
-    assert_eq!(runtime().block_on(tools.lacks_tool("new")), None, "it came without a word");
+    assert_eq!(runtime().block_on(tools.tool_unavailable_reason("old")), None);
+    assert_eq!(runtime().block_on(tools.tool_unavailable_reason("new")), None, "it came without a word");
     assert!(
         runtime()
-            .block_on(tools.lacks_tool("older"))
+            .block_on(tools.tool_unavailable_reason("older"))
             .is_some_and(|why| why.contains("no MCP server has a tool `older`"))
     );
 }
@@ -81,7 +81,9 @@ fn a_server_that_is_silent_is_not_waited_for_with_every_description() {
     }
     assert_eq!(lists_of(&silent), 1);
     assert!(
-        runtime().block_on(tools.lacks_tool("odd.a")).is_some_and(|why| why.contains("has not said within")),
+        runtime()
+            .block_on(tools.tool_unavailable_reason("odd.a"))
+            .is_some_and(|why| why.contains("has not said within")),
         "who asks is told"
     );
 }
@@ -101,13 +103,13 @@ fn a_tool_with_a_flaw_takes_nothing_from_the_others() {
         _ => said(asked, &json!({"content": [{"type": "text", "text": asked["params"]["name"]}]})),
     });
     let tools = at(&flawed, "");
-    let described = runtime().block_on(tools.described(&["whole", "bare", "odd"]));
+    let described = runtime().block_on(tools.tool_descriptions(&["whole", "bare", "odd"]));
     let described: Vec<_> = described.into_iter().map(|tool| tool.expect("it is offered")).collect();
     assert_eq!(described[0].description.as_deref(), Some("Is whole."));
     assert_eq!((described[1].description.as_deref(), &described[1].parameters), (Some("Has no schema."), &None));
     assert_eq!(described[2].parameters, Some(value(r#"{"type": "object"}"#)));
     for name in ["whole", "bare", "odd.odd"] {
-        assert_eq!(runtime().block_on(tools.lacks_tool(name)), None);
+        assert_eq!(runtime().block_on(tools.tool_unavailable_reason(name)), None);
         assert_eq!(judged(&tools, &tool(name, "{}")), Value::from(name.trim_start_matches("odd.")));
     }
     let no_list = peer(|_, asked| said(asked, &json!({"tools": "none"})));

@@ -34,7 +34,7 @@ fn answers(tools: &Tools) {
         failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.again.is_worth_it(),
         "{failed:?}"
     );
-    for offered in runtime().block_on(tools.described(&server::TOOLS)) {
+    for offered in runtime().block_on(tools.tool_descriptions(&server::TOOLS)) {
         let parameters = offered.expect("it is offered").parameters.expect("it says what it takes");
         assert_eq!(parameters.get("type"), Some(&Value::from("object")));
     }
@@ -43,7 +43,7 @@ fn answers(tools: &Tools) {
 #[test]
 fn a_server_that_is_a_child_is_started_and_called() {
     let tools = tools(&server::by_child("small"));
-    assert_eq!(runtime().block_on(tools.lacks(&crate::effect("mcp", "{}"))), None);
+    assert_eq!(runtime().block_on(tools.unavailable_reason(&crate::effect("mcp", "{}"))), None);
     answers(&tools);
 }
 
@@ -100,8 +100,8 @@ fn a_call_that_hangs_is_given_up_and_the_server_goes_on() {
     let tools = tools(&server::by_child("small"));
     // Its start takes no part of the limit.
     judged(&tools, &tool("echo", r#"{"text": "here"}"#));
-    let limited = action("small", "hang", "{}").within(200);
-    assert_eq!(perform(&tools, &limited), Answer::Never);
+    let limited = action("small", "hang", "{}").with_time_limit(200);
+    assert_eq!(perform(&tools, &limited), Answer::Missing);
     assert_eq!(judged(&tools, &tool("echo", r#"{"text": "still here"}"#)), Value::from("still here"));
 }
 
@@ -157,7 +157,7 @@ fn a_child_may_write_a_byte_order_mark_and_lines_that_are_not_messages() {
             printf '{"jsonrpc": "2.0", "id": %s, "result": %s}\n' "$id" "$result"
         done"#;
     let tools = tools(&format!("[mcp.script]\ncommand = \"sh\"\nargs = [\"-c\", '''{PROGRAM}''']"));
-    assert_eq!(judged(&tools, &action("script", "x", "{}").within(5_000)), Value::from("done"));
+    assert_eq!(judged(&tools, &action("script", "x", "{}").with_time_limit(5_000)), Value::from("done"));
 }
 
 #[test]
@@ -167,7 +167,8 @@ fn settings_of_servers_are_checked_before_a_run() {
         ("[mcp.a]\ncommand = \"x\"\nurl = \"http://x\"", "either command or url"),
         ("[mcp.a]\nurl = \"http://x\"\nheaders_from = { Authorization = \"NOT_SET\" }", "NOT_SET"),
     ] {
-        let lacks = runtime().block_on(tools(settings).lacks(&crate::effect("mcp", "{}"))).unwrap_or_default();
+        let lacks =
+            runtime().block_on(tools(settings).unavailable_reason(&crate::effect("mcp", "{}"))).unwrap_or_default();
         assert!(lacks.contains(said), "{settings}: {lacks}");
     }
     let failed = failure(perform(&tools(&server::by_child("small")), &action("smal", "echo", "{}")));
@@ -179,10 +180,10 @@ fn servers_are_not_started_when_they_must_not_be_asked() {
     let dir = tempfile::tempdir().expect("there is room for a folder");
     let started = dir.path().join("started");
     let settings = format!("[mcp.files]\ncommand = \"touch\"\nargs = [{:?}]", started.display().to_string());
-    let lacks = |tools: Tools, name: &str| runtime().block_on(tools.lacks_tool(name));
+    let lacks = |tools: Tools, name: &str| runtime().block_on(tools.tool_unavailable_reason(name));
     for name in ["files.read", "read"] {
-        assert_eq!(lacks(tools(&settings).without_asking_servers(), name), None, "{name}");
-        assert!(lacks(tools("").without_asking_servers(), name).is_some_and(|lack| lack.contains("[mcp.NAME]")));
+        assert_eq!(lacks(tools(&settings).without_server_requests(), name), None, "{name}");
+        assert!(lacks(tools("").without_server_requests(), name).is_some_and(|lack| lack.contains("[mcp.NAME]")));
     }
     assert!(!started.exists());
     assert!(lacks(tools(&settings), "files.read").is_some());

@@ -125,14 +125,14 @@ fn what_a_server_repeats_of_its_secrets_is_not_told() {
     let peer = Peer::new(|heard| response("401 Unauthorized", &[], &format!("no {}", heard.headers["authorization"])));
     let tools = at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }");
     broken(&tools, &["401", "no ***"]);
-    assert!(runtime().block_on(tools.lacks_tool("odd.x")).is_some_and(|why| why.contains("no ***")));
+    assert!(runtime().block_on(tools.tool_unavailable_reason("odd.x")).is_some_and(|why| why.contains("no ***")));
     // No part of it either, where only the beginning of an answer is told.
     for before in 190..201 {
         let peer = Peer::new(move |heard| {
             response("401 Unauthorized", &[], &format!("{}{}", ".".repeat(before), heard.headers["authorization"]))
         });
-        let failed =
-            runtime().block_on(at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }").lacks_tool("odd.x"));
+        let failed = runtime()
+            .block_on(at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }").tool_unavailable_reason("odd.x"));
         assert!(failed.as_ref().is_some_and(|why| why.contains("...") && !why.contains(".t")), "{failed:?}");
     }
 }
@@ -145,20 +145,29 @@ fn a_server_that_is_broken_takes_nothing_from_the_others() {
         "[mcp.bad]",
     ] {
         let tools = tools(&format!("{}{bad}", server::by_child("small")));
-        assert_eq!(runtime().block_on(tools.lacks(&crate::effect("mcp", r#"{"fixed": {"server": "small"}}"#))), None);
-        assert_eq!(runtime().block_on(tools.lacks(&crate::effect("mcp", "{}"))), None, "which one it is will be seen");
+        assert_eq!(
+            runtime().block_on(tools.unavailable_reason(&crate::effect("mcp", r#"{"fixed": {"server": "small"}}"#))),
+            None
+        );
+        assert_eq!(
+            runtime().block_on(tools.unavailable_reason(&crate::effect("mcp", "{}"))),
+            None,
+            "which one it is will be seen"
+        );
         for name in ["echo", "small.echo"] {
-            assert_eq!(runtime().block_on(tools.lacks_tool(name)), None, "{name}");
-            let described = runtime().block_on(tools.described(&[name]));
+            assert_eq!(runtime().block_on(tools.tool_unavailable_reason(name)), None, "{name}");
+            let described = runtime().block_on(tools.tool_descriptions(&[name]));
             let told = described[0].as_ref().and_then(|tool| tool.description.as_deref());
             assert_eq!(told, Some("Does echo."));
             assert_eq!(judged(&tools, &tool(name, r#"{"text": "x"}"#)), Value::from("x"));
         }
         assert!(
-            runtime().block_on(tools.lacks(&crate::effect("mcp", r#"{"fixed": {"server": "bad"}}"#))).is_some()
+            runtime()
+                .block_on(tools.unavailable_reason(&crate::effect("mcp", r#"{"fixed": {"server": "bad"}}"#)))
+                .is_some()
                 || bad.contains("exit 1")
         );
-        let unknown = runtime().block_on(tools.lacks_tool("other")).unwrap_or_default();
+        let unknown = runtime().block_on(tools.tool_unavailable_reason("other")).unwrap_or_default();
         assert!(unknown.contains("`other`") && unknown.contains("bad"), "it may be the one that has it: {unknown}");
     }
 }
@@ -167,23 +176,25 @@ fn a_server_that_is_broken_takes_nothing_from_the_others() {
 fn a_tool_that_nobody_has_is_found_before_a_run_with_names_that_are_near() {
     let tools = tools(&server::by_child("small"));
     for (name, near) in [("ecko", "`small.echo`"), ("small.ecko", "`echo`")] {
-        let lacks = runtime().block_on(tools.lacks_tool(name)).unwrap_or_default();
+        let lacks = runtime().block_on(tools.tool_unavailable_reason(name)).unwrap_or_default();
         assert!(lacks.contains("ecko") && lacks.contains(near), "{lacks}");
     }
     assert!(
         runtime()
-            .block_on(tools.lacks(&crate::effect("mcp", r#"{"fixed": {"server": "smal"}}"#)))
+            .block_on(tools.unavailable_reason(&crate::effect("mcp", r#"{"fixed": {"server": "smal"}}"#)))
             .is_some_and(|why| why.contains("`small`"))
     );
-    assert!(runtime().block_on(tools.lacks_tool("web_search")).is_some_and(|why| why.contains("[search]")));
-    assert_eq!(runtime().block_on(tools.lacks_tool("web_fetch")), None);
+    assert!(
+        runtime().block_on(tools.tool_unavailable_reason("web_search")).is_some_and(|why| why.contains("[search]"))
+    );
+    assert_eq!(runtime().block_on(tools.tool_unavailable_reason("web_fetch")), None);
 }
 
 #[test]
 fn long_names_are_compared_by_their_beginnings() {
     let long = "a".repeat(300_000);
     let peer = peer(move |_, asked| said(asked, &serde_json::json!({"tools": [{"name": long, "inputSchema": {}}]})));
-    let lacks = runtime().block_on(at(&peer, "").lacks_tool(&"b".repeat(300_000))).unwrap_or_default();
+    let lacks = runtime().block_on(at(&peer, "").tool_unavailable_reason(&"b".repeat(300_000))).unwrap_or_default();
     assert!(lacks.contains("no MCP server has a tool `bbb") && lacks.contains("`odd.aaa"), "{}", lacks.len());
 }
 
@@ -193,8 +204,8 @@ fn a_name_that_says_its_server_starts_no_other() {
     let started = folder.path().join("started");
     let other = format!("[mcp.other]\ncommand = \"touch\"\nargs = [{:?}]", started.display().to_string());
     let tools = tools(&format!("{}{other}", server::by_child("small")));
-    assert_eq!(runtime().block_on(tools.lacks_tool("small.echo")), None);
-    assert!(runtime().block_on(tools.described(&["small.echo"]))[0].is_some());
+    assert_eq!(runtime().block_on(tools.tool_unavailable_reason("small.echo")), None);
+    assert!(runtime().block_on(tools.tool_descriptions(&["small.echo"]))[0].is_some());
     assert_eq!(judged(&tools, &tool("small.echo", r#"{"text": "x"}"#)), Value::from("x"));
     assert!(!started.exists());
 }
