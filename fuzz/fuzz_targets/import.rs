@@ -29,7 +29,7 @@ static EXPORT: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let mut driver = VirtualDriver::new(&program, 0);
     driver.start(Value::from("text"), Object::default()).expect("the run starts");
     let mut script = Script::read(&script).expect("the script is valid");
-    driver.go_on(&mut |call| script.rehearse(call));
+    driver.run_until_idle(&mut |call| script.simulate(call));
     let runs: Vec<_> = driver.store().runs(&Filter::default()).expect("runs").iter().map(|run| run.run).collect();
     let mut export = Vec::new();
     driver.store().export(&runs, &mut export).expect("the run is exported");

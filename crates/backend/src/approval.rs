@@ -15,7 +15,7 @@ pub struct OpenApproval {
     /// The workflow of that run.
     pub workflow: WorkflowNo,
     /// When the approval was requested.
-    pub asked_ms: i64,
+    pub requested_ms: i64,
     /// The approvers and the choices.
     pub approval: Approval,
 }
@@ -39,7 +39,7 @@ pub struct ApprovalRecord {
     /// The specification of the request.
     pub spec: Value,
     /// When it was opened.
-    pub asked_ms: i64,
+    pub requested_ms: i64,
     /// The number of reminders.
     pub reminded: u32,
     /// When it was settled or withdrawn.
@@ -58,7 +58,7 @@ impl ApprovalRecord {
     ///     run: RunNo(1),
     ///     request: branchpoint_core::RequestNo(1),
     ///     spec: [("recipients".into(), users.into())].into_iter().collect::<Object>().into(),
-    ///     asked_ms: 0,
+    ///     requested_ms: 0,
     ///     reminded: 0,
     ///     closed_ms: None,
     /// };

@@ -76,7 +76,7 @@ pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
     SessionSummary,
 };
-pub use start::{Accepted, ContinueWith, HandledBy, Rejection, Start};
+pub use start::{Accepted, CallSource, HandledBy, Rejection, Start};
 pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
 pub use workflow::{Document, Part, Workflow, WorkflowNo, WorkflowSummary};
 
@@ -170,7 +170,7 @@ pub trait Backend: Send {
     fn approvals(&self, run: RunNo) -> Result<OpenApprovals, BackendError>;
 
     /// The open approvals of a loaded run, including lines of a conversation.
-    fn approvals_in(&self, look: &RunView) -> Result<Vec<OpenApproval>, BackendError>;
+    fn approvals_in(&self, view: &RunView) -> Result<Vec<OpenApproval>, BackendError>;
 
     /// All requests of a run to people, including settled ones, in order.
     fn approval_records(&self, run: RunNo) -> Result<Vec<ApprovalRecord>, BackendError>;
@@ -209,10 +209,10 @@ pub trait Backend: Send {
     fn send(&self, run: RunNo, event: &Event) -> Result<HandledBy, BackendError>;
 
     /// Resumes an abandoned run.
-    fn resume(&self, run: RunNo, with: ContinueWith) -> Result<(), BackendError>;
+    fn resume(&self, run: RunNo, calls: CallSource) -> Result<(), BackendError>;
 
     /// Starts a run with the first events of another.
-    fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Accepted, BackendError>;
+    fn fork(&self, from: RunNo, events: u64, id: &str, calls: CallSource) -> Result<Accepted, BackendError>;
 
     /// Exports runs with their child runs as JSON lines.
     fn export(&self, runs: &[RunNo], file: &mut dyn Write) -> Result<Exported, BackendError>;

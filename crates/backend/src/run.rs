@@ -47,7 +47,7 @@ pub struct Run {
     /// When it was started.
     pub started_ms: i64,
     /// The time of its latest event.
-    pub touched_ms: i64,
+    pub updated_ms: i64,
     /// How long it waited for people, up to its latest event.
     pub waited_ms: i64,
 }
@@ -86,8 +86,8 @@ impl RunView {
     /// The status of the run.
     ///
     /// ```
-    #[doc = include_str!("../docs/look.txt")]
-    /// assert_eq!(look.status(), Status::Completed);
+    #[doc = include_str!("../docs/run_view.txt")]
+    /// assert_eq!(view.status(), Status::Completed);
     /// ```
     pub fn status(&self) -> Status {
         status(&self.program, &self.state)
@@ -96,8 +96,8 @@ impl RunView {
     /// The result of a run that has ended, or the intermediate result that its program shows.
     ///
     /// ```
-    #[doc = include_str!("../docs/look.txt")]
-    /// assert_eq!(look.result(), Some("hello".into()));
+    #[doc = include_str!("../docs/run_view.txt")]
+    /// assert_eq!(view.result(), Some("hello".into()));
     /// ```
     pub fn result(&self) -> Option<Value> {
         self.state.result().map(|(_, result)| result.clone()).or_else(|| self.view("result"))
@@ -106,8 +106,8 @@ impl RunView {
     /// The value of a view; `None` if the view does not exist or fails.
     ///
     /// ```
-    #[doc = include_str!("../docs/look.txt")]
-    /// assert_eq!(look.view("progress"), None);
+    #[doc = include_str!("../docs/run_view.txt")]
+    /// assert_eq!(view.view("progress"), None);
     /// ```
     pub fn view(&self, name: &str) -> Option<Value> {
         let id = self.program.views.iter().position(|view| &*view.name == name)?;
@@ -119,7 +119,7 @@ impl RunView {
 #[derive(Debug)]
 pub struct Replayed {
     /// The loaded run.
-    pub look: RunView,
+    pub view: RunView,
     /// The number of events before the part.
     pub first: u64,
     /// The number of the last event of the part.

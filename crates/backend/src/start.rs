@@ -72,7 +72,7 @@ impl Start {
 
 /// What answers the calls of a scripted run after it is resumed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum ContinueWith {
+pub enum CallSource {
     /// Its script.
     #[default]
     Script,

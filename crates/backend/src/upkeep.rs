@@ -98,8 +98,8 @@ pub struct Notice {
     pub run: RunNo,
     /// The request.
     pub request: RequestNo,
-    /// The event: `asked`, `reminded` or `ended`.
-    pub event: String,
+    /// What happened: `asked`, `reminded` or `ended`.
+    pub kind: String,
     /// The reminded users.
     pub users: Vec<Arc<str>>,
     /// The outcome of an ended request; `None` if it was withdrawn.

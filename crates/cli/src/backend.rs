@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicU64;
 use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, BackendError};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Durability, Store};
-use branchpoint_host::{Driver, Embedded, Limits, SqliteStorage};
+use branchpoint_host::{CallLimits, Driver, Embedded, SqliteStorage};
 use branchpoint_runners::storage::Storage;
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
@@ -20,18 +20,18 @@ use crate::runner::LocalRunner;
 
 /// Opens the store to read and change it, and creates it if there is none.
 pub(crate) fn open(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
-    Ok(Box::new(Embedded::reading(open_store(project, arguments)?)))
+    Ok(Box::new(Embedded::read_only(open_store(project, arguments)?)))
 }
 
 /// Opens the store at a path to read it.
 pub(crate) fn open_read_only(path: &Path) -> Result<Box<dyn Backend>> {
-    Ok(Box::new(Embedded::reading(Store::read_only(path).map_err(BackendError::from)?)))
+    Ok(Box::new(Embedded::read_only(Store::read_only(path).map_err(BackendError::from)?)))
 }
 
 /// What performs the calls of the runs that a process drives.
 pub(crate) struct Driving {
     pub(crate) runner: Arc<dyn Runner>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: CallLimits,
     /// Counts the events that runs take.
     pub(crate) events: Arc<AtomicU64>,
 }
@@ -54,11 +54,11 @@ pub(crate) fn drive(
 ) -> Result<Box<dyn Backend>> {
     let facts = Arc::clone(here);
     let host = host(project, arguments, command, move |name| facts.fact(name))?;
-    let host = furnish(host, here, project).counting_events(driving.events);
-    let notices = Notices::open(project, host.number(), || open_to_notify(project, arguments))?;
+    let host = furnish(host, here, project).with_event_counter(driving.events);
+    let notices = Notices::open(project, host.owner_number(), || open_to_notify(project, arguments))?;
     let host = if notices.is_some() { host.with_notices() } else { host };
     let driver = Driver::new(host, driving.runner, driving.limits);
-    let backend = Embedded::driving(open_store(project, arguments)?, driver);
+    let backend = Embedded::with_driver(open_store(project, arguments)?, driver);
     if let Some(notices) = notices {
         backend.subscribe(Box::new(move |event| notices.report(event)))?;
     }
@@ -67,8 +67,9 @@ pub(crate) fn drive(
 
 /// Opens the store to drive sessions. The calls of a turn that was interrupted stay pending.
 pub(crate) fn drive_sessions(project: &Project, arguments: &StoreArguments, command: &str) -> Result<Box<dyn Backend>> {
-    let driver = Driver::new(host(project, arguments, command, |_| Value::Null)?, Arc::new(Pending), Limits::default());
-    Ok(Box::new(Embedded::driving(open_store(project, arguments)?, driver)))
+    let driver =
+        Driver::new(host(project, arguments, command, |_| Value::Null)?, Arc::new(Pending), CallLimits::default());
+    Ok(Box::new(Embedded::with_driver(open_store(project, arguments)?, driver)))
 }
 
 /// Leaves calls to the process that continues their run.
@@ -93,7 +94,8 @@ fn host(
     command: &str,
     fact: impl Fn(&str) -> Value + Send + Sync + 'static,
 ) -> Result<Host> {
-    let host = Host::new(open_store(project, arguments)?, command, Drives::Named, Arc::new(fact), moment::now_ms());
+    let host =
+        Host::new(open_store(project, arguments)?, command, DrivenRuns::Requested, Arc::new(fact), moment::now_ms());
     Ok(host.map_err(BackendError::from)?)
 }
 
@@ -102,16 +104,16 @@ fn furnish(host: Host, here: &LocalRunner, project: &Project) -> Host {
     let host = host.with_secrets(here.secrets()).with_env_secrets(here.private());
     // A worker shows nothing that runs print, and would collect the secrets of all of them.
     let host = match here.shared_masks() {
-        Some(masks) => host.sharing_secrets(masks),
+        Some(masks) => host.with_shared_secrets(masks),
         None => host,
     };
-    host.with_agents(project.agent_bounds()).with_max_ops(project.max_ops())
+    host.with_agent_limits(project.agent_bounds()).with_max_ops(project.max_ops())
 }
 
 /// Notices survive the process, and a lost one is sent again, so their deletion need not survive a power cut.
 fn open_to_notify(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
     let store = Store::open(&project.store_path(arguments)?, Durability::Normal).map_err(BackendError::from)?;
-    Ok(Box::new(Embedded::reading(store)))
+    Ok(Box::new(Embedded::read_only(store)))
 }
 
 /// The stored data of runs: memories, chats, knowledge bases. The store is opened when a run first needs it.

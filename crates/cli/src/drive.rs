@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, BackendError, ContinueWith, HandledBy, Rejection, RunEventKind, RunNo};
+use branchpoint_backend::{Backend, BackendError, CallSource, HandledBy, Rejection, RunEventKind, RunNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
@@ -45,8 +45,8 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn with(self) -> ContinueWith {
-        if self.live { ContinueWith::Runners } else { ContinueWith::Script }
+    pub(crate) fn with(self) -> CallSource {
+        if self.live { CallSource::Runners } else { CallSource::Script }
     }
 }
 
@@ -88,7 +88,7 @@ impl Drive {
     }
 
     /// Continues a run. The inner error says why this process cannot drive it.
-    pub(crate) fn resume(&self, run: RunNo, with: ContinueWith) -> Result<Result<(), Rejection>> {
+    pub(crate) fn resume(&self, run: RunNo, with: CallSource) -> Result<Result<(), Rejection>> {
         match self.backend.resume(run, with) {
             Err(BackendError::Rejection(refused)) => Ok(Err(refused)),
             resumed => Ok(Ok(resumed?)),
@@ -96,7 +96,7 @@ impl Drive {
     }
 
     /// Starts a run with the first events of another.
-    pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<RunNo> {
+    pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str, with: CallSource) -> Result<RunNo> {
         match self.backend.fork(from, events, id, with) {
             Ok(taken) if taken.new => Ok(taken.run),
             Ok(_) => bail!("there is a run `{id}` already\nhelp: give another --id"),
@@ -123,7 +123,7 @@ impl Drive {
         ))
     }
 
-    /// Drives a run, tells its steps, and lets go of it. None: somebody pressed Ctrl-C.
+    /// DrivenRuns a run, tells its steps, and lets go of it. None: somebody pressed Ctrl-C.
     pub(crate) fn until(
         mut self,
         until: Until,

@@ -28,13 +28,13 @@ pub(crate) fn iso(ms: i64) -> Value {
 /// How long a run has worked: the time since its start, without the time in which it waited for people.
 pub(crate) fn worked_ms(run: &Run, status: Status) -> i64 {
     let is_at_rest = status.is_final() || status == Status::WaitingPeople;
-    let until_ms = if is_at_rest { run.touched_ms } else { now_ms().max(run.touched_ms) };
+    let until_ms = if is_at_rest { run.updated_ms } else { now_ms().max(run.updated_ms) };
     until_ms - run.started_ms - run.waited_ms
 }
 
 /// The same in words, with the time in which it waited.
 pub(crate) fn worked(run: &Run, status: Status) -> String {
-    let waiting = (status == Status::WaitingPeople).then(|| now_ms() - run.touched_ms);
+    let waiting = (status == Status::WaitingPeople).then(|| now_ms() - run.updated_ms);
     let waited_ms = run.waited_ms + waiting.unwrap_or_default().max(0);
     let worked = took(worked_ms(run, status));
     if waited_ms > 0 { format!("{worked} (and {} of waiting for people)", took(waited_ms)) } else { worked }

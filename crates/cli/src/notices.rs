@@ -124,7 +124,7 @@ fn notice_text(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String>
     question.spec = store.secrets(notice.run)?.mask_value(&question.spec);
     let part = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
     let document = store.document(store.row(notice.run)?.workflow)?;
-    let recipients = match notice.event.as_str() {
+    let recipients = match notice.kind.as_str() {
         "reminded" => notice.users.iter().map(ToString::to_string).collect(),
         _ => question.recipients(),
     };
@@ -135,7 +135,7 @@ fn notice_text(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String>
     let how = choice.map_or(Value::Null, |choice| Value::from(command(&name, choice, user)));
     let recipients = Value::from(recipients.into_iter().map(Value::from).collect::<Vec<_>>());
     let notice = masked::object([
-        ("event", Value::from(notice.event.as_str())),
+        ("event", Value::from(notice.kind.as_str())),
         ("run", Value::from(id)),
         ("approval", Value::from(name)),
         ("workflow", Value::from(document.name)),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use branchpoint_host::Limits;
+use branchpoint_host::CallLimits;
 use branchpoint_host::host::MAX_OPS;
 use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::{SecretStore, Secrets, read_text_file};
@@ -67,7 +67,7 @@ pub(crate) struct Project {
     /// Who acts, unless --as or `BRANCHPOINT_USER` says otherwise.
     pub(crate) user: Option<String>,
     pub(crate) people: People,
-    limits: CallLimits,
+    limits: LimitSettings,
     pub(crate) notify: Notify,
     pub(crate) secrets: SecretFile,
     /// The settings of runners, which they read themselves.
@@ -94,7 +94,7 @@ pub(crate) struct People {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct CallLimits {
+struct LimitSettings {
     calls: Option<usize>,
     calls_per_workflow: Option<usize>,
     /// How many ops a run may execute; 0 is no bound.
@@ -203,9 +203,9 @@ impl Project {
         Secrets::of_environment(&names)
     }
 
-    pub(crate) fn limits(&self) -> Limits {
-        let default = Limits::default();
-        Limits {
+    pub(crate) fn limits(&self) -> CallLimits {
+        let default = CallLimits::default();
+        CallLimits {
             calls: self.limits.calls.unwrap_or(default.calls).max(1),
             calls_per_workflow: self.limits.calls_per_workflow.unwrap_or(default.calls_per_workflow).max(1),
         }
@@ -218,7 +218,7 @@ impl Project {
 
     /// The most that agents may use.
     pub(crate) fn agent_bounds(&self) -> AgentLimits {
-        let CallLimits { agent_turns, agent_tokens, agent_cost_micros, .. } = self.limits;
+        let LimitSettings { agent_turns, agent_tokens, agent_cost_micros, .. } = self.limits;
         AgentLimits {
             turns: agent_turns.map(i64::from),
             tokens: agent_tokens.map(i64::from),

@@ -63,10 +63,10 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
             ("session", Value::from(session.name.as_str())),
             ("document", Value::from(session.document.as_str())),
             ("status", Value::from(status)),
-            ("touched", moment::iso(row.touched_ms)),
+            ("touched", moment::iso(row.updated_ms)),
             ("run", Value::from(row.id.as_str())),
         ]));
-        rows.push([session.name, session.document, status.to_owned(), moment::at(row.touched_ms), row.id]);
+        rows.push([session.name, session.document, status.to_owned(), moment::at(row.updated_ms), row.id]);
     }
     if json {
         terminal::print_json(&Value::from(summary))?;

@@ -61,7 +61,7 @@ fn scripted_us() -> f64 {
     let mut memory = VirtualDriver::new(&program, 0);
     memory.start(Value::Int(SCRIPTED), Object::default()).expect("it starts");
     let begun = Instant::now();
-    memory.go_on(&mut |call| script.rehearse(call));
+    memory.run_until_idle(&mut |call| script.simulate(call));
     let took = begun.elapsed();
     assert_eq!(memory.status(), Status::Completed);
     took.as_nanos() as f64 / SCRIPTED as f64 / 1_000.0

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use branchpoint_backend::{
-    Accepted, ApprovalRecord, Backend, BackendError, ContinueWith, Document, DriverProcess, EventListener, Exported,
+    Accepted, ApprovalRecord, Backend, BackendError, CallSource, Document, DriverProcess, EventListener, Exported,
     Filter, HandledBy, Health, Imported, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Rejection, Replayed, Run,
     RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Workflow, WorkflowNo,
     WorkflowSummary,
@@ -35,12 +35,12 @@ pub struct Embedded {
 
 impl Embedded {
     /// Reads a store, and drives nothing.
-    pub fn reading(store: Store) -> Self {
+    pub fn read_only(store: Store) -> Self {
         Self { store, driver: None }
     }
 
     /// Reads a store, and drives runs. The driver has a connection of its own.
-    pub fn driving(store: Store, driver: Driver) -> Self {
+    pub fn with_driver(store: Store, driver: Driver) -> Self {
         Self { store, driver: Some(driver) }
     }
 
@@ -63,7 +63,7 @@ impl Driven<'_> {
     /// Sends an event to a run, whichever process drives it.
     fn deliver(&self, run: RunNo, event: &Event) -> Result<(HandledBy, bool), BackendError> {
         for _ in 0..SEND_ATTEMPTS {
-            match self.driver.hand(run, event.clone())? {
+            match self.driver.send(run, event.clone())? {
                 Err(Rejection::Driven) => match self.store.send(run, event)? {
                     // The other process has just left the run, or is about to open it.
                     Sent::Undriven => thread::sleep(SEND_PAUSE),
@@ -93,70 +93,70 @@ impl SessionHost for Driven<'_> {
         self.deliver(run, event).map(|(_, is_new)| is_new)
     }
 
-    fn wake(&mut self, run: RunNo) -> Result<OrderResult, StoreError> {
-        self.driver.wake(run)
+    fn resume(&mut self, run: RunNo) -> Result<OrderResult, StoreError> {
+        self.driver.resume(run)
     }
 
-    fn inspect(&mut self, run: RunNo) -> Result<RunView, StoreError> {
-        self.driver.inspect(run)
+    fn load(&mut self, run: RunNo) -> Result<RunView, StoreError> {
+        self.driver.load(run)
     }
 }
 
-/// Methods that ask the store, each under the name that the store has for it.
-macro_rules! ask_store {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $method:ident;)*) => {
+/// Implements methods that call the method of the store with the same name.
+macro_rules! delegate_to_store {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self, $($argument: $type),*) -> Result<$result, BackendError> {
-            Ok(self.store.$method($($argument),*)?)
+            Ok(self.store.$name($($argument),*)?)
         })*
     };
 }
 
 impl Backend for Embedded {
-    ask_store! {
-        run(id: &str) -> Option<Run> = run;
-        find_runs(part: &str) -> Vec<Run> = find;
-        runs(filter: &Filter) -> Vec<Run> = runs;
-        index_runs() -> u64 = index_runs;
-        row(run: RunNo) -> Run = row;
-        children(run: RunNo) -> Vec<Run> = children;
-        root_of(run: RunNo) -> RunNo = root_of;
-        status(run: RunNo) -> Status = stands;
-        next_due_ms(run: RunNo) -> Option<i64> = next_due_ms;
-        version() -> i64 = version;
-        counts() -> Vec<(String, u64)> = counts;
-        journal(run: RunNo) -> Vec<(Stamp, Event, u32)> = journal;
-        journal_size(run: RunNo) -> (u64, u64) = journal_size;
-        replay_part(run: RunNo, from: Option<u64>, max_ops: u64, notes: &mut dyn FnMut(Note)) -> Replayed = replay_part;
-        secrets(run: RunNo) -> Secrets = secrets;
-        unavailable_secrets(run: RunNo) -> Option<String> = unavailable_secrets;
-        script(run: RunNo) -> Option<RunScript> = script;
-        is_scripted(run: RunNo) -> bool = is_scripted;
-        open_approvals() -> OpenApprovals = open_approvals;
-        approvals(run: RunNo) -> OpenApprovals = approvals;
-        approvals_in(look: &RunView) -> Vec<OpenApproval> = approvals_in;
-        approval_records(run: RunNo) -> Vec<ApprovalRecord> = approval_records;
-        workflows() -> Vec<WorkflowSummary> = workflows;
-        workflow(name: &str) -> Option<WorkflowNo> = workflow;
-        document(workflow: WorkflowNo) -> Document = document;
-        program(workflow: WorkflowNo, part: &str) -> Option<Program> = program;
-        find_saved(workflow: Workflow<'_>) -> Option<WorkflowNo> = saved;
-        save(workflow: Workflow<'_>, now_ms: i64) -> WorkflowNo = save;
-        sessions() -> Vec<SessionSummary> = sessions;
-        export(runs: &[RunNo], file: &mut dyn Write) -> Exported = export;
-        prune(which: &Prune) -> Pruned = prune;
-        check(now_ms: i64, tolerance_ms: i64) -> Health = health;
-        backup(file: &Path) -> bool = backup;
-        compact(rewrite: bool) -> bool = compact;
-        notices(owner: i64) -> Vec<Notice> = notices;
-        drop_notice(notice: &Notice) -> () = drop_notice;
-        drivers() -> Vec<DriverProcess> = owners;
+    delegate_to_store! {
+        run(id: &str) -> Option<Run>;
+        find_runs(part: &str) -> Vec<Run>;
+        runs(filter: &Filter) -> Vec<Run>;
+        index_runs() -> u64;
+        row(run: RunNo) -> Run;
+        children(run: RunNo) -> Vec<Run>;
+        root_of(run: RunNo) -> RunNo;
+        status(run: RunNo) -> Status;
+        next_due_ms(run: RunNo) -> Option<i64>;
+        version() -> i64;
+        counts() -> Vec<(String, u64)>;
+        journal(run: RunNo) -> Vec<(Stamp, Event, u32)>;
+        journal_size(run: RunNo) -> (u64, u64);
+        replay_part(run: RunNo, from: Option<u64>, max_ops: u64, notes: &mut dyn FnMut(Note)) -> Replayed;
+        secrets(run: RunNo) -> Secrets;
+        unavailable_secrets(run: RunNo) -> Option<String>;
+        script(run: RunNo) -> Option<RunScript>;
+        is_scripted(run: RunNo) -> bool;
+        open_approvals() -> OpenApprovals;
+        approvals(run: RunNo) -> OpenApprovals;
+        approvals_in(view: &RunView) -> Vec<OpenApproval>;
+        approval_records(run: RunNo) -> Vec<ApprovalRecord>;
+        workflows() -> Vec<WorkflowSummary>;
+        workflow(name: &str) -> Option<WorkflowNo>;
+        document(workflow: WorkflowNo) -> Document;
+        program(workflow: WorkflowNo, part: &str) -> Option<Program>;
+        find_saved(workflow: Workflow<'_>) -> Option<WorkflowNo>;
+        save(workflow: Workflow<'_>, now_ms: i64) -> WorkflowNo;
+        sessions() -> Vec<SessionSummary>;
+        export(runs: &[RunNo], file: &mut dyn Write) -> Exported;
+        prune(which: &Prune) -> Pruned;
+        check(now_ms: i64, tolerance_ms: i64) -> Health;
+        backup(file: &Path) -> bool;
+        compact(rewrite: bool) -> bool;
+        notices(owner: i64) -> Vec<Notice>;
+        drop_notice(notice: &Notice) -> ();
+        drivers() -> Vec<DriverProcess>;
     }
 
     fn load(&self, run: RunNo) -> Result<RunView, BackendError> {
-        let look = self.store.inspect(run)?;
+        let view = self.store.load(run)?;
         // A driver that has stopped reports nothing more.
         let _ = self.driver.as_ref().map(Driver::sync);
-        Ok(look)
+        Ok(view)
     }
 
     fn import(&self, file: &mut dyn BufRead, max_ops: u64, now_ms: i64) -> Result<Imported, BackendError> {
@@ -175,12 +175,12 @@ impl Backend for Embedded {
         self.driven()?.deliver(run, event).map(|(handled_by, _)| handled_by)
     }
 
-    fn resume(&self, run: RunNo, with: ContinueWith) -> Result<(), BackendError> {
-        Ok(self.driver()?.wake_with(run, with)?.map(drop)?)
+    fn resume(&self, run: RunNo, calls: CallSource) -> Result<(), BackendError> {
+        Ok(self.driver()?.resume_with(run, calls)?.map(drop)?)
     }
 
-    fn fork(&self, from: RunNo, events: u64, id: &str, with: ContinueWith) -> Result<Accepted, BackendError> {
-        Ok(self.driver()?.fork(from, events, id.to_owned(), with)??)
+    fn fork(&self, from: RunNo, events: u64, id: &str, calls: CallSource) -> Result<Accepted, BackendError> {
+        Ok(self.driver()?.fork(from, events, id.to_owned(), calls)??)
     }
 
     fn open_session(&self, session: &Session) -> Result<RunNo, BackendError> {
@@ -194,7 +194,7 @@ impl Backend for Embedded {
     }
 
     fn subscribe(&self, listener: EventListener) -> Result<(), BackendError> {
-        Ok(self.driver()?.listen(listener)?)
+        Ok(self.driver()?.subscribe(listener)?)
     }
 
     fn drive_all(&self) -> Result<(), BackendError> {
@@ -206,7 +206,7 @@ impl Backend for Embedded {
     }
 
     fn stop(&mut self, grace: Duration) -> Result<(), BackendError> {
-        self.driver.take().map_or(Ok(()), |driver| Ok(driver.leave(grace)?))
+        self.driver.take().map_or(Ok(()), |driver| Ok(driver.stop(grace)?))
     }
 }
 

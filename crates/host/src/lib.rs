@@ -14,9 +14,9 @@ pub mod store;
 mod virtual_driver;
 mod zones;
 
-pub use driver::{Driver, Limits, OrderResult};
+pub use driver::{CallLimits, Driver, OrderResult};
 pub use embedded::Embedded;
-pub use recordings::{CallOutcome, History, HistoryEntry, Vote, cassette};
-pub use script::{BadScript, Recorded, Reply, Script, Wrong, written_votes};
+pub use recordings::{CallOutcome, History, HistoryEntry, Vote, recording_yaml};
+pub use script::{EntryError, Recording, Reply, Script, ScriptError, votes_in_entry};
 pub use storage::SqliteStorage;
-pub use virtual_driver::{Answers, NoteListener, Question, Rehearsed, VirtualDriver};
+pub use virtual_driver::{CallSimulator, NoteListener, RequestedApproval, SimulatedAnswer, VirtualDriver};

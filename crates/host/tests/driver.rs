@@ -13,9 +13,9 @@ use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Usage};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, Host, RunEvent, RunEventKind, Start};
+use branchpoint_host::host::{DrivenRuns, Host, RunEvent, RunEventKind, Start};
 use branchpoint_host::store::{Document, Durability, Run, RunNo, Store, Workflow, WorkflowNo};
-use branchpoint_host::{Driver, Embedded, Limits};
+use branchpoint_host::{CallLimits, Driver, Embedded};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 /// How long the driver waits for calls that were told to stop.
@@ -62,7 +62,7 @@ fn stored(path: &Path, program: &Program) -> (WorkflowNo, Host) {
     let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
     let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
     let workflow = store.save(workflow, 0).expect("it can be kept");
-    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+    let host = Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0).expect("it can be driven");
     (workflow, host)
 }
 
@@ -79,7 +79,7 @@ impl Scene {
         let folder = tempfile::tempdir().expect("there is room for a store");
         let (workflow, host) = stored(&folder.path().join("store.db"), &one_call());
         let outside = Arc::new(Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer });
-        let driver = Driver::new(host, outside.clone(), Limits::default());
+        let driver = Driver::new(host, outside.clone(), CallLimits::default());
         let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
         let run = started.expect("it starts").run;
         while !outside.begun.load(Ordering::Acquire) {
@@ -91,7 +91,7 @@ impl Scene {
     /// How the run stands after the driver has left; nothing if that took so long that it need not have waited for the call.
     fn left(self) -> Option<Run> {
         let begun = Instant::now();
-        self.driver.leave(Duration::ZERO).expect("the store works");
+        self.driver.stop(Duration::ZERO).expect("the store works");
         if begun.elapsed() >= PATIENCE {
             return None;
         }
@@ -140,7 +140,7 @@ fn what_has_been_answered_when_the_driver_leaves_is_kept() {
 #[test]
 fn leaving_waits_for_calls_that_nobody_waits_for_any_more() {
     let row = left_after(&Answer::Missing, |scene| {
-        let cancelled = scene.driver.hand(scene.run, Event::Cancel { reason: None }).expect("the store works");
+        let cancelled = scene.driver.send(scene.run, Event::Cancel { reason: None }).expect("the store works");
         assert!(cancelled.is_ok(), "{cancelled:?}");
     });
     assert_eq!(row.status, Status::Cancelled);
@@ -185,14 +185,14 @@ fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_leaves()
     let path = folder.path().join("store.db");
     let (workflow, host) = stored(&path, &one_call_then_spinning());
     let outside = Arc::new(AnswersLast { begun: std::sync::atomic::AtomicUsize::new(0) });
-    let driver = Driver::new(host, outside.clone(), Limits::default());
+    let driver = Driver::new(host, outside.clone(), CallLimits::default());
     let start = |number| driver.start(Start::new(workflow, format!("run-{number}"), Value::Null));
     let runs: Vec<RunNo> =
         (0..RUNS).map(|number| start(number).expect("the store works").expect("it starts").run).collect();
     while outside.begun.load(Ordering::Acquire) < RUNS {
         thread::sleep(Duration::from_millis(1));
     }
-    driver.leave(Duration::ZERO).expect("the store works");
+    driver.stop(Duration::ZERO).expect("the store works");
     let store = Store::read_only(&path).expect("it is there");
     let settled = runs.iter().filter(|run| store.row(**run).expect("it is there").seq > 1).count();
     assert_eq!(settled, RUNS, "each response is in the journal of its run");
@@ -207,14 +207,14 @@ fn a_listener_gets_the_events_of_runs_that_another_process_has_left() {
         let (begun, in_order) = (AtomicBool::new(false), AtomicBool::new(false));
         Arc::new(Stubborn { begun, in_order, answer: Answer::Missing })
     };
-    let driver = Driver::new(host, runner(), Limits::default());
+    let driver = Driver::new(host, runner(), CallLimits::default());
     let start = Start { detached: true, ..Start::new(workflow, "run".into(), Value::Null) };
     driver.start(start).expect("it drives").expect("it starts");
-    driver.leave(Duration::ZERO).expect("it closes");
+    driver.stop(Duration::ZERO).expect("it closes");
     let (_, host) = stored(&path, &one_call());
-    let driver = Driver::new(host, runner(), Limits::default());
+    let driver = Driver::new(host, runner(), CallLimits::default());
     let (sender, events) = std::sync::mpsc::channel();
-    driver.listen(Box::new(move |event| drop(sender.send(event.clone())))).expect("it drives");
+    driver.subscribe(Box::new(move |event| drop(sender.send(event.clone())))).expect("it drives");
     driver.drive_all().expect("the store works");
     let event = events.recv_timeout(Duration::from_secs(10)).expect("the run is continued");
     assert_eq!((&*event.id, event.kind), ("run", RunEventKind::Call));
@@ -230,8 +230,8 @@ fn a_loaded_run_has_reported_its_events() {
     b.begin(ROOT, &[end]);
     let (workflow, host) = stored(&path, &b.finish().expect("the program is valid"));
     let runner = Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer: Answer::Missing };
-    let driver = Driver::new(host, Arc::new(runner), Limits::default());
-    let backend = Embedded::driving(Store::open(&path, Durability::Normal).expect("it opens"), driver);
+    let driver = Driver::new(host, Arc::new(runner), CallLimits::default());
+    let backend = Embedded::with_driver(Store::open(&path, Durability::Normal).expect("it opens"), driver);
     let events = Arc::new(Mutex::new(Vec::new()));
     let reported = Arc::clone(&events);
     let listener = move |event: &RunEvent| {

@@ -5,7 +5,7 @@ use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Effect, Exit, Program, Status};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::{Rehearsed, VirtualDriver};
+use branchpoint_host::{SimulatedAnswer, VirtualDriver};
 use branchpoint_runners::{Answer, Call};
 
 /// Calls side by side, named by their steps; the results are in their order.
@@ -36,11 +36,11 @@ fn side_by_side(steps: &[(&str, Option<u64>)]) -> Program {
 }
 
 /// A step is named `<name><milliseconds>`: so long it takes.
-fn rehearse(call: &Call) -> Rehearsed {
+fn simulate(call: &Call) -> SimulatedAnswer {
     let step = call.step.clone().unwrap_or_default();
     let duration_ms = step.trim_start_matches(char::is_alphabetic).parse().expect("the name says how long it takes");
     let reports = vec![("unheard".into(), Value::Null)];
-    Rehearsed { duration_ms, reports, ..Answer::data(Value::Str(step)).into() }
+    SimulatedAnswer { duration_ms, reports, ..Answer::data(Value::Str(step)).into() }
 }
 
 #[track_caller]
@@ -48,7 +48,7 @@ fn check(steps: &[(&str, Option<u64>)], ends: &[(&str, i64)], status: Status) {
     let program = side_by_side(steps);
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("a run can start");
-    host.go_on(&mut rehearse);
+    host.run_until_idle(&mut simulate);
     let journal = host.journal();
     let settled = journal.iter().filter_map(|(stamp, event, _)| match event {
         Event::Settled { result, .. } => {

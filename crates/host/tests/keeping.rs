@@ -8,7 +8,7 @@ use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Effect, Program, Status};
 use branchpoint_core::{Event, steps};
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::host::{Drives, Host, Start, Ticket, TurnOutput};
+use branchpoint_host::host::{DrivenRuns, Host, Start, Ticket, TurnOutput};
 use branchpoint_host::store::{
     Document, Durability, Filter, ImportLimits, Prune, Pruned, RunNo, Store, TransferError, Workflow, WorkflowNo,
 };
@@ -76,7 +76,7 @@ impl Bench {
 }
 
 fn host(store: Store) -> Host {
-    Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), NOW_MS).expect("a host can be made")
+    Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), NOW_MS).expect("a host can be made")
 }
 
 /// Turns until nothing is left to do; every call is answered with what it was asked.
@@ -95,7 +95,7 @@ fn vote(host: &mut Host, run: RunNo) {
     let request = host.store().approval_records(run).expect("the store can be read")[0].request;
     let payload = json(&format!(r#"{{"request": {}, "choice": "yes"}}"#, request.0));
     let event = Event::Signal { name: "vote".into(), payload, sender: Some("ada".into()), key: None };
-    host.hand(run, event, Ticket(2));
+    host.send(run, event, Ticket(2));
     settle(host, NOW_MS + 1);
 }
 
@@ -143,7 +143,7 @@ fn a_copy_is_a_store_of_its_own() {
     vote(&mut other, run);
     assert_eq!(other.store().row(run).expect("it is there").status, Status::Completed);
     assert_eq!(bench.host.store().row(run).expect("it is there").status, Status::WaitingPeople);
-    let health = other.store().health(NOW_MS + 1, 1_000).expect("the store can be read");
+    let health = other.store().check(NOW_MS + 1, 1_000).expect("the store can be read");
     assert_eq!((health.damage, health.future_runs, health.overdue), (Vec::<String>::new(), 0, 0));
 }
 
@@ -159,7 +159,7 @@ fn trace(store: &Store, id: &str) -> String {
     let run = store.run(id).expect("the store can be read").expect("it is there").run;
     let mut notes = Vec::new();
     let replayed = store.replay_part(run, None, u64::MAX, &mut |note| notes.push(note));
-    let look = replayed.expect("its journal can be followed").look;
+    let look = replayed.expect("its journal can be followed").view;
     format!("{:?} {:?} {:?}", steps(&look.program, &notes, look.status()), look.result(), notes)
 }
 
@@ -191,11 +191,11 @@ fn a_timer_goes_on_elsewhere() {
     let (lines, _) = exported(bench.host.store());
     let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
     elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
-    let mut other = Host::new(elsewhere, "test", Drives::All, Arc::new(|_| Value::Null), NOW_MS).expect("a host");
+    let mut other = Host::new(elsewhere, "test", DrivenRuns::All, Arc::new(|_| Value::Null), NOW_MS).expect("a host");
     settle(&mut other, NOW_MS + 5_000);
     let run = other.store().run("waits").expect("the store can be read").expect("it is there");
     assert_eq!(run.status, Status::Completed);
-    let result = other.store().inspect(run.run).expect("it can be read").result();
+    let result = other.store().load(run.run).expect("it can be read").result();
     assert_eq!(result, Some(Value::from("timeout")));
 }
 

@@ -6,7 +6,7 @@ use branchpoint_core::effect::{Body, Content, HttpResponse, ModelResult, Process
 use branchpoint_core::ir::{Effect, Program};
 use branchpoint_core::{Again, Event, Failed, Usage};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::{Answers, History, HistoryEntry, Script, VirtualDriver, cassette};
+use branchpoint_host::{CallSimulator, History, HistoryEntry, Script, VirtualDriver, recording_yaml};
 use branchpoint_runners::{Answer, Call, Secrets};
 use programs::{json, one_call};
 
@@ -21,10 +21,10 @@ fn call(kind: &str, step: &str, input: &str) -> Call {
 }
 
 /// The events of a run, and what it tells of its history.
-fn replay(program: &Program, answers: &mut Answers<'_>) -> (Vec<Event>, History) {
+fn replay(program: &Program, answers: &mut CallSimulator<'_>) -> (Vec<Event>, History) {
     let mut run = VirtualDriver::new(program, 1_000);
     run.start(Value::Null, Object::default()).expect("a run can start");
-    run.go_on(answers);
+    run.run_until_idle(answers);
     let history = run.history();
     (run.journal().into_iter().map(|(_, event, _)| event).collect(), history)
 }
@@ -90,7 +90,7 @@ fn every_answer_comes_to_the_same_when_it_is_played_again() {
                 let (events, history) = replay(&program, &mut |_| answer.clone().into());
                 let script = history.script(&Secrets::default());
                 let mut script = Script::read(&script).unwrap_or_else(|wrong| panic!("{wrong}: {script}"));
-                let (again, _) = replay(&program, &mut |call| script.rehearse(call));
+                let (again, _) = replay(&program, &mut |call| script.simulate(call));
                 assert_eq!(again, events, "{kind} {spec}: {answer:?}");
             }
         }
@@ -126,7 +126,7 @@ fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
     let answer = Answer::Process(ProcessResult::new(0, "PIN 0, $exit", "ask"));
     let (_, history) = replay(&program, &mut |_| answer.clone().into());
     let mask = Secrets::from_values(["0", "exit", "ask"].map(ToOwned::to_owned));
-    let text = cassette(&history.script(&mask));
+    let text = recording_yaml(&history.script(&mask));
     assert!(
         text.contains(r#""$exit":0,"stdout":"PIN ***, $***","stderr":"***""#) && text.contains("\"ask\":"),
         "{text}"
@@ -161,7 +161,7 @@ fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
     // Calls with other keys may come in any order, and be asked with anything.
     for number in [5, 3, 0, 4, 2, 1] {
         let changed = Call { input: json(r#"{"url": "changed"}"#), ..calls[number].clone() };
-        assert_eq!(script.rehearse(&changed).answer, Answer::data(Value::Int(number.try_into().expect("it is small"))));
+        assert_eq!(script.simulate(&changed).answer, Answer::data(Value::Int(number.try_into().expect("it is small"))));
     }
     for (unknown, why) in [
         (at("s", "", &[]), "no answer left for step `s`"),
@@ -170,7 +170,7 @@ fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
         (at("s", "c", &[2]), "no answer for step `c/s` at [2]"),
         (at("other", "", &[]), "no answer for step `other`"),
     ] {
-        let Answer::Failed(failed) = script.rehearse(&unknown).answer else {
+        let Answer::Failed(failed) = script.simulate(&unknown).answer else {
             panic!("it was not recorded: {unknown:?}")
         };
         assert!(failed.message.contains(why), "{}", failed.message);
@@ -182,7 +182,7 @@ fn a_script_written_by_hand_may_leave_out_who_calls_a_run() {
     let mut script = script(r#"{"s": "any", "a/s": "of a"}"#);
     let called = |callers: &str| Call { callers: callers.into(), ..call("model", "s", "{}") };
     for (callers, expect) in [("", "any"), ("a", "of a"), ("b", "any"), ("b/a", "any")] {
-        assert_eq!(script.rehearse(&called(callers)).answer, Answer::model(expect));
+        assert_eq!(script.simulate(&called(callers)).answer, Answer::model(expect));
     }
 }
 
@@ -193,10 +193,10 @@ fn what_was_said_unasked_is_said_once() {
     let history = History { entries, ..History::default() };
     let mut script = Script::read(&history.script(&Secrets::default())).expect("a script");
     for expect in [r#""hello""#, r#"{"$text": "odd"}"#, "null"] {
-        let entry = script.said(&"line".into(), "", &[], &Value::Null).expect("the script has the line");
+        let entry = script.approval_answer(&"line".into(), "", &[], &Value::Null).expect("the script has the line");
         assert_eq!(entry.get("$output"), Some(&json(expect)));
     }
-    assert_eq!(script.said(&"line".into(), "", &[], &Value::Null), None, "there are no further lines");
+    assert_eq!(script.approval_answer(&"line".into(), "", &[], &Value::Null), None, "there are no further lines");
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn a_script_may_match_and_delay() {
     );
     let asked = |step: &str, text: &str| call("model", step, &format!(r#"{{"prompt": "a {text}"}}"#));
     for (animal, says, duration_ms) in [("dog", "woof", 0), ("cat", "meow", 40)] {
-        let rehearsed = script.rehearse(&asked("s", animal));
+        let rehearsed = script.simulate(&asked("s", animal));
         assert_eq!((rehearsed.answer, rehearsed.duration_ms), (Answer::model(says), duration_ms));
     }
-    assert_eq!(script.rehearse(&asked("s", "cow")).answer, Answer::model("what?"));
-    let Answer::Failed(failed) = script.rehearse(&asked("t", "cow")).answer else { panic!("nothing fits") };
+    assert_eq!(script.simulate(&asked("s", "cow")).answer, Answer::model("what?"));
+    let Answer::Failed(failed) = script.simulate(&asked("t", "cow")).answer else { panic!("nothing fits") };
     assert!(failed.message.contains(r#"{"prompt":"a cow"}; there are: `cat`, `"dog"`"#), "{}", failed.message);
 }
 
@@ -241,13 +241,13 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
             (format!(r#"{{"s": ["fine", {entry}]}}"#), "answer 2 of `s` of the script: "),
             (format!(r#"{{"s": {{"$by_path": {{"0": [{entry}]}}}}}}"#), "answer 1 of `0` of `$by_path` of `s`"),
         ] {
-            let wrong = Script::read(&json(&form)).expect_err("this is no script");
-            let branchpoint_host::BadScript::Wrong { wrong: what, .. } = &wrong else { panic!("{wrong}") };
-            let told = format!("{wrong} {}", what.help);
-            assert!(told.contains(expect) && told.contains(place), "{form}: {told}");
+            let wrong = Script::read(&json(&form)).expect_err("this is not a script");
+            let branchpoint_host::ScriptError::Entry { error, .. } = &wrong else { panic!("{wrong}") };
+            let message = format!("{wrong} {}", error.help);
+            assert!(message.contains(expect) && message.contains(place), "{form}: {message}");
         }
     }
-    let wrong = Script::read(&json(r#"{"$recorder": {}}"#)).expect_err("this is no script");
+    let wrong = Script::read(&json(r#"{"$recorder": {}}"#)).expect_err("this is not a script");
     assert!(wrong.to_string().contains("`$recorder` is unknown; step ids do not begin with `$`"), "{wrong}");
 }
 
@@ -274,21 +274,24 @@ fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
         r#"{"HOME": "/home/ada", "SERVICE": "https://ghp-1@host", "OPENAI_API_KEY": "sk-1"}"#,
     );
     let written = history.script(&Secrets::default());
-    let text = cassette(&written);
+    let text = recording_yaml(&written);
     for secret in ["ghp-1", "aws-1", "sk-1"] {
         assert!(!text.contains(secret), "{text}");
     }
     let mut script = Script::read(&written).expect("a script");
-    let unset = script.clone().look_up(|name| (name != "SERVICE").then(|| "x".to_owned())).expect_err("one is not set");
+    let unset = script
+        .clone()
+        .resolve_variables(|name| (name != "SERVICE").then(|| "x".to_owned()))
+        .expect_err("one is not set");
     assert!(unset.to_string().contains("the variable `SERVICE`") && !unset.to_string().contains("TOKEN"), "{unset}");
     let HistoryEntry::Call { call, .. } = &history.entries[0] else { panic!("it was called") };
-    let Answer::Failed(failed) = script.clone().rehearse(call).answer else { panic!("nobody has looked") };
+    let Answer::Failed(failed) = script.clone().simulate(call).answer else { panic!("nobody has looked") };
     assert!(failed.message.contains("OPENAI_API_KEY") || failed.message.contains("SERVICE"), "{}", failed.message);
 
-    script.look_up(|name| Some(format!("{name} now"))).expect("all are there");
-    let facts = script.recorded().expect("it was recorded").facts.clone();
+    script.resolve_variables(|name| Some(format!("{name} now"))).expect("all are there");
+    let facts = script.recording().expect("it was recorded").facts.clone();
     assert_eq!(facts.get("env.GITHUB_TOKEN"), Some(&Value::from("GITHUB_TOKEN now")));
     assert_eq!((facts.get("env.LANG"), facts.get("env.MyPassword")), (Some(&Value::from("C")), Some(&Value::Null)));
     let read = r#"{"HOME": "/home/ada", "SERVICE": "SERVICE now", "OPENAI_API_KEY": "OPENAI_API_KEY now"}"#;
-    assert_eq!(script.rehearse(call).answer, Answer::data(json(read)));
+    assert_eq!(script.simulate(call).answer, Answer::data(json(read)));
 }

@@ -46,7 +46,7 @@ fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
     });
     let program = asking(&format!(r#"{{"url": "{}"}}"#, peer.url("/")), 3);
     let folder = tempfile::tempdir().expect("there is room");
-    let mut host = VirtualDriver::kept(&folder.path().join("store.db"), "run".to_owned(), &program, 0).crashing();
+    let mut host = VirtualDriver::in_file(&folder.path().join("store.db"), "run".to_owned(), &program, 0).restarting();
     host.start(Value::Null, Object::default()).expect("it starts");
     let http = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
     let tools = Tools::new(Settings { http, ..Settings::default() }, no_secrets());
@@ -55,7 +55,7 @@ fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
         let performed = runtime().block_on(tools.perform(&prepared, &CancellationToken::new()));
         performed.expect("tools perform the call").into()
     };
-    host.go_on(&mut { perform });
+    host.run_until_idle(&mut { perform });
     assert_eq!((host.status(), host.result()), (Status::Completed, Some(&Value::Int(1))));
     assert_eq!(host.now_ms(), 7_000 + 60_000);
     assert_eq!(peer.heard().len(), 3);

@@ -30,7 +30,7 @@ fn started(program: &Program) -> VirtualDriver<'_> {
 fn check(program: &Program, entries: &str, status: Status, result: &str, took_ms: i64) {
     let mut run = started(program);
     let mut script = script(&format!(r#"{{"ask": {entries}}}"#));
-    run.go_on(&mut |call| script.rehearse(call));
+    run.run_until_idle(&mut |call| script.simulate(call));
     let got = run.result().map(|result| result.get("kind").unwrap_or(result).to_string());
     assert_eq!((run.status(), got.as_deref(), run.now_ms() - START_MS), (status, Some(result), took_ms));
     let (state, notes) = replay(program, State::new(), run.journal()).expect("the journal can be folded again");
@@ -56,7 +56,7 @@ fn a_call_that_hangs_takes_the_limit_of_its_attempt() {
 fn a_call_without_an_entry_fails_and_is_not_repeated() {
     let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect(Kind::Model) });
     let mut run = started(&program);
-    run.go_on(&mut |call| Script::default().rehearse(call));
+    run.run_until_idle(&mut |call| Script::default().simulate(call));
     assert_eq!((run.status(), run.now_ms()), (Status::Failed, START_MS));
 }
 
@@ -91,18 +91,18 @@ fn waits_and_questions_stay_until_somebody_moves_the_clock() {
     let program = waits_and_asks();
     let mut run = started(&program);
     let mut nobody = Script::default();
-    run.go_on(&mut |call| nobody.rehearse(call));
+    run.run_until_idle(&mut |call| nobody.simulate(call));
     assert_eq!((run.status(), run.now_ms()), (Status::WaitingTimer, START_MS));
-    run.advance_clock(1_700, &mut |call| nobody.rehearse(call));
+    run.advance_clock(1_700, &mut |call| nobody.simulate(call));
     assert_eq!((run.status(), run.now_ms()), (Status::WaitingPeople, START_MS + 1_700));
-    let question = &run.questions()[0];
-    assert_eq!((question.asked_ms, &question.reminded_ms[..], question.open), (2_000, &[2_500][..], true));
+    let question = &run.requested_approvals()[0];
+    assert_eq!((question.requested_ms, &question.reminded_ms[..], question.is_open), (2_000, &[2_500][..], true));
     let request = question.request;
     assert_eq!(run.vote(request, "u2", "yes", None), Err(Rejected::Vote(Refusal::NotRecipient)));
     run.vote(request, "u1", "yes", Some("fine")).expect("the vote is taken");
-    run.go_on(&mut |call| nobody.rehearse(call));
+    run.run_until_idle(&mut |call| nobody.simulate(call));
     assert_eq!((run.status(), run.result()), (Status::Completed, Some(&Value::from("yes"))));
-    assert!(!run.questions()[0].open);
+    assert!(!run.requested_approvals()[0].is_open);
 }
 
 #[test]
@@ -110,12 +110,12 @@ fn questions_run_out_and_are_called_off() {
     let program = waits_and_asks();
     let mut nobody = Script::default();
     let mut run = started(&program);
-    run.until(START_MS + 3_000, &mut |call| nobody.rehearse(call));
+    run.advance_clock_to(START_MS + 3_000, &mut |call| nobody.simulate(call));
     assert_eq!(run.result(), Some(&Value::from("timeout")));
     let mut run = started(&program);
-    run.until(START_MS + 1_000, &mut |call| nobody.rehearse(call));
-    run.call_off(run.questions()[0].request, Some("why not")).expect("it is open");
-    run.go_on(&mut |call| nobody.rehearse(call));
+    run.advance_clock_to(START_MS + 1_000, &mut |call| nobody.simulate(call));
+    run.cancel_request(run.requested_approvals()[0].request, Some("why not")).expect("it is open");
+    run.run_until_idle(&mut |call| nobody.simulate(call));
     assert_eq!(run.result(), Some(&Value::from("cancelled")));
     let mut run = started(&program);
     run.cancel(Some("enough")).expect("it runs");
@@ -170,7 +170,7 @@ fn answers_are_told_apart_by_the_place_in_loops() {
     check(&program, entries, Status::Completed, r#"["first","second"]"#, 0);
     let mut run = started(&program);
     let mut script = script(&format!(r#"{{"ask": {entries}}}"#));
-    run.go_on(&mut |call| script.rehearse(call));
+    run.run_until_idle(&mut |call| script.simulate(call));
     let attempts = run.notes().iter().filter(|note| matches!(note.what, What::Attempt { .. })).count();
     assert_eq!(attempts, 2);
 }

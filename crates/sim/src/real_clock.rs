@@ -13,7 +13,7 @@ use crate::vectors::round_trip;
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{ApprovalKey, EffectNo, Note};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, Facts, Host, RunEvent, RunEventKind, Start, Ticket, TurnOutput};
+use branchpoint_host::host::{DrivenRuns, Facts, Host, RunEvent, RunEventKind, Start, Ticket, TurnOutput};
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
 
@@ -59,7 +59,7 @@ impl RealClock<'_> {
             stage.start(input);
             stage.run_until_end(&answer_receiver);
             stage.flights.values().for_each(|(_, cancel)| cancel.cancel());
-            let look = stage.host.inspect_run(stage.run.expect("it was started")).expect("it was stored");
+            let look = stage.host.load(stage.run.expect("it was started")).expect("it was stored");
             let exchange_problem = round_trip(stage.host.store());
             let result = look.result().unwrap_or_default();
             RunResult { status: look.status(), result, notes: stage.notes, exchange_problem }
@@ -73,7 +73,8 @@ impl RealClock<'_> {
         };
         let runner = runner.clone();
         let facts: Facts = Arc::new(move |name| runner.fact(name));
-        Host::new(store.expect("the store opens"), "live", Drives::All, facts, now_ms()).expect("the store can be used")
+        Host::new(store.expect("the store opens"), "live", DrivenRuns::All, facts, now_ms())
+            .expect("the store can be used")
     }
 }
 
@@ -123,13 +124,13 @@ impl RunLoop<'_, '_> {
     /// Answers a run that waits for the user with the user's next line, or null if there is none.
     fn answer_user_line(&mut self) -> bool {
         let run = self.run.expect("it was started");
-        let look = self.host.inspect_run(run).expect("it was stored");
+        let look = self.host.load(run).expect("it was stored");
         let open = self.host.store().approvals_in(&look).expect("it was stored");
         if !open.iter().any(|open| open.approval.key == ApprovalKey::Line) {
             return false;
         }
         let line = self.runner.next_line().map_or(Value::Null, Value::from);
-        self.host.hand(run, ApprovalKey::Line.answer(None, &line, None), Ticket::default());
+        self.host.send(run, ApprovalKey::Line.answer(None, &line, None), Ticket::default());
         true
     }
 
@@ -154,11 +155,11 @@ impl RunLoop<'_, '_> {
     }
 
     fn crash_if_enabled(&mut self) {
-        if self.live.crashing && self.host.events() > 0 {
+        if self.live.crashing && self.host.event_count() > 0 {
             // The old host is dropped first, which releases the lock of its process.
             self.host = RealClock { file: None, ..self.live.clone() }.host(&self.runner);
             self.host = self.live.host(&self.runner);
-            self.host.wake(self.run.expect("it was started"), true, Ticket::default());
+            self.host.resume(self.run.expect("it was started"), true, Ticket::default());
             self.turn();
         }
     }

@@ -21,7 +21,7 @@ fn run(document: &str, input: &str, facts: &str) -> (Status, String, String, Val
         program.facts.iter().map(|fact| (fact.clone(), given.get(fact).cloned().unwrap_or_default())).collect();
     host.start(value(input), facts).expect("it starts");
     let mut script = Script::read(&Value::Null).expect("an empty script");
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     let result = host.result().cloned().unwrap_or_default();
     let error = result.get("error").cloned().unwrap_or_default();
     let part = |key: &str| error.get(key).cloned().unwrap_or_default().to_string();

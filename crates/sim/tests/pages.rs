@@ -136,10 +136,10 @@ fn outcome(
     let facts: Object = program.facts.iter().map(|fact| (fact.clone(), facts(fact))).collect();
     host.start(input.clone(), facts).expect("a run can start");
     let mut script = Script::read(script).expect("the page's script is one");
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     if host.result().is_none() {
         // A question to people is waited for; a session or a graph rests until it is told something.
-        let asks = host.questions().iter().any(|question| question.open);
+        let asks = host.requested_approvals().iter().any(|question| question.is_open);
         return (kinds, if asks { "waiting" } else { READY }.to_owned());
     }
     let result = |key: &str| host.result().and_then(|result| result.get(key)).cloned().unwrap_or_default();

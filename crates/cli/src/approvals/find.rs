@@ -78,7 +78,7 @@ fn expired(store: &dyn Backend, run: RunNo, which: Option<&str>) -> Result<Optio
             Some(Value::Int(timeout_ms)) => *timeout_ms,
             _ => return Ok(None),
         };
-        let deadline_ms = question.asked_ms.saturating_add(timeout_ms);
+        let deadline_ms = question.requested_ms.saturating_add(timeout_ms);
         let expired = question.closed_ms.is_some_and(|closed_ms| closed_ms >= deadline_ms);
         return Ok(expired.then(|| late(&format!("{id}/{number}"), deadline_ms)));
     }

@@ -134,7 +134,7 @@ fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode
                 format!("in {}", moment::took(at_ms - now_ms))
             }
         });
-        let requested = format!("{} ago", moment::took(now_ms - open.asked_ms));
+        let requested = format!("{} ago", moment::took(now_ms - open.requested_ms));
         let (step, deadline) = (approval.step.to_string(), deadline.unwrap_or_default());
         Ok([
             text::reference_to(open),
@@ -160,7 +160,7 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
         ("approval", text::reference_to(&open)),
         ("run", open.id.clone()),
         ("step", approval.step.to_string()),
-        ("asked", moment::at(open.asked_ms)),
+        ("asked", moment::at(open.requested_ms)),
         ("question", approval.prompt.clone()),
         ("choices", approval.choices().join(", ")),
     ];

@@ -60,7 +60,7 @@ pub(crate) fn to_value(open: &OpenApproval, secrets: &Secrets) -> Value {
         ("required", request.map_or(Value::Null, |request| masked::count(request.required))),
         ("votes", Value::from(votes.collect::<Vec<_>>())),
         ("waits_for", of_request(texts(&approval.missing_voters()))),
-        ("asked", moment::iso(open.asked_ms)),
+        ("asked", moment::iso(open.requested_ms)),
         ("deadline", approval.deadline_ms().map_or(Value::Null, moment::iso)),
         ("overdue", Value::Bool(approval.is_overdue(moment::now_ms()))),
         ("command", answer_command(open).map_or(Value::Null, Value::from)),

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{ContinueWith, RunNo, RunView};
+use branchpoint_backend::{CallSource, RunNo, RunView};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
@@ -60,8 +60,8 @@ impl Turns<'_> {
     fn take_up(&self, previous: Option<RunNo>) -> Result<Follower> {
         let follower = Follower::silent_if(self.json).beginning_now(self.drive.store(), self.run)?;
         let with = match (&self.script, previous) {
-            (Some(_), Some(previous)) => ContinueWith::ScriptOf(previous),
-            (Some(script), None) => ContinueWith::NewScript(script.clone()),
+            (Some(_), Some(previous)) => CallSource::ScriptOf(previous),
+            (Some(script), None) => CallSource::NewScript(script.clone()),
             (None, _) if !self.session.is_live() && self.is_in_scripted_turn()? => {
                 bail!(
                     "a script answered the interrupted turn of session `{}`\n\
@@ -69,7 +69,7 @@ impl Turns<'_> {
                     self.session.name()
                 );
             }
-            (None, _) => ContinueWith::Runners,
+            (None, _) => CallSource::Runners,
         };
         if let Err(refused) = self.drive.resume(self.run, with)? {
             bail!(

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use branchpoint_backend::{
-    Backend, BackendError, ContinueWith, OpenApproval, Rejection, RequestChange, RunEvent, RunEventKind, RunNo, RunView,
+    Backend, BackendError, CallSource, OpenApproval, Rejection, RequestChange, RunEvent, RunEventKind, RunNo, RunView,
 };
 use branchpoint_core::ir::Status;
 use branchpoint_core::{EffectNo, Note, RequestNo};
@@ -40,7 +40,7 @@ const PAST_OPS: u64 = 100_000;
 /// A wait that is shorter is not worth a line.
 const NOTABLE_MS: i64 = 1_000;
 
-/// Drives runs and shows them.
+/// DrivenRuns runs and shows them.
 pub(crate) struct Foreground {
     /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
     heard: Receiver<Incoming>,
@@ -119,11 +119,11 @@ impl Foreground {
     pub(crate) fn take_up(&mut self, run: RunNo) -> Result<Left> {
         self.here.masks().add(self.backend.secrets(run)?.values().to_vec());
         let mut notes = Vec::new();
-        let look = self.backend.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.look;
+        let look = self.backend.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.view;
         if look.row.status.is_final() {
             return Ok(Left::Ended(Box::new(look)));
         }
-        match self.backend.resume(run, ContinueWith::Script) {
+        match self.backend.resume(run, CallSource::Script) {
             Ok(()) => {
                 self.view.add_earlier(run, &notes, &*self.backend);
                 self.follow(run)

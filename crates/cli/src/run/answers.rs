@@ -11,7 +11,7 @@ use branchpoint_core::Approval;
 use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
-use branchpoint_host::{BadScript, Rehearsed, Script};
+use branchpoint_host::{Script, ScriptError, SimulatedAnswer};
 use branchpoint_runners::{Answer, Call, Secrets};
 
 use super::skeleton::Skeleton;
@@ -41,11 +41,11 @@ impl Answers {
         let asks = dry_run && stdin().is_terminal();
         let Some(path) = script else { return Ok(Self { dry_run, asks, ..Self::none() }) };
         let (mut script, written, file) = read(path)?;
-        if let Err(untold) = script.look_up(|name| env::var(name).ok()) {
+        if let Err(untold) = script.resolve_variables(|name| env::var(name).ok()) {
             bail!("{}: {untold}", path.display());
         }
         // A replay must execute the recorded run, not another.
-        let asks = asks && script.recorded().is_none();
+        let asks = asks && script.recording().is_none();
         Ok(Self { script, file: Some(file), written: Some(written), dry_run, asks, ..Self::none() })
     }
 
@@ -97,21 +97,21 @@ impl Answers {
 
     /// Whether the script was recorded: then it answers everything.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.script.recorded().is_some()
+        self.script.recording().is_some()
     }
 
     /// The steps that do not call other workflows, because the script says what they give.
     pub(crate) fn scripted_steps(&self) -> BTreeSet<String> {
         let steps = |names: &mut dyn Iterator<Item = &Arc<str>>| names.map(ToString::to_string).collect();
-        match self.script.recorded() {
-            Some(recorded) => steps(&mut recorded.outside.iter()),
+        match self.script.recording() {
+            Some(recorded) => steps(&mut recorded.replaced_steps.iter()),
             None => steps(&mut self.script.steps()),
         }
     }
 
     /// What the host knew under a name when the script was recorded.
     pub(crate) fn fact(&self, name: &str) -> Option<Value> {
-        self.script.recorded()?.facts.get(name).cloned()
+        self.script.recording()?.facts.get(name).cloned()
     }
 
     /// The script that a run is started with.
@@ -124,11 +124,11 @@ impl Answers {
     }
 
     pub(crate) fn mask_with(&mut self, secrets: &Secrets) {
-        self.script.mask_with(secrets.values());
+        self.script.add_secrets(secrets.values());
     }
 
     pub(crate) fn knows(&self, step: &str) -> bool {
-        self.script.knows(step)
+        self.script.has_step(step)
     }
 
     /// Whether the answers of a step come from the person at the terminal.
@@ -139,7 +139,7 @@ impl Answers {
     /// What the script says to a question of a step, or what the person at the terminal types.
     pub(crate) fn said(&mut self, step: &Arc<str>, approval: &Approval, shown: &str) -> Option<Value> {
         if self.knows(step) {
-            return self.script.said(step, "", &approval.path, &approval.spec);
+            return self.script.approval_answer(step, "", &approval.path, &approval.spec);
         }
         if let Some(skeleton) = &mut self.skeleton {
             return skeleton.approval(approval);
@@ -148,7 +148,7 @@ impl Answers {
         typed.map(|line| Value::from(line.trim()))
     }
 
-    fn ask(&self, step: &Arc<str>, call: &Call) -> Option<Rehearsed> {
+    fn ask(&self, step: &Arc<str>, call: &Call) -> Option<SimulatedAnswer> {
         let asked = match call.request() {
             Ok(Request::Model(request)) => request.prompt,
             _ => None,
@@ -159,7 +159,7 @@ impl Answers {
             let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
             let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
             match one_entry(step, entry) {
-                Ok(mut script) => return Some(script.rehearse(call)),
+                Ok(mut script) => return Some(script.simulate(call)),
                 Err(wrong) => terminal::error(&wrong.to_string()),
             }
         }
@@ -168,24 +168,24 @@ impl Answers {
 
 impl Answers {
     /// The answer of a call in a dry run.
-    pub(crate) fn rehearse(&mut self, call: &Call) -> Rehearsed {
+    pub(crate) fn simulate(&mut self, call: &Call) -> SimulatedAnswer {
         let step = call.name();
         if self.knows(&step) || self.is_recorded() || !self.dry_run {
-            return self.script.rehearse(call);
+            return self.script.simulate(call);
         }
         let example = self.skeleton.as_mut().map(|skeleton| skeleton.call(&step, &call.definition));
         if let Some(mut script) = example.and_then(|example| one_entry(&step, example).ok()) {
-            return script.rehearse(call);
+            return script.simulate(call);
         }
         self.ask(&step, call).unwrap_or_else(|| {
             self.lacking.insert(step, call.kind().as_str().into());
-            Rehearsed { is_lacking: true, ..Answer::Missing.into() }
+            SimulatedAnswer { is_lacking: true, ..Answer::Missing.into() }
         })
     }
 }
 
 /// The script with one answer of one step.
-fn one_entry(step: &Arc<str>, entry: Value) -> Result<Script, BadScript> {
+fn one_entry(step: &Arc<str>, entry: Value) -> Result<Script, ScriptError> {
     let script: Object = [(Arc::clone(step), Value::from(vec![entry]))].into_iter().collect();
     Script::read(&Value::from(script))
 }
@@ -202,11 +202,11 @@ fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
     let written = by_step(document.to_value());
     match Script::read(&written) {
         Ok(script) => Ok((script, written, (source, document))),
-        Err(BadScript::Wrong { at, wrong }) => {
+        Err(ScriptError::Entry { at, error }) => {
             let within = at.iter().try_fold(&document, part).unwrap_or(&document);
-            let message = BadScript::Wrong { at: at.clone(), wrong: wrong.clone() }.to_string();
-            let finding = Diagnostic::error(wrong.kind, key_span(within, &wrong.key), message);
-            let finding = if wrong.help.is_empty() { finding } else { finding.with_help(wrong.help) };
+            let message = ScriptError::Entry { at: at.clone(), error: error.clone() }.to_string();
+            let finding = Diagnostic::error(error.kind, key_span(within, &error.key), message);
+            let finding = if error.help.is_empty() { finding } else { finding.with_help(error.help) };
             Err(refused(&source, &[finding]))
         }
         Err(wrong) => bail!("{}: {wrong}", source.origin),

@@ -36,7 +36,7 @@ pub(crate) fn run(
     answers.mask_with(&secrets);
     let host = VirtualDriver::new(&program, Timestamp::now().as_millisecond());
     let progress = Progress::new(&secrets);
-    let mut host = host.calling(&children).with_max_ops(max_ops).telling(progress.listener());
+    let mut host = host.with_children(&children).with_max_ops(max_ops).with_note_listener(progress.listener());
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
     drive(&program, &mut host, &mut answers, progress);
     if let Some(skeleton) = answers.take_skeleton() {
@@ -49,13 +49,13 @@ pub(crate) fn run(
 /// Lets the run go on until it has ended, or only people can make it go on.
 fn drive(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers, mut progress: Progress<'_>) {
     loop {
-        host.go_on(&mut |call| answers.rehearse(call));
+        host.run_until_idle(&mut |call| answers.simulate(call));
         progress.show(program);
         match (host.status(), host.next_timer_ms()) {
             (Status::WaitingTimer, Some(due_ms)) => {
                 // A dry run does not wait: it has a virtual clock.
                 progress::waited(due_ms.saturating_sub(host.now_ms()));
-                host.until(due_ms, &mut |call| answers.rehearse(call));
+                host.advance_clock_to(due_ms, &mut |call| answers.simulate(call));
             }
             (Status::WaitingPeople, _) if people::answer(host, answers) => {}
             _ => return progress.finish(program, host.status()),

@@ -25,8 +25,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_backend::{Accepted, Backend, BackendError, Document, Start, WorkflowNo};
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Dialect, Object, Value};
-use branchpoint_host::cassette;
 use branchpoint_host::host::new_id;
+use branchpoint_host::recording_yaml;
 use branchpoint_runners::Secrets;
 use branchpoint_runners::storage::Uploads;
 use jiff::Timestamp;
@@ -247,7 +247,7 @@ impl Arguments {
         let code = outcome::report_left(&left, &options)?;
         // The outcome of the run is reported in any case.
         if let Some(tape) = tape {
-            tape.write(&cassette(&store.recording(run, &masks.secrets())?))?;
+            tape.write(&recording_yaml(&store.recording(run, &masks.secrets())?))?;
             if !matches!(left, Left::Ended(_)) && !self.quiet {
                 terminal::message(&format!("Recorded the run so far; --id {id} --record FILE records the rest.\n"));
             }

@@ -2,7 +2,7 @@
 
 use branchpoint_core::{Approval, ApprovalKey, Rejected};
 use branchpoint_expr::Value;
-use branchpoint_host::{VirtualDriver, written_votes};
+use branchpoint_host::{VirtualDriver, votes_in_entry};
 
 use super::answers::Answers;
 use crate::approvals::shown;
@@ -15,12 +15,12 @@ pub(crate) fn answer(host: &mut VirtualDriver<'_>, answers: &mut Answers) -> boo
 
 /// True: the run can go on.
 fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
-    let name = answers.script().key_of(approval);
+    let name = answers.script().approval_step(approval);
     let Some(said) = answers.said(&name, approval, &shown(approval)) else {
         // A conversation without input gets null as its line.
         return approval.key == ApprovalKey::Line && host.answer(&approval.key, None, &Value::Null, None).is_ok();
     };
-    if let Some(votes) = written_votes(&said) {
+    if let Some(votes) = votes_in_entry(&said) {
         for vote in votes {
             let choice = Value::from(&*vote.choice);
             if let Err(refused) = host.answer(&approval.key, Some(&vote.user), &choice, vote.comment.as_deref()) {

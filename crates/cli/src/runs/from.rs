@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use branchpoint_backend::{Backend, ContinueWith, Rejection, Run, RunNo, RunView};
+use branchpoint_backend::{Backend, CallSource, Rejection, Run, RunNo, RunView};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Fold, State, What};
 use branchpoint_expr::Value;
@@ -85,7 +85,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     // Events after the resumption are shown.
     let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     // The root run comes first, because its child runs use its script.
-    for (taken, with) in [(run, arguments.live.with()), (row.run, ContinueWith::Script)] {
+    for (taken, with) in [(run, arguments.live.with()), (row.run, CallSource::Script)] {
         match drive.resume(taken, with)? {
             Ok(()) => {}
             Err(Rejection::Driven) => {
@@ -103,7 +103,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
 fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
     for child in drive.store().children(run)?.into_iter().filter(|child| !child.status.is_final()) {
         // One that another process drives ends there.
-        let _ = drive.resume(child.run, ContinueWith::Script)?;
+        let _ = drive.resume(child.run, CallSource::Script)?;
         wake_children(drive, child.run)?;
     }
     Ok(())
@@ -201,7 +201,7 @@ fn continue_from(
     opened: StoreAccess,
     arguments: &StoreArguments,
     (from, events): (&Run, u64),
-    (id, with): (Option<&str>, ContinueWith),
+    (id, with): (Option<&str>, CallSource),
     json: bool,
 ) -> Result<ExitCode> {
     let id = id.map_or_else(|| new_id(moment::now_ms()), |id| Ok(id.to_owned()))?;

@@ -135,7 +135,7 @@ impl Listed<'_> {
             ("workflow", Value::from(self.name(run)?)),
             ("status", Value::from(status.as_str())),
             ("started", moment::iso(run.started_ms)),
-            ("touched", moment::iso(run.touched_ms)),
+            ("touched", moment::iso(run.updated_ms)),
             ("took_ms", Value::Int(moment::worked_ms(run, status))),
             ("waited_ms", Value::Int(run.waited_ms)),
             ("events", masked::count(run.seq)),

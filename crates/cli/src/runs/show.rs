@@ -35,7 +35,7 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
         ("status", status.as_str().to_owned()),
         ("started", moment::at(row.started_ms)),
         ("took", moment::worked(&row, status)),
-        ("last event", moment::at(row.touched_ms)),
+        ("last event", moment::at(row.updated_ms)),
         ("journal", format!("{events} events, {bytes} bytes")),
     ];
     if let Some(parent) = row.parent {
@@ -164,7 +164,7 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("part", Value::from(row.part.as_str())),
         ("status", Value::from(status.as_str())),
         ("started", moment::iso(row.started_ms)),
-        ("touched", moment::iso(row.touched_ms)),
+        ("touched", moment::iso(row.updated_ms)),
         ("took_ms", Value::Int(moment::worked_ms(row, status))),
         ("waited_ms", Value::Int(row.waited_ms)),
         ("called_by", parent.map_or(Value::Null, |parent| Value::from(parent.id))),

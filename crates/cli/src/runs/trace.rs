@@ -125,7 +125,7 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
         ("part", Value::from(row.part.as_str())),
         ("status", Value::from(status.as_str())),
         ("started", moment::iso(row.started_ms)),
-        ("touched", moment::iso(row.touched_ms)),
+        ("touched", moment::iso(row.updated_ms)),
         ("took_ms", Value::Int(moment::worked_ms(row, status))),
         ("waited_ms", Value::Int(row.waited_ms)),
         ("steps", Value::from(steps)),

@@ -97,7 +97,7 @@ impl TraceTree {
     pub(super) fn after(store: &dyn Backend, run: RunNo, from: Option<u64>) -> Result<Self> {
         let secrets = store.secrets(run)?;
         let mut gathered = Gathered::default();
-        let Replayed { look, first, last, is_whole } =
+        let Replayed { view: look, first, last, is_whole } =
             store.replay_part(run, from, MAX_OPS, &mut |note| gathered.add(&note))?;
         let left_out = LeftOut { before: first, after: look.state.seq() - last, steps: gathered.records.omitted() };
         let Gathered { records, callers } = gathered;

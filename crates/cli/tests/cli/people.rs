@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use branchpoint_core::Event;
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Durability, Store};
-use branchpoint_host::{Driver, Limits};
+use branchpoint_host::{CallLimits, Driver};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use super::running::{Place, err, exits, out};
@@ -37,12 +37,12 @@ fn vote(place: &Place, id: &str, user: &str, choice: &str) {
     let store = Store::open(&place.store(), Durability::Full).expect("there is a store");
     let run = store.run(id).expect("it can be read").expect("there is a run").run;
     let request = store.approval_records(run).expect("they can be read").first().expect("it asks").request.0;
-    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be driven");
-    let driver = Driver::new(host, Arc::new(NoRunner), Limits::default());
+    let host = Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0).expect("it can be driven");
+    let driver = Driver::new(host, Arc::new(NoRunner), CallLimits::default());
     let payload = serde_json::from_str(&format!(r#"{{"request": {request}, "choice": "{choice}"}}"#)).expect("JSON");
     let event = Event::Signal { name: "vote".into(), payload, sender: Some(user.into()), key: None };
-    driver.hand(run, event).expect("the store works").expect("the vote is taken");
-    driver.leave(Duration::from_secs(1)).expect("the store works");
+    driver.send(run, event).expect("the store works").expect("the vote is taken");
+    driver.stop(Duration::from_secs(1)).expect("the store works");
 }
 
 #[test]

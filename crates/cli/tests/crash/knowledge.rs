@@ -43,7 +43,7 @@ fn a_killed_indexing_leaves_whole_documents_and_is_completed_by_the_next() {
     assert_eq!(documents.len(), FILES);
     check_whole(&place, &documents);
     let store = Store::open(&place.store(), Durability::Normal).expect("it opens");
-    assert_eq!(store.health(0, 0).expect("it reads").damage, [""; 0]);
+    assert_eq!(store.check(0, 0).expect("it reads").damage, [""; 0]);
 }
 
 /// The documents with the number of their passages.

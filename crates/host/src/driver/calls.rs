@@ -14,14 +14,14 @@ use branchpoint_runners::{CancellationToken, Runner, runtime};
 
 /// How many calls are performed at a time. Further calls wait; the store keeps them.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct CallLimits {
     /// Calls of all runs together.
     pub calls: usize,
     /// Calls of all runs of one workflow.
     pub calls_per_workflow: usize,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self { calls: 256, calls_per_workflow: 256 }
     }
@@ -51,7 +51,7 @@ type OnDone = Arc<dyn Fn(Done) + Send + Sync>;
 
 pub(super) struct Calls {
     runner: Arc<dyn Runner>,
-    limits: Limits,
+    limits: CallLimits,
     on_done: OnDone,
     /// Calls that wait for their turn, by workflow. Some of them may have been withdrawn.
     waiting: BTreeMap<WorkflowNo, VecDeque<Waiting>>,
@@ -68,7 +68,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(runner: Arc<dyn Runner>, limits: Limits, on_done: Box<dyn Fn(Done) + Send + Sync>) -> Self {
+    pub(super) fn new(runner: Arc<dyn Runner>, limits: CallLimits, on_done: Box<dyn Fn(Done) + Send + Sync>) -> Self {
         Self {
             runner,
             limits,
@@ -234,7 +234,7 @@ mod tests {
     fn received(spec: &serde_json::Value, answer: Answer) -> Answer {
         let (sender, done) = channel();
         let on_done = Box::new(move |done: Done| sender.send(done.answer).expect("the test waits"));
-        let mut calls = Calls::new(Arc::new(FixedAnswer(answer)), Limits::default(), on_done);
+        let mut calls = Calls::new(Arc::new(FixedAnswer(answer)), CallLimits::default(), on_done);
         assert!(calls.begin((RunNo(1), WorkflowNo(1)), call(spec), None).is_none());
         done.recv().expect("the call ends")
     }

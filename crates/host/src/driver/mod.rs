@@ -1,4 +1,4 @@
-//! Drives a host under the real clock: one thread accepts events and writes, others perform calls.
+//! DrivenRuns a host under the real clock: one thread accepts events and writes, others perform calls.
 //!
 //! One thread both advances runs and commits. A commit is short, and events that arrive meanwhile share the next one, so a busy
 //! host writes more events per commit.
@@ -15,11 +15,11 @@ use branchpoint_backend::{EventListener, RunEvent, RunEventKind};
 use branchpoint_core::Event;
 use branchpoint_core::effect::ProcessResult;
 
-use crate::host::{Accepted, ContinueWith, Host, Rejection, RunView, Start, Ticket, TurnOutput};
+use crate::host::{Accepted, CallSource, Host, Rejection, RunView, Start, Ticket, TurnOutput};
 use crate::store::{RunNo, StoreError};
 use branchpoint_runners::Answer;
 use branchpoint_runners::Runner;
-pub use calls::Limits;
+pub use calls::CallLimits;
 use calls::{Calls, Done};
 
 /// How often the driver checks whether another process has written to the store.
@@ -68,7 +68,7 @@ enum Message {
 
 impl Driver {
     /// Starts the thread of a driver, which performs calls through `runner`.
-    pub fn new(host: Host, runner: Arc<dyn Runner>, limits: Limits) -> Self {
+    pub fn new(host: Host, runner: Arc<dyn Runner>, limits: CallLimits) -> Self {
         let (mailbox, messages) = sync_channel(MAILBOX);
         let back = mailbox.clone();
         let body = move || {
@@ -91,33 +91,33 @@ impl Driver {
     }
 
     /// Sends an event to a run. It is stored when this returns.
-    pub fn hand(&self, run: RunNo, event: Event) -> Result<OrderResult, StoreError> {
-        self.order(move |host, ticket| host.hand(run, event, ticket))
+    pub fn send(&self, run: RunNo, event: Event) -> Result<OrderResult, StoreError> {
+        self.order(move |host, ticket| host.send(run, event, ticket))
     }
 
     /// Continues a run that no process drives, and watches it.
-    pub fn wake(&self, run: RunNo) -> Result<OrderResult, StoreError> {
-        self.wake_with(run, ContinueWith::Script)
+    pub fn resume(&self, run: RunNo) -> Result<OrderResult, StoreError> {
+        self.resume_with(run, CallSource::Script)
     }
 
     /// Continues a run that no process drives, with or without its script.
-    pub fn wake_with(&self, run: RunNo, with: ContinueWith) -> Result<OrderResult, StoreError> {
-        self.order(move |host, ticket| host.wake_with(run, true, with, ticket))
+    pub fn resume_with(&self, run: RunNo, with: CallSource) -> Result<OrderResult, StoreError> {
+        self.order(move |host, ticket| host.resume_with(run, true, with, ticket))
     }
 
     /// Starts a run with the first events of another.
-    pub fn fork(&self, from: RunNo, events: u64, id: String, with: ContinueWith) -> Result<OrderResult, StoreError> {
+    pub fn fork(&self, from: RunNo, events: u64, id: String, with: CallSource) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.fork((from, events), id, true, with, ticket))
     }
 
     /// Returns a run as it is after the last turn.
-    pub fn inspect(&self, run: RunNo) -> Result<RunView, StoreError> {
-        self.work(move |host| host.inspect_run(run))?
+    pub fn load(&self, run: RunNo) -> Result<RunView, StoreError> {
+        self.work(move |host| host.load(run))?
     }
 
     /// Reports events of runs to a listener, on the driver's own thread.
-    pub fn listen(&self, listener: EventListener) -> Result<(), StoreError> {
-        self.send(Message::Listen(listener))
+    pub fn subscribe(&self, listener: EventListener) -> Result<(), StoreError> {
+        self.post(Message::Listen(listener))
     }
 
     /// Waits until listeners have received the events of everything that is stored now.
@@ -125,7 +125,7 @@ impl Driver {
         self.work(|_| ())
     }
 
-    /// Drives all runs of the store that no other process drives, from now on.
+    /// DrivenRuns all runs of the store that no other process drives, from now on.
     pub fn drive_all(&self) -> Result<(), StoreError> {
         self.work(Host::drive_all)?
     }
@@ -136,7 +136,7 @@ impl Driver {
     }
 
     /// Begins no further calls, gives those in flight the time `grace` to end, and releases every run.
-    pub fn leave(mut self, grace: Duration) -> Result<(), StoreError> {
+    pub fn stop(mut self, grace: Duration) -> Result<(), StoreError> {
         // A driver that has stopped by itself does not receive this; joining it returns its error.
         let _ = self.mailbox.send(Message::Leave(grace));
         self.join()
@@ -151,17 +151,17 @@ impl Driver {
         order: impl FnOnce(&mut Host, Ticket) + Send + 'static,
     ) -> Result<Receiver<OrderResult>, StoreError> {
         let (reply, answer) = channel();
-        self.send(Message::Order(Box::new(order), reply))?;
+        self.post(Message::Order(Box::new(order), reply))?;
         Ok(answer)
     }
 
     fn work<T: Send + 'static>(&self, work: impl FnOnce(&mut Host) -> T + Send + 'static) -> Result<T, StoreError> {
         let (reply, answer) = channel();
-        self.send(Message::Work(Box::new(move |host| drop(reply.send(work(host))))))?;
+        self.post(Message::Work(Box::new(move |host| drop(reply.send(work(host))))))?;
         answer.recv().map_err(|_| gone())
     }
 
-    fn send(&self, message: Message) -> Result<(), StoreError> {
+    fn post(&self, message: Message) -> Result<(), StoreError> {
         self.mailbox.send(message).map_err(|_| gone())
     }
 
@@ -226,7 +226,7 @@ impl Loop {
         let (mut last_poll, mut last_search) = (Instant::now(), Instant::now());
         loop {
             if !self.receive(messages) {
-                self.host.rest()?;
+                self.host.do_idle_work()?;
             }
             if last_poll.elapsed() >= POLL_INTERVAL {
                 last_poll = Instant::now();

@@ -84,7 +84,7 @@ impl<'p> Gate<'p> {
         now_ms: i64,
     ) -> Result<SessionResponse, SessionRejection> {
         let SessionRequest { action, key, explain } = request.into();
-        if session.expired(now_ms) {
+        if session.is_expired(now_ms) {
             *session = self.open(None, now_ms)?;
         }
         if key.as_ref().is_some_and(|key| session.keys.contains(key)) {
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Whether nobody has touched it for too long. It is gone then: the next request opens a new one.
-    pub fn expired(&self, now_ms: i64) -> bool {
+    pub fn is_expired(&self, now_ms: i64) -> bool {
         self.timer.is_some_and(|(_, at_ms)| at_ms <= now_ms)
     }
 

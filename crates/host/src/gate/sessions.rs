@@ -38,9 +38,9 @@ impl<'p> Sessions<'p> {
     }
 
     /// Forgets the sessions that nobody has touched for too long, and tells how many those were.
-    pub fn forget_expired(&mut self, now_ms: i64) -> usize {
+    pub fn remove_expired(&mut self, now_ms: i64) -> usize {
         let before = self.open.len();
-        self.open.retain(|_, session| !session.expired(now_ms));
+        self.open.retain(|_, session| !session.is_expired(now_ms));
         before - self.open.len()
     }
 

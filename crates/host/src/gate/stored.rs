@@ -25,7 +25,7 @@ const NAP: Duration = Duration::from_millis(5);
 /// How many ops are replayed to explain an answer.
 const EXPLAINED_OPS: u64 = 100_000;
 
-/// Drives the runs of sessions.
+/// DrivenRuns the runs of sessions.
 pub(crate) trait SessionHost {
     fn store(&self) -> &Store;
 
@@ -37,9 +37,9 @@ pub(crate) trait SessionHost {
     fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError>;
 
     /// Opens a run, so that its due timers fire.
-    fn wake(&mut self, run: RunNo) -> Result<OrderResult, StoreError>;
+    fn resume(&mut self, run: RunNo) -> Result<OrderResult, StoreError>;
 
-    fn inspect(&mut self, run: RunNo) -> Result<RunView, StoreError>;
+    fn load(&mut self, run: RunNo) -> Result<RunView, StoreError>;
 }
 
 impl dyn SessionHost + '_ {
@@ -54,7 +54,7 @@ impl dyn SessionHost + '_ {
         let event = event(action, key.clone());
         loop {
             let run = self.open(session)?;
-            let before = if explain { self.inspect(run)?.state.seq() } else { 0 };
+            let before = if explain { self.load(run)?.state.seq() } else { 0 };
             let is_new = match self.send(run, &event) {
                 // It expired in this very turn, and the next one is new.
                 Err(BackendError::Rejection(Rejection::Rejected(Rejected::Ended))) => continue,
@@ -70,7 +70,7 @@ impl dyn SessionHost + '_ {
             if explain && is_new {
                 self.store().replay_part(run, Some(before), EXPLAINED_OPS, &mut |note| notes.push(note))?;
             }
-            let look = self.inspect(run)?;
+            let look = self.load(run)?;
             let answer = answer::answer(&look.program, &look.state, &notes)?;
             return Ok(if is_new { answer } else { answer.unchanged() });
         }
@@ -99,11 +99,11 @@ impl dyn SessionHost + '_ {
         if !self.store().row(run).is_ok_and(|row| !row.status.is_final()) {
             return Ok(None);
         }
-        let mut look = self.inspect(run)?;
+        let mut look = self.load(run)?;
         if look.state.timers().any(|(_, due_ms)| due_ms <= self.now_ms()) {
             // If another process drives it, the event that follows ends it there.
-            let _ = self.wake(run)?;
-            look = self.inspect(run)?;
+            let _ = self.resume(run)?;
+            look = self.load(run)?;
         }
         Ok((!look.status().is_final()).then_some(look))
     }
@@ -177,9 +177,9 @@ impl<'p> StoredSessions<'p> {
     }
 
     /// Takes the requests of other processes and fires due timers.
-    pub fn tend(&mut self, now_ms: i64) -> Result<(), StoreError> {
+    pub fn poll(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.clocked.now_ms = now_ms;
-        self.clocked.tend()
+        self.clocked.poll()
     }
 
     /// Releases all sessions, so that another process can continue them.
@@ -219,7 +219,7 @@ impl ClockedHost {
         Ok(answered.unwrap_or(Err(Rejection::NoRun)))
     }
 
-    fn tend(&mut self) -> Result<(), StoreError> {
+    fn poll(&mut self) -> Result<(), StoreError> {
         self.host.poll_store()?;
         self.host.turn(self.now_ms).map(drop)
     }
@@ -241,7 +241,7 @@ impl SessionHost for ClockedHost {
 
     fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError> {
         loop {
-            self.host.hand(run, event.clone(), Ticket(0));
+            self.host.send(run, event.clone(), Ticket(0));
             match self.answered()? {
                 Err(Rejection::Driven) => {}
                 handed => return Ok(handed?.new),
@@ -252,7 +252,7 @@ impl SessionHost for ClockedHost {
                 if let Some(sent) = self.host.store().outcome(item, run, since)? {
                     break sent;
                 }
-                self.tend()?;
+                self.poll()?;
                 thread::sleep(NAP);
             };
             if sent != Sent::Undriven {
@@ -261,12 +261,12 @@ impl SessionHost for ClockedHost {
         }
     }
 
-    fn wake(&mut self, run: RunNo) -> Result<OrderResult, StoreError> {
-        self.host.wake(run, false, Ticket(0));
+    fn resume(&mut self, run: RunNo) -> Result<OrderResult, StoreError> {
+        self.host.resume(run, false, Ticket(0));
         self.answered()
     }
 
-    fn inspect(&mut self, run: RunNo) -> Result<RunView, StoreError> {
-        self.host.inspect_run(run)
+    fn load(&mut self, run: RunNo) -> Result<RunView, StoreError> {
+        self.host.load(run)
     }
 }

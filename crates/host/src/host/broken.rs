@@ -9,7 +9,7 @@ use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 
 use super::open::Open;
-use super::{Accepted, Drives, Host, Order, Rejection, TurnOutput};
+use super::{Accepted, DrivenRuns, Host, Order, Rejection, TurnOutput};
 use crate::store::{Packing, Run, RunNo, StoreError};
 
 /// How long runs that cannot be opened are left alone before some of them are tried again.
@@ -93,12 +93,12 @@ impl Host {
 
     /// When broken runs are tried again.
     pub(super) fn retry_ms(&self) -> Option<i64> {
-        self.broken.retry_ms.filter(|_| self.settings.drives == Drives::All)
+        self.broken.retry_ms.filter(|_| self.settings.drives == DrivenRuns::All)
     }
 
     /// The broken runs to try again in this turn.
     pub(super) fn retries(&mut self, now_ms: i64) -> Vec<RunNo> {
-        if self.settings.drives == Drives::All { self.broken.retries(now_ms) } else { Vec::new() }
+        if self.settings.drives == DrivenRuns::All { self.broken.retries(now_ms) } else { Vec::new() }
     }
 
     /// Takes a run out of memory. Nothing is written.
@@ -165,7 +165,7 @@ impl Host {
         let row = self.store.row(run)?;
         self.store.end_rows(run, now_ms);
         for child in self.store.children(run)?.into_iter().filter(|child| !child.status.is_final()) {
-            self.send(child.run, Event::Cancel { reason: None })?;
+            self.post(child.run, Event::Cancel { reason: None })?;
         }
         if row.parent.is_some() {
             self.schedule.queue.push_back(Order::ChildEnded(run));

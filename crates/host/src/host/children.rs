@@ -135,7 +135,7 @@ impl Host {
         let flight = self.open.get_mut(&parent.run).and_then(|open| open.flights.get_mut(&effect));
         let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
         let Some((_, call)) = flight.child.take() else { return Ok(()) };
-        let child = match self.inspect(&row) {
+        let child = match self.load_row(&row) {
             Ok(look) => look.state,
             // What it came to cannot be read; its parent goes on all the same.
             Err(error) if error.is_of_one_run() => {
@@ -175,7 +175,7 @@ impl Host {
         let mut children = self.store.called_by(parent, effect)?;
         children.extend(newest.filter(|newest| self.current.new_ids.values().any(|new| new == newest)));
         for child in children {
-            self.send(child, Event::Cancel { reason: None })?;
+            self.post(child, Event::Cancel { reason: None })?;
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Host {
             // What it has used up until now counts.
             let usage = match self.state_in_memory(child) {
                 Some(state) => state.usage(),
-                None => match self.inspect_run(child) {
+                None => match self.load(child) {
                     Err(error) if error.is_of_one_run() => self.store.usage_at_snapshot(child)?,
                     look => look?.state.usage(),
                 },

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use branchpoint_core::Event;
 
 use super::turn::ORDERS_PER_TURN;
-use super::{Accepted, ContinueWith, Host, Order, Rejection, Requester, RunNo};
+use super::{Accepted, CallSource, Host, Order, Rejection, Requester, RunNo};
 use crate::store::{Run, Store, StoreError};
 
 /// How many runs are opened in one turn because a timer of theirs is due.
@@ -23,7 +23,7 @@ struct Wanted {
     items: Vec<(i64, RunNo)>,
     new_runs: usize,
     /// Runs that are continued with other answers than those of their scripts.
-    scripts: Vec<(RunNo, ContinueWith)>,
+    scripts: Vec<(RunNo, CallSource)>,
 }
 
 /// What became of the claims of the turn.
@@ -91,7 +91,7 @@ impl Host {
                 }
                 Order::Wake { run, with, .. } if !self.open.contains_key(run) => {
                     wanted.runs.insert(*run);
-                    if *with != ContinueWith::Script {
+                    if *with != CallSource::Script {
                         wanted.scripts.push((*run, with.clone()));
                     }
                 }
@@ -215,9 +215,9 @@ impl Host {
     }
 
     /// Answers an order to drive a run.
-    pub(super) fn wake_run(&mut self, run: RunNo, watched: bool, with: ContinueWith, requester: Requester) {
+    pub(super) fn wake_run(&mut self, run: RunNo, watched: bool, with: CallSource, requester: Requester) {
         // A script is changed before the run is opened.
-        let is_changed = with == ContinueWith::Script || self.claims.rescripted.contains(&run);
+        let is_changed = with == CallSource::Script || self.claims.rescripted.contains(&run);
         match self.readiness(run, requester) {
             Some(Readiness::Ready) if is_changed => {
                 self.open.get_mut(&run).into_iter().for_each(|open| open.watched |= watched);
@@ -235,7 +235,7 @@ impl Host {
         self.schedule.queue.push_back(Order::Wake {
             run,
             watched,
-            with: ContinueWith::Script,
+            with: CallSource::Script,
             requester: Requester::None,
         });
     }

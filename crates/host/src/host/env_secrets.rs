@@ -39,7 +39,7 @@ impl Host {
 
     /// Adds the sealed secrets of every run that this host opens to a shared set, for whoever shows what runs do.
     #[must_use]
-    pub fn sharing_secrets(mut self, shared: SharedSecrets) -> Self {
+    pub fn with_shared_secrets(mut self, shared: SharedSecrets) -> Self {
         self.settings.shared_secrets = Some(shared);
         self
     }

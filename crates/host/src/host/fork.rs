@@ -6,20 +6,13 @@ use std::sync::Arc;
 use branchpoint_core::{Command, EffectNo, Fold, FoldedEvent, Pending, RequestNo, State};
 
 use super::open::Open;
-use super::{Accepted, ContinueWith, Host, Rejection, Requester, RunNo, Ticket};
+use super::{Accepted, CallSource, Host, Rejection, Requester, RunNo, Ticket};
 use crate::store::{Run, StoreError};
 
 impl Host {
     /// Queues a new run that begins with the first `events` events of another.
     /// A fork of a scripted run has the same script.
-    pub fn fork(
-        &mut self,
-        (from, events): (RunNo, u64),
-        id: String,
-        watched: bool,
-        with: ContinueWith,
-        ticket: Ticket,
-    ) {
+    pub fn fork(&mut self, (from, events): (RunNo, u64), id: String, watched: bool, with: CallSource, ticket: Ticket) {
         let requester = Requester::Caller(ticket);
         self.schedule.queue.push_back(super::Order::Fork { from, events, id, watched, with, requester });
     }
@@ -30,7 +23,7 @@ impl Host {
         from: (RunNo, u64),
         id: &str,
         watched: bool,
-        with: &ContinueWith,
+        with: &CallSource,
         now_ms: i64,
     ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let known = self.current.new_ids.get(id).copied();
@@ -51,7 +44,7 @@ impl Host {
         (from, events): (RunNo, u64),
         id: String,
         watched: bool,
-        with: &ContinueWith,
+        with: &CallSource,
         now_ms: i64,
     ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let row = self.store.row(from)?;
@@ -107,8 +100,8 @@ impl Host {
         for (timer, at_ms) in timers {
             self.carry_out(run, Command::SetTimer { timer, at_ms }, at_ms)?;
         }
-        for (request, (spec, asked_ms)) in pending.requests {
-            self.carry_out(run, Command::Ask { request, spec }, asked_ms)?;
+        for (request, (spec, requested_ms)) in pending.requests {
+            self.carry_out(run, Command::Ask { request, spec }, requested_ms)?;
         }
         for command in pending.effects.into_values() {
             self.carry_out(run, command, i64::MIN)?;

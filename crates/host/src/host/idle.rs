@@ -12,7 +12,8 @@ impl Host {
         // A run becomes idle by an event, so looking at all of them is worth its while only after many.
         self.counters.since_idle_away += self.current.touched.len();
         let rare = self.counters.since_idle_away >= self.open.len() / 2;
-        if !rare || self.open.len() <= self.settings.idle_limit || self.settings.drives == super::Drives::Named {
+        if !rare || self.open.len() <= self.settings.idle_limit || self.settings.drives == super::DrivenRuns::Requested
+        {
             return Ok(());
         }
         self.counters.since_idle_away = 0;
@@ -54,7 +55,7 @@ impl Host {
             self.schedule.timers.remove(&(due_ms, run, timer));
             self.schedule.closed_due_ms = Some(self.schedule.closed_due_ms.map_or(due_ms, |known| known.min(due_ms)));
         }
-        if self.settings.drives == super::Drives::Named {
+        if self.settings.drives == super::DrivenRuns::Requested {
             self.schedule.closed_due_ms = None;
         }
     }

@@ -14,7 +14,7 @@ mod claim;
 mod env_secrets;
 mod fork;
 mod idle;
-mod inspect;
+mod load;
 mod open;
 mod parts;
 mod place;
@@ -38,7 +38,7 @@ use branchpoint_core::{Event, TimerUse, Usage};
 use branchpoint_expr::Value;
 
 use crate::store::{Owner, Part, RunNo, Store, StoreError, WorkflowNo};
-pub use branchpoint_backend::{Accepted, ContinueWith, Rejection, Replayed, RunEvent, RunEventKind, RunView, Start};
+pub use branchpoint_backend::{Accepted, CallSource, Rejection, Replayed, RunEvent, RunEventKind, RunView, Start};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::judge;
@@ -65,11 +65,11 @@ pub type Facts = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 
 /// Which runs a host drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drives {
+pub enum DrivenRuns {
     /// Every run of the store that can go on and that nobody else drives.
     All,
     /// Those that it was given, and their children.
-    Named,
+    Requested,
 }
 
 /// Many runs over one store.
@@ -107,14 +107,14 @@ enum Order {
         events: u64,
         id: String,
         watched: bool,
-        with: ContinueWith,
+        with: CallSource,
         requester: Requester,
     },
     /// A run is opened, so that what it waits for is performed.
     Wake {
         run: RunNo,
         watched: bool,
-        with: ContinueWith,
+        with: CallSource,
         requester: Requester,
     },
     /// A run that has nothing to do is put out of memory.
@@ -148,7 +148,7 @@ impl Requester {
 
 impl Host {
     /// A host over a store. What a process drove that is gone belongs to nobody from now on.
-    pub fn new(store: Store, what: &str, drives: Drives, facts: Facts, now_ms: i64) -> Result<Self, StoreError> {
+    pub fn new(store: Store, what: &str, drives: DrivenRuns, facts: Facts, now_ms: i64) -> Result<Self, StoreError> {
         store.release_dead_owners(None)?;
         let owner = store.enter(what, now_ms)?;
         let seed = Some(u64::from_le_bytes(crate::store::random()?));
@@ -179,7 +179,7 @@ impl Host {
     }
 
     /// How many runs may stay in memory with nothing to do.
-    pub fn keep_idle(&mut self, limit: usize) {
+    pub fn set_idle_limit(&mut self, limit: usize) {
         self.settings.idle_limit = limit;
     }
 
@@ -192,7 +192,7 @@ impl Host {
 
     /// The most that agents may use.
     #[must_use]
-    pub fn with_agents(mut self, bounds: AgentLimits) -> Self {
+    pub fn with_agent_limits(mut self, bounds: AgentLimits) -> Self {
         self.settings.agents = bounds;
         self
     }
@@ -212,13 +212,13 @@ impl Host {
     }
 
     /// The number under which this process drives runs.
-    pub fn number(&self) -> i64 {
+    pub fn owner_number(&self) -> i64 {
         self.owner.number
     }
 
     /// Leaves nothing to chance: for runs that are compared with others.
     #[must_use]
-    pub fn without_chance(mut self) -> Self {
+    pub fn deterministic(mut self) -> Self {
         self.seed = None;
         self
     }
@@ -232,7 +232,7 @@ impl Host {
     }
 
     /// Queues an event of a run. What became of it comes as [`TurnOutput::OrderDone`] after it is kept.
-    pub fn hand(&mut self, run: RunNo, event: Event, ticket: Ticket) {
+    pub fn send(&mut self, run: RunNo, event: Event, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Take(run, event, Requester::Caller(ticket)));
     }
 
@@ -242,17 +242,17 @@ impl Host {
     }
 
     /// Takes a run up: what it waits for is performed again.
-    pub fn wake(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
+    pub fn resume(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Wake {
             run,
             watched,
-            with: ContinueWith::Script,
+            with: CallSource::Script,
             requester: Requester::Caller(ticket),
         });
     }
 
     /// The same, for a run that may be scripted.
-    pub fn wake_with(&mut self, run: RunNo, watched: bool, with: ContinueWith, ticket: Ticket) {
+    pub fn resume_with(&mut self, run: RunNo, watched: bool, with: CallSource, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Wake { run, watched, with, requester: Requester::Caller(ticket) });
     }
 
@@ -279,20 +279,20 @@ impl Host {
     }
 
     /// How many events runs have taken here.
-    pub fn events(&self) -> u64 {
+    pub fn event_count(&self) -> u64 {
         self.counters.events.load(Ordering::Relaxed)
     }
 
     /// Counts the events that runs take here in this counter, which other threads may read.
     #[must_use]
-    pub fn counting_events(mut self, counter: Arc<AtomicU64>) -> Self {
+    pub fn with_event_counter(mut self, counter: Arc<AtomicU64>) -> Self {
         self.counters.events = counter;
         self
     }
 
-    /// Drives every run of the store that no other process drives, from now on.
+    /// DrivenRuns every run of the store that no other process drives, from now on.
     pub fn drive_all(&mut self) -> Result<(), StoreError> {
-        self.settings.drives = Drives::All;
+        self.settings.drives = DrivenRuns::All;
         self.read_changes()
     }
 
@@ -312,7 +312,7 @@ impl Host {
 
     /// Does work that can wait, while nothing else is due: adds runs that have ended to the full-text index, and moves the log into the
     /// file, so that no commit has to wait for it later.
-    pub fn rest(&mut self) -> Result<(), StoreError> {
+    pub fn do_idle_work(&mut self) -> Result<(), StoreError> {
         if !self.current.unwritten && !self.schedule.unindexed.is_empty() {
             let count = self.schedule.unindexed.len().min(RUNS_INDEXED_A_REST);
             let ended: Vec<RunNo> = self.schedule.unindexed.drain(..count).collect();

@@ -9,14 +9,14 @@ use branchpoint_expr::Value;
 
 use super::env_secrets::EnvSecrets;
 use super::turn::Numbers;
-use super::{Drives, Facts, MAX_OPS, Order, TurnOutput};
+use super::{DrivenRuns, Facts, MAX_OPS, Order, TurnOutput};
 use crate::store::RunNo;
 use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::{SecretStore, SharedSecrets};
 
 /// What the operator and the program that embeds the host have chosen.
 pub(super) struct Settings {
-    pub(super) drives: Drives,
+    pub(super) drives: DrivenRuns,
     pub(super) facts: Facts,
     /// How many runs stay in memory that have nothing to do.
     pub(super) idle_limit: usize,
@@ -87,7 +87,7 @@ pub(super) struct Counters {
 }
 
 impl Settings {
-    pub(super) fn new(drives: Drives, facts: Facts) -> Self {
+    pub(super) fn new(drives: DrivenRuns, facts: Facts) -> Self {
         Self {
             drives,
             facts,

@@ -2,7 +2,7 @@
 
 use branchpoint_core::Event;
 
-use super::{Drives, Host, Order, Requester, RunNo};
+use super::{DrivenRuns, Host, Order, Requester, RunNo};
 use crate::store::StoreError;
 
 /// How many runs that nobody drives are taken up at once; the rest comes when these rest.
@@ -52,7 +52,7 @@ impl Host {
                 self.schedule.queue.push_back(Order::wake(child));
             }
         }
-        if self.settings.drives == Drives::All {
+        if self.settings.drives == DrivenRuns::All {
             let skipped = self.broken.skipped();
             let abandoned = self.store.abandoned(&skipped, MAX_ABANDONED_RUNS)?;
             if abandoned.len() == MAX_ABANDONED_RUNS {
@@ -67,7 +67,7 @@ impl Host {
 
     /// Leaves an event for a run in the transaction of this turn, so that it is not lost with this process; one that this process
     /// drives has it in the next turn.
-    pub(super) fn send(&mut self, run: RunNo, event: Event) -> Result<(), StoreError> {
+    pub(super) fn post(&mut self, run: RunNo, event: Event) -> Result<(), StoreError> {
         match self.open.get(&run) {
             Some(open) => self.store.post_later(run, &open.packing, &event)?,
             None => self.store.post_later(run, &self.store.packing(run)?, &event)?,

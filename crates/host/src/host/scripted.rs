@@ -14,9 +14,9 @@ use branchpoint_expr::{Object, Value};
 use super::fork::ForkMoment;
 use super::open::Open;
 use super::place::RunPlace;
-use super::{ContinueWith, Host, Order, Rejection, TurnOutput};
+use super::{CallSource, Host, Order, Rejection, TurnOutput};
 use crate::recordings::Vote;
-use crate::script::{EntryKey, Script, written_votes};
+use crate::script::{EntryKey, Script, votes_in_entry};
 use crate::store::{Packed, Packing, Run, RunNo, Store, StoreError, Taker, UsedEntry};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::{Answer, Call, MASK, Secrets};
@@ -47,7 +47,7 @@ enum Given {
 
 impl Given {
     fn of(entry: &Value) -> Self {
-        match written_votes(entry) {
+        match votes_in_entry(entry) {
             Some(votes) => Self::Votes(votes.into()),
             None => Self::Everyone(entry.get("$output").unwrap_or(entry).clone()),
         }
@@ -93,27 +93,29 @@ impl Scripted {
     /// Whether the script answers a call, be it with an error. Messages are logged in any case.
     fn answers(&self, call: &Call) -> bool {
         match &call.step {
-            _ if self.script.recorded().is_some() => call.kind() != Kind::Notify,
-            Some(_) => self.script.knows_call(call),
-            None => self.script.knows_call(call) && !self.steps.contains(call.kind().as_str()),
+            _ if self.script.recording().is_some() => call.kind() != Kind::Notify,
+            Some(_) => self.script.has_step_of(call),
+            None => self.script.has_step_of(call) && !self.steps.contains(call.kind().as_str()),
         }
     }
 
     /// Whether a step that would call another workflow is answered instead.
     pub(super) fn replaces(&self, step: &Arc<str>) -> bool {
-        self.script.recorded().map_or_else(|| self.script.knows(step), |recorded| recorded.outside.contains(step))
+        self.script
+            .recording()
+            .map_or_else(|| self.script.has_step(step), |recorded| recorded.replaced_steps.contains(step))
     }
 
     /// The next entry for an approval of a run that is at that place.
     fn said(&mut self, approval: &Approval, place: &RunPlace) -> Option<(EntryKey, Value)> {
         let RunPlace { callers, path } = place.within(&approval.path);
-        let step = self.script.key_of(approval);
-        self.script.said_at(&step, &callers, &path, &approval.spec)
+        let step = self.script.approval_step(approval);
+        self.script.approval_entry(&step, &callers, &path, &approval.spec)
     }
 
     /// The facts that a recorded script was given.
     pub(super) fn facts(&self) -> Option<&Object> {
-        self.script.recorded().map(|recorded| &recorded.facts)
+        self.script.recording().map(|recorded| &recorded.facts)
     }
 }
 
@@ -140,7 +142,7 @@ impl Host {
             }
             None if !scripted.answers(&call) => return Some(call),
             None => {
-                scripted.script.mask_with(&open.packing.secrets);
+                scripted.script.add_secrets(&open.packing.secrets);
                 scripted.script.reply(&call)
             }
         };
@@ -223,7 +225,7 @@ impl Host {
                     }),
                 };
                 let Some(said) = said else {
-                    if scripted.script.recorded().is_some() {
+                    if scripted.script.recording().is_some() {
                         let text =
                             format!("The recorded script has no answer to the question of step `{}`.", approval.step);
                         let (id, kind) = (open.id.clone(), RunEventKind::Message(text));
@@ -265,8 +267,8 @@ impl Host {
         let mut scripted = Scripted::open(&self.store, row, script, used)?;
         let variable =
             |name: &str| (self.settings.facts)(&crate::recordings::fact_of(name)).as_str().map(ToOwned::to_owned);
-        scripted.script.look_up(variable).map_err(|missing| unusable(row, missing.to_string()))?;
-        scripted.script.mask_with(self.settings.env_secrets.values());
+        scripted.script.resolve_variables(variable).map_err(|missing| unusable(row, missing.to_string()))?;
+        scripted.script.add_secrets(self.settings.env_secrets.values());
         Ok(scripted)
     }
 
@@ -302,7 +304,7 @@ impl Host {
         moment: &ForkMoment,
         open: &Open,
         fork: &Run,
-        with: &ContinueWith,
+        with: &CallSource,
     ) -> Result<Option<RunNo>, StoreError> {
         let root = self.store.root_of(from.run)?;
         let Some(bound) = self.store.script(root)? else { return Ok(None) };
@@ -315,7 +317,7 @@ impl Host {
         let packed = open.packing.value(&bound.script);
         let packed = packed.map_err(|error| StoreError::Bytes { run: fork.id.clone(), error })?;
         self.store.bind_script(fork.run, packed, used.clone());
-        if *with == ContinueWith::Runners || bound.live_ms.is_some() {
+        if *with == CallSource::Runners || bound.live_ms.is_some() {
             self.store.set_live_later(fork.run, fork.started_ms);
             return Ok(None);
         }
@@ -347,14 +349,14 @@ impl Host {
     pub(super) fn change_script(
         &mut self,
         run: RunNo,
-        with: ContinueWith,
+        with: CallSource,
         now_ms: i64,
     ) -> Result<Result<(), Rejection>, StoreError> {
         match with {
-            ContinueWith::Script => Ok(Ok(())),
-            ContinueWith::Runners => self.continue_live(run, now_ms),
-            ContinueWith::NewScript(script) => self.rebind_script(run, &script, &[]),
-            ContinueWith::ScriptOf(other) => self.inherit_script(run, other),
+            CallSource::Script => Ok(Ok(())),
+            CallSource::Runners => self.continue_live(run, now_ms),
+            CallSource::NewScript(script) => self.rebind_script(run, &script, &[]),
+            CallSource::ScriptOf(other) => self.inherit_script(run, other),
         }
     }
 
@@ -437,6 +439,6 @@ impl Host {
 impl Order {
     /// A run is opened by its own process to be performed again.
     pub(super) fn wake(run: RunNo) -> Self {
-        Self::Wake { run, watched: false, with: ContinueWith::Script, requester: super::Requester::None }
+        Self::Wake { run, watched: false, with: CallSource::Script, requester: super::Requester::None }
     }
 }

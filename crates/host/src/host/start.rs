@@ -75,7 +75,7 @@ impl Host {
             parent: start.parent,
             folder: start.folder.to_string(),
             started_ms: now_ms,
-            touched_ms: now_ms,
+            updated_ms: now_ms,
             waited_ms: 0,
         };
         let script = match start.script.as_ref().zip(packed) {

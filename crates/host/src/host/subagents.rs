@@ -24,7 +24,7 @@ impl Host {
         let secrets = self.open.get(&turn).map(|open| open.packing.secrets.to_vec()).unwrap_or_default();
         let payload = Secrets::from_values(secrets).mask_value(&payload);
         let key = format!("{event} {} {} {}", call.run, call.effect.0, call.attempt);
-        self.send(run, Event::Signal { name: signal, payload, sender: None, key: Some(key.into()) })
+        self.post(run, Event::Signal { name: signal, payload, sender: None, key: Some(key.into()) })
     }
 
     /// The run that the outermost agent belongs to.

@@ -9,7 +9,7 @@ use branchpoint_core::ir::builder::{Builder, ROOT, effect};
 use branchpoint_core::ir::{Arm, Effect, ExprId, PlaceId, Program, Status};
 use branchpoint_expr::Value;
 
-use super::{Accepted, Drives, Facts, Host, Rejection, Start, Ticket, TurnOutput};
+use super::{Accepted, DrivenRuns, Facts, Host, Rejection, Start, Ticket, TurnOutput};
 use crate::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 
 /// A program that begins at some places. It is built with the null value and the place where it ends.
@@ -76,7 +76,7 @@ impl Place {
     }
 
     pub(crate) fn host(&self, facts: Facts) -> Host {
-        Host::new(open(&self.file()), "test", Drives::Named, facts, 0).expect("the store can be driven")
+        Host::new(open(&self.file()), "test", DrivenRuns::Requested, facts, 0).expect("the store can be driven")
     }
 
     pub(crate) fn quiet_host(&self) -> Host {

@@ -2,7 +2,7 @@
 
 use branchpoint_core::{EffectNo, Event, Stamp};
 
-use super::{Drives, Host, Order, Requester, RunNo};
+use super::{DrivenRuns, Host, Order, Requester, RunNo};
 use crate::store::StoreError;
 
 impl Host {
@@ -10,7 +10,7 @@ impl Host {
     /// long the runs would continue. The store has the calls that were requested; the next process performs them.
     pub fn wind_down(&mut self) {
         self.winding_down = true;
-        self.settings.drives = Drives::Named;
+        self.settings.drives = DrivenRuns::Requested;
         self.schedule.closed_due_ms = None;
     }
 

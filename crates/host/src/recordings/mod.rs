@@ -123,7 +123,7 @@ fn lines(entries: Vec<(&[u32], Value)>) -> Value {
 }
 
 /// A script as YAML, one entry per line; every entry is JSON, too.
-pub fn cassette(script: &Value) -> String {
+pub fn recording_yaml(script: &Value) -> String {
     let mut text = String::from("# A recording. Replay it with: branchpoint run --script\n");
     for (step, lines) in script.as_object().into_iter().flatten() {
         // Writing into text does not fail.

@@ -7,7 +7,7 @@ use branchpoint_core::effect::{self, Body, Content, HttpResponse, ModelResult, P
 use branchpoint_core::{Again, Failed, Usage};
 use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};
 
-use super::Wrong;
+use super::EntryError;
 use branchpoint_runners::{Answer, Call, max_output};
 
 /// What an entry is for: text that the call was asked with.
@@ -79,14 +79,14 @@ const FORMS: [Form; 13] = [
 const BESIDE: [(&str, Shape); 2] = [(DELAY, Shape::Count), (MATCH, Shape::Text)];
 
 /// Finds what is wrong with an entry. Whatever has no key with a `$` is an answer as it is.
-pub(super) fn check(entry: &Value) -> Result<(), Wrong> {
+pub(super) fn check(entry: &Value) -> Result<(), EntryError> {
     let Some(fields) = entry.as_object().filter(|fields| fields.keys().any(|key| key.starts_with('$'))) else {
         return Ok(());
     };
     let mut named = FORMS.iter().filter(|form| fields.contains_key(form.0));
     let Some(Form(name, _, own)) = named.next() else { return Err(formless(fields)) };
     if let Some(Form(other, ..)) = named.next() {
-        return Err(Wrong::at(
+        return Err(EntryError::at(
             other,
             format!("`{name}` and `{other}` cannot both be the answer"),
             "leave one of them out",
@@ -97,27 +97,27 @@ pub(super) fn check(entry: &Value) -> Result<(), Wrong> {
     for (key, value) in fields {
         let Some((_, shape)) = known.iter().find(|(known, _)| *known == &**key) else {
             let message = format!("`{key}` says nothing beside `{name}`");
-            return Err(Wrong::unknown(key, message, known.iter().map(|(known, _)| *known)));
+            return Err(EntryError::unknown(key, message, known.iter().map(|(known, _)| *known)));
         };
         if let Some(wanted) = shape.refuses(value) {
-            return Err(Wrong::at(key, format!("`{key}` must be {wanted}, and is {value:?}"), ""));
+            return Err(EntryError::at(key, format!("`{key}` must be {wanted}, and is {value:?}"), ""));
         }
     }
     Ok(())
 }
 
 /// Keys with a `$` that name no form.
-fn formless(fields: &Object) -> Wrong {
+fn formless(fields: &Object) -> EntryError {
     let of_forms = FORMS.iter().flat_map(|form| form.2.iter().map(|(key, _)| *key).chain([form.0]));
     let known: Vec<&str> = of_forms.chain(BESIDE.map(|(key, _)| key)).filter(|key| key.starts_with('$')).collect();
     let mut named = fields.keys().filter(|key| key.starts_with('$'));
     if let Some(key) = named.clone().find(|key| !known.contains(&&***key)) {
-        let wrong = Wrong::unknown(key, format!("there is no answer of the form `{key}`"), known);
+        let wrong = EntryError::unknown(key, format!("there is no answer of the form `{key}`"), known);
         let help = "a value that has such a key is written as `{$output: value}`";
-        return if wrong.help.is_empty() { Wrong { help: help.to_owned(), ..wrong } } else { wrong };
+        return if wrong.help.is_empty() { EntryError { help: help.to_owned(), ..wrong } } else { wrong };
     }
     let key = named.next().map_or("", |key| key);
-    Wrong::at(key, format!("`{key}` stands beside an answer, and there is none"), "write the value as `$output`")
+    EntryError::at(key, format!("`{key}` stands beside an answer, and there is none"), "write the value as `$output`")
 }
 
 impl Shape {
@@ -163,7 +163,7 @@ fn is_votes(value: &Value) -> bool {
     value.as_list().is_some_and(|votes| votes.iter().all(vote))
 }
 
-impl Wrong {
+impl EntryError {
     pub(super) fn at(key: &str, message: String, help: &str) -> Self {
         Self { kind: Kind::BadValue, key: key.into(), message, help: help.to_owned() }
     }

@@ -35,7 +35,7 @@
 mod delay;
 mod entry;
 mod list;
-mod recorded;
+mod recording;
 mod votes;
 
 use std::collections::BTreeMap;
@@ -49,13 +49,13 @@ use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_runners::Secrets;
 use branchpoint_runners::{Answer, Call};
 
-use crate::virtual_driver::Rehearsed;
+use crate::virtual_driver::SimulatedAnswer;
 pub(crate) use entry::{VOTES, WITHDRAWN};
 use entry::{answer, check, delay_ms};
 use list::List;
-pub use recorded::Recorded;
-pub(crate) use recorded::{OMITTED_VARIABLES, RECORDED};
-pub use votes::written_votes;
+pub use recording::Recording;
+pub(crate) use recording::{OMITTED_VARIABLES, RECORDED};
+pub use votes::votes_in_entry;
 
 /// The key of lists by iteration path.
 const BY_PATH: &str = "$by_path";
@@ -67,7 +67,7 @@ const SHOWN_CHARS: usize = 300;
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     steps: BTreeMap<Arc<str>, Lines>,
-    recorded: Option<Recorded>,
+    recorded: Option<Recording>,
     /// Secrets that messages must not show.
     mask: Secrets,
 }
@@ -107,7 +107,7 @@ enum Lines {
 
 /// Why a value is not a script.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BadScript {
+pub enum ScriptError {
     /// A script is an object.
     #[error("a script must be an object: the ids of steps, and the answers to their calls")]
     NotAnObject,
@@ -121,18 +121,18 @@ pub enum BadScript {
     #[error("the recording leaves out the value of {}, which is secret. Set it to any unique value; a replay calls nothing outside", quoted(.0))]
     MissingVariables(Vec<Arc<str>>),
     /// An invalid entry, or an unknown key at the top.
-    #[error("{} of the script: {}", place(.at), .wrong.message)]
-    Wrong {
+    #[error("{} of the script: {}", place(.at), .error.message)]
+    Entry {
         /// Location: keys, and positions in lists.
         at: Vec<Value>,
         /// The problem.
-        wrong: Wrong,
+        error: EntryError,
     },
 }
 
 /// A problem with a part of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct EntryError {
     /// The kind of the finding: an unknown key or a bad value.
     pub kind: Kind,
     /// The key of the part.
@@ -145,18 +145,21 @@ pub struct Wrong {
 
 impl Script {
     /// Reads a script.
-    pub fn read(script: &Value) -> Result<Self, BadScript> {
+    pub fn read(script: &Value) -> Result<Self, ScriptError> {
         let steps = match script {
             Value::Null => return Ok(Self::default()),
-            script => script.as_object().ok_or(BadScript::NotAnObject)?,
+            script => script.as_object().ok_or(ScriptError::NotAnObject)?,
         };
         let mut read = Self::default();
         for (step, lines) in steps {
             if &**step == RECORDED {
-                read.recorded = Some(Recorded::read(lines)?);
+                read.recorded = Some(Recording::read(lines)?);
             } else if step.starts_with('$') {
                 let message = format!("`{step}` is unknown; step ids do not begin with `$`");
-                return Err(BadScript::Wrong { at: Vec::new(), wrong: Wrong::unknown(step, message, [RECORDED]) });
+                return Err(ScriptError::Entry {
+                    at: Vec::new(),
+                    error: EntryError::unknown(step, message, [RECORDED]),
+                });
             } else {
                 read.steps.insert(step.clone(), Lines::read(step, lines)?);
             }
@@ -165,26 +168,26 @@ impl Script {
     }
 
     /// Masks these secrets in messages about calls, too.
-    pub fn mask_with(&mut self, secrets: &[String]) {
+    pub fn add_secrets(&mut self, secrets: &[String]) {
         self.mask
             .add(secrets.iter().filter(|secret| !self.mask.values().contains(secret)).cloned().collect::<Vec<_>>());
     }
 
     /// Looks up the environment variables that a recording leaves out. Any value will do, but a run may behave differently without one.
-    pub fn look_up(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<(), BadScript> {
+    pub fn resolve_variables(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<(), ScriptError> {
         let Some(recorded) = &mut self.recorded else { return Ok(()) };
-        let secrets = recorded.look_up(find)?;
-        self.mask_with(secrets.values());
+        let secrets = recorded.resolve_variables(find)?;
+        self.add_secrets(secrets.values());
         Ok(())
     }
 
     /// The facts of a recording; none for a script that a person wrote.
-    pub fn recorded(&self) -> Option<&Recorded> {
+    pub fn recording(&self) -> Option<&Recording> {
         self.recorded.as_ref()
     }
 
     /// Whether the script has answers for a step.
-    pub fn knows(&self, step: &str) -> bool {
+    pub fn has_step(&self, step: &str) -> bool {
         self.steps.contains_key(step)
     }
 
@@ -194,24 +197,24 @@ impl Script {
     }
 
     /// Whether the script has answers for the step of a call.
-    pub(crate) fn knows_call(&self, call: &Call) -> bool {
-        self.knows(&self.key_of_step(&call.callers, &call.name()))
+    pub(crate) fn has_step_of(&self, call: &Call) -> bool {
+        self.has_step(&self.key_of_step(&call.callers, &call.name()))
     }
 
     /// The key of the list for a step of a run that these steps called.
     fn key_of_step(&self, callers: &str, step: &Arc<str>) -> Arc<str> {
         let qualified = if callers.is_empty() { step.clone() } else { format!("{callers}/{step}").into() };
         // A person who writes a script need not know which steps call the run.
-        if self.recorded.is_some() || self.knows(&qualified) { qualified } else { step.clone() }
+        if self.recorded.is_some() || self.has_step(&qualified) { qualified } else { step.clone() }
     }
 
     /// The answer to a request of a step to people.
-    pub fn said(&mut self, step: &Arc<str>, callers: &str, path: &[u32], asked: &Value) -> Option<Value> {
-        self.said_at(step, callers, path, asked).map(|(_, said)| said)
+    pub fn approval_answer(&mut self, step: &Arc<str>, callers: &str, path: &[u32], asked: &Value) -> Option<Value> {
+        self.approval_entry(step, callers, path, asked).map(|(_, said)| said)
     }
 
     /// The answer to a request of a step to people, with the key of its entry.
-    pub(crate) fn said_at(
+    pub(crate) fn approval_entry(
         &mut self,
         step: &Arc<str>,
         callers: &str,
@@ -294,14 +297,14 @@ impl Lines {
         }
     }
 
-    fn read(step: &Arc<str>, lines: &Value) -> Result<Self, BadScript> {
+    fn read(step: &Arc<str>, lines: &Value) -> Result<Self, ScriptError> {
         let at = vec![Value::Str(step.clone())];
         let Some(places) = lines.get(BY_PATH) else { return list(step, at, lines).map(Self::One) };
         if let Some(other) = lines.as_object().into_iter().flat_map(Object::keys).find(|key| &***key != BY_PATH) {
-            let wrong = Wrong::at(other, format!("`{other}` says nothing beside `{BY_PATH}`"), "");
-            return Err(BadScript::Wrong { at, wrong });
+            let error = EntryError::at(other, format!("`{other}` says nothing beside `{BY_PATH}`"), "");
+            return Err(ScriptError::Entry { at, error });
         }
-        let places = places.as_object().ok_or_else(|| BadScript::BadPaths(step.clone()))?;
+        let places = places.as_object().ok_or_else(|| ScriptError::BadPaths(step.clone()))?;
         let places = places.iter().map(|(place, lines)| {
             let at = [at.as_slice(), &[Value::from(BY_PATH), Value::Str(place.clone())]].concat();
             Ok((place.clone(), list(step, at, lines)?))
@@ -310,17 +313,17 @@ impl Lines {
     }
 }
 
-fn list(step: &Arc<str>, at: Vec<Value>, lines: &Value) -> Result<List, BadScript> {
-    let wrong_at = |at: Vec<Value>| move |wrong: Wrong| BadScript::Wrong { at, wrong };
+fn list(step: &Arc<str>, at: Vec<Value>, lines: &Value) -> Result<List, ScriptError> {
+    let error_at = |at: Vec<Value>| move |error: EntryError| ScriptError::Entry { at, error };
     let Some(entries) = lines.as_list() else {
-        check(lines).map_err(wrong_at(at))?;
+        check(lines).map_err(error_at(at))?;
         return Ok(List::of(vec![lines.clone()]));
     };
     if entries.is_empty() {
-        return Err(BadScript::NoEntries(step.clone()));
+        return Err(ScriptError::NoEntries(step.clone()));
     }
     for (position, entry) in (0..).zip(entries) {
-        check(entry).map_err(wrong_at([at.as_slice(), &[Value::Int(position)]].concat()))?;
+        check(entry).map_err(error_at([at.as_slice(), &[Value::Int(position)]].concat()))?;
     }
     Ok(List::of(entries.to_vec()))
 }
@@ -344,11 +347,11 @@ fn place(at: &[Value]) -> String {
 
 impl Script {
     /// The answer of a call, and how long it takes.
-    pub fn rehearse(&mut self, call: &Call) -> Rehearsed {
-        let beside = call.step.is_none() && self.recorded.is_none() && !self.knows_call(call);
+    pub fn simulate(&mut self, call: &Call) -> SimulatedAnswer {
+        let beside = call.step.is_none() && self.recorded.is_none() && !self.has_step_of(call);
         let reply = if beside { Err(String::new()) } else { self.reply(call) };
         match reply {
-            Ok(reply) => Rehearsed { duration_ms: reply.delay_ms, ..reply.answer.into() },
+            Ok(reply) => SimulatedAnswer { duration_ms: reply.delay_ms, ..reply.answer.into() },
             Err(_) if beside => {
                 self::beside(call).unwrap_or_else(|| unanswered(self.why_not(&call.name(), call))).into()
             }

@@ -9,7 +9,7 @@ use super::{Script, VOTES};
 use crate::recordings::Vote;
 
 /// The votes of an entry `{$votes: [...]}`; none for other entries.
-pub fn written_votes(entry: &Value) -> Option<Vec<Vote>> {
+pub fn votes_in_entry(entry: &Value) -> Option<Vec<Vote>> {
     let votes = entry.get(VOTES)?.as_list()?.iter().map(|vote| {
         let text = |key: &str| vote.get(key).and_then(Value::as_str).map(Arc::from);
         Vote {
@@ -23,9 +23,9 @@ pub fn written_votes(entry: &Value) -> Option<Vec<Vote>> {
 
 impl Script {
     /// The key of the answers to an approval. Approvals without votes may share the key `resume`.
-    pub fn key_of(&self, approval: &Approval) -> Arc<str> {
+    pub fn approval_step(&self, approval: &Approval) -> Arc<str> {
         match approval.key {
-            ApprovalKey::Step(_) if self.recorded.is_none() && !self.knows(&approval.step) => RESUME.into(),
+            ApprovalKey::Step(_) if self.recorded.is_none() && !self.has_step(&approval.step) => RESUME.into(),
             _ => approval.step.clone(),
         }
     }

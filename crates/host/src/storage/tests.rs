@@ -224,7 +224,7 @@ fn damaged_stored_data_is_an_error_and_not_an_empty_result() {
     let (place, storage) = storage();
     storage.add_entry(&effect(1), "notes", &entry("a", "refund"), None).expect("it is added");
     let store = testing::open(&place.file());
-    assert_eq!(store.health(0, 0).expect("it reads").damage, [""; 0]);
+    assert_eq!(store.check(0, 0).expect("it reads").damage, [""; 0]);
     store.db.execute_batch("UPDATE memories SET metadata = '['").expect("it is written");
     assert!(matches!(storage.load_entry("notes", "a"), Err(StorageError::Unavailable(_))));
     assert!(matches!(
@@ -232,7 +232,7 @@ fn damaged_stored_data_is_an_error_and_not_an_empty_result() {
         Err(StorageError::Unavailable(_))
     ));
     store.db.execute_batch("UPDATE memory_index_data SET block = x'00'").expect("it is written");
-    let damage = store.health(0, 0).expect("it reads").damage;
+    let damage = store.check(0, 0).expect("it reads").damage;
     assert!(damage.iter().any(|line| line.contains("memory_index")), "{damage:?}");
 }
 

@@ -34,14 +34,14 @@ impl Store {
     fn approvals_of(&self, runs: &[RunNo]) -> Result<OpenApprovals, StoreError> {
         let mut found = OpenApprovals::default();
         for run in runs {
-            match self.inspect(*run).and_then(|look| self.approvals_in(&look)) {
+            match self.load(*run).and_then(|look| self.approvals_in(&look)) {
                 Ok(open) => found.open.extend(open),
                 Err(error) if error.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, error.into())),
                 Err(error) => return Err(error),
             }
         }
         found.open.retain(|open| open.approval.key != ApprovalKey::Line);
-        found.open.sort_by_key(|open| open.asked_ms);
+        found.open.sort_by_key(|open| open.requested_ms);
         Ok(found)
     }
 
@@ -49,11 +49,11 @@ impl Store {
     pub fn approvals_in(&self, look: &RunView) -> Result<Vec<OpenApproval>, StoreError> {
         let (mut specs, mut asked) = (BTreeMap::new(), BTreeMap::<RequestNo, i64>::new());
         for question in self.approval_records(look.row.run)? {
-            asked.insert(question.request, question.asked_ms);
+            asked.insert(question.request, question.requested_ms);
             specs.insert(question.request, question.spec);
         }
         let open = approvals(&look.program, &look.state, &specs).into_iter().map(|approval| {
-            let asked_ms = match &approval.key {
+            let requested_ms = match &approval.key {
                 ApprovalKey::Request(request) => asked.get(request).copied(),
                 _ => None,
             };
@@ -61,7 +61,7 @@ impl Store {
                 run: look.row.run,
                 id: look.row.id.clone(),
                 workflow: look.row.workflow,
-                asked_ms: asked_ms.unwrap_or(look.row.touched_ms),
+                requested_ms: requested_ms.unwrap_or(look.row.updated_ms),
                 approval,
             }
         });

@@ -36,7 +36,7 @@ pub(super) struct Batch {
 #[derive(Clone, Copy, Debug)]
 struct RowChange {
     seq: u64,
-    touched_ms: i64,
+    updated_ms: i64,
     /// Its status and owner, if one of them changes: these columns are indexed.
     stands: Option<(Status, Option<i64>)>,
 }
@@ -132,15 +132,15 @@ impl Store {
     }
 
     /// A run took events, and its status and owner stay.
-    pub(crate) fn touch(&self, run: RunNo, seq: u64, touched_ms: i64) {
+    pub(crate) fn touch(&self, run: RunNo, seq: u64, updated_ms: i64) {
         let rows = &mut self.batch.borrow_mut().rows;
         let stands = rows.get(&run.0).and_then(|change| change.stands);
-        rows.insert(run.0, RowChange { seq, touched_ms, stands });
+        rows.insert(run.0, RowChange { seq, updated_ms, stands });
     }
 
     /// A run has another status or owner.
-    pub(crate) fn update_status(&self, run: RunNo, seq: u64, touched_ms: i64, status: Status, owner: Option<i64>) {
-        let change = RowChange { seq, touched_ms, stands: Some((status, owner)) };
+    pub(crate) fn update_status(&self, run: RunNo, seq: u64, updated_ms: i64, status: Status, owner: Option<i64>) {
+        let change = RowChange { seq, updated_ms, stands: Some((status, owner)) };
         self.batch.borrow_mut().rows.insert(run.0, change);
     }
 
@@ -241,11 +241,11 @@ impl Store {
     /// The rows of runs. The columns that are indexed are left alone where they do not change.
     fn write_run_rows(&self, rows: &BTreeMap<i64, RowChange>) -> Result<(), StoreError> {
         let touched = rows.iter().filter(|(_, change)| change.stands.is_none());
-        let touched: Vec<_> = touched.map(|(run, change)| [*run, signed(change.seq), change.touched_ms]).collect();
+        let touched: Vec<_> = touched.map(|(run, change)| [*run, signed(change.seq), change.updated_ms]).collect();
         self.write_rows(&TOUCH, &touched, |row| row.map(int))?;
         for (run, change) in rows {
             if let Some((status, owner)) = change.stands {
-                self.update_run(RunNo(*run), change.seq, change.touched_ms, status, owner)?;
+                self.update_run(RunNo(*run), change.seq, change.updated_ms, status, owner)?;
             }
         }
         Ok(())

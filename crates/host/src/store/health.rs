@@ -12,7 +12,7 @@ use super::{Store, StoreError, schema};
 
 impl Store {
     /// Looks at everything. It reads the whole file. What is late by less than the patience is not late.
-    pub fn health(&self, now_ms: i64, tolerance_ms: i64) -> Result<Health, StoreError> {
+    pub fn check(&self, now_ms: i64, tolerance_ms: i64) -> Result<Health, StoreError> {
         let count = |sql: &str, value: i64| self.value::<u64>(sql, [value]);
         let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
         let length = |ending: &str| {
@@ -26,7 +26,7 @@ impl Store {
             damage = self.damaged_rows()?;
         }
         // A process that was killed is still among the owners until another looks around.
-        let alive: Vec<String> = self.owners()?.iter().map(|driver| driver.owner.to_string()).collect();
+        let alive: Vec<String> = self.drivers()?.iter().map(|driver| driver.owner.to_string()).collect();
         let abandoned = format!(
             "SELECT count(*) FROM runs WHERE status = ?1 AND (owner IS NULL OR owner NOT IN ({}))",
             alive.join(", ")

@@ -252,7 +252,7 @@ fn question_row(row: &Row<'_>) -> rusqlite::Result<(ApprovalRecord, bool, Vec<u8
         run: RunNo(row.get(0)?),
         request: RequestNo(row.get(1)?),
         spec: Value::Null,
-        asked_ms: row.get(4)?,
+        requested_ms: row.get(4)?,
         reminded: row.get(5)?,
         closed_ms: row.get(6)?,
     };

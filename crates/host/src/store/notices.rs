@@ -32,7 +32,7 @@ impl Store {
                 number: row.get(0)?,
                 run: RunNo(row.get(1)?),
                 request: RequestNo(row.get(2)?),
-                event: row.get(3)?,
+                kind: row.get(3)?,
                 users: users.into_iter().map(Arc::from).collect(),
                 outcome: row.get::<_, Option<String>>(5)?.and_then(|outcome| serde_json::from_str(&outcome).ok()),
             })

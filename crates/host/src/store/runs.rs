@@ -20,7 +20,7 @@ impl Store {
     }
 
     /// The run of an id, or the one run whose id begins or ends so.
-    pub fn find(&self, id: &str) -> Result<Vec<Run>, StoreError> {
+    pub fn find_runs(&self, id: &str) -> Result<Vec<Run>, StoreError> {
         if let Some(run) = self.run(id)? {
             return Ok(vec![run]);
         }
@@ -136,7 +136,7 @@ impl Store {
                 parent.map(|parent| parent.effect),
                 parent.map(|parent| parent.attempt),
                 new.started_ms,
-                new.touched_ms,
+                new.updated_ms,
                 new.folder,
                 number,
                 new.waited_ms,
@@ -179,13 +179,13 @@ impl Store {
         &self,
         run: RunNo,
         seq: u64,
-        touched_ms: i64,
+        updated_ms: i64,
         status: Status,
         owner: Option<i64>,
     ) -> Result<(), StoreError> {
         let sql = "UPDATE runs SET seq = ?2, touched_ms = ?3, status = ?4, owner = ?5,
             waited_ms = waited_ms + iif(status = 'waiting_people', max(?3 - touched_ms, 0), 0) WHERE run = ?1";
-        let values = params![run.0, seq, touched_ms, status.as_str(), owner];
+        let values = params![run.0, seq, updated_ms, status.as_str(), owner];
         self.execute(sql, values).map(drop)
     }
 }
@@ -206,7 +206,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         owner: row.get(6)?,
         parent,
         started_ms: row.get(10)?,
-        touched_ms: row.get(11)?,
+        updated_ms: row.get(11)?,
         folder: row.get(12)?,
         waited_ms: row.get(13)?,
     })

@@ -61,7 +61,7 @@ impl Store {
             Some(Event::Start { input, .. }) => Some(input),
             _ => None,
         };
-        let result = if has_ended { self.inspect(run)?.result() } else { None };
+        let result = if has_ended { self.load(run)?.result() } else { None };
         let values = input.iter().chain(&result).map(|value| format!(" {}", secrets.beginning(value, TEXT_BYTES)));
         Ok(values.collect())
     }
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn a_host_indexes_runs_that_have_ended_when_it_rests() {
         let (_place, mut host, _) = testing::started(&testing::waiting());
-        host.rest().expect("it rests");
+        host.do_idle_work().expect("it rests");
         assert_eq!(found(host.store(), "run"), 0, "the run has not ended");
         testing::turns(&mut host, 2, 10);
-        host.rest().expect("it rests");
+        host.do_idle_work().expect("it rests");
         assert_eq!(found(host.store(), "run"), 1);
         // A run that is gone when its turn comes is left out.
         host.store().index_ended(&[RunNo(99)]).expect("it is skipped");

@@ -7,7 +7,7 @@ use super::{RunNo, Store, StoreError};
 
 impl Store {
     /// How a run stands together with its children: one whose only calls are children that wait, waits with them.
-    pub fn stands(&self, run: RunNo) -> Result<Status, StoreError> {
+    pub fn status(&self, run: RunNo) -> Result<Status, StoreError> {
         let status = self.row(run)?.status;
         if status != Status::Running {
             return Ok(status);
@@ -20,7 +20,7 @@ impl Store {
         }
         let mut together = Status::WaitingTimer;
         for child in children {
-            match self.stands(child)? {
+            match self.status(child)? {
                 Status::WaitingPeople => together = Status::WaitingPeople,
                 Status::WaitingTimer => {}
                 _ => return Ok(Status::Running),

@@ -21,7 +21,7 @@ fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, StoreError
 
 impl Store {
     /// The number of a workflow that was saved before.
-    pub fn saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, StoreError> {
+    pub fn find_saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, StoreError> {
         self.known(&hash_of(workflow.document, &encoded(&workflow)?))
     }
 

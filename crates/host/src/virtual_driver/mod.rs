@@ -4,7 +4,7 @@
 //! is in memory, or a file that is opened anew after every event, as if the process had been killed there.
 
 mod calls;
-mod rehearsed;
+mod simulated_answer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use branchpoint_core::{
 };
 use branchpoint_expr::{Object, Value};
 
-use crate::host::{Accepted, Drives, Host, Rejection, Start, Ticket, TurnOutput};
+use crate::host::{Accepted, DrivenRuns, Host, Rejection, Start, Ticket, TurnOutput};
 use crate::recordings::History;
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call};
-pub use rehearsed::{Answers, Rehearsed};
+pub use simulated_answer::{CallSimulator, SimulatedAnswer};
 
 use calls::{Calls, Working};
 
@@ -47,7 +47,7 @@ pub struct VirtualDriver<'p> {
     calls: Calls,
     /// The runs of calls, by their ids.
     runs: HashMap<Arc<str>, RunNo>,
-    questions: Vec<Question>,
+    questions: Vec<RequestedApproval>,
     answered: Option<Result<Accepted, Rejection>>,
     /// The file that is opened anew after every event.
     crashing: Option<PathBuf>,
@@ -55,17 +55,17 @@ pub struct VirtualDriver<'p> {
 
 /// A question that the run has put to people.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct RequestedApproval {
     /// Its number.
     pub request: RequestNo,
     /// What was asked.
     pub spec: Value,
     /// When.
-    pub asked_ms: i64,
+    pub requested_ms: i64,
     /// When people were reminded.
     pub reminded_ms: Vec<i64>,
     /// Whether it is still to be answered.
-    pub open: bool,
+    pub is_open: bool,
 }
 
 impl<'p> VirtualDriver<'p> {
@@ -76,13 +76,13 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// A run in a file, under an id that no other run of the file has.
-    pub fn kept(file: &std::path::Path, id: String, program: &'p Program, now_ms: i64) -> Self {
+    pub fn in_file(file: &std::path::Path, id: String, program: &'p Program, now_ms: i64) -> Self {
         Self::on(open(file), id, program, now_ms)
     }
 
     /// Loses everything but the file after every event, and goes on from there.
     #[must_use]
-    pub fn crashing(mut self) -> Self {
+    pub fn restarting(mut self) -> Self {
         self.crashing = self.host.store().path().map(Into::into);
         self
     }
@@ -108,14 +108,14 @@ impl<'p> VirtualDriver<'p> {
 
     /// The same run, with workflows that it may call. Without them, calls go to the runner like any other.
     #[must_use]
-    pub fn calling(mut self, programs: &BTreeMap<Arc<str>, Program>) -> Self {
+    pub fn with_children(mut self, programs: &BTreeMap<Arc<str>, Program>) -> Self {
         self.children.clone_from(programs);
         self
     }
 
     /// The same run, whose notes are handed over as they come instead of being kept: a loop may make more than there is memory for.
     #[must_use]
-    pub fn telling(mut self, listener: NoteListener) -> Self {
+    pub fn with_note_listener(mut self, listener: NoteListener) -> Self {
         self.listener = Some(listener);
         self
     }
@@ -127,7 +127,7 @@ impl<'p> VirtualDriver<'p> {
         self
     }
 
-    /// Begins the run. Nothing is performed before [`Self::go_on`].
+    /// Begins the run. Nothing is performed before [`Self::run_until_idle`].
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
         let text = |text: &str| text.to_owned();
         let document = Document { name: text(&self.id), dialect: text(""), origin: text(""), text: text("") };
@@ -145,7 +145,7 @@ impl<'p> VirtualDriver<'p> {
 
     /// Goes on until nothing can run by itself: calls are performed one after the other, in order, and pauses before
     /// another attempt pass. Waits and questions stay until somebody moves the clock.
-    pub fn go_on(&mut self, answers: &mut Answers<'_>) {
+    pub fn run_until_idle(&mut self, answers: &mut CallSimulator<'_>) {
         loop {
             self.finish();
             if let Some(call) = self.calls.next() {
@@ -159,14 +159,14 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Moves the clock on. Timers fire at their own times on the way, and the run goes on between them.
-    pub fn advance_clock(&mut self, ms: i64, answers: &mut Answers<'_>) {
-        self.until(self.now_ms.saturating_add(ms), answers);
+    pub fn advance_clock(&mut self, ms: i64, answers: &mut CallSimulator<'_>) {
+        self.advance_clock_to(self.now_ms.saturating_add(ms), answers);
     }
 
     /// Moves the clock to a time, as [`Self::advance_clock`] does. Time never goes back.
-    pub fn until(&mut self, at_ms: i64, answers: &mut Answers<'_>) {
+    pub fn advance_clock_to(&mut self, at_ms: i64, answers: &mut CallSimulator<'_>) {
         loop {
-            self.go_on(answers);
+            self.run_until_idle(answers);
             match self.next_timer_ms() {
                 Some(due_ms) if due_ms <= at_ms => self.move_to(due_ms),
                 _ => break,
@@ -180,12 +180,12 @@ impl<'p> VirtualDriver<'p> {
         self.host.timers().map(|(due_ms, _)| due_ms).next()
     }
 
-    /// Hands in a signal, and leaves it to [`Self::go_on`] what follows.
+    /// Hands in a signal, and leaves it to [`Self::run_until_idle`] what follows.
     pub fn signal(&mut self, name: &str, payload: Value, sender: Option<&str>) -> Result<(), Rejected> {
         self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None })
     }
 
-    /// Answers an open approval as a user.
+    /// CallSimulator an open approval as a user.
     pub fn answer(
         &mut self,
         approval: &ApprovalKey,
@@ -208,7 +208,7 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// An operator calls a question off.
-    pub fn call_off(&mut self, request: RequestNo, reason: Option<&str>) -> Result<(), Rejected> {
+    pub fn cancel_request(&mut self, request: RequestNo, reason: Option<&str>) -> Result<(), Rejected> {
         let cancel = ApprovalKey::Request(request).cancel(None, reason);
         self.hand(cancel.expect("a request can be cancelled"))
     }
@@ -250,7 +250,7 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// All questions that were asked, in order; those that were settled are not open.
-    pub fn questions(&self) -> &[Question] {
+    pub fn requested_approvals(&self) -> &[RequestedApproval] {
         &self.questions
     }
 
@@ -287,8 +287,8 @@ impl<'p> VirtualDriver<'p> {
         self.now_ms
     }
 
-    fn perform(&mut self, call: Call, answers: &mut Answers<'_>) {
-        let Rehearsed { answer, duration_ms, reports, is_lacking } = answers(&call);
+    fn perform(&mut self, call: Call, answers: &mut CallSimulator<'_>) {
+        let SimulatedAnswer { answer, duration_ms, reports, is_lacking } = answers(&call);
         self.calls.note_lacking(is_lacking);
         let over_limit = call.attempt_limit_ms().is_some_and(|limit_ms| limit_ms < duration_ms);
         if answer == Answer::Missing || over_limit {
@@ -354,7 +354,7 @@ impl<'p> VirtualDriver<'p> {
 
     fn hand_to(&mut self, run: RunNo, event: Event) -> Result<(), Rejected> {
         self.finish();
-        self.host.hand(run, event, Ticket::default());
+        self.host.send(run, event, Ticket::default());
         self.turn();
         let taken = self.outcome().map(drop);
         self.turned();
@@ -386,16 +386,16 @@ impl<'p> VirtualDriver<'p> {
     /// After a turn, a run that is not in memory any more is looked at; a process that is killed after every event comes back first.
     fn turned(&mut self) {
         let Some(run) = self.run else { return };
-        if let Some(file) = self.crashing.clone().filter(|_| self.host.events() > 0) {
+        if let Some(file) = self.crashing.clone().filter(|_| self.host.event_count() > 0) {
             // The old host goes first: with it, the lock of its process.
             self.host = host(Store::in_memory().expect("there is memory for a small database"), self.now_ms);
             self.host = host(open(&file), self.now_ms);
-            self.host.wake(run, true, Ticket::default());
+            self.host.resume(run, true, Ticket::default());
             self.turn();
             self.answered = None;
         }
         if self.host.state_in_memory(run).is_none() {
-            self.at_rest = self.host.inspect_run(run).expect("what was written can be read").state;
+            self.at_rest = self.host.load(run).expect("what was written can be read").state;
         }
     }
 
@@ -430,19 +430,20 @@ impl<'p> VirtualDriver<'p> {
         let question = self.questions.iter_mut().find(|question| question.request == request);
         match (change, question) {
             (RequestChange::Opened(spec), None) => {
-                let question = Question { request, spec, asked_ms: now_ms, reminded_ms: Vec::new(), open: true };
+                let question =
+                    RequestedApproval { request, spec, requested_ms: now_ms, reminded_ms: Vec::new(), is_open: true };
                 self.questions.push(question);
             }
             (RequestChange::Reminded(_), Some(question)) => question.reminded_ms.push(now_ms),
-            (RequestChange::Closed(_), Some(question)) => question.open = false,
+            (RequestChange::Closed(_), Some(question)) => question.is_open = false,
             _ => {}
         }
     }
 }
 
 fn host(store: Store, now_ms: i64) -> Host {
-    let host = Host::new(store, "rehearsal", Drives::Named, Arc::new(|_| Value::Null), now_ms);
-    host.expect("the store can be used").without_chance()
+    let host = Host::new(store, "rehearsal", DrivenRuns::Requested, Arc::new(|_| Value::Null), now_ms);
+    host.expect("the store can be used").deterministic()
 }
 
 /// What a power cut would lose is not what is tried here.

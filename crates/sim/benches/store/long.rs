@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use branchpoint_core::{Fold, State};
-use branchpoint_host::host::{Drives, Start, Ticket, TurnOutput};
+use branchpoint_host::host::{DrivenRuns, Start, Ticket, TurnOutput};
 use branchpoint_runners::Runner;
 
 use super::{Folder, InProcess, host, saved};
@@ -21,7 +21,7 @@ const DOCUMENT: &str = "steps:
 
 pub(super) fn run() {
     let folder = Folder::new("long");
-    let mut host = host(&folder, Drives::Named);
+    let mut host = host(&folder, DrivenRuns::Requested);
     let workflow = saved(host.store(), DOCUMENT);
     host.start(Start::new(workflow, "long".into(), "x".into()), Ticket::default());
     let (mut steps, mut early, mut late) = (0, 0.0, 0.0);
@@ -49,9 +49,9 @@ pub(super) fn run() {
     );
     let run = host.store().run("long").expect("it reads").expect("it is there").run;
     drop(host);
-    let host = self::host(&folder, Drives::Named);
+    let host = self::host(&folder, DrivenRuns::Requested);
     let begin = Instant::now();
-    let look = host.store().inspect(run).expect("it opens");
+    let look = host.store().load(run).expect("it opens");
     println!("opening it from its snapshot: {:.1} ms ({} events)", begin.elapsed().as_secs_f64() * 1e3, look.row.seq);
     let begin = Instant::now();
     let journal = host.store().journal(run).expect("it reads");

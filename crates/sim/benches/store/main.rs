@@ -15,7 +15,7 @@ use std::sync::Arc;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow, WorkflowNo};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
@@ -89,7 +89,7 @@ fn saved(store: &Store, text: &str) -> WorkflowNo {
     store.save(workflow, 0).expect("the store takes it")
 }
 
-fn host(folder: &Folder, drives: Drives) -> Host {
+fn host(folder: &Folder, drives: DrivenRuns) -> Host {
     let store = Store::open(&folder.file(), Durability::Full).expect("the store opens");
     Host::new(store, "bench", drives, Arc::new(|_| Value::Null), 0).expect("the store can be used")
 }

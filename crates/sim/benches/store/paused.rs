@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use branchpoint_core::{ApprovalKey, Offer, offers};
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, RunEventKind, Start, Ticket, TurnOutput};
+use branchpoint_host::host::{DrivenRuns, RunEventKind, Start, Ticket, TurnOutput};
 
 use super::{Folder, host, resident_mb, saved};
 
@@ -15,7 +15,7 @@ const DOCUMENT: &str = "steps:
 pub(super) fn run() {
     let runs: usize = std::env::var("RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1_000_000);
     let folder = Folder::new("paused");
-    let mut host = host(&folder, Drives::All);
+    let mut host = host(&folder, DrivenRuns::All);
     let workflow = saved(host.store(), DOCUMENT);
     let begin = Instant::now();
     for number in 0..runs {
@@ -37,27 +37,27 @@ pub(super) fn run() {
 fn resumed(folder: &Folder, runs: usize) {
     let before = resident_mb();
     let begin = Instant::now();
-    let mut host = host(folder, Drives::All);
+    let mut host = host(folder, DrivenRuns::All);
     println!("opening the store: {:.0} ms", begin.elapsed().as_secs_f64() * 1e3);
     let mut took = Vec::new();
     for sample in 0..1_000 {
         let id = format!("run-{:012}", sample * (runs / 1_000).max(1) % runs);
         let begin = Instant::now();
         let run = host.store().run(&id).expect("it reads").expect("it is there").run;
-        let look = host.store().inspect(run).expect("it opens");
+        let look = host.store().load(run).expect("it opens");
         let request = offers(&look.program, &look.state).iter().find_map(|offer| match offer {
             Offer::Vote { request, .. } => Some(*request),
             Offer::Signal { .. } => None,
         });
         let approval = ApprovalKey::Request(request.expect("it asks"));
-        host.hand(run, approval.answer(Some("anna"), &Value::from("approve"), None), Ticket::default());
+        host.send(run, approval.answer(Some("anna"), &Value::from("approve"), None), Ticket::default());
         let outputs = host.turn(2).expect("the store is fine");
         let is_end = |kind: &RunEventKind| matches!(kind, RunEventKind::Status(status, _) if status.is_final());
         let ended = outputs.iter().any(|output| matches!(output, TurnOutput::Event(event) if is_end(&event.kind)));
         assert!(ended, "the vote ends the run: {outputs:?}");
         took.push(begin.elapsed().as_secs_f64() * 1e3);
         // People answer now and then, and a driver rests in between.
-        host.rest().expect("the store is fine");
+        host.do_idle_work().expect("the store is fine");
     }
     took.sort_by(f64::total_cmp);
     let [median, most, slowest] = [500, 990, 999].map(|position| took[position]);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use branchpoint_expr::Value;
-use branchpoint_host::host::{Drives, RunEvent, RunEventKind, Start};
-use branchpoint_host::{Driver, Limits};
+use branchpoint_host::host::{DrivenRuns, RunEvent, RunEventKind, Start};
+use branchpoint_host::{CallLimits, Driver};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use super::floor;
@@ -60,11 +60,11 @@ impl Runner for Timed {
 /// Transitions a second, and the latencies of steps.
 fn driven(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
     let folder = Folder::new("throughput");
-    let host = host(&folder, Drives::Named);
+    let host = host(&folder, DrivenRuns::Requested);
     let workflow = saved(host.store(), &document());
     let outside = Arc::new(Timed::default());
     let (told, ended) = channel();
-    let driver = Driver::new(host, outside.clone(), Limits::default());
+    let driver = Driver::new(host, outside.clone(), CallLimits::default());
     let listener = Box::new(move |event: &RunEvent| {
         if let RunEventKind::Status(status, _) = event.kind
             && status.is_final()
@@ -72,7 +72,7 @@ fn driven(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
             let _ = told.send(status);
         }
     });
-    driver.listen(listener).expect("it drives");
+    driver.subscribe(listener).expect("it drives");
     let start = |number: usize| {
         let side = if number.is_multiple_of(2) { "left" } else { "right" };
         drop(driver.begin(Start::new(workflow, format!("run-{number:012}"), Value::from(side))).expect("it drives"));
@@ -87,7 +87,7 @@ fn driven(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
         }
     }
     let elapsed = begin.elapsed().as_secs_f64();
-    driver.leave(std::time::Duration::ZERO).expect("the store is fine");
+    driver.stop(std::time::Duration::ZERO).expect("the store is fine");
     let mut micros = std::mem::take(&mut *outside.micros.lock().expect("nobody panics"));
     micros.sort_unstable();
     ((runs * TRANSITIONS) as f64 / elapsed, micros)

@@ -50,7 +50,7 @@ fn run_flow(vector: &Value) -> Value {
     if let Err(refused) = host.start(input, Object::default()) {
         return object([("status", Value::from(format!("not started: {refused}")))]);
     }
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     if let Some(problem) = hosting::exchange_problem(&host) {
         return object([("status", Value::from(problem))]);
     }

@@ -65,7 +65,7 @@ impl<'p> Run<'p> {
     /// Runs the graph, sends the answers one after the other, and returns the result in the format of the vectors.
     fn run_vector(mut self, vector: &Value) -> Object {
         let refused = self.host.start(Value::Null, Object::default()).err().map(|_| "not_started");
-        self.host.go_on(&mut |call| self.agents.rehearse(call));
+        self.host.run_until_idle(&mut |call| self.agents.simulate(call));
         self.record_state("run".to_owned(), refused);
         let answers = vector.get("resume").and_then(Value::as_list).unwrap_or_default();
         for (index, answer) in answers.iter().enumerate() {
@@ -90,7 +90,7 @@ impl<'p> Run<'p> {
         };
         let refused = self.host.signal(RESUME, payload.clone(), None).err();
         let code = refused.map(|refused| resume_rejection(&refused, &payload, &self.host.approvals()));
-        self.host.go_on(&mut |call| self.agents.rehearse(call));
+        self.host.run_until_idle(&mut |call| self.agents.simulate(call));
         code
     }
 

@@ -45,8 +45,8 @@ pub(super) fn driver(program: &Program, now_ms: i64) -> VirtualDriver<'_> {
     }
     let file = FOLDER.with_borrow_mut(|folder| folder.get_or_insert_with(Directory::new).0.join("store.db"));
     let id = format!("run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let memory = VirtualDriver::kept(&file, id, program, now_ms);
-    if hosting() == Hosting::Crashing { memory.crashing() } else { memory }
+    let memory = VirtualDriver::in_file(&file, id, program, now_ms);
+    if hosting() == Hosting::Crashing { memory.restarting() } else { memory }
 }
 
 /// Exports the runs of a store, imports them into an empty one, and compares both exports. Returns the problem, if there is one.

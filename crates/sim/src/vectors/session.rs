@@ -7,7 +7,7 @@ use branchpoint_core::{State, ir::Program, view};
 use branchpoint_dialects::{Loaded, load as load_document};
 use branchpoint_expr::{Dialect, Object, Severity, Value};
 use branchpoint_host::gate::{Gate, SESSION_TTL_S, Session, SessionAction, SessionResponse, StoredSessions};
-use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
 use super::hosting::{Directory, Hosting, hosting};
@@ -103,7 +103,7 @@ fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, n
     let document = Document { name: text(NAME), dialect: text("session"), origin: text(""), text: text("") };
     let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
     let workflow = store.save(workflow, now_ms).expect("it is kept");
-    let host = Host::new(store, "vectors", Drives::Named, Arc::new(|_| Value::Null), now_ms);
+    let host = Host::new(store, "vectors", DrivenRuns::Requested, Arc::new(|_| Value::Null), now_ms);
     StoredSessions::new(host.expect("a host can be made"), gate, workflow, text(NAME))
 }
 

@@ -47,7 +47,7 @@ fn problems(vector: &Value, expected: &Value) -> Vec<String> {
     if let Err(rejected) = memory.start(input, facts(vector)) {
         return vec![format!("the run does not start: {rejected}")];
     }
-    memory.go_on(&mut |call| script.rehearse(call));
+    memory.run_until_idle(&mut |call| script.simulate(call));
     let mut problems = events::feed(vector, &mut memory, &mut script);
     problems.extend(compare::ended(expected, &summary(program, &memory)));
     problems.extend(hosting::exchange_problem(&memory));
@@ -95,7 +95,7 @@ fn summary(program: &Program, memory: &VirtualDriver<'_>) -> RunSummary {
         _ => None,
     });
     let asked = |key: &str, spec: &Value| spec.get(key).cloned().unwrap_or_default();
-    let reminders = memory.questions().iter().map(|question| {
+    let reminders = memory.requested_approvals().iter().map(|question| {
         let times = question.reminded_ms.iter().map(|at| Value::from(iso_utc(*at).unwrap_or_default()));
         (asked("step", &question.spec).to_string(), times.collect())
     });

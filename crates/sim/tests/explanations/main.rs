@@ -75,17 +75,17 @@ impl Case<'_> {
         let mut host = VirtualDriver::new(&program, 0);
         let mut script = Script::read(&script).expect("the script is valid");
         host.start(value(self.input), facts).expect("the run starts");
-        host.go_on(&mut |call| script.rehearse(call));
+        host.run_until_idle(&mut |call| script.simulate(call));
         for then in self.then {
-            let request = || -> RequestNo { host.questions().last().expect("a request is open").request };
+            let request = || -> RequestNo { host.requested_approvals().last().expect("a request is open").request };
             match then {
                 Then::Vote(user, choice, comment) => host.vote(request(), user, choice, *comment).expect("a vote"),
-                Then::CancelRequest(reason) => host.call_off(request(), Some(reason)).expect("a request"),
+                Then::CancelRequest(reason) => host.cancel_request(request(), Some(reason)).expect("a request"),
                 Then::Signal(name, payload, sender) => host.signal(name, value(payload), *sender).expect("a signal"),
-                Then::Wait(ms) => host.advance_clock(*ms, &mut |call| script.rehearse(call)),
+                Then::Wait(ms) => host.advance_clock(*ms, &mut |call| script.simulate(call)),
                 Then::Line(line) => host.signal("line", (*line).into(), None).expect("someone waits for a line"),
             }
-            host.go_on(&mut |call| script.rehearse(call));
+            host.run_until_idle(&mut |call| script.simulate(call));
         }
         let status = host.status();
         assert_ne!(status, Status::Running, "the run rests");

@@ -23,7 +23,7 @@ fn told(path: &Path) -> String {
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("an example runs without input");
     let mut script = Script::read(&script).expect("the script is one");
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     // A run is pinned to the bytes of its program: what is read back from them tells the same story.
     let stored = decode_program(&encode_program(&program).unwrap()).unwrap();
     let (state, notes) = replay(&stored, State::new(), host.journal()).expect("the journal can be folded again");

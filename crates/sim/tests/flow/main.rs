@@ -26,7 +26,7 @@ fn ran<'p>(program: &'p Program, input: &str, script: &str) -> VirtualDriver<'p>
     let mut host = VirtualDriver::new(program, 0);
     host.start(json(input), Object::default()).expect("a run can start");
     let mut script = Script::read(&json(script)).expect("this is a script");
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     host
 }
 

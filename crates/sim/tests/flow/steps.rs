@@ -124,7 +124,7 @@ fn variables_nested_too_deeply_to_be_told_still_tell_their_error() {
     let value = (0..199).fold(Value::Int(1), |inner, _| Value::from(vec![inner]));
     let input: Object = [("v".into(), value)].into_iter().collect();
     host.start(Value::from(input), Object::default()).expect("200 levels may come in");
-    host.go_on(&mut |call| Script::default().rehearse(call));
+    host.run_until_idle(&mut |call| Script::default().simulate(call));
     let result = host.result().expect("it has ended");
     assert_eq!(result.get("status"), Some(&Value::from("ERROR")));
     assert_eq!(result.get("error").and_then(|error| error.get("kind")), Some(&Value::from("depth_limit")));

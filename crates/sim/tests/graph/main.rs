@@ -8,7 +8,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_core::resume_rejection;
 use branchpoint_dialects::{load, preflight, read};
 use branchpoint_expr::{Object, Value, render_terminal};
-use branchpoint_host::{Rehearsed, Script, VirtualDriver};
+use branchpoint_host::{Script, SimulatedAnswer, VirtualDriver};
 use branchpoint_runners::{Answer, Call};
 use branchpoint_sim::examples::examples;
 
@@ -64,11 +64,11 @@ fn examples_end_as_they_are_known_to() {
         let mut agents = Script::read(script.get("agents").expect("the agents answer")).expect("the script is one");
         let mut host = VirtualDriver::new(&program, 0);
         host.start(Value::Null, Object::default()).expect("a graph runs without input");
-        host.go_on(&mut |call| agents.rehearse(call));
+        host.run_until_idle(&mut |call| agents.simulate(call));
         for written in script.get("resume").and_then(Value::as_list).unwrap_or_default() {
             host.reload();
             host.signal("resume", answer(written), None).expect("the run waits for this answer");
-            host.go_on(&mut |call| agents.rehearse(call));
+            host.run_until_idle(&mut |call| agents.simulate(call));
         }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         insta::assert_snapshot!(format!("graph-{name}"), told(&host));
@@ -121,7 +121,7 @@ fn an_installation_sets_the_model_and_the_limit() {
     let given = [("model", Value::from("small")), ("stepLimit", Value::Int(3)), ("runId", Value::from("r1"))];
     host.start(object(given), Object::default()).unwrap();
     let mut asked = Asked(Vec::new());
-    host.go_on(&mut |call| asked.answer(call).into());
+    host.run_until_idle(&mut |call| asked.answer(call).into());
     let result = result(&host);
     assert_eq!(result.get("runId"), Some(&Value::from("r1")));
     assert_eq!(result.get("error").and_then(|error| error.get("kind")), Some(&Value::from("step_limit")));
@@ -131,11 +131,11 @@ fn an_installation_sets_the_model_and_the_limit() {
 }
 
 /// An agent that tells of a call and then fails.
-fn failing() -> Rehearsed {
+fn failing() -> SimulatedAnswer {
     let event = [("type", "subagent_call_start"), ("callId", "c1"), ("subagentNodeId", "k")];
     let event = object(event.map(|(key, text)| (key, Value::from(text))));
     let reports = vec![("subagent".into(), object([("nodeId", Value::from("a")), ("event", event)]))];
-    Rehearsed { duration_ms: 7, reports, ..Answer::failed("down", "the model is down").into() }
+    SimulatedAnswer { duration_ms: 7, reports, ..Answer::failed("down", "the model is down").into() }
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
     );
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
-    host.go_on(&mut |_| failing());
+    host.run_until_idle(&mut |_| failing());
     assert_eq!(host.now_ms(), 7);
     let told = told(&host);
     let error = r#"subagent_call_error a: {"type":"subagent_call_error","subagentNodeId":"k","callId":"c1","message":"the model is down"}"#;
@@ -187,10 +187,12 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
     );
     let parts = branchpoint_dialects::agent_programs([&program]).expect("there is no condition");
     let folder = tempfile::tempdir().expect("there is room");
-    let kept = |name: &str| VirtualDriver::kept(&folder.path().join(name), "r".to_owned(), &program, 0).calling(&parts);
-    for mut host in [kept("whole.db"), kept("killed.db").crashing()] {
+    let kept = |name: &str| {
+        VirtualDriver::in_file(&folder.path().join(name), "r".to_owned(), &program, 0).with_children(&parts)
+    };
+    for mut host in [kept("whole.db"), kept("killed.db").restarting()] {
         host.start(Value::Null, Object::default()).unwrap();
-        host.go_on(&mut |call| models(call).into());
+        host.run_until_idle(&mut |call| models(call).into());
         let told = told(&host);
         let of_calls: Vec<&str> = told.lines().filter(|line| line.starts_with("subagent_call")).collect();
         let scout = |what: &str, id: &str| {

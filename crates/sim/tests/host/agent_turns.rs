@@ -77,10 +77,10 @@ fn says(text: &str) -> String {
 fn run(program: &Program, call: &Call, world: &mut World) -> Value {
     assert!(agent::is_turn(call));
     let children = BTreeMap::from([(Arc::from(AGENT), agent_program().clone())]);
-    let mut memory = VirtualDriver::new(program, 0).calling(&children);
+    let mut memory = VirtualDriver::new(program, 0).with_children(&children);
     let input = agent::input(call, agent::AgentLimits::default()).expect("its fields are known");
     memory.start(input, Object::default()).expect("it starts");
-    memory.go_on(&mut |call| world.answer(call).into());
+    memory.run_until_idle(&mut |call| world.answer(call).into());
     let result = memory.result().cloned().expect("it has ended");
     let ended_well = result.get("status") == Some(&Value::from("completed"));
     assert_eq!(memory.status() == Status::Completed, ended_well);

@@ -33,7 +33,7 @@ fn keep(host: &Host, text: &str) -> WorkflowNo {
 #[test]
 fn a_turn_that_was_killed_between_its_tools_goes_on_after_the_last_that_ended() {
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let workflow = keep(&host, DOCUMENT);
     start(&mut host, workflow, "r");
     let mut heard = Heard::default();
@@ -54,7 +54,7 @@ fn a_turn_that_was_killed_between_its_tools_goes_on_after_the_last_that_ended() 
     heard.listen(&mut host, 3);
     drop(host);
 
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let mut heard = Heard::default();
     heard.listen(&mut host, 4);
     let again: Vec<String> = heard.calls.iter().map(|(_, call)| call.key()).collect();
@@ -73,7 +73,7 @@ fn a_turn_that_was_killed_between_its_tools_goes_on_after_the_last_that_ended() 
 #[test]
 fn what_a_turn_has_used_up_counts_though_it_took_too_long() {
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let workflow = keep(&host, &DOCUMENT.replace("max_turns: 4", "timeout: 10s"));
     start(&mut host, workflow, "r");
     let mut heard = Heard::default();
@@ -93,6 +93,6 @@ fn what_a_turn_has_used_up_counts_though_it_took_too_long() {
     assert_eq!(heard.calls.len(), 5, "the tools are called, and none answers");
     heard.listen(&mut host, 20_000);
     assert_eq!(heard.ended["r"].0, Status::Failed);
-    let run = host.store().find("r").expect("the store is fine").remove(0);
-    assert_eq!(host.inspect_run(run.run).expect("it is there").state.usage(), usage);
+    let run = host.store().find_runs("r").expect("the store is fine").remove(0);
+    assert_eq!(host.load(run.run).expect("it is there").state.usage(), usage);
 }

@@ -2,7 +2,7 @@
 
 use branchpoint_dialects::read;
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::{Script, cassette};
+use branchpoint_host::{Script, recording_yaml};
 
 #[test]
 fn every_text_comes_back_from_a_cassette() {
@@ -27,8 +27,8 @@ fn every_text_comes_back_from_a_cassette() {
     let steps = steps.map(|step| (step.into(), entries.clone())).into_iter().chain([("loop".into(), by_path)]);
     let recorded = Value::from([("facts".into(), entry("ü: \"x\""))].into_iter().collect::<Object>());
     let script = Value::from([("$recorded".into(), recorded)].into_iter().chain(steps).collect::<Object>());
-    let text = cassette(&script);
+    let text = recording_yaml(&script);
     let read = read(&text).unwrap_or_else(|findings| panic!("{findings:?} in\n{text}"));
     assert_eq!(read.to_value(), script, "{text}");
-    assert!(Script::read(&script).expect("it is a script").recorded().is_some());
+    assert!(Script::read(&script).expect("it is a script").recording().is_some());
 }

@@ -21,7 +21,7 @@ states:
 
 /// A parent `p` whose child waits for its command, and the id of the child.
 fn calling(folder: &Folder) -> (Host, Heard, String) {
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let workflow = saved(host.store(), PARENT, &[("child", CHILD)]);
     host.start(Start::new(workflow, "p".into(), Value::from(Object::default())), Ticket::default());
     let mut heard = Heard::default();
@@ -68,7 +68,7 @@ fn an_imported_child_needs_its_parent_in_the_file() {
         text.lines().enumerate().filter(|(line, _)| ![at, at + 1].contains(line)).map(|(_, line)| line).collect();
     // A run of this store has the id of the parent, and is another run.
     let elsewhere = Folder::new();
-    let mut other = elsewhere.host(Drives::Named);
+    let mut other = elsewhere.host(DrivenRuns::Requested);
     let workflow = saved(other.store(), CHILD, &[]);
     other.start(Start::new(workflow, "p".into(), Value::from(Object::default())), Ticket::default());
     Heard::default().listen(&mut other, 1);
@@ -84,7 +84,7 @@ fn a_run_that_has_the_id_of_a_child_is_not_taken_for_it() {
     let (host, _, child) = calling(&folder);
     drop(host);
     let folder = Folder::new();
-    let mut host = folder.host(Drives::Named);
+    let mut host = folder.host(DrivenRuns::Requested);
     let workflow = saved(host.store(), CHILD, &[]);
     host.start(Start::new(workflow, child, Value::from(Object::default())), Ticket::default());
     assert_eq!(Heard::default().answer_all(&mut host, 1), 1, "a command was answered");
@@ -100,7 +100,7 @@ fn a_run_that_has_the_id_of_a_child_is_not_taken_for_it() {
 #[test]
 fn a_damaged_program_of_a_child_fails_the_call_and_names_the_damage() {
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let workflow = saved(host.store(), PARENT, &[("child", CHILD)]);
     let db = rusqlite::Connection::open(folder.file()).expect("it opens");
     let sql = "UPDATE programs SET bytes = x'00' WHERE hash = (SELECT program FROM parts WHERE name = 'child')";
@@ -119,7 +119,7 @@ fn what_a_damaged_child_had_used_counts_in_its_parent() {
     let parent = PARENT.replace("workflow: child,", "workflow: child, timeout: 5,");
     let child = "name: child\nstates:\n  initial: one\n  one: {type: agent, provider: claude, prompt: a, on_success: two}\n  two: {type: agent, provider: claude, prompt: b, on_success: end}\n  end: {type: terminal}\n";
     let folder = Folder::new();
-    let mut host = folder.host(Drives::Named);
+    let mut host = folder.host(DrivenRuns::Requested);
     let workflow = saved(host.store(), &parent, &[("child", child)]);
     host.start(Start::new(workflow, "p".into(), Value::from(Object::default())), Ticket::default());
     let mut heard = Heard::default();
@@ -133,10 +133,10 @@ fn what_a_damaged_child_had_used_counts_in_its_parent() {
     let sql = "INSERT INTO events (run, seq, mark, packed, bytes) SELECT run, seq + 1, 0, 0, x'00' FROM events
         WHERE run = (SELECT run FROM runs WHERE id = ?1) ORDER BY seq DESC LIMIT 1";
     db.execute(sql, [&*call.run]).expect("it is written");
-    let mut host = folder.host(Drives::Named);
+    let mut host = folder.host(DrivenRuns::Requested);
     let parent = number(host.store(), "p");
-    host.wake(parent, false, Ticket::default());
+    host.resume(parent, false, Ticket::default());
     heard.listen(&mut host, 3);
     heard.listen(&mut host, 60_000);
-    assert_eq!(host.store().inspect(parent).expect("it opens").state.usage().tokens, 7);
+    assert_eq!(host.store().load(parent).expect("it opens").state.usage().tokens, 7);
 }

@@ -11,7 +11,7 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
-use branchpoint_host::host::{Drives, Host, MAX_OPS, Start, Ticket, TurnOutput};
+use branchpoint_host::host::{DrivenRuns, Host, MAX_OPS, Start, Ticket, TurnOutput};
 use branchpoint_host::store::{Document, Durability, Filter, ImportLimits, Store, TransferError, Workflow};
 use branchpoint_runners::{Answer, Call};
 use branchpoint_sim::vectors::round_trip;
@@ -52,12 +52,12 @@ fn every_example_is_exported_and_imported_with_equal_bytes() {
         let Ok(source) = fs::read_to_string(&path) else { continue };
         let loaded = load_from(&source, None, &Beside(path.parent().expect("it is in a folder")));
         let Some(program) = loaded.program else { continue };
-        let mut memory = VirtualDriver::new(&program, 0).calling(&loaded.children).with_max_ops(100_000);
+        let mut memory = VirtualDriver::new(&program, 0).with_children(&loaded.children).with_max_ops(100_000);
         if memory.start(Value::from(Object::default()), Object::default()).is_err() {
             continue;
         }
         let mut some = Some200::default();
-        memory.go_on(&mut |call| some.answer(call).into());
+        memory.run_until_idle(&mut |call| some.answer(call).into());
         assert_eq!(round_trip(memory.store()), None, "{}", path.display());
         ran += 1;
     }
@@ -79,7 +79,9 @@ fn program(text: &str) -> Program {
 }
 
 fn host(store: Store) -> Host {
-    Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it can be used").without_chance()
+    Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0)
+        .expect("it can be used")
+        .deterministic()
 }
 
 /// A store with one run of a document under that id, which waits for its second call.
@@ -210,7 +212,7 @@ fn an_imported_run_continues_with_its_script() {
     let run = store.run("r").expect("it reads").expect("it is there");
     assert_eq!(run.status, Status::Running);
     let mut host = host(store);
-    host.wake(run.run, false, Ticket::default());
+    host.resume(run.run, false, Ticket::default());
     let mut delays = Vec::new();
     while host.next_ms().is_some_and(|at_ms| at_ms <= 2) {
         for output in host.turn(2).expect("the store is fine") {

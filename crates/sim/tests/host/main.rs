@@ -22,7 +22,7 @@ use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::Reply;
 use branchpoint_host::host::{
-    Accepted, ContinueWith, Drives, Host, Rejection, RunEvent, RunEventKind, Start, Ticket, TurnOutput,
+    Accepted, CallSource, DrivenRuns, Host, Rejection, RunEvent, RunEventKind, Start, Ticket, TurnOutput,
 };
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow, WorkflowNo};
 use branchpoint_runners::{Answer, Call};
@@ -47,9 +47,9 @@ impl Folder {
         Store::open(&self.file(), Durability::Normal).expect("the store opens")
     }
 
-    fn host(&self, drives: Drives) -> Host {
+    fn host(&self, drives: DrivenRuns) -> Host {
         let host = Host::new(self.store(), "test", drives, Arc::new(|_| Value::Null), 0);
-        host.expect("the store can be used").without_chance()
+        host.expect("the store can be used").deterministic()
     }
 
     /// Everything that lies in the files of the store, as text.

@@ -7,17 +7,17 @@ const REMINDS: &str = "steps:
 ";
 
 fn events(host: &Host) -> Vec<(String, Option<Value>)> {
-    let notices = host.store().notices(host.number()).expect("it reads");
+    let notices = host.store().notices(host.owner_number()).expect("it reads");
     for notice in &notices {
         host.store().drop_notice(notice).expect("it can be written");
     }
-    notices.into_iter().map(|notice| (notice.event, notice.outcome)).collect()
+    notices.into_iter().map(|notice| (notice.kind, notice.outcome)).collect()
 }
 
 #[test]
 fn reminders_that_were_missed_are_sent_once_and_the_end_carries_the_outcome() {
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All).with_notices();
+    let mut host = folder.host(DrivenRuns::All).with_notices();
     let workflow = saved(host.store(), REMINDS, &[]);
     start(&mut host, workflow, "r");
     let mut heard = Heard::default();
@@ -26,13 +26,13 @@ fn reminders_that_were_missed_are_sent_once_and_the_end_carries_the_outcome() {
     heard.listen(&mut host, 10_000);
     assert_eq!(events(&host), [("reminded".to_owned(), None)], "in time, each reminder is sent");
     host.close().expect("it closes");
-    let mut host = folder.host(Drives::All).with_notices();
+    let mut host = folder.host(DrivenRuns::All).with_notices();
     heard.listen(&mut host, 95_000);
     assert_eq!(events(&host), [("reminded".to_owned(), None)], "eight were missed");
     let run = host.store().run("r").expect("it reads").expect("it is there").run;
     let question = host.store().approval_records(run).expect("it reads").remove(0);
     assert_eq!(question.reminded, 9, "the run counts them all");
-    host.hand(run, vote(asked(host.store(), run), "approve", "anna"), Ticket::default());
+    host.send(run, vote(asked(host.store(), run), "approve", "anna"), Ticket::default());
     heard.listen(&mut host, 96_000);
     let ended = events(&host);
     let [(event, Some(outcome))] = ended.as_slice() else { panic!("{ended:?}") };
@@ -43,14 +43,14 @@ fn reminders_that_were_missed_are_sent_once_and_the_end_carries_the_outcome() {
 #[test]
 fn no_reminder_is_sent_when_the_deadline_has_passed_meanwhile() {
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All).with_notices();
+    let mut host = folder.host(DrivenRuns::All).with_notices();
     let workflow = saved(host.store(), REMINDS, &[]);
     start(&mut host, workflow, "r");
     let mut heard = Heard::default();
     heard.listen(&mut host, 0);
     events(&host);
     host.close().expect("it closes");
-    let mut host = folder.host(Drives::All).with_notices();
+    let mut host = folder.host(DrivenRuns::All).with_notices();
     heard.listen(&mut host, 2_000_000);
     let ended = events(&host);
     let [(event, Some(outcome))] = ended.as_slice() else { panic!("{ended:?}") };

@@ -12,16 +12,16 @@ use super::*;
 #[test]
 fn a_run_is_driven_by_one_process_at_a_time() {
     let folder = Folder::new();
-    let mut first = folder.host(Drives::Named);
+    let mut first = folder.host(DrivenRuns::Requested);
     let workflow = saved(first.store(), TWO_STEPS, &[]);
     start(&mut first, workflow, "r");
     let mut heard = Heard::default();
     heard.listen(&mut first, 1);
     let run = first.store().run("r").expect("it reads").expect("it is there").run;
 
-    let mut second = folder.host(Drives::All);
+    let mut second = folder.host(DrivenRuns::All);
     let mut others = Heard::default();
-    second.wake(run, false, Ticket::default());
+    second.resume(run, false, Ticket::default());
     others.listen(&mut second, 2);
     assert!(others.calls.is_empty(), "a live process drives it");
     assert!(matches!(others.answers.pop(), Some(Err(Rejection::Driven))));
@@ -35,11 +35,11 @@ fn a_run_is_driven_by_one_process_at_a_time() {
 #[test]
 fn a_run_that_is_left_alone_is_taken_up_by_whoever_drives_all() {
     let folder = Folder::new();
-    let mut starter = folder.host(Drives::Named);
+    let mut starter = folder.host(DrivenRuns::Requested);
     let workflow = saved(starter.store(), TWO_STEPS, &[]);
     starter.start(Start { detached: true, ..Start::new(workflow, "r".into(), Value::from("x")) }, Ticket::default());
     let mut heard = Heard::default();
-    let mut worker = folder.host(Drives::All);
+    let mut worker = folder.host(DrivenRuns::All);
     heard.listen(&mut starter, 1);
     assert!(heard.calls.is_empty() && heard.answers.pop().is_some_and(|answer| answer.is_ok()));
     let mut others = Heard::default();
@@ -51,7 +51,7 @@ fn a_run_that_is_left_alone_is_taken_up_by_whoever_drives_all() {
 #[test]
 fn an_event_for_a_run_that_another_process_drives_is_sent_to_it() {
     let folder = Folder::new();
-    let mut driving = folder.host(Drives::Named);
+    let mut driving = folder.host(DrivenRuns::Requested);
     let workflow = saved(driving.store(), APPROVAL, &[]);
     start(&mut driving, workflow, "r");
     let mut heard = Heard::default();
@@ -76,7 +76,7 @@ fn an_event_for_a_run_that_another_process_drives_is_sent_to_it() {
 #[test]
 fn what_is_sent_to_a_process_that_is_gone_comes_back() {
     let folder = Folder::new();
-    let mut driving = folder.host(Drives::Named);
+    let mut driving = folder.host(DrivenRuns::Requested);
     let workflow = saved(driving.store(), APPROVAL, &[]);
     start(&mut driving, workflow, "r");
     Heard::default().listen(&mut driving, 1);
@@ -89,7 +89,7 @@ fn what_is_sent_to_a_process_that_is_gone_comes_back() {
 #[test]
 fn what_is_sent_may_be_large_and_hold_secrets() {
     let folder = Folder::new();
-    let mut driving = folder.host(Drives::Named);
+    let mut driving = folder.host(DrivenRuns::Requested);
     let workflow = saved(driving.store(), APPROVAL, &[]);
     let secrets = Secrets::from_values(["canary-17".to_owned()]);
     driving.start(Start { secrets, ..Start::new(workflow, "r".into(), Value::from("x")) }, Ticket::default());
@@ -120,20 +120,20 @@ fn what_is_sent_may_be_large_and_hold_secrets() {
 #[test]
 fn what_people_were_not_told_is_left_to_the_next_process() {
     let folder = Folder::new();
-    let mut first = folder.host(Drives::Named).with_notices();
+    let mut first = folder.host(DrivenRuns::Requested).with_notices();
     let workflow = saved(first.store(), APPROVAL, &[]);
     start(&mut first, workflow, "r");
     Heard::default().listen(&mut first, 1);
-    let number = first.number();
+    let number = first.owner_number();
     assert_eq!(first.store().notices(number).expect("it reads").len(), 1);
-    let second = folder.host(Drives::Named).with_notices();
-    assert!(second.store().notices(second.number()).expect("it reads").is_empty(), "the first one lives");
+    let second = folder.host(DrivenRuns::Requested).with_notices();
+    assert!(second.store().notices(second.owner_number()).expect("it reads").is_empty(), "the first one lives");
     drop((first, second));
-    let third = folder.host(Drives::Named).with_notices();
-    let left = third.store().notices(third.number()).expect("it reads");
-    assert_eq!(left.iter().map(|notice| notice.event.as_str()).collect::<Vec<_>>(), ["asked"]);
+    let third = folder.host(DrivenRuns::Requested).with_notices();
+    let left = third.store().notices(third.owner_number()).expect("it reads");
+    assert_eq!(left.iter().map(|notice| notice.kind.as_str()).collect::<Vec<_>>(), ["asked"]);
     third.store().drop_notice(&left[0]).expect("it is dropped");
-    assert!(third.store().notices(third.number()).expect("it reads").is_empty());
+    assert!(third.store().notices(third.owner_number()).expect("it reads").is_empty());
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn outputs(store: &Store) -> BTreeMap<String, String> {
 fn answers_in_flight_when_a_process_is_killed_are_given_to_the_same_calls() {
     let script = r#"{"act": [{"$exit": 0, "stdout": "a", "$delay_ms": 60000}, {"$exit": 0, "stdout": "b"}, "c"]}"#;
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let workflow = saved(host.store(), CALLS, &[("child", CHILD)]);
     start_scripted(&mut host, workflow, "r", script);
     let mut heard = Heard::default();
@@ -71,7 +71,7 @@ fn answers_in_flight_when_a_process_is_killed_are_given_to_the_same_calls() {
         // As a kill does: nothing is closed.
         drop(host);
         heard = Heard::default();
-        host = folder.host(Drives::All);
+        host = folder.host(DrivenRuns::All);
         heard.listen(&mut host, 2);
         assert!(heard.calls.is_empty(), "nothing is executed: {:?}", heard.calls);
         let replies: Vec<_> = heard.delayed.iter().map(|(call, reply)| (call.run.clone(), reply.delay_ms)).collect();
@@ -83,7 +83,7 @@ fn answers_in_flight_when_a_process_is_killed_are_given_to_the_same_calls() {
 fn a_scripted_run_is_opened_without_its_history() {
     let script = r#"{"act": [{"$exit": 0, "stdout": "1"}, {"$exit": 0, "stdout": "2", "$delay_ms": 60000}, "3"]}"#;
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let workflow = saved(host.store(), ROUNDS, &[("child", CHILD)]);
     start_scripted(&mut host, workflow, "r", script);
     Heard::default().listen(&mut host, 1);
@@ -91,7 +91,7 @@ fn a_scripted_run_is_opened_without_its_history() {
     let db = rusqlite::Connection::open(folder.file()).expect("it opens");
     let sql = "UPDATE events SET bytes = x'00' WHERE seq <= (SELECT max(seq) FROM snapshots WHERE run = events.run)";
     assert!(db.execute(sql, []).expect("it is written") > 2, "no old event can be read");
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let mut heard = Heard::default();
     heard.listen(&mut host, 2);
     assert!(heard.calls.is_empty(), "nothing is executed: {:?}", heard.calls);
@@ -104,7 +104,7 @@ fn child_runs_and_forks_share_the_answers_of_their_root() {
     let script = r#"{"act": [{"$exit": 0, "stdout": "1"}, {"$exit": 0, "stdout": "2"}, {"$exit": 0, "stdout": "3"}],
         "last": {"$exit": 0, "stdout": "end"}}"#;
     let folder = Folder::new();
-    let mut host = folder.host(Drives::All);
+    let mut host = folder.host(DrivenRuns::All);
     let workflow = saved(host.store(), ROUNDS, &[("child", CHILD)]);
     start_scripted(&mut host, workflow, "r", script);
     let mut heard = Heard::default();
@@ -116,7 +116,7 @@ fn child_runs_and_forks_share_the_answers_of_their_root() {
     let settled = |(_, event, _): &(_, Event, _)| matches!(event, Event::Settled { .. });
     let events = journal.iter().enumerate().filter(|(_, entry)| settled(entry)).map(|(index, _)| index as u64 + 1);
     let second = events.clone().nth(1).expect("two children have ended");
-    host.fork((run, second), "fork".into(), false, ContinueWith::Script, Ticket::default());
+    host.fork((run, second), "fork".into(), false, CallSource::Script, Ticket::default());
     heard.listen(&mut host, 2);
     assert!(heard.calls.is_empty(), "a fork executes nothing either: {:?}", heard.calls);
     assert_eq!(heard.ended.get("fork").expect("it has ended").0, Status::Completed);
@@ -132,7 +132,7 @@ fn child_runs_and_forks_share_the_answers_of_their_root() {
 fn a_script_is_stored_once_and_its_secrets_are_sealed() {
     let folder = Folder::new();
     let mut host = folder
-        .host(Drives::All)
+        .host(DrivenRuns::All)
         .with_env_secrets(&branchpoint_runners::Secrets::from_values(["hunter2hunter2".into()]));
     let workflow = saved(host.store(), ROUNDS, &[("child", CHILD)]);
     let script =
@@ -153,7 +153,7 @@ fn a_script_is_stored_once_and_its_secrets_are_sealed() {
 #[test]
 fn a_run_goes_live_only_when_somebody_asks_for_it() {
     let folder = Folder::new();
-    let mut host = folder.host(Drives::Named);
+    let mut host = folder.host(DrivenRuns::Requested);
     let workflow = saved(host.store(), ROUNDS, &[("child", CHILD)]);
     let script = r#"{"act": {"$exit": 0, "stdout": "1", "$delay_ms": 60000}, "last": {"$exit": 0, "stdout": "end"}}"#;
     start_scripted(&mut host, workflow, "r", script);
@@ -161,12 +161,12 @@ fn a_run_goes_live_only_when_somebody_asks_for_it() {
     heard.listen(&mut host, 1);
     let run = host.store().run("r").expect("it reads").expect("it is there").run;
     assert!(host.store().is_scripted(run).expect("it reads"));
-    host.wake_with(run, false, ContinueWith::Runners, Ticket::default());
+    host.resume_with(run, false, CallSource::Runners, Ticket::default());
     heard.listen(&mut host, 2);
     assert_eq!(heard.answers.pop(), Some(Err(Rejection::Driven)), "a run that is driven keeps its script");
     host.close().expect("it closes");
-    let mut host = folder.host(Drives::Named);
-    host.wake_with(run, false, ContinueWith::Runners, Ticket::default());
+    let mut host = folder.host(DrivenRuns::Requested);
+    host.resume_with(run, false, CallSource::Runners, Ticket::default());
     heard = Heard::default();
     heard.listen(&mut host, 3);
     assert_eq!(heard.calls.len(), 1, "the call is executed");

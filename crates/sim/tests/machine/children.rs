@@ -19,10 +19,10 @@ fn a_child_runs_with_the_same_runner_and_its_outputs_come_back() {
     let loaded = load_from(source, Some(Dialect::Machine), &Greet);
     let program = loaded.program.expect("nothing is wrong with it");
     let script: Value = serde_json::from_str(r#"{"hello": {"$exit": 0, "stdout": "good day"}}"#).expect("this is JSON");
-    let mut host = VirtualDriver::new(&program, 0).calling(&loaded.children);
+    let mut host = VirtualDriver::new(&program, 0).with_children(&loaded.children);
     host.start(Value::Null, Object::default()).expect("it starts");
     let mut script = Script::read(&script).expect("this is a script");
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     let message = host.result().and_then(|result| result.get("message")).cloned();
     assert_eq!(message, Some(Value::from("good day")));
 }

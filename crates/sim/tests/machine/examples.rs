@@ -27,7 +27,7 @@ impl Runner for Rehearsal {
                 Err(answer) => return answer,
             };
             let answer = self.local.perform(&prepared, cancel).await;
-            answer.unwrap_or_else(|| self.script.lock().unwrap().rehearse(call).answer)
+            answer.unwrap_or_else(|| self.script.lock().unwrap().simulate(call).answer)
         })
     }
 

@@ -298,7 +298,7 @@ fn visited(states: &[State], source: &str) -> Vec<usize> {
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).expect("a run can start");
     let mut commands = Commands { states, runs: BTreeMap::new(), calls: 0 };
-    host.go_on(&mut |call| commands.answer(call).into());
+    host.run_until_idle(&mut |call| commands.answer(call).into());
     let began = host.notes().iter().filter_map(|note| match note.what {
         What::Began(step, _) => Some(&*program.steps[step.index()].id),
         _ => None,

@@ -17,7 +17,7 @@ fn check(states: &str, script: &str, expect: &[(&str, bool, usize)]) {
     let facts: Object = [("user_attached".into(), Value::Bool(false))].into_iter().collect();
     host.start(Value::Null, facts).expect("a run can start");
     let mut script = Script::read(&script).expect("this is a script");
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     let told = steps(&program, host.notes(), host.status());
     let ran: Vec<_> = told
         .iter()
@@ -62,7 +62,7 @@ fn a_condition_that_is_not_true_or_false_is_named() {
         let mut host = VirtualDriver::new(&program, 0);
         host.start(Value::Null, Object::default()).expect("a run can start");
         let mut script = Script::read(&serde_json::from_str(r#"{"b": "ok"}"#).expect("JSON")).expect("a script");
-        host.go_on(&mut |call| script.rehearse(call));
+        host.run_until_idle(&mut |call| script.simulate(call));
         let message = host.result().and_then(|result| result.get("message")).map(ToString::to_string);
         assert_eq!(message, Some(format!("{named}, but a condition must be true or false")));
     }

@@ -94,7 +94,7 @@ fn sessions_are_apart_and_expire_when_nobody_touches_them() {
     allowed(&mut sessions, "a", SessionAction::Query, 59_999, &["save"]);
     // The question counted as a touch.
     allowed(&mut sessions, "a", SessionAction::Query, 119_998, &["save"]);
-    assert_eq!(sessions.forget_expired(119_998), 1);
+    assert_eq!(sessions.remove_expired(119_998), 1);
     allowed(&mut sessions, "a", SessionAction::Query, 179_998, &["search"]);
     assert!(matches!(sessions.request("", SessionAction::Query, 0), Err(SessionRejection::NoId)));
 }
@@ -213,7 +213,7 @@ fn turn(host: &mut VirtualDriver<'_>, text: &str, replies: &[&str]) -> Model {
     let mut model = Model { replies: replies.iter().map(|reply| json(reply)).collect(), asked: vec![], ran: vec![] };
     let payload = [("text".into(), Value::from(text))].into_iter().collect::<Object>();
     host.signal("turn", Value::from(payload), None).expect("it waits for a turn");
-    host.go_on(&mut |call| model.answer(call).into());
+    host.run_until_idle(&mut |call| model.answer(call).into());
     model
 }
 

@@ -13,9 +13,9 @@ use branchpoint_core::ir::Program;
 use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::gate::{Gate, SessionAction, SessionRequest, SessionResponse, Sessions, StoredSessions};
-use branchpoint_host::host::{Drives, Host};
+use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
-use branchpoint_host::{Driver, Embedded, Limits};
+use branchpoint_host::{CallLimits, Driver, Embedded};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 /// How long a session lives here that nobody touches.
@@ -33,7 +33,8 @@ fn kept<'p>(folder: &Path, program: &'p Program, tools: Option<&[&str]>, now_ms:
     let children = BTreeMap::new();
     let workflow = Workflow { document: &document, program, children: &children };
     let workflow = store.save(workflow, now_ms).expect("it is kept");
-    let host = Host::new(store, "test", Drives::Named, Arc::new(|_| Value::Null), now_ms).expect("a host can be made");
+    let host =
+        Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), now_ms).expect("a host can be made");
     StoredSessions::new(host, Gate::new(program, tools, TTL_S).expect("it has a session"), workflow, "agent".into())
 }
 
@@ -111,7 +112,7 @@ fn two_processes_that_wait_for_each_other_go_on() {
                 let taken = kept.request(other, SessionAction::Message("hello".into()), 0);
                 answered.fetch_add(1, Ordering::SeqCst);
                 while answered.load(Ordering::SeqCst) < 2 {
-                    kept.tend(0).expect("the store is fine");
+                    kept.poll(0).expect("the store is fine");
                 }
                 taken.expect("it is taken");
             });
@@ -135,8 +136,9 @@ impl Runner for NoCalls {
 /// A process that drives sessions under the real clock.
 fn process(folder: &Path) -> Embedded {
     let store = || Store::open(&folder.join("store.db"), Durability::Normal).expect("a store can be made");
-    let host = Host::new(store(), "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("a host can be made");
-    Embedded::driving(store(), Driver::new(host, Arc::new(NoCalls), Limits::default()))
+    let host =
+        Host::new(store(), "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0).expect("a host can be made");
+    Embedded::with_driver(store(), Driver::new(host, Arc::new(NoCalls), CallLimits::default()))
 }
 
 #[test]

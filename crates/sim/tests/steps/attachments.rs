@@ -21,9 +21,9 @@ fn run(steps: &str, input: &str, script: &str) -> (Value, Value) {
     host.start(read(input).expect("the input is YAML").to_value(), facts.into_iter().collect::<Object>()).unwrap();
     let mut script = Script::read(&script).expect("the script is valid");
     let mut last = Value::Null;
-    host.go_on(&mut |call| {
+    host.run_until_idle(&mut |call| {
         last = call.input.clone();
-        script.rehearse(call)
+        script.simulate(call)
     });
     let result = host.result().cloned().unwrap_or_default();
     let error = result.get("error").filter(|error| **error != Value::Null).and_then(|error| error.get("kind"));

@@ -23,14 +23,14 @@ fn check(child: &'static str, script: &str, expect: &str) {
     let options = LoadOptions { dialect: Some(Dialect::Steps), scripted, ..LoadOptions::default() };
     let loaded = load_all(CALLER, &options, &Files([("child", child)].into_iter().collect()));
     let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
-    let mut host = VirtualDriver::new(&program, 0).calling(&loaded.children);
+    let mut host = VirtualDriver::new(&program, 0).with_children(&loaded.children);
     let facts: Object = [("metadata", Value::Null), ("content_type", Value::Null)]
         .into_iter()
         .map(|(key, value)| (key.into(), value))
         .collect();
     host.start(Value::from("you"), facts).unwrap();
     let mut script = Script::read(&script).unwrap();
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     let result = host.result().expect("it has ended");
     let told = match result.get("error") {
         Some(error) if *error != Value::Null => error.get("kind"),
@@ -80,7 +80,7 @@ steps:
     let facts: Object = program.facts.iter().map(|name| (name.clone(), Value::Null)).collect();
     host.start(Value::from(said), facts).unwrap();
     let mut asked = Asked::default();
-    host.go_on(&mut |call| asked.answer(call).into());
+    host.run_until_idle(&mut |call| asked.answer(call).into());
     let messages = asked.0[0].get("messages").and_then(Value::as_list).expect("a list");
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].get("content"), Some(&Value::from(format!("say \"{said}\""))));
@@ -96,7 +96,7 @@ fn a_mail_without_a_body_carries_the_input() {
         let facts: Object = program.facts.iter().map(|name| (name.clone(), Value::Null)).collect();
         host.start(Value::from("the input"), facts).unwrap();
         let mut asked = Asked::default();
-        host.go_on(&mut |call| asked.answer(call).into());
+        host.run_until_idle(&mut |call| asked.answer(call).into());
         assert_eq!(asked.0[0].get("text_body"), Some(&Value::from(expect)));
     }
 }
@@ -114,7 +114,7 @@ fn failure(step: &str, input: &str) -> Option<(String, String)> {
     let facts: Object = program.facts.iter().map(|fact| (fact.clone(), Value::Null)).collect();
     host.start(branchpoint_dialects::read(input).unwrap().to_value(), facts).unwrap();
     let mut script = Script::read(&branchpoint_dialects::read("{a: [ok]}").unwrap().to_value()).unwrap();
-    host.go_on(&mut |call| script.rehearse(call));
+    host.run_until_idle(&mut |call| script.simulate(call));
     let error = host.result().expect("it has ended").get("error").cloned().filter(|error| *error != Value::Null)?;
     let part = |key: &str| error.get(key).map(ToString::to_string).unwrap_or_default();
     Some((part("kind"), part("message")))

@@ -74,13 +74,13 @@ fn run(name: &str, metadata: &str, vote: Option<&str>) -> String {
     let mut script = Script::read(&script).unwrap();
     let mut host = VirtualDriver::new(&program, instant_ms("2026-02-18T12:00:00Z").unwrap());
     host.start(Value::from("a long enough input"), facts(metadata)).unwrap();
-    host.go_on(&mut |call| script.rehearse(call));
-    if let Some(question) = host.questions().first().cloned() {
+    host.run_until_idle(&mut |call| script.simulate(call));
+    if let Some(question) = host.requested_approvals().first().cloned() {
         let step = question.spec.get("step").and_then(Value::as_str).unwrap();
-        let scripted = script.said(&step.into(), "", &[], &question.spec).map(|said| said.to_string());
+        let scripted = script.approval_answer(&step.into(), "", &[], &question.spec).map(|said| said.to_string());
         let choice = vote.map(ToOwned::to_owned).or(scripted).unwrap_or_else(|| panic!("{name} has no vote"));
         host.vote(question.request, "u1", &choice, None).unwrap();
-        host.go_on(&mut |call| script.rehearse(call));
+        host.run_until_idle(&mut |call| script.simulate(call));
     }
     // A run is pinned to the bytes of its program: what is read back from them tells the same story.
     let stored = decode_program(&encode_program(&program).unwrap()).unwrap();

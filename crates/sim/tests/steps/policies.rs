@@ -27,7 +27,7 @@ impl Ended {
 fn run(source: &str, script: &str, input: &str, vote: Option<&str>) -> Ended {
     let loaded = branchpoint_dialects::load(source, None);
     let program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
-    let mut host = VirtualDriver::new(&program, 0).crashing();
+    let mut host = VirtualDriver::new(&program, 0).restarting();
     let account = read("{owner: ada, admins: []}").unwrap().to_value();
     let fact = |name: &std::sync::Arc<str>| if &**name == "account" { account.clone() } else { Value::Null };
     let facts: Object = program.facts.iter().map(|name| (name.clone(), fact(name))).collect();
@@ -36,13 +36,13 @@ fn run(source: &str, script: &str, input: &str, vote: Option<&str>) -> Ended {
     let mut requests = String::new();
     let mut answer = |call: &branchpoint_runners::Call| {
         let _ = writeln!(requests, "{:?}", call.input);
-        script.rehearse(call)
+        script.simulate(call)
     };
-    host.go_on(&mut answer);
+    host.run_until_idle(&mut answer);
     if let Some(choice) = vote {
-        let request = host.questions()[0].request;
+        let request = host.requested_approvals()[0].request;
         host.vote(request, "ada", choice, None).unwrap();
-        host.go_on(&mut answer);
+        host.run_until_idle(&mut answer);
     }
     let notes = format!("{:?}", host.notes());
     Ended { result: host.result().expect("it has ended").clone(), requests, notes }

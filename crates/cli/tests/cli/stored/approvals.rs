@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use branchpoint_expr::{Dialect, Value};
-use branchpoint_host::host::{Drives, Host};
-use branchpoint_host::{Driver, Limits};
+use branchpoint_host::host::{DrivenRuns, Host};
+use branchpoint_host::{CallLimits, Driver};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use super::{Bench, has, json};
@@ -129,11 +129,11 @@ fn a_run_that_another_process_drives_is_answered_there() {
     let bench = Bench::new();
     bench.asks("letter");
     let now_ms = jiff::Timestamp::now().as_millisecond();
-    let host = Host::new(bench.store(), "worker", Drives::Named, Arc::new(|_| Value::Null), now_ms);
+    let host = Host::new(bench.store(), "worker", DrivenRuns::Requested, Arc::new(|_| Value::Null), now_ms);
     let host = host.expect("a host can be made");
     let run = host.store().run("letter").expect("the store can be read").expect("it is there").run;
-    let worker = Driver::new(host, Arc::new(Nowhere), Limits::default());
-    worker.wake(run).expect("the worker lives").expect("nobody else drives the run");
+    let worker = Driver::new(host, Arc::new(Nowhere), CallLimits::default());
+    worker.resume(run).expect("the worker lives").expect("nobody else drives the run");
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["driven by", "(worker)"]);
     has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);
     has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process owns run `letter`", "runs watch letter"]);
@@ -141,5 +141,5 @@ fn a_run_that_another_process_drives_is_answered_there() {
     has(&bench.expect(1, &["approvals", "approve", "letter", "--as", "ada"]).1, &["already voted"]);
     has(&bench.expect(0, &["runs", "cancel", "letter"]).1, &["letter"]);
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["cancelled"]);
-    worker.leave(std::time::Duration::ZERO).expect("the worker ends");
+    worker.stop(std::time::Duration::ZERO).expect("the worker ends");
 }

@@ -14,7 +14,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::{Dialect, Value};
 use branchpoint_host::Script;
-use branchpoint_host::host::{Drives, Host, Start, Ticket, TurnOutput};
+use branchpoint_host::host::{DrivenRuns, Host, Start, Ticket, TurnOutput};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 use branchpoint_runners::Secrets;
 use serde_json::Value as Json;
@@ -119,7 +119,7 @@ impl Bench {
         let now_ms = jiff::Timestamp::now().as_millisecond() - ago_ms;
         let workflow = store.save(workflow, now_ms).expect("it is kept");
         let none = Arc::new(|_: &str| Value::Null);
-        let mut host = Host::new(store, "test", Drives::Named, none, now_ms).expect("a host can be made");
+        let mut host = Host::new(store, "test", DrivenRuns::Requested, none, now_ms).expect("a host can be made");
         let (input, facts) = facts(&program, dialect, input);
         let folder = self.folder.path().display().to_string();
         let start = Start {
@@ -134,9 +134,9 @@ impl Bench {
             for act in host.turn(now_ms).expect("the store can be written") {
                 match act {
                     TurnOutput::Perform { run, call, .. }
-                        if call.step.as_ref().is_some_and(|step| script.knows(step)) =>
+                        if call.step.as_ref().is_some_and(|step| script.has_step(step)) =>
                     {
-                        let answer = script.rehearse(&call).answer;
+                        let answer = script.simulate(&call).answer;
                         host.settle(run, &call, answer);
                     }
                     TurnOutput::OrderDone { outcome, .. } => drop(outcome.expect("the run can start")),

@@ -17,11 +17,11 @@ use crate::host::testing::{
     Place, answered, call, calling, open, parent, poll_store, program, save, save_with, start, started, turns, wait,
     waiting,
 };
-use crate::host::{ContinueWith, Drives, Host, Rejection, RunEventKind, Start, Ticket, TurnOutput};
+use crate::host::{CallSource, DrivenRuns, Host, Rejection, RunEventKind, Start, Ticket, TurnOutput};
 use crate::store::{RunNo, Sent, Store};
 
 fn worker(place: &Place) -> Host {
-    Host::new(open(&place.file()), "worker", Drives::All, Arc::new(|_| Value::Null), 0).expect("it can be driven")
+    Host::new(open(&place.file()), "worker", DrivenRuns::All, Arc::new(|_| Value::Null), 0).expect("it can be driven")
 }
 
 fn is_broken(output: &TurnOutput) -> bool {
@@ -150,7 +150,7 @@ fn forking_a_run_without_its_key_is_refused() {
     let place = Place::new();
     let (run, ..) = without_key(&place, &calling());
     let mut host = place.quiet_host();
-    host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
+    host.fork((run, 1), "fork".into(), false, CallSource::Script, Ticket(1));
     let outputs = host.turn(0).expect("the host goes on");
     assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
@@ -160,7 +160,7 @@ fn forking_a_run_without_its_key_is_refused() {
 fn forking_a_damaged_run_is_refused_and_leaves_nothing() {
     let (_place, mut host, run) = started(&waiting());
     host.store().db.execute("UPDATE events SET mark = mark + 1", []).expect("it is written");
-    host.fork((run, 1), "fork".into(), false, ContinueWith::Script, Ticket(1));
+    host.fork((run, 1), "fork".into(), false, CallSource::Script, Ticket(1));
     let outputs = host.turn(0).expect("the host goes on");
     assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
@@ -174,7 +174,7 @@ fn a_new_script_for_a_run_without_its_key_is_refused() {
     let (run, ..) = without_key(&place, &calling());
     let mut host = place.quiet_host();
     let script = serde_json::from_str(r#"{"tool": ["again"]}"#).expect("this is JSON");
-    host.wake_with(run, false, ContinueWith::NewScript(script), Ticket(1));
+    host.resume_with(run, false, CallSource::NewScript(script), Ticket(1));
     let outputs = host.turn(0).expect("the host goes on");
     assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
 }
@@ -193,7 +193,7 @@ fn cancelling_a_run_without_its_key_leaves_nothing_of_it_in_the_host() {
     let place = Place::new();
     let (run, ..) = without_key(&place, &cleaning_up());
     let mut host = worker(&place);
-    host.hand(run, Event::Cancel { reason: None }, Ticket(1));
+    host.send(run, Event::Cancel { reason: None }, Ticket(1));
     let outputs = host.turn(0).expect("the store works");
     assert!(matches!(answered(&outputs), Some(Ok(_))), "{outputs:?}");
     let row = host.store().row(run).expect("it is there");

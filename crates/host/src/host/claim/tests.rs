@@ -27,10 +27,10 @@ impl Scene {
         poll_store(&mut first);
         assert_eq!(first.store().row(run).expect("it is there").owner, None, "the first host has let go of the run");
         let mut second = place.quiet_host();
-        second.wake(run, false, Ticket(1));
+        second.resume(run, false, Ticket(1));
         second.turn(0).expect("the store works");
         let owner = second.store().row(run).expect("it is there").owner;
-        assert_eq!(owner, Some(second.number()), "the second host drives the run");
+        assert_eq!(owner, Some(second.owner_number()), "the second host drives the run");
         Self { place, first, second, run, item }
     }
 
@@ -92,11 +92,11 @@ fn an_event_that_waits_for_a_busy_run_is_answered_when_the_run_is_cancelled() {
     let runs: Vec<RunNo> = (0..60).map(|number| start(&mut host, spinning, &format!("run-{number}"))).collect();
     let cancelled: Vec<RunNo> = runs.into_iter().step_by(2).collect();
     for (number, run) in cancelled.iter().enumerate() {
-        host.hand(*run, signal(), Ticket(number as u64));
+        host.send(*run, signal(), Ticket(number as u64));
     }
     host.turn(0).expect("the store works");
     for run in &cancelled {
-        host.hand(*run, Event::Cancel { reason: None }, Ticket(1_000));
+        host.send(*run, Event::Cancel { reason: None }, Ticket(1_000));
     }
     let mut answered = BTreeSet::new();
     for _ in 0..10 {

@@ -16,7 +16,7 @@ use crate::host::testing::{
     Place, answered, calling, open, ops, parent, poll_store, program, save, save_with, spinning, start, started, turns,
     waiting,
 };
-use crate::host::{Accepted, Drives, Facts, Host, RunEventKind, Start, Ticket, TurnOutput};
+use crate::host::{Accepted, DrivenRuns, Facts, Host, RunEventKind, Start, Ticket, TurnOutput};
 use crate::store::{Filter, Packing, RunNo, Sent};
 
 fn is_completed(output: &TurnOutput) -> bool {
@@ -104,9 +104,9 @@ fn many_starts_do_not_make_one_endless_turn() {
     for number in 0..100 {
         host.start(Start::new(workflow, format!("run-{number}"), Value::Null), Ticket(number));
     }
-    let before = host.events();
+    let before = host.event_count();
     host.turn(0).expect("the store works");
-    let taken = host.events() - before;
+    let taken = host.event_count() - before;
     assert!(taken <= 2 * (OPS_PER_TURN / u64::from(OPS_PER_EVENT)) + 2, "{taken} events in one turn");
 }
 
@@ -126,11 +126,11 @@ fn what_a_process_has_claimed_is_not_taken_back() {
     let other = open(&place.file());
     let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
     let [claimed, unclaimed] = [(); 2].map(|()| other.post(run, &Event::Cancel { reason: None }).expect("it is sent"));
-    assert!(host.store().claim_item(claimed, host.number()).expect("it can be claimed"));
+    assert!(host.store().claim_item(claimed, host.owner_number()).expect("it can be claimed"));
     assert_eq!(other.outcome(claimed, run, Instant::now()).expect("it reads"), None);
     assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), Some(Sent::Pending));
     assert_eq!(other.outcome(unclaimed, run, long_ago).expect("it reads"), Some(Sent::Unheard));
-    assert!(!host.store().claim_item(unclaimed, host.number()).expect("it reads"), "it was taken back");
+    assert!(!host.store().claim_item(unclaimed, host.owner_number()).expect("it reads"), "it was taken back");
     // What was claimed by a process that is gone belongs to its sender again.
     drop(host);
     assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), Some(Sent::Undriven));
@@ -156,7 +156,7 @@ fn an_id_that_several_processes_use_at_once_is_started_once() {
     let starts = |file: PathBuf| {
         move || {
             let mut host =
-                Host::new(open(&file), "test", Drives::Named, Arc::new(|_| Value::Null), 0).expect("it opens");
+                Host::new(open(&file), "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0).expect("it opens");
             let mut taken = Vec::new();
             let mut performed = 0;
             for number in 0..IDS {
@@ -233,7 +233,7 @@ fn a_child_that_a_killed_process_has_not_started_is_started_by_the_next() {
     // As a kill does: nothing is closed.
     drop(host);
     let mut host = place.quiet_host();
-    host.wake(run, false, Ticket(1));
+    host.resume(run, false, Ticket(1));
     let mut calls = 0;
     while host.next_ms().is_some() {
         let outputs = host.turn(0).expect("the store works");
@@ -253,7 +253,7 @@ fn a_long_run_is_replayed_in_parts() {
         (part, notes)
     };
     let (newest, notes) = replay(None);
-    assert!(newest.first > 0 && newest.last == newest.look.state.seq() && !newest.is_whole, "{newest:?}");
+    assert!(newest.first > 0 && newest.last == newest.view.state.seq() && !newest.is_whole, "{newest:?}");
     assert!((OPS_PER_TURN..=SNAPSHOT_OPS + 3 * OPS_PER_TURN).contains(&notes), "{notes} notes");
     let (mut from, mut all) = (0, 0);
     while from < newest.last {
@@ -262,7 +262,7 @@ fn a_long_run_is_replayed_in_parts() {
         assert!(notes <= 4 * OPS_PER_TURN, "{notes} notes in one part");
         (from, all) = (part.last, all + notes);
     }
-    assert_eq!(all, newest.look.state.ops(), "each op has its note, in one of the parts");
+    assert_eq!(all, newest.view.state.ops(), "each op has its note, in one of the parts");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_scripted_run_that_never_ends_does_not_keep_a_host_from_leaving() {
     // The next host continues at the same answer.
     let mut host = place.quiet_host();
     let run = host.store().run("run").expect("it reads").expect("it is there");
-    host.wake(run.run, false, Ticket(2));
+    host.resume(run.run, false, Ticket(2));
     turns(&mut host, 5, 0);
     assert!(host.store().row(run.run).expect("it is there").seq > run.seq + 2, "its script goes on answering");
 }
@@ -105,7 +105,7 @@ fn a_loop_over_child_runs_does_not_keep_a_host_from_leaving() {
     host.close().expect("it closes");
     let mut host = place.quiet_host();
     let before = host.store().children(run).expect("they are listed").len();
-    host.wake(run, false, Ticket(2));
+    host.resume(run, false, Ticket(2));
     turns(&mut host, 8, 0);
     assert!(host.store().children(run).expect("they are listed").len() > before, "the next host continues the loop");
 }
@@ -121,7 +121,7 @@ fn a_response_that_its_run_cannot_take_yet_is_recorded_and_its_call_is_not_repea
     host.close().expect("it closes");
     let mut host = place.quiet_host();
     assert_eq!(host.store().row(run).expect("it is there").status, Status::Running, "it is still computing");
-    host.wake(run, false, Ticket(2));
+    host.resume(run, false, Ticket(2));
     let repeated = all_calls(&mut host);
     assert!(repeated.is_empty(), "{repeated:?}");
     assert_eq!(host.store().row(run).expect("it is there").status, Status::Completed);
@@ -140,7 +140,7 @@ fn a_late_response_in_the_inbox_is_removed() {
     let (effect, attempt) = (call.effect, call.attempt + 1);
     let late = Event::Settled { effect, attempt, result: Ok(Value::Null), usage: Usage::default() };
     host.store().post(run, &late).expect("it is stored");
-    host.wake(run, false, Ticket(2));
+    host.resume(run, false, Ticket(2));
     let again = all_calls(&mut host);
     assert_eq!(again.len(), 1, "the attempt that the run waits for is performed");
     assert_eq!(host.store().value::<i64>("SELECT count(*) FROM inbox", []).expect("it reads"), 0);

@@ -375,7 +375,7 @@ fn run_of(line: RunLine) -> Result<(ImportRun, usize), String> {
         parent: None,
         folder,
         started_ms,
-        touched_ms: started_ms,
+        updated_ms: started_ms,
         waited_ms: 0,
     };
     let script = script.map(script_of).transpose()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use branchpoint_core::{Again, Failed};
 use branchpoint_expr::{Object, Value};
-use branchpoint_host::Rehearsed;
+use branchpoint_host::SimulatedAnswer;
 use branchpoint_runners::{Answer, Call};
 
 use super::super::object;
@@ -51,9 +51,9 @@ impl Agents {
 
 impl Agents {
     /// The answer of a call, its duration, and the events of subagents that it reports.
-    pub(super) fn rehearse(&mut self, call: &Call) -> Rehearsed {
+    pub(super) fn simulate(&mut self, call: &Call) -> SimulatedAnswer {
         let (duration_ms, reports) = (self.duration_ms(call), self.reports(call));
-        Rehearsed { duration_ms, reports, ..self.answer(call).into() }
+        SimulatedAnswer { duration_ms, reports, ..self.answer(call).into() }
     }
 
     fn answer(&mut self, call: &Call) -> Answer {

@@ -3,7 +3,7 @@
 use branchpoint_core::ir::Program;
 use branchpoint_core::{Offer, Refusal, Rejected, offers};
 use branchpoint_expr::Value;
-use branchpoint_host::{Question, Script, VirtualDriver};
+use branchpoint_host::{RequestedApproval, Script, VirtualDriver};
 
 use super::object;
 
@@ -17,7 +17,7 @@ pub(super) fn feed(vector: &Value, memory: &mut VirtualDriver<'_>, script: &mut 
         if refused != wanted {
             problems.push(format!("{event:?} was answered {refused:?}"));
         }
-        memory.go_on(&mut |call| script.rehearse(call));
+        memory.run_until_idle(&mut |call| script.simulate(call));
     }
     problems
 }
@@ -27,22 +27,22 @@ fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> R
         return memory.cancel(None);
     }
     if let Some(Value::Int(seconds)) = event.get("advance") {
-        memory.advance_clock(seconds.saturating_mul(1000), &mut |call| script.rehearse(call));
+        memory.advance_clock(seconds.saturating_mul(1000), &mut |call| script.simulate(call));
         return Ok(());
     }
     if let Some(Value::Float(seconds)) = event.get("advance") {
         let ms = branchpoint_expr::seconds_ms(*seconds).and_then(|ms| i64::try_from(ms).ok());
-        memory.advance_clock(ms.unwrap_or_default(), &mut |call| script.rehearse(call));
+        memory.advance_clock(ms.unwrap_or_default(), &mut |call| script.simulate(call));
         return Ok(());
     }
     let step = event.get("step").and_then(Value::as_str);
     let question = find_request(memory, step).ok_or(Rejected::NotPending)?;
     if event.get("timeout").is_some() {
         let deadline = match question.spec.get("timeout_ms") {
-            Some(Value::Int(timeout)) => question.asked_ms.saturating_add(*timeout),
+            Some(Value::Int(timeout)) => question.requested_ms.saturating_add(*timeout),
             _ => return Err(Rejected::NotPending),
         };
-        memory.until(deadline, &mut |call| script.rehearse(call));
+        memory.advance_clock_to(deadline, &mut |call| script.simulate(call));
         return Ok(());
     }
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -50,17 +50,17 @@ fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> R
         let (user, choice) = (text(vote, "user_id").unwrap_or_default(), text(vote, "choice").unwrap_or_default());
         return memory.vote(question.request, &user, &choice, text(vote, "comment").as_deref());
     }
-    memory.call_off(question.request, text(event, "cancel").as_deref())
+    memory.cancel_request(question.request, text(event, "cancel").as_deref())
 }
 
 /// The pending request of a step, or the oldest one; else the latest, which rejects the event.
-fn find_request(memory: &VirtualDriver<'_>, step: Option<&str>) -> Option<Question> {
-    let of_step = |question: &&Question| step.is_none_or(|step| asks(question, step));
-    let open = memory.questions().iter().filter(of_step).find(|question| question.open);
-    open.or_else(|| memory.questions().iter().rev().find(of_step)).cloned()
+fn find_request(memory: &VirtualDriver<'_>, step: Option<&str>) -> Option<RequestedApproval> {
+    let of_step = |question: &&RequestedApproval| step.is_none_or(|step| asks(question, step));
+    let open = memory.requested_approvals().iter().filter(of_step).find(|question| question.is_open);
+    open.or_else(|| memory.requested_approvals().iter().rev().find(of_step)).cloned()
 }
 
-fn asks(question: &Question, step: &str) -> bool {
+fn asks(question: &RequestedApproval, step: &str) -> bool {
     question.spec.get("step").and_then(Value::as_str) == Some(step)
 }
 
@@ -76,13 +76,13 @@ fn code(rejected: &Rejected) -> String {
 /// The open requests, in the format of the vectors.
 pub(super) fn pending(program: &Program, memory: &VirtualDriver<'_>) -> Vec<Value> {
     let offers = offers(program, memory.state());
-    let votes = |question: &Question| {
+    let votes = |question: &RequestedApproval| {
         offers.iter().find_map(|offer| match offer {
             Offer::Vote { request, asked } if *request == question.request => Some(asked.votes.len()),
             _ => None,
         })
     };
-    let open = memory.questions().iter().filter(|question| question.open);
+    let open = memory.requested_approvals().iter().filter(|question| question.is_open);
     open.map(|question| {
         let field = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
         let votes = votes(question).and_then(|votes| i64::try_from(votes).ok()).unwrap_or(-1);

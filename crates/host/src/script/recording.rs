@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_core::effect::Content;
 use branchpoint_expr::{Object, Value};
 
-use super::{BadScript, Wrong};
+use super::{EntryError, ScriptError};
 use crate::recordings::{fact_of, reads_variables};
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, is_secret_name};
@@ -19,22 +19,22 @@ pub(crate) const OMITTED_VARIABLES: &str = "untold";
 
 /// What a recorded script contains beside answers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recorded {
+pub struct Recording {
     /// Facts of the host.
     pub facts: Object,
     /// Steps that call other workflows, and that the recording answers instead.
-    pub outside: BTreeSet<Arc<str>>,
+    pub replaced_steps: BTreeSet<Arc<str>>,
     /// Environment variables that the recording leaves out, because they contain secrets.
     omitted_variables: BTreeSet<Arc<str>>,
 }
 
-impl Recorded {
-    pub(super) fn read(entry: &Value) -> Result<Self, BadScript> {
-        let wrong = |key: &str, message: &str| BadScript::Wrong {
+impl Recording {
+    pub(super) fn read(entry: &Value) -> Result<Self, ScriptError> {
+        let invalid = |key: &str, message: &str| ScriptError::Entry {
             at: vec![Value::from(RECORDED)],
-            wrong: Wrong::at(key, message.to_owned(), "record the run again"),
+            error: EntryError::at(key, message.to_owned(), "record the run again"),
         };
-        let fields = entry.as_object().ok_or_else(|| wrong(RECORDED, "`$recorded` must be an object"))?;
+        let fields = entry.as_object().ok_or_else(|| invalid(RECORDED, "`$recorded` must be an object"))?;
         let mut recorded = Self::default();
         for (key, value) in fields {
             let names = || -> Option<BTreeSet<Arc<str>>> {
@@ -43,20 +43,21 @@ impl Recorded {
             match (&**key, value) {
                 ("facts", Value::Object(facts)) => recorded.facts.clone_from(facts),
                 ("outside", _) => {
-                    recorded.outside = names().ok_or_else(|| wrong(key, "`outside` must be a list of steps"))?;
+                    recorded.replaced_steps =
+                        names().ok_or_else(|| invalid(key, "`outside` must be a list of steps"))?;
                 }
                 (OMITTED_VARIABLES, _) => {
                     recorded.omitted_variables =
-                        names().ok_or_else(|| wrong(key, "`untold` must be a list of variables"))?;
+                        names().ok_or_else(|| invalid(key, "`untold` must be a list of variables"))?;
                 }
-                _ => return Err(wrong(key, &format!("`{key}` is unknown, or has a value of the wrong type"))),
+                _ => return Err(invalid(key, &format!("`{key}` is unknown, or has a value of the wrong type"))),
             }
         }
         Ok(recorded)
     }
 
     /// Adds the omitted variables to the facts, with values that `find` gives. Returns the values whose names sound secret.
-    pub(super) fn look_up(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<Secrets, BadScript> {
+    pub(super) fn resolve_variables(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<Secrets, ScriptError> {
         let (mut secrets, mut missing) = (Secrets::default(), Vec::new());
         for name in &self.omitted_variables {
             let Some(value) = find(name).filter(|value| !value.trim().is_empty()) else {
@@ -68,11 +69,11 @@ impl Recorded {
             }
             self.facts.insert(fact_of(name), Value::from(value));
         }
-        if missing.is_empty() { Ok(secrets) } else { Err(BadScript::MissingVariables(missing)) }
+        if missing.is_empty() { Ok(secrets) } else { Err(ScriptError::MissingVariables(missing)) }
     }
 
     /// Adds the omitted variables to the answer of a call that read them.
-    pub(super) fn fill(&self, call: &Call, answer: Answer) -> Result<Answer, BadScript> {
+    pub(super) fn fill(&self, call: &Call, answer: Answer) -> Result<Answer, ScriptError> {
         let Answer::Data(Content { value: Value::Object(read), content_type }) = &answer else { return Ok(answer) };
         if self.omitted_variables.is_empty() || !reads_variables(call) {
             return Ok(answer);
@@ -82,7 +83,7 @@ impl Recorded {
                 return Ok((name.clone(), value.clone()));
             }
             let value = self.facts.get(&fact_of(name)).cloned();
-            value.map(|value| (name.clone(), value)).ok_or_else(|| BadScript::MissingVariables(vec![name.clone()]))
+            value.map(|value| (name.clone(), value)).ok_or_else(|| ScriptError::MissingVariables(vec![name.clone()]))
         });
         let variables = Value::from(variables.collect::<Result<Object, _>>()?);
         Ok(Answer::Data(Content { value: variables, content_type: content_type.clone() }))

@@ -1,4 +1,4 @@
-//! Answers to calls under a virtual clock.
+//! CallSimulator to calls under a virtual clock.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use branchpoint_expr::Value;
 use branchpoint_runners::{Answer, Call};
 
 /// Gives the answer of each call, in the order of the calls.
-pub type Answers<'a> = dyn FnMut(&Call) -> Rehearsed + 'a;
+pub type CallSimulator<'a> = dyn FnMut(&Call) -> SimulatedAnswer + 'a;
 
 /// The answer of a call that was not performed.
 #[derive(Clone, Debug)]
-pub struct Rehearsed {
+pub struct SimulatedAnswer {
     /// The raw answer.
     pub answer: Answer,
     /// How long the call takes.
@@ -21,7 +21,7 @@ pub struct Rehearsed {
     pub is_lacking: bool,
 }
 
-impl From<Answer> for Rehearsed {
+impl From<Answer> for SimulatedAnswer {
     fn from(answer: Answer) -> Self {
         Self { answer, duration_ms: 0, reports: Vec::new(), is_lacking: false }
     }

@@ -9,7 +9,7 @@ use crate::store::{Run, RunNo, Store, StoreError};
 
 impl Store {
     /// A run as it stands in the store.
-    pub fn inspect(&self, run: RunNo) -> Result<RunView, StoreError> {
+    pub fn load(&self, run: RunNo) -> Result<RunView, StoreError> {
         let row = self.row(run)?;
         let program = self.program(row.workflow, &row.part)?;
         let program = program.ok_or_else(|| StoreError::Missing(format!("program of run `{}`", row.id)))?;
@@ -28,7 +28,7 @@ impl Store {
         max_ops: u64,
         notes: &mut dyn FnMut(Note),
     ) -> Result<Replayed, StoreError> {
-        let look = self.inspect(run)?;
+        let look = self.load(run)?;
         let packing = self.packing(run)?;
         let ops = look.state.ops();
         let state = match from {
@@ -54,7 +54,7 @@ impl Store {
             }
         }
         let last = fold.state().seq();
-        Ok(Replayed { first, last, is_whole: first == 0 && last == look.state.seq(), look })
+        Ok(Replayed { first, last, is_whole: first == 0 && last == look.state.seq(), view: look })
     }
 
     /// What a run had used up at its newest snapshot that can be read, for runs whose journal is damaged.
@@ -68,10 +68,10 @@ impl Store {
 
 impl Host {
     /// A run as it stands: from memory if it is there.
-    pub(super) fn inspect(&self, row: &Run) -> Result<RunView, StoreError> {
+    pub(super) fn load_row(&self, row: &Run) -> Result<RunView, StoreError> {
         match self.open.get(&row.run) {
             Some(open) => Ok(RunView { row: row.clone(), program: open.program.clone(), state: open.state.clone() }),
-            None => self.store.inspect(row.run),
+            None => self.store.load(row.run),
         }
     }
 
@@ -81,7 +81,7 @@ impl Host {
     }
 
     /// A run as it stands after the last turn.
-    pub fn inspect_run(&self, run: RunNo) -> Result<RunView, StoreError> {
-        self.inspect(&self.store.row(run)?)
+    pub fn load(&self, run: RunNo) -> Result<RunView, StoreError> {
+        self.load_row(&self.store.row(run)?)
     }
 }
