@@ -13,10 +13,10 @@ use branchpoint_host::{CallLimits, Driver, Embedded, SqliteStorage};
 use branchpoint_runners::storage::Storage;
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
-use crate::moment;
+use crate::local_runner::LocalRunner;
 use crate::notices::Notices;
 use crate::project::{FILE, Project, StoreArguments};
-use crate::runner::LocalRunner;
+use crate::time;
 
 /// Opens the store to read and change it, and creates it if there is none.
 pub(crate) fn open(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
@@ -95,7 +95,7 @@ fn host(
     fact: impl Fn(&str) -> Value + Send + Sync + 'static,
 ) -> Result<Host> {
     let host =
-        Host::new(open_store(project, arguments)?, command, DrivenRuns::Requested, Arc::new(fact), moment::now_ms());
+        Host::new(open_store(project, arguments)?, command, DrivenRuns::Requested, Arc::new(fact), time::now_ms());
     Ok(host.map_err(BackendError::from)?)
 }
 

@@ -6,11 +6,11 @@ use anyhow::{Result, bail};
 use branchpoint_expr::{Value, nearest};
 use branchpoint_runners::storage::{Chat, Storage};
 
-use crate::knowledge::trouble;
+use crate::knowledge::storage_error;
 use crate::project::StoreCommand;
 use crate::store_access::StoreAccess;
 use crate::table::table;
-use crate::{backend, masked, moment, terminal};
+use crate::{backend, json, terminal, time};
 
 /// List and remove stored chats
 #[derive(clap::Args)]
@@ -45,13 +45,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
-    let chats = storage.chats().chats().map_err(trouble)?;
+    let chats = storage.chats().chats().map_err(storage_error)?;
     if json {
         let fields = |of: &Chat| {
-            masked::object([
+            json::object([
                 ("chat", Value::from(of.id.as_str())),
-                ("turns", masked::count(of.turns)),
-                ("newest_at", moment::iso(of.newest_ms)),
+                ("turns", json::count(of.turns)),
+                ("newest_at", time::to_iso(of.newest_ms)),
             ])
         };
         return terminal::print_json(&Value::from(chats.iter().map(fields).collect::<Vec<_>>()));
@@ -60,14 +60,14 @@ fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
         terminal::message("This store has no chats. Steps of the type `add_chat_turn` add them.\n");
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |of: Chat| [of.id, of.turns.to_string(), moment::at(of.newest_ms)];
+    let row = |of: Chat| [of.id, of.turns.to_string(), time::local(of.newest_ms)];
     let rows: Vec<[String; 3]> = chats.into_iter().map(row).collect();
     terminal::print_styled(&table(["CHAT", "TURNS", "NEWEST TURN"], &rows))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn remove(storage: &Storage, chats: &[String], json: bool) -> Result<ExitCode> {
-    let existing = storage.chats().chats().map_err(trouble)?;
+    let existing = storage.chats().chats().map_err(storage_error)?;
     let existing: Vec<&str> = existing.iter().map(|of| of.id.as_str()).collect();
     if let Some(unknown) = chats.iter().find(|chat| !existing.contains(&chat.as_str())) {
         let help = match nearest(unknown, existing.iter().copied()) {
@@ -78,11 +78,11 @@ fn remove(storage: &Storage, chats: &[String], json: bool) -> Result<ExitCode> {
     }
     let mut turns = 0;
     for chat in chats {
-        turns += storage.chats().remove_chat(chat).map_err(trouble)?;
+        turns += storage.chats().remove_chat(chat).map_err(storage_error)?;
     }
     if json {
-        let fields = [("chats", masked::count(chats.len())), ("turns", masked::count(turns))];
-        return terminal::print_json(&masked::object(fields));
+        let fields = [("chats", json::count(chats.len())), ("turns", json::count(turns))];
+        return terminal::print_json(&json::object(fields));
     }
     terminal::print(&format!("Removed {}.\n", removed_in_words(chats.len(), turns)))?;
     Ok(ExitCode::SUCCESS)

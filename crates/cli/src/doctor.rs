@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::project::{self, Project, StoreArguments};
 use crate::store_access::StoreAccess;
-use crate::{exit, moment, terminal};
+use crate::{exit, terminal, time};
 
 /// What is late by less than this is not late.
 const PATIENCE_MS: i64 = 60_000;
@@ -78,12 +78,12 @@ fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Findin
         Ok(opened) => opened,
         Err(error) => return findings.push(broken("store", format!("{error:#}"))),
     };
-    match opened.store.check(moment::now_ms(), PATIENCE_MS) {
+    match opened.store.check(time::now_ms(), PATIENCE_MS) {
         Ok(health) => healthy(&path.display().to_string(), &health, findings),
-        Err(trouble) => findings.push(broken("store", format!("{}: {trouble}", path.display()))),
+        Err(error) => findings.push(broken("store", format!("{}: {error}", path.display()))),
     }
-    if let Err(trouble) = processes(&*opened.store, findings) {
-        findings.push(broken("processes", format!("{trouble:#}")));
+    if let Err(error) = processes(&*opened.store, findings) {
+        findings.push(broken("processes", format!("{error:#}")));
     }
 }
 
@@ -132,7 +132,7 @@ fn processes(store: &dyn Backend, findings: &mut Vec<Finding>) -> Result<()> {
     let owners = store.drivers()?;
     let detail = owners
         .iter()
-        .map(|driver| format!("{} ({}) since {}", driver.pid, driver.command, moment::at(driver.since_ms)));
+        .map(|driver| format!("{} ({}) since {}", driver.pid, driver.command, time::local(driver.since_ms)));
     let detail: Vec<String> = detail.collect();
     findings.push(fine("processes", if detail.is_empty() { "none executes runs".into() } else { detail.join("; ") }));
     let counts = store.counts()?.into_iter().map(|(status, count)| format!("{count} {status}"));

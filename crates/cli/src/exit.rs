@@ -51,13 +51,13 @@ impl std::fmt::Display for Exit {
 impl std::error::Error for Exit {}
 
 /// The exit status of a command that could not do its work.
-pub(crate) fn of(trouble: &Error) -> u8 {
+pub(crate) fn status_of(error: &Error) -> u8 {
     use BackendError::{BadFile, Limit, NoResponse, Rejection, Session};
     let is_usage =
         |error: &BackendError| matches!(error, Rejection(_) | Session(_) | NoResponse | BadFile(_) | Limit(_));
     // `Context` wraps its text, so the error itself is examined first.
-    let own = trouble.downcast_ref().or_else(|| trouble.chain().find_map(|cause| cause.downcast_ref()));
-    let backend = trouble.downcast_ref().or_else(|| trouble.chain().find_map(|cause| cause.downcast_ref()));
+    let own = error.downcast_ref().or_else(|| error.chain().find_map(|cause| cause.downcast_ref()));
+    let backend = error.downcast_ref().or_else(|| error.chain().find_map(|cause| cause.downcast_ref()));
     match (own, backend) {
         (Some(Exit(code, _)), _) => *code,
         (None, Some(error)) if !is_usage(error) => SYSTEM,

@@ -11,13 +11,13 @@ use crate::workflow::Workflow;
 use crate::{explain, outcome, terminal};
 
 /// The document of a run, in which its steps have places.
-pub(crate) struct Origin {
+pub(crate) struct SourceMap {
     name: String,
     text: String,
     steps: BTreeMap<Arc<str>, Span>,
 }
 
-impl Origin {
+impl SourceMap {
     pub(crate) fn new(program: &Program, name: &str, text: &str) -> Self {
         let span = |(start, end): (u32, u32)| Span { start, end };
         let steps = program.steps.iter().map(|step| (Arc::clone(&step.id), span(step.origin))).collect();
@@ -41,7 +41,13 @@ impl Origin {
 }
 
 /// Prints on stderr why a run failed.
-pub(crate) fn report(status: Status, result: &Value, origin: Option<&Origin>, secrets: &Secrets, help: Option<&str>) {
+pub(crate) fn report(
+    status: Status,
+    result: &Value,
+    origin: Option<&SourceMap>,
+    secrets: &Secrets,
+    help: Option<&str>,
+) {
     let place = outcome::failed_step(result).and_then(|step| origin?.place(&step));
     let place = place.map(|place| format!("\n --> {place}")).unwrap_or_default();
     let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use branchpoint_expr::Dialect;
 
 use crate::source::{Source, is_stdin};
-use crate::{dialects, exit, terminal};
+use crate::{dialect_argument, exit, terminal};
 
 /// Format workflows in the house style
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     check: bool,
 
     /// Dialect of all files [default: detected from the content]
-    #[arg(long, short, value_parser = dialects::parser())]
+    #[arg(long, short, value_parser = dialect_argument::parser())]
     dialect: Option<Dialect>,
 }
 
@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut done = Vec::new();
     for path in &arguments.files {
         // One that cannot be read or written does not keep the others from being formatted.
-        done.push(format(path, arguments).unwrap_or_else(|trouble| {
-            terminal::error(&format!("{trouble:#}"));
+        done.push(format(path, arguments).unwrap_or_else(|error| {
+            terminal::error(&format!("{error:#}"));
             Done::Rejection
         }));
     }

@@ -14,7 +14,7 @@ type Listener = Box<dyn Fn() + Send>;
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
 /// Sets the only handler of Ctrl-C, instead of an earlier one.
-pub(crate) fn hear(listener: impl Fn() + Send + 'static) -> Result<()> {
+pub(crate) fn on_interrupt(listener: impl Fn() + Send + 'static) -> Result<()> {
     let is_first = current().replace(Box::new(listener)).is_none();
     if is_first {
         ctrlc::set_handler(|| current().iter().for_each(|listener| listener()))
@@ -24,17 +24,17 @@ pub(crate) fn hear(listener: impl Fn() + Send + 'static) -> Result<()> {
 }
 
 /// A token that is cancelled by Ctrl-C.
-pub(crate) fn token() -> Result<CancellationToken> {
+pub(crate) fn cancellation_token() -> Result<CancellationToken> {
     let token = CancellationToken::new();
     let cancelled = token.clone();
-    hear(move || cancelled.cancel())?;
+    on_interrupt(move || cancelled.cancel())?;
     Ok(token)
 }
 
 /// Calls the listener for the first Ctrl-C. The second one, or one that the listener does not accept, ends the process at once.
-pub(crate) fn hear_once(listener: impl Fn() -> bool + Send + 'static) -> Result<()> {
+pub(crate) fn on_first(listener: impl Fn() -> bool + Send + 'static) -> Result<()> {
     let before = AtomicBool::new(false);
-    hear(move || {
+    on_interrupt(move || {
         if before.swap(true, Ordering::Relaxed) || !listener() {
             process::exit(exit::INTERRUPTED.into());
         }

@@ -8,11 +8,11 @@ mod chat;
 mod chats;
 mod check;
 mod completions;
-mod dialects;
+mod configured_runners;
+mod dialect_argument;
 mod doctor;
-mod documents;
-mod drive;
 mod eval;
+mod excerpt;
 mod exit;
 mod explain;
 mod failure;
@@ -21,31 +21,32 @@ mod foreground;
 mod graph;
 mod interrupt;
 mod ir;
+mod json;
 mod knowledge;
-mod lines;
+mod local_runner;
 mod login;
 mod man;
-mod masked;
 mod memory;
-mod moment;
 mod new;
 mod notices;
 mod outcome;
 mod project;
 mod prune;
 mod run;
-mod runner;
-mod runners;
+mod run_driver;
 mod runs;
 mod schema;
 mod session;
 mod sessions;
 mod source;
-mod spent;
+mod step_line;
 mod store;
 mod store_access;
 mod table;
 mod terminal;
+mod text_extraction;
+mod time;
+mod usage;
 mod work;
 mod workflow;
 mod workflows;
@@ -96,7 +97,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = documents::run_child() {
+    if let Some(code) = text_extraction::run_child() {
         return code;
     }
     let arguments = match Arguments::try_parse() {
@@ -131,9 +132,9 @@ fn main() -> ExitCode {
         Command::Man(arguments) => man::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
-    done.unwrap_or_else(|trouble| {
-        terminal::error(&format!("{trouble:#}"));
-        ExitCode::from(if answers { eval::TROUBLE } else { exit::of(&trouble) })
+    done.unwrap_or_else(|error| {
+        terminal::error(&format!("{error:#}"));
+        ExitCode::from(if answers { eval::ERROR } else { exit::status_of(&error) })
     })
 }
 
@@ -144,7 +145,7 @@ fn usage_error(wrong: &clap::Error) -> ExitCode {
     let answers = std::env::args_os().nth(1).is_some_and(|command| command == "eval");
     match (wrong.exit_code(), answers) {
         (0, _) => ExitCode::SUCCESS,
-        (_, true) => ExitCode::from(eval::TROUBLE),
+        (_, true) => ExitCode::from(eval::ERROR),
         (_, false) => ExitCode::from(exit::USAGE),
     }
 }

@@ -7,11 +7,11 @@ use branchpoint_core::effect::MemoryEntry;
 use branchpoint_expr::{Value, nearest};
 use branchpoint_runners::storage::Storage;
 
-use crate::knowledge::trouble;
+use crate::knowledge::storage_error;
 use crate::project::StoreCommand;
 use crate::store_access::StoreAccess;
 use crate::table::table;
-use crate::{backend, masked, terminal};
+use crate::{backend, excerpt, json, terminal};
 
 /// List and remove memories
 #[derive(clap::Args)]
@@ -70,10 +70,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
-    let collections = storage.memory().collections().map_err(trouble)?;
+    let collections = storage.memory().collections().map_err(storage_error)?;
     if json {
         let fields = |(name, entries): &(String, u32)| {
-            masked::object([("collection", Value::from(name.as_str())), ("entries", masked::count(*entries))])
+            json::object([("collection", Value::from(name.as_str())), ("entries", json::count(*entries))])
         };
         return terminal::print_json(&Value::from(collections.iter().map(fields).collect::<Vec<_>>()));
     }
@@ -88,7 +88,7 @@ fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
 
 fn list_entries(storage: &Storage, collection: &str, after: Option<&str>, limit: u32, json: bool) -> Result<ExitCode> {
     // One more than the limit shows whether the list continues.
-    let mut entries = storage.memory().entries(collection, after, limit + 1).map_err(trouble)?;
+    let mut entries = storage.memory().entries(collection, after, limit + 1).map_err(storage_error)?;
     if entries.is_empty() && after.is_none() {
         return Err(unknown_collection(storage, collection)?);
     }
@@ -100,7 +100,7 @@ fn list_entries(storage: &Storage, collection: &str, after: Option<&str>, limit:
     if json {
         return terminal::print_json(&Value::from(entries.into_iter().map(Value::from).collect::<Vec<_>>()));
     }
-    let row = |MemoryEntry { key, content, .. }: MemoryEntry| [key, masked::cut(&content)];
+    let row = |MemoryEntry { key, content, .. }: MemoryEntry| [key, excerpt::text(&content)];
     let rows: Vec<[String; 2]> = entries.into_iter().map(row).collect();
     terminal::print_styled(&table(["KEY", "CONTENT"], &rows))?;
     Ok(ExitCode::SUCCESS)
@@ -109,11 +109,11 @@ fn list_entries(storage: &Storage, collection: &str, after: Option<&str>, limit:
 /// Without keys, all entries are removed.
 fn remove(storage: &Storage, collection: &str, keys: &[String], json: bool) -> Result<ExitCode> {
     let memory = storage.memory();
-    if memory.entries(collection, None, 1).map_err(trouble)?.is_empty() {
+    if memory.entries(collection, None, 1).map_err(storage_error)?.is_empty() {
         return Err(unknown_collection(storage, collection)?);
     }
     for key in keys {
-        if memory.load_entry(collection, key).map_err(trouble)?.is_none() {
+        if memory.load_entry(collection, key).map_err(storage_error)?.is_none() {
             bail!(
                 "the collection `{collection}` has no entry `{key}`; nothing was removed\n\
                  help: `branchpoint memory list --collection {collection}` lists them"
@@ -122,14 +122,14 @@ fn remove(storage: &Storage, collection: &str, keys: &[String], json: bool) -> R
     }
     let mut removed = 0;
     if keys.is_empty() {
-        removed = memory.remove_entries(collection, None).map_err(trouble)?;
+        removed = memory.remove_entries(collection, None).map_err(storage_error)?;
     }
     for key in keys {
-        removed += memory.remove_entries(collection, Some(key)).map_err(trouble)?;
+        removed += memory.remove_entries(collection, Some(key)).map_err(storage_error)?;
     }
     if json {
-        let fields = [("collection", Value::from(collection)), ("removed", masked::count(removed))];
-        return terminal::print_json(&masked::object(fields));
+        let fields = [("collection", Value::from(collection)), ("removed", json::count(removed))];
+        return terminal::print_json(&json::object(fields));
     }
     let entries = if removed == 1 { "entry" } else { "entries" };
     terminal::print(&format!("Removed {removed} {entries} of the collection `{collection}`.\n"))?;
@@ -138,7 +138,7 @@ fn remove(storage: &Storage, collection: &str, keys: &[String], json: bool) -> R
 
 /// The error for a collection without entries.
 fn unknown_collection(storage: &Storage, collection: &str) -> Result<anyhow::Error> {
-    let collections = storage.memory().collections().map_err(trouble)?;
+    let collections = storage.memory().collections().map_err(storage_error)?;
     let help = match nearest(collection, collections.iter().map(|(name, _)| name.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`branchpoint memory list` lists them".to_owned(),

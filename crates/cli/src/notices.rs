@@ -21,7 +21,7 @@ use branchpoint_runners::{Answer, Call, CancellationToken, no_secrets, runtime};
 
 use crate::approvals::{command, reference};
 use crate::project::Project;
-use crate::{masked, terminal};
+use crate::{json, terminal};
 
 /// How long a command may take: one that hangs must not delay the other notices.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -134,7 +134,7 @@ fn notice_text(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String>
     let choice = choices.as_list().and_then(|choices| choices.first()).and_then(Value::as_str);
     let how = choice.map_or(Value::Null, |choice| Value::from(command(&name, choice, user)));
     let recipients = Value::from(recipients.into_iter().map(Value::from).collect::<Vec<_>>());
-    let notice = masked::object([
+    let notice = json::object([
         ("event", Value::from(notice.kind.as_str())),
         ("run", Value::from(id)),
         ("approval", Value::from(name)),
@@ -193,7 +193,7 @@ impl Webhook {
     fn post(&self, run: &Arc<str>, notice: &str) -> Result<()> {
         let body: Value = serde_json::from_str(notice).unwrap_or_default();
         let parts = [("method", Value::from("POST")), ("url", Value::from(self.address.as_str())), ("body", body)];
-        let input = masked::object(parts);
+        let input = json::object(parts);
         let definition = Effect {
             // A redirect would mostly be a request without the notice, and look like a success.
             fixed: Object::from_iter([(Arc::from("follow_redirects"), Value::Bool(false))]),

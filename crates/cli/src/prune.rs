@@ -9,7 +9,7 @@ use branchpoint_expr::Value;
 
 use crate::project::StoreArguments;
 use crate::store_access::StoreAccess;
-use crate::{masked, moment, runs, terminal};
+use crate::{json, runs, terminal, time};
 
 /// Delete runs that ended long ago
 #[derive(clap::Args)]
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     store: StoreArguments,
 
     /// Minimum age of the last event, such as 12h or 30d
-    #[arg(long, value_name = "TIME", value_parser = moment::span_ms)]
+    #[arg(long, value_name = "TIME", value_parser = time::parse_duration_ms)]
     older_than: i64,
 
     /// Status filter: completed, failed, cancelled
@@ -49,18 +49,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let store = StoreAccess::existing(&arguments.store)?.store;
     let which = Prune {
-        before_ms: moment::now_ms() - arguments.older_than,
+        before_ms: time::now_ms() - arguments.older_than,
         statuses: arguments.status.clone(),
         dry_run: arguments.dry_run,
     };
     let pruned = store.prune(&which)?;
     let moved = arguments.dry_run || store.compact(arguments.vacuum)?;
     if arguments.json {
-        let summary = masked::object([
-            ("runs", masked::count(pruned.runs)),
-            ("events", masked::count(pruned.events)),
-            ("large_values", masked::count(pruned.blobs)),
-            ("kept", masked::count(pruned.skipped)),
+        let summary = json::object([
+            ("runs", json::count(pruned.runs)),
+            ("events", json::count(pruned.events)),
+            ("large_values", json::count(pruned.blobs)),
+            ("kept", json::count(pruned.skipped)),
             ("dry_run", Value::Bool(arguments.dry_run)),
         ]);
         return terminal::print_json(&summary);

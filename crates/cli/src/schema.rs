@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_expr::Dialect;
 
-use crate::{dialects, terminal};
+use crate::{dialect_argument, terminal};
 
 /// Print the JSON Schema of a dialect, for editors
 #[derive(clap::Args)]
@@ -14,7 +14,7 @@ use crate::{dialects, terminal};
 )]
 pub(crate) struct Arguments {
     /// Dialect
-    #[arg(value_parser = dialects::parser())]
+    #[arg(value_parser = dialect_argument::parser())]
     dialect: Dialect,
 }
 

@@ -11,7 +11,7 @@ use branchpoint_expr::Value;
 use crate::project::{StoreArguments, StoreCommand};
 use crate::store_access::StoreAccess;
 use crate::table::table;
-use crate::{backend, masked, moment, terminal};
+use crate::{backend, json, terminal, time};
 
 /// List, show and reset the sessions of agents
 #[derive(clap::Args)]
@@ -59,14 +59,14 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
     for session in opened.store.sessions()? {
         let row = opened.store.row(session.run)?;
         let status = if row.status.is_final() { "expired" } else { "alive" };
-        summary.push(masked::object([
+        summary.push(json::object([
             ("session", Value::from(session.name.as_str())),
             ("document", Value::from(session.document.as_str())),
             ("status", Value::from(status)),
-            ("touched", moment::iso(row.updated_ms)),
+            ("touched", time::to_iso(row.updated_ms)),
             ("run", Value::from(row.id.as_str())),
         ]));
-        rows.push([session.name, session.document, status.to_owned(), moment::at(row.updated_ms), row.id]);
+        rows.push([session.name, session.document, status.to_owned(), time::local(row.updated_ms), row.id]);
     }
     if json {
         terminal::print_json(&Value::from(summary))?;
@@ -111,7 +111,7 @@ fn show(opened: &StoreAccess, named: &Named) -> Result<ExitCode> {
     fields.insert("session".into(), Value::from(session.name));
     fields.insert("document".into(), Value::from(session.document));
     let expires = look.state.timers().map(|(_, at_ms)| at_ms).min();
-    fields.insert("expires".into(), expires.map_or(Value::Null, moment::iso));
+    fields.insert("expires".into(), expires.map_or(Value::Null, time::to_iso));
     terminal::print_json(&Value::from(fields))
 }
 

@@ -9,7 +9,7 @@ use branchpoint_expr::Value;
 
 use crate::project::StoreCommand;
 use crate::store_access::StoreAccess;
-use crate::{exit, masked, moment, terminal};
+use crate::{exit, json, terminal, time};
 
 /// Back up and check the store of runs
 #[derive(clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             let bytes = std::fs::metadata(file).map_or(0, |file| file.len());
             if arguments.on.json {
                 let path = Value::from(file.display().to_string());
-                let summary = masked::object([("file", path), ("bytes", masked::count(bytes))]);
+                let summary = json::object([("file", path), ("bytes", json::count(bytes))]);
                 terminal::print_json(&summary)?;
             } else {
                 terminal::message(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn check(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
-    let health = opened.store.check(moment::now_ms(), 60_000)?;
+    let health = opened.store.check(time::now_ms(), 60_000)?;
     if json {
         let damage = health.damage.iter().map(|line| Value::from(line.as_str())).collect::<Vec<_>>();
         let key = match &health.key {
@@ -73,12 +73,12 @@ fn check(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
             KeyState::Fits => Value::from("fits"),
             KeyState::Unusable(why) => Value::from(why.as_str()),
         };
-        let summary = masked::object([
-            ("version", masked::count(health.version)),
+        let summary = json::object([
+            ("version", json::count(health.version)),
             ("damage", Value::from(damage)),
             ("key", key),
-            ("file_bytes", masked::count(health.file_bytes)),
-            ("log_bytes", masked::count(health.log_bytes)),
+            ("file_bytes", json::count(health.file_bytes)),
+            ("log_bytes", json::count(health.log_bytes)),
         ]);
         terminal::print_json(&summary)?;
     } else {

@@ -5,7 +5,7 @@ use branchpoint_backend::{Backend, Filter, Run};
 use branchpoint_expr::nearest;
 
 use crate::project::{Project, Reach, StoreArguments};
-use crate::{backend, moment};
+use crate::{backend, time};
 
 /// The project and its store.
 pub(crate) struct StoreAccess {
@@ -56,7 +56,7 @@ impl StoreAccess {
             (None, Some(run)) => format!(
                 "`branchpoint runs list --all` lists them; the newest is `{}`, {} ago",
                 run.id,
-                moment::took(moment::now_ms() - run.started_ms)
+                time::duration(time::now_ms() - run.started_ms)
             ),
             (None, None) => "this store has no runs; `branchpoint run FILE` starts one".into(),
         })

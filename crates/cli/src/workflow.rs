@@ -14,7 +14,7 @@ use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Severity, Span};
 use branchpoint_runners::{ReadError, read_regular_text_file};
 
 use crate::source::{DOCUMENT_BYTES, Source, is_stdin};
-use crate::{dialects, exit, explain, terminal};
+use crate::{dialect_argument, exit, explain, terminal};
 
 /// Which workflow is meant.
 #[derive(clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct File {
     file: PathBuf,
 
     /// Dialect [default: detected from the content]
-    #[arg(long, short, value_parser = dialects::parser())]
+    #[arg(long, short, value_parser = dialect_argument::parser())]
     dialect: Option<Dialect>,
 }
 

@@ -10,7 +10,7 @@ use crate::project::{Project, StoreArguments, StoreCommand};
 use crate::store_access::StoreAccess;
 use crate::table::{facts, table};
 use crate::workflow;
-use crate::{backend, masked, moment, terminal};
+use crate::{backend, json, terminal, time};
 
 /// How much of a hash is shown: it is enough to name a workflow.
 const SHORT: usize = 12;
@@ -60,7 +60,7 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
         terminal::message("This store has no workflows. `branchpoint workflows add FILE` keeps one.\n");
     } else {
         let rows = listed.into_iter().map(|of| {
-            [of.name, of.dialect, of.hash.chars().take(SHORT).collect(), moment::at(of.added_ms), of.runs.to_string()]
+            [of.name, of.dialect, of.hash.chars().take(SHORT).collect(), time::local(of.added_ms), of.runs.to_string()]
         });
         let rows: Vec<[String; 5]> = rows.collect();
         terminal::print_styled(&table(["WORKFLOW", "DIALECT", "HASH", "ADDED", "RUNS"], &rows))?;
@@ -69,13 +69,13 @@ fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
 }
 
 fn workflow_json(listed: &WorkflowSummary) -> Value {
-    masked::object([
+    json::object([
         ("workflow", Value::from(listed.name.as_str())),
         ("dialect", Value::from(listed.dialect.as_str())),
         ("hash", Value::from(listed.hash.as_str())),
         ("origin", Value::from(listed.origin.as_str())),
-        ("added", moment::iso(listed.added_ms)),
-        ("runs", masked::count(listed.runs)),
+        ("added", time::to_iso(listed.added_ms)),
+        ("runs", json::count(listed.runs)),
     ])
 }
 
@@ -112,7 +112,7 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
     }
     let versions = versions.iter().map(|of| {
         let hash: String = of.hash.chars().take(SHORT).collect();
-        format!("{hash}  {}  {} runs", moment::at(of.added_ms), of.runs)
+        format!("{hash}  {}  {} runs", time::local(of.added_ms), of.runs)
     });
     let runs: Vec<String> = runs.iter().map(|run| format!("{}  {}", run.id, run.status.as_str())).collect();
     let lines = [
@@ -135,7 +135,7 @@ fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<
     let store = backend::open(&Project::find()?, arguments)?;
     let kept =
         branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &workflow.children };
-    let number = store.save(kept, moment::now_ms())?;
+    let number = store.save(kept, time::now_ms())?;
     let listed = store.workflows()?.into_iter().find(|listed| listed.workflow == number);
     let listed = listed.context("what was just kept is not there")?;
     if json {

@@ -7,7 +7,7 @@ use branchpoint_expr::Value;
 
 use super::text::reference_to;
 use crate::store_access::StoreAccess;
-use crate::{moment, terminal};
+use crate::{terminal, time};
 
 /// The open approvals, with a warning for each run that cannot be read.
 pub(super) fn readable(found: OpenApprovals) -> Vec<OpenApproval> {
@@ -87,5 +87,5 @@ fn expired(store: &dyn Backend, run: RunNo, which: Option<&str>) -> Result<Optio
 
 /// The message for a vote after the deadline.
 pub(super) fn late(name: &str, deadline_ms: i64) -> String {
-    format!("the deadline of `{name}` passed at {}", moment::at(deadline_ms))
+    format!("the deadline of `{name}` passed at {}", time::local(deadline_ms))
 }

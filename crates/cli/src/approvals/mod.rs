@@ -10,11 +10,11 @@ use anyhow::Result;
 use branchpoint_backend::OpenApproval;
 use branchpoint_expr::Value;
 
-use crate::drive::Live;
 use crate::project::{Reach, StoreCommand};
+use crate::run_driver::Live;
 use crate::store_access::StoreAccess;
 use crate::table::{facts, table};
-use crate::{masked, moment, terminal};
+use crate::{json, terminal, time};
 use find::readable;
 pub(crate) use text::{command, missing_voters, quoted, reference, shown, shown_with_command, to_value};
 use vote::Response;
@@ -124,17 +124,17 @@ fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode
         }));
         return Ok(ExitCode::SUCCESS);
     }
-    let now_ms = moment::now_ms();
+    let now_ms = time::now_ms();
     let rows = open.iter().map(|open| {
         let approval = &open.approval;
         let deadline = approval.deadline_ms().map(|at_ms| {
             if approval.is_overdue(now_ms) {
-                format!("overdue by {}", moment::took(now_ms - at_ms))
+                format!("overdue by {}", time::duration(now_ms - at_ms))
             } else {
-                format!("in {}", moment::took(at_ms - now_ms))
+                format!("in {}", time::duration(at_ms - now_ms))
             }
         });
-        let requested = format!("{} ago", moment::took(now_ms - open.requested_ms));
+        let requested = format!("{} ago", time::duration(now_ms - open.requested_ms));
         let (step, deadline) = (approval.step.to_string(), deadline.unwrap_or_default());
         Ok([
             text::reference_to(open),
@@ -160,7 +160,7 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
         ("approval", text::reference_to(&open)),
         ("run", open.id.clone()),
         ("step", approval.step.to_string()),
-        ("asked", moment::at(open.requested_ms)),
+        ("asked", time::local(open.requested_ms)),
         ("question", approval.prompt.clone()),
         ("choices", approval.choices().join(", ")),
     ];
@@ -169,13 +169,13 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
         lines.push(("needs", format!("{} votes for one choice", request.required)));
         let votes = request.votes.iter().map(|vote| {
             let comment = vote.comment.as_deref().map(|comment| format!(" \"{comment}\"")).unwrap_or_default();
-            format!("{} {}{comment}, {}", vote.user, vote.choice, moment::at(vote.at_ms))
+            format!("{} {}{comment}, {}", vote.user, vote.choice, time::local(vote.at_ms))
         });
         let votes: Vec<String> = votes.collect();
         lines.push(("votes", if votes.is_empty() { "none yet".into() } else { votes.join("\n") }));
     }
-    let overdue = if approval.is_overdue(moment::now_ms()) { ", overdue" } else { "" };
-    lines.extend(approval.deadline_ms().map(|at_ms| ("deadline", format!("{}{overdue}", moment::at(at_ms)))));
+    let overdue = if approval.is_overdue(time::now_ms()) { ", overdue" } else { "" };
+    lines.extend(approval.deadline_ms().map(|at_ms| ("deadline", format!("{}{overdue}", time::local(at_ms)))));
     lines.extend(text::answer_command(&open).map(|command| ("to answer", command)));
     let lines: Vec<_> = lines.into_iter().map(|(name, fact)| (name, secrets.mask(&fact).into_owned())).collect();
     terminal::print_styled(&facts(&lines))?;
@@ -186,6 +186,6 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
 fn with_workflow(opened: &StoreAccess, open: &OpenApproval) -> Result<Value> {
     let mut approval = to_value(open, &opened.store.secrets(open.run)?);
     let name = Value::from(opened.store.document(open.workflow)?.name);
-    masked::insert(&mut approval, "workflow", name);
+    json::insert(&mut approval, "workflow", name);
     Ok(approval)
 }

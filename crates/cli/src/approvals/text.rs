@@ -8,7 +8,7 @@ use branchpoint_core::{Approval, ApprovalKey, RequestNo};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
-use crate::{masked, moment};
+use crate::{json, time};
 
 /// An approval as a person reads it.
 pub(crate) fn shown(approval: &Approval) -> String {
@@ -42,27 +42,27 @@ pub(crate) fn to_value(open: &OpenApproval, secrets: &Secrets) -> Value {
     let texts = |texts: &[Arc<str>]| Value::from(texts.iter().cloned().map(Value::Str).collect::<Vec<_>>());
     let request = approval.request.as_ref();
     let votes = request.iter().flat_map(|request| &request.votes).map(|vote| {
-        masked::object([
+        json::object([
             ("user", Value::Str(vote.user.clone())),
             ("choice", Value::Str(vote.choice.clone())),
             ("comment", vote.comment.clone().map_or(Value::Null, Value::Str)),
-            ("at", moment::iso(vote.at_ms)),
+            ("at", time::to_iso(vote.at_ms)),
         ])
     });
     let of_request = |value: Value| if request.is_some() { value } else { Value::Null };
-    secrets.mask_value(&masked::object([
+    secrets.mask_value(&json::object([
         ("approval", Value::from(reference_to(open))),
         ("run", Value::from(open.id.as_str())),
         ("step", Value::Str(approval.step.clone())),
         ("question", Value::from(approval.prompt.as_str())),
         ("choices", texts(&approval.choices())),
         ("recipients", of_request(texts(approval.recipients()))),
-        ("required", request.map_or(Value::Null, |request| masked::count(request.required))),
+        ("required", request.map_or(Value::Null, |request| json::count(request.required))),
         ("votes", Value::from(votes.collect::<Vec<_>>())),
         ("waits_for", of_request(texts(&approval.missing_voters()))),
-        ("asked", moment::iso(open.requested_ms)),
-        ("deadline", approval.deadline_ms().map_or(Value::Null, moment::iso)),
-        ("overdue", Value::Bool(approval.is_overdue(moment::now_ms()))),
+        ("asked", time::to_iso(open.requested_ms)),
+        ("deadline", approval.deadline_ms().map_or(Value::Null, time::to_iso)),
+        ("overdue", Value::Bool(approval.is_overdue(time::now_ms()))),
         ("command", answer_command(open).map_or(Value::Null, Value::from)),
     ]))
 }

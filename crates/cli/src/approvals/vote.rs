@@ -11,11 +11,11 @@ use branchpoint_expr::Value;
 
 use super::find::{self, late};
 use super::text::{quoted, reference_to};
-use crate::drive::{Drive, Live, Until};
 use crate::project::{Project, StoreArguments};
+use crate::run_driver::{Live, RunDriver, Until};
 use crate::runs::Follower;
 use crate::store_access::StoreAccess;
-use crate::{drive, exit, masked, moment, terminal};
+use crate::{exit, json, run_driver, terminal, time};
 
 /// A person's response to an approval, with a comment or a reason.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub(super) fn run(
     }
     let event = event(&open, response, user)?;
     let root = opened.store.root_of(open.run)?;
-    let drive = Drive::new(opened, arguments, "approvals")?;
+    let drive = RunDriver::new(opened, arguments, "approvals")?;
     if live.live
         && let Err(refused) = drive.resume(root, live.with())?
     {
@@ -52,7 +52,7 @@ pub(super) fn run(
         Ok(handled_by) => handled_by,
         Err(why) => {
             let rejection = rejection(&open, &why, &event, user, drive.store())?;
-            if open.approval.is_overdue(moment::now_ms()) {
+            if open.approval.is_overdue(time::now_ms()) {
                 // The deadline has settled the approval just now, so the run continues.
                 drive.until(Until::Rest, root, follower)?;
             } else {
@@ -76,7 +76,7 @@ pub(super) fn run(
         return report_vote(&open, &progress, status, "this process", json);
     }
     // The vote is recorded even if the run fails; only an interruption has an exit status of its own.
-    drive::report(&*store, root, stands, false)?;
+    run_driver::report(&*store, root, stands, false)?;
     Ok(if stands.is_none() { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
@@ -88,11 +88,11 @@ fn report_vote(
     json: bool,
 ) -> Result<ExitCode> {
     if json {
-        let summary = masked::object([
+        let summary = json::object([
             ("approval", Value::from(reference_to(open))),
             ("taken", Value::Bool(true)),
-            ("votes", progress.quorum.map_or(Value::Null, |(votes, _)| masked::count(votes))),
-            ("required", progress.quorum.map_or(Value::Null, |(_, required)| masked::count(required))),
+            ("votes", progress.quorum.map_or(Value::Null, |(votes, _)| json::count(votes))),
+            ("required", progress.quorum.map_or(Value::Null, |(_, required)| json::count(required))),
             ("status", Value::from(status)),
             ("driven_by", Value::from(driven_by)),
         ]);
@@ -188,10 +188,10 @@ fn rejection(
     store: &dyn Backend,
 ) -> Result<String> {
     let (name, approval) = (reference_to(open), &open.approval);
-    if let Some(deadline_ms) = approval.deadline_ms().filter(|_| approval.is_overdue(moment::now_ms())) {
+    if let Some(deadline_ms) = approval.deadline_ms().filter(|_| approval.is_overdue(time::now_ms())) {
         return Ok(late(&name, deadline_ms));
     }
-    let BackendError::Rejection(Rejection::Rejected(rejected)) = why else { return Ok(drive::rejection(why)) };
+    let BackendError::Rejection(Rejection::Rejected(rejected)) = why else { return Ok(run_driver::rejection(why)) };
     Ok(match (rejected, &approval.key) {
         (Rejected::Vote(Refusal::NotRecipient), _) => {
             let approvers = approval.recipients().join(", ");

@@ -1,7 +1,7 @@
 //! `branchpoint chat`: a conversation with the agent of a template, which its session gates.
 
+mod live_reply;
 mod turn;
-mod words;
 
 use std::io::{IsTerminal, stdin};
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use anyhow::{Result, bail};
 use branchpoint_backend::{RunNo, RunView, SESSION_TTL_S, SessionOptions};
 use branchpoint_expr::{Dialect, Value};
 
+use self::live_reply::LiveReply;
 use self::turn::Turns;
-use self::words::Words;
-use crate::drive::Drive;
+use crate::local_runner::OutputListeners;
 use crate::project::{Project, Reach, StoreArguments};
-use crate::run::{Answers, prologue};
-use crate::runner::OutputListeners;
+use crate::run::{Answers, start_checks};
+use crate::run_driver::RunDriver;
 use crate::session::StoredSessions;
 use crate::store_access::StoreAccess;
 use crate::workflow::{self, Workflow};
@@ -80,16 +80,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         );
     }
     answers.check([&workflow.program])?;
-    if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), false)? {
+    if let Some(refused) = start_checks::check(&workflow, &answers, (&project, &arguments.store), false)? {
         return Ok(refused);
     }
     let store = backend::open(&project, &arguments.store)?;
     let session = Session { arguments, workflow: &workflow };
     let run = session.open(&project)?;
-    let words = Words::new(!arguments.json);
-    let ears = OutputListeners { words: words.listener(), ..OutputListeners::of(terminal::message) };
+    let words = LiveReply::new(!arguments.json);
+    let listeners = OutputListeners { words: words.listener(), ..OutputListeners::of(terminal::message) };
     let opened = StoreAccess { store, project: project.clone() };
-    let drive = Drive::with(opened, &arguments.store, "chat", ears)?;
+    let drive = RunDriver::with(opened, &arguments.store, "chat", listeners)?;
     let (script, json) = (answers.written().cloned(), arguments.json);
     Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.talk()
 }

@@ -10,19 +10,19 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use super::Session;
-use super::words::Words;
-use crate::drive::{self, Drive};
+use super::live_reply::LiveReply;
 use crate::project::Project;
+use crate::run_driver::{self, RunDriver};
 use crate::runs::Follower;
-use crate::{exit, masked, outcome, spent, terminal};
+use crate::{exit, json, outcome, terminal, usage};
 
 /// A conversation that goes on.
 pub(super) struct Turns<'s> {
     pub(super) session: &'s Session<'s>,
     pub(super) project: &'s Project,
-    pub(super) drive: Drive,
+    pub(super) drive: RunDriver,
     pub(super) run: RunNo,
-    pub(super) words: Words,
+    pub(super) words: LiveReply,
     /// The script that answers from now on.
     pub(super) script: Option<Value>,
     pub(super) json: bool,
@@ -89,7 +89,7 @@ impl Turns<'_> {
     /// Hands a line in. A session that has expired meanwhile is followed by a new one.
     fn say(&mut self, line: &str, follower: &mut Follower) -> Result<()> {
         self.words.turn();
-        let payload = masked::object([("text", Value::from(line))]);
+        let payload = json::object([("text", Value::from(line))]);
         let turn = Event::Signal { name: "turn".into(), payload, sender: None, key: None };
         loop {
             match self.drive.send(self.run, &turn)? {
@@ -99,7 +99,7 @@ impl Turns<'_> {
                     let previous = std::mem::replace(&mut self.run, self.session.open(self.project)?);
                     *follower = self.take_up(Some(previous))?;
                 }
-                Err(why) => bail!("the session did not take this: {}", drive::rejection(&why)),
+                Err(why) => bail!("the session did not take this: {}", run_driver::rejection(&why)),
             }
         }
     }
@@ -115,7 +115,7 @@ impl Turns<'_> {
             // The session itself is over, and with it whatever it would show.
             Status::Failed => {
                 let why = outcome::failure(Status::Failed, &look.result().unwrap_or_default());
-                masked::object([("error", masked::object([("message", Value::from(why))]))])
+                json::object([("error", json::object([("message", Value::from(why))]))])
             }
             _ => look.view("turn").unwrap_or_default(),
         };
@@ -128,10 +128,10 @@ impl Turns<'_> {
         let secrets = self.drive.store().secrets(self.run)?;
         let turn = secrets.mask_value(turn);
         if self.json {
-            let line = masked::object([
+            let line = json::object([
                 ("session", Value::from(self.session.name())),
                 ("turn", turn.clone()),
-                ("usage", spent::object(look.state.usage())),
+                ("usage", usage::to_json(look.state.usage())),
                 ("view", if look.status().is_final() { Value::Null } else { look.view("session").unwrap_or_default() }),
             ]);
             let line = secrets.mask_value(&line);

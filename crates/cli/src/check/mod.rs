@@ -1,8 +1,8 @@
 //! `branchpoint check`: what is wrong with workflows, reported before anything runs.
 
-mod configured;
-mod folder;
+mod files;
 mod report;
+mod runner_check;
 mod watch;
 
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use anyhow::{Result, bail};
 use branchpoint_expr::Dialect;
 use clap::ValueEnum;
 
-use self::folder::Files;
+use self::files::Files;
 use self::report::Report;
-use crate::{dialects, source, terminal};
+use crate::{dialect_argument, source, terminal};
 
 /// Check workflows for errors before they run
 #[derive(clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
 
     /// Dialect of all files [default: detected from the content]
-    #[arg(long, short, value_parser = dialects::parser())]
+    #[arg(long, short, value_parser = dialect_argument::parser())]
     dialect: Option<Dialect>,
 
     /// Output format

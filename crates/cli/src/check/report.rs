@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Format;
-use super::configured::Configured;
+use super::runner_check::RunnerCheck;
 use crate::source::Source;
 use crate::{exit, explain, source, terminal, workflow};
 
@@ -52,7 +52,7 @@ impl Report {
     /// Reads and checks the files. An unreadable file does not prevent the check of the others.
     pub(crate) fn new(paths: &[PathBuf], dialect: Option<Dialect>) -> Self {
         // Documents are checked even if the configuration cannot be read.
-        let configured = Configured::find().unwrap_or_else(|error| {
+        let configured = RunnerCheck::find().unwrap_or_else(|error| {
             terminal::error(&format!("steps without a configured runner are not reported: {error:#}"));
             None
         });
@@ -200,7 +200,7 @@ fn counted(count: usize, what: &str) -> String {
 
 /// What is found in a document, the workflows that it calls included. One that is not beside it is only warned of: a process that
 /// runs the document may have it.
-fn checked(source: &Source, dialect: Option<Dialect>, path: &Path, configured: Option<&Configured>) -> Loaded {
+fn checked(source: &Source, dialect: Option<Dialect>, path: &Path, configured: Option<&RunnerCheck>) -> Loaded {
     let callees = (!source::is_stdin(path)).then(|| workflow::beside(path));
     let mut loaded = workflow::load(&source.text, &LoadOptions { dialect, callees, ..LoadOptions::default() }, path);
     for finding in &mut loaded.diagnostics {

@@ -55,8 +55,8 @@ pub(crate) fn print(report: &Report) -> Result<()> {
 }
 
 /// Prints that there was nothing to evaluate.
-pub(crate) fn print_trouble(trouble: &anyhow::Error) -> Result<()> {
-    let error = Error { message: format!("{trouble:#}"), ..Error::default() };
+pub(crate) fn print_failure(error: &anyhow::Error) -> Result<()> {
+    let error = Error { message: format!("{error:#}"), ..Error::default() };
     line(&Line { error: Some(error), diagnostics: json!([]), ..Line::default() })
 }
 

@@ -18,19 +18,19 @@ use crate::source::Source;
 use crate::terminal;
 
 /// The exit status of everything that is neither true nor false; wrong arguments too.
-pub(crate) const TROUBLE: u8 = 2;
+pub(crate) const ERROR: u8 = 2;
 
 /// Why there is nothing to evaluate.
 enum Stop {
     /// Something is wrong at a place in a text.
     Found { source: Source, findings: Vec<Diagnostic> },
     /// Anything else.
-    StoreError(anyhow::Error),
+    Other(anyhow::Error),
 }
 
 impl From<anyhow::Error> for Stop {
-    fn from(trouble: anyhow::Error) -> Self {
-        Self::StoreError(trouble)
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
 }
 
 fn dialects() -> impl TypedValueParser<Value = Dialect> {
-    crate::dialects::named(|dialect| match dialect {
+    crate::dialect_argument::named(|dialect| match dialect {
         Dialect::Machine => "state machines: expressions, typed groups",
         Dialect::Flow => "JSON flows: typed groups",
         Dialect::Steps => "step trees: target lists, gates, expressions",
@@ -85,12 +85,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let report = match evaluate(arguments) {
         Ok(report) => report,
         Err(Stop::Found { source, findings }) => Report::new(source, findings),
-        Err(Stop::StoreError(trouble)) => {
+        Err(Stop::Other(error)) => {
             // A program that reads JSON also gets the error on stdout.
             if arguments.json {
-                json::print_trouble(&trouble)?;
+                json::print_failure(&error)?;
             }
-            return Err(trouble);
+            return Err(error);
         }
     };
     let print = if arguments.json { json::print } else { Report::print };

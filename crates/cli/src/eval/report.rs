@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_expr::{Condition, Diagnostic, EvalError, Explanation, Severity, Value};
 
-use super::TROUBLE;
+use super::ERROR;
 use crate::source::Source;
 use crate::{explain, terminal};
 
@@ -66,7 +66,7 @@ impl Report {
         match self.answer.outcome() {
             Some(true) => ExitCode::SUCCESS,
             Some(false) => ExitCode::FAILURE,
-            None => ExitCode::from(TROUBLE),
+            None => ExitCode::from(ERROR),
         }
     }
 

@@ -27,9 +27,9 @@ pub(crate) use self::view::View;
 use crate::backend::{self, Driving};
 use crate::exit::{self, Exit};
 use crate::interrupt;
-use crate::lines;
+use crate::local_runner::{LocalRunner, OutputListeners};
 use crate::project::{Project, StoreArguments};
-use crate::runner::{LocalRunner, OutputListeners};
+use crate::step_line;
 
 /// How often spinners move and somebody looks whether a run of another process has ended.
 const TICK: Duration = Duration::from_millis(100);
@@ -85,17 +85,17 @@ impl Foreground {
         let reads_lines = is_attended() || stdin && is_fed();
         let (sender, heard) = channel();
         let (room, printed) = (Backpressure::default(), sender.clone());
-        let ears = OutputListeners {
+        let listeners = OutputListeners {
             printed: Arc::new(move |text| drop(printed.send(Incoming::Printed(room.print(text))))),
             words: words(sender.clone(), View::moves(quiet)),
         };
-        let here = Arc::new(LocalRunner::new(project, store, ears)?.for_user(project, &user, reads_lines));
+        let here = Arc::new(LocalRunner::new(project, store, listeners)?.for_user(project, &user, reads_lines));
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
         let events = sender.clone();
         // The receiver may be gone.
         backend.subscribe(Box::new(move |event| drop(Incoming::of(event).map(|heard| events.send(heard)))))?;
         let interrupted = sender.clone();
-        interrupt::hear_once(move || interrupted.send(Incoming::Interrupt).is_ok())?;
+        interrupt::on_first(move || interrupted.send(Incoming::Interrupt).is_ok())?;
         let view = View::new(quiet, here.masks().clone());
         let desk = Prompt::new(user, sender, reads_lines);
         Ok(Self { heard, backend, here, view, desk })
@@ -273,7 +273,7 @@ impl Foreground {
         }
         let until = Timestamp::from_millisecond(due_ms).map(|at| at.to_zoned(TimeZone::system()));
         let until = until.map(|at| at.strftime("%Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default();
-        self.say(&format!("… waits until {until}, {}\n", lines::duration(pause_ms)));
+        self.say(&format!("… waits until {until}, {}\n", step_line::duration(pause_ms)));
     }
 
     /// Lets go of all runs, so that others can go on with them. Calls that are in flight are stopped. The store tells what became
@@ -285,7 +285,7 @@ impl Foreground {
         thread::spawn(move || incoming.iter().for_each(drop));
         self.backend.stop(Duration::ZERO)?;
         // Nothing is left to stop: from now on the first Ctrl-C ends the process, even if its output is not read.
-        interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
+        interrupt::on_interrupt(|| process::exit(exit::INTERRUPTED.into()))?;
         Ok(self.backend)
     }
 }

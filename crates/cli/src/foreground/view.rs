@@ -11,7 +11,7 @@ use branchpoint_core::{EffectNo, Note, Records, StepRecord, StepStatus, What};
 use branchpoint_runners::SharedSecrets;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::{lines, terminal};
+use crate::{step_line, terminal};
 
 /// How many steps at work are shown at most: the rest would push the others off the screen.
 const BARS: usize = 12;
@@ -81,7 +81,7 @@ impl View {
             if let What::Attempt { step: Some(step), effect, .. } = &note.what
                 && let Some(at) = seen.newest.get(&(*step, note.path.clone()))
             {
-                let depth = seen.depth + lines::inner_depth(&seen.program, *step) + 1;
+                let depth = seen.depth + step_line::inner_depth(&seen.program, *step) + 1;
                 self.calls.insert((run, *effect), (depth, *at));
             }
         }
@@ -245,7 +245,7 @@ impl View {
             }
             let Some(bar) = bar else { continue };
             let words = seen.words.get(at).map_or("", String::as_str);
-            let message = lines::name(&seen.program, record, seen.depth) + &beside(record, words);
+            let message = step_line::name(&seen.program, record, seen.depth) + &beside(record, words);
             bar.set_message(terminal::visible_line(&self.masks.mask(&message)));
             if let (Some(count), Some(positions)) = (record.items, items.get(at)) {
                 if bar.length().is_none() {
@@ -319,8 +319,8 @@ impl Seen {
         if std::mem::replace(&mut self.printed[at], true) {
             return String::new();
         }
-        let manner = lines::LineStyle { depth: self.depth, heading, live: true };
-        let line = |record| lines::line(&self.program, record, &self.masks.secrets(), manner);
+        let style = step_line::LineStyle { depth: self.depth, heading, live: true };
+        let line = |record| step_line::line(&self.program, record, &self.masks.secrets(), style);
         self.records.get(at).map(line).unwrap_or_default()
     }
 
@@ -371,11 +371,11 @@ impl Seen {
         let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.printed[*at] && worked(at)).collect();
         let (program, depth, secrets) = (self.program, self.depth, self.masks.secrets());
         let records = self.records.ended(&program, status);
-        let manner = lines::LineStyle { depth, heading: false, live: true };
+        let style = step_line::LineStyle { depth, heading: false, live: true };
         let lines = open
             .into_iter()
             .filter_map(|at| records.get(&at))
-            .map(|record| lines::line(&program, record, &secrets, manner));
+            .map(|record| step_line::line(&program, record, &secrets, style));
         lines.collect()
     }
 }

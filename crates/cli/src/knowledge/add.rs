@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit::{self, Exit};
 use crate::project::{Project, StoreArguments};
-use crate::{backend, documents, interrupt, masked, runners, terminal};
+use crate::{backend, configured_runners, interrupt, json, terminal, text_extraction};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -70,8 +70,8 @@ pub(super) fn run(arguments: &Arguments, store: &StoreArguments, json: bool) -> 
     check_size(arguments)?;
     let project = Project::find()?;
     let storage = backend::storage(&project, store)?;
-    let tools = runners::tools(&project, &project.secret_store()?)?;
-    let (extractor, secrets) = (documents::extractor()?, project.all_secrets()?);
+    let tools = configured_runners::tools(&project, &project.secret_store()?)?;
+    let (extractor, secrets) = (text_extraction::extractor()?, project.all_secrets()?);
     let metadata = arguments.metadata.iter().map(|(key, value)| (key.as_str().into(), Value::from(value.as_str())));
     let indexer = Indexer {
         knowledge: storage.knowledge(),
@@ -123,7 +123,7 @@ impl Adding<'_> {
     /// Adds all files. False: Ctrl-C has ended it.
     fn all(&mut self, arguments: &Arguments, found: FoundFiles) -> Result<bool> {
         let mut known =
-            DocumentIndex::load(self.indexer.knowledge, self.indexer.knowledge_base).map_err(super::trouble)?;
+            DocumentIndex::load(self.indexer.knowledge, self.indexer.knowledge_base).map_err(super::storage_error)?;
         self.report.unsupported = found.unsupported;
         for (path, reason) in found.failed {
             self.fail(path.display().to_string(), reason);
@@ -133,7 +133,7 @@ impl Adding<'_> {
             self.delete(&arguments.paths, &names, &mut known)?;
         }
         let bar = self.bar(found.files.len() as u64);
-        let cancel = interrupt::token()?;
+        let cancel = interrupt::cancellation_token()?;
         let mut again = Vec::new();
         let files: Vec<(&Path, DocumentFormat, &str)> =
             found.files.iter().zip(&names).map(|((path, format), name)| (&**path, *format, &**name)).collect();
@@ -166,7 +166,7 @@ impl Adding<'_> {
             for name in known.below(&self.name(folder)) {
                 if names.binary_search(&name).is_err() && !names.contains(&name) {
                     let base = self.indexer.knowledge_base;
-                    self.indexer.knowledge.remove_document(base, &name).map_err(super::trouble)?;
+                    self.indexer.knowledge.remove_document(base, &name).map_err(super::storage_error)?;
                     known.forget(&name);
                     self.report.removed.push(name);
                 }
@@ -235,23 +235,23 @@ impl Report {
         let text = |text: &String| Value::from(text.as_str());
         let counted = |files: &[(String, usize)]| {
             let file = |(name, passages): &(String, usize)| {
-                masked::object([("document", text(name)), ("passages", masked::count(*passages))])
+                json::object([("document", text(name)), ("passages", json::count(*passages))])
             };
             Value::from(files.iter().map(file).collect::<Vec<_>>())
         };
         let paired = |files: &[(String, String)], key: &str| {
-            let file = |(name, of): &(String, String)| masked::object([("document", text(name)), (key, text(of))]);
+            let file = |(name, of): &(String, String)| json::object([("document", text(name)), (key, text(of))]);
             Value::from(files.iter().map(file).collect::<Vec<_>>())
         };
-        masked::object([
+        json::object([
             ("knowledge_base", Value::from(base)),
             ("added", counted(&self.added)),
             ("updated", counted(&self.updated)),
-            ("unchanged", masked::count(self.unchanged.len())),
+            ("unchanged", json::count(self.unchanged.len())),
             ("duplicates", paired(&self.duplicates, "same_as")),
             ("empty", Value::from(self.empty.iter().map(text).collect::<Vec<_>>())),
             ("removed", Value::from(self.removed.iter().map(text).collect::<Vec<_>>())),
-            ("unsupported", masked::count(self.unsupported)),
+            ("unsupported", json::count(self.unsupported)),
             ("failed", paired(&self.failed, "error")),
         ])
     }

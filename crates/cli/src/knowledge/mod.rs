@@ -10,12 +10,12 @@ use branchpoint_expr::{Value, nearest};
 use branchpoint_runners::storage::{CANDIDATES, KnowledgeBase, PassageSearch, Storage, StorageError};
 use branchpoint_runners::{CancellationToken, runtime};
 
+use crate::configured_runners;
 use crate::exit::Exit;
 use crate::project::StoreCommand;
-use crate::runners;
 use crate::store_access::StoreAccess;
 use crate::table::table;
-use crate::{backend, lines, masked, moment, terminal};
+use crate::{backend, excerpt, json, terminal, time};
 
 /// The longest text of a passage that is printed, in characters.
 const LONGEST: usize = 300;
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// An error of stored data: a limit is the caller's, anything else the system's.
-pub(crate) fn trouble(error: StorageError) -> anyhow::Error {
+pub(crate) fn storage_error(error: StorageError) -> anyhow::Error {
     match error {
         StorageError::Unavailable(message) => Exit::system(message).into(),
         error => error.into(),
@@ -96,14 +96,14 @@ pub(crate) fn trouble(error: StorageError) -> anyhow::Error {
 }
 
 fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
-    let bases = storage.knowledge().knowledge_bases().map_err(trouble)?;
+    let bases = storage.knowledge().knowledge_bases().map_err(storage_error)?;
     if json {
         let fields = |of: &KnowledgeBase| {
-            masked::object([
+            json::object([
                 ("knowledge_base", Value::from(of.name.as_str())),
-                ("documents", masked::count(of.documents)),
-                ("passages", masked::count(of.passages)),
-                ("embedded_documents", masked::count(of.embedded_documents)),
+                ("documents", json::count(of.documents)),
+                ("passages", json::count(of.passages)),
+                ("embedded_documents", json::count(of.embedded_documents)),
             ])
         };
         return terminal::print_json(&Value::from(bases.iter().map(fields).collect::<Vec<_>>()));
@@ -121,24 +121,24 @@ fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
 }
 
 fn list_documents(storage: &Storage, base: &str, json: bool) -> Result<ExitCode> {
-    let documents = storage.knowledge().documents(base).map_err(trouble)?;
+    let documents = storage.knowledge().documents(base).map_err(storage_error)?;
     if documents.is_empty() {
         return Err(unknown_base(storage, base)?);
     }
     if json {
         let fields = documents.iter().map(|of| {
-            masked::object([
+            json::object([
                 ("document", Value::from(of.name.as_str())),
-                ("passages", masked::count(of.passages)),
+                ("passages", json::count(of.passages)),
                 ("embedding_model", of.embedding_model.as_deref().map_or(Value::Null, Value::from)),
-                ("added_at", moment::iso(of.added_ms)),
+                ("added_at", time::to_iso(of.added_ms)),
             ])
         });
         return terminal::print_json(&Value::from(fields.collect::<Vec<_>>()));
     }
     let rows = documents.into_iter().map(|of| {
         let model = of.embedding_model.unwrap_or_else(|| "-".to_owned());
-        [of.name, of.passages.to_string(), model, moment::at(of.added_ms)]
+        [of.name, of.passages.to_string(), model, time::local(of.added_ms)]
     });
     let rows: Vec<[String; 4]> = rows.collect();
     terminal::print_styled(&table(["DOCUMENT", "PASSAGES", "EMBEDDING MODEL", "ADDED"], &rows))?;
@@ -147,7 +147,7 @@ fn list_documents(storage: &Storage, base: &str, json: bool) -> Result<ExitCode>
 
 /// The error for a knowledge base without documents.
 fn unknown_base(storage: &Storage, base: &str) -> Result<anyhow::Error> {
-    let bases = storage.knowledge().knowledge_bases().map_err(trouble)?;
+    let bases = storage.knowledge().knowledge_bases().map_err(storage_error)?;
     let help = match nearest(base, bases.iter().map(|of| of.name.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`branchpoint knowledge list` lists them; `branchpoint knowledge add PATH` creates one".to_owned(),
@@ -156,7 +156,7 @@ fn unknown_base(storage: &Storage, base: &str) -> Result<anyhow::Error> {
 }
 
 fn remove(storage: &Storage, base: &str, documents: &[String], all: bool, json: bool) -> Result<ExitCode> {
-    let existing = storage.knowledge().documents(base).map_err(trouble)?;
+    let existing = storage.knowledge().documents(base).map_err(storage_error)?;
     if existing.is_empty() {
         return Err(unknown_base(storage, base)?);
     }
@@ -172,11 +172,11 @@ fn remove(storage: &Storage, base: &str, documents: &[String], all: bool, json: 
     let names = if all { existing } else { documents.iter().map(String::as_str).collect() };
     let mut removed = 0;
     for name in names {
-        removed += u32::from(storage.knowledge().remove_document(base, name).map_err(trouble)?);
+        removed += u32::from(storage.knowledge().remove_document(base, name).map_err(storage_error)?);
     }
     if json {
-        let fields = [("knowledge_base", Value::from(base)), ("removed", masked::count(removed))];
-        return terminal::print_json(&masked::object(fields));
+        let fields = [("knowledge_base", Value::from(base)), ("removed", json::count(removed))];
+        return terminal::print_json(&json::object(fields));
     }
     terminal::print(&format!("Removed {removed} documents of the knowledge base `{base}`.\n"))?;
     Ok(ExitCode::SUCCESS)
@@ -190,17 +190,17 @@ fn search(
     limit: u32,
     json: bool,
 ) -> Result<ExitCode> {
-    if storage.knowledge().documents(base).map_err(trouble)?.is_empty() {
+    if storage.knowledge().documents(base).map_err(storage_error)?.is_empty() {
         return Err(unknown_base(storage, base)?);
     }
-    let tools = runners::tools(&access.project, &access.project.secret_store()?)?;
+    let tools = configured_runners::tools(&access.project, &access.project.secret_store()?)?;
     let cancel = CancellationToken::new();
     let query = access.project.all_secrets()?.mask(words).into_owned();
     let vector = runtime().block_on(tools.embed_query(&query, &cancel));
     let vector = vector.map_err(|error| Exit::system(error.to_string()))?;
     let search =
         PassageSearch { query: words.to_owned(), vector, limit, candidates: CANDIDATES, ..PassageSearch::default() };
-    let passages = storage.knowledge().search_passages(base, &search, &cancel).map_err(trouble)?;
+    let passages = storage.knowledge().search_passages(base, &search, &cancel).map_err(storage_error)?;
     if json {
         return terminal::print_json(&Value::from(passages.into_iter().map(Value::from).collect::<Vec<_>>()));
     }
@@ -208,7 +208,7 @@ fn search(
         terminal::message("Nothing was found.\n");
     }
     let shown = |Passage { document, content, score, .. }: &Passage| {
-        format!("{document}  {score:.3}\n  {}\n", lines::shortened(content, LONGEST))
+        format!("{document}  {score:.3}\n  {}\n", excerpt::text_up_to(content, LONGEST))
     };
     terminal::print(&passages.iter().map(shown).collect::<Vec<_>>().join("\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -14,7 +14,7 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use branchpoint_host::{Script, ScriptError, SimulatedAnswer};
 use branchpoint_runners::{Answer, Call, Secrets};
 
-use super::skeleton::Skeleton;
+use super::script_skeleton::Skeleton;
 use crate::source::Source;
 use crate::terminal;
 

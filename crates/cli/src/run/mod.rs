@@ -2,17 +2,14 @@
 
 mod answers;
 mod attach;
-mod declared;
-mod dry;
-mod dry_outcome;
-mod existing;
+mod declared_inputs;
+mod dry_run;
 mod inputs;
-mod outcome;
-mod people;
-mod progress;
-pub(crate) mod prologue;
-mod skeleton;
-mod tape;
+mod recording_file;
+mod repeated_start;
+mod report;
+mod script_skeleton;
+pub(crate) mod start_checks;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -32,15 +29,15 @@ use branchpoint_runners::storage::Uploads;
 use jiff::Timestamp;
 
 pub(crate) use self::answers::Answers;
-use self::existing::Wanted;
 use self::inputs::Input;
-use self::skeleton::Skeleton;
-use self::tape::Tape;
+use self::recording_file::RecordingFile;
+use self::repeated_start::Wanted;
+use self::script_skeleton::Skeleton;
 use crate::foreground::{Foreground, Left};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
-use crate::{backend, exit, runner, terminal, workflow};
+use crate::{backend, exit, local_runner, terminal, workflow};
 
 /// Run a workflow
 #[derive(clap::Args)]
@@ -124,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::from(exit::USAGE));
     }
     answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
-    let account = answers.fact("account").unwrap_or_else(|| runner::account(&project, &user));
+    let account = answers.fact("account").unwrap_or_else(|| local_runner::account(&project, &user));
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     let attachments = attach::read(&arguments.attachments, workflow.dialect)?;
     let (input, mut facts) = inputs::attaching(&attachments, input, facts);
@@ -132,14 +129,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         facts.insert("document_dir".into(), Value::from(folder.display().to_string()));
     }
     if !arguments.quiet && !answers.is_recorded() && inputs::lacks_input(&arguments.inputs) {
-        prologue::show(&workflow, branchpoint_dialects::missing_input(&workflow.source.text).as_slice());
+        start_checks::show(&workflow, branchpoint_dialects::missing_input(&workflow.source.text).as_slice());
     }
-    if let Some(refused) = prologue::check(&workflow, &answers, (&project, &arguments.store), arguments.dry_run)? {
+    if let Some(refused) = start_checks::check(&workflow, &answers, (&project, &arguments.store), arguments.dry_run)? {
         terminal::message("Nothing was executed. Use --dry-run to see the path of the run.\n");
         return Ok(refused);
     }
     if arguments.dry_run {
-        return dry::run(workflow, input, facts, answers, project.max_ops(), arguments.json);
+        return dry_run::run(workflow, input, facts, answers, project.max_ops(), arguments.json);
     }
     arguments.start(&project, user, &workflow, &answers, (input, attachments), &facts)
 }
@@ -176,7 +173,7 @@ impl Arguments {
         (input, attachments): (Value, Uploads),
         facts: &Object,
     ) -> Result<ExitCode> {
-        let tape = self.record.as_deref().map(Tape::new).transpose()?;
+        let tape = self.record.as_deref().map(RecordingFile::new).transpose()?;
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let secrets = secrets_of(workflow, &input, facts);
@@ -193,7 +190,7 @@ impl Arguments {
         };
         // A start that is refused stores nothing.
         if let Some(existing) = store.run(&id)? {
-            existing::check(&*store, &existing, &wanted(saved(&*store, workflow)?))?;
+            repeated_start::check(&*store, &existing, &wanted(saved(&*store, workflow)?))?;
         }
         let number = save(&*store, workflow, now_ms)?;
         let given = facts.clone();
@@ -217,7 +214,7 @@ impl Arguments {
         if !new {
             // Another process may have started it a moment ago.
             let row = foreground.store().row(run)?;
-            existing::check(foreground.store(), &row, &wanted(Some(number)))?;
+            repeated_start::check(foreground.store(), &row, &wanted(Some(number)))?;
             let is_scripted = foreground.store().is_scripted(run)?;
             let what = match row.status.is_final() {
                 true => "showing its result",
@@ -236,15 +233,15 @@ impl Arguments {
         let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
         let masks = foreground.masks().clone();
         let store = foreground.leave()?;
-        let options = outcome::ReportOptions {
+        let options = report::ReportOptions {
             id: &id,
             json: self.json,
             quiet: self.quiet,
             reach: self.reach,
             masks: masks.clone(),
-            document: outcome::RunDocument::of(workflow),
+            document: report::RunDocument::of(workflow),
         };
-        let code = outcome::report_left(&left, &options)?;
+        let code = report::report_left(&left, &options)?;
         // The outcome of the run is reported in any case.
         if let Some(tape) = tape {
             tape.write(&recording_yaml(&store.recording(run, &masks.secrets())?))?;

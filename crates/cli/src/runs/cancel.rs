@@ -9,10 +9,10 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use super::Follower;
-use crate::drive::{self, Drive, Until};
 use crate::project::StoreArguments;
+use crate::run_driver::{self, RunDriver, Until};
 use crate::store_access::StoreAccess;
-use crate::{masked, terminal};
+use crate::{json, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -29,12 +29,12 @@ pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Argum
     if row.status.is_final() {
         bail!("run `{}` has ended already: {}", row.id, row.status.as_str());
     }
-    let drive = Drive::new(opened, store, "runs cancel")?;
+    let drive = RunDriver::new(opened, store, "runs cancel")?;
     let follower = Follower::silent_if(json).beginning_now(drive.store(), row.run)?;
     let event = Event::Cancel { reason: arguments.reason.as_deref().map(Into::into) };
     let handled_by = match drive.send(row.run, &event)? {
         Ok(handled_by) => handled_by,
-        Err(why) => bail!("run `{}` cannot be cancelled: {}", row.id, drive::rejection(&why)),
+        Err(why) => bail!("run `{}` cannot be cancelled: {}", row.id, run_driver::rejection(&why)),
     };
     let status = if handled_by == HandledBy::ThisProcess {
         // What it does last is done here.
@@ -47,7 +47,7 @@ pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Argum
     let status = status.unwrap_or(Status::Running);
     if json {
         let summary = [("run", Value::from(row.id)), ("status", Value::from(status.as_str()))];
-        return terminal::print_json(&masked::object(summary));
+        return terminal::print_json(&json::object(summary));
     }
     match status {
         Status::Cancelled => terminal::message(&format!("Run `{}` is cancelled.\n", row.id)),

@@ -10,7 +10,7 @@ use branchpoint_expr::{Span, Value};
 
 use super::trace_tree::{TraceTree, path, positions};
 use crate::store_access::StoreAccess;
-use crate::{masked, terminal};
+use crate::{excerpt, json, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -111,7 +111,7 @@ fn decide_again(tree: &TraceTree, records: &[usize], arguments: &Arguments, json
     if json {
         let decisions = decisions.iter().map(|Again { number, was, would_be, .. }| {
             let [was, would_be] = [*was, would_be].map(|decided| tree.decision_json(decided));
-            masked::object([("number", masked::count(*number as u64)), ("was", was), ("would_be", would_be)])
+            json::object([("number", json::count(*number as u64)), ("was", was), ("would_be", would_be)])
         });
         let decisions = Value::from(decisions.collect::<Vec<_>>());
         return terminal::print_json(&decisions);
@@ -181,10 +181,10 @@ fn explained(tree: &TraceTree, index: usize, origin: &str) -> String {
     }
     if record.decisions.is_empty() {
         if let Some(input) = &record.input {
-            let _ = writeln!(text, "\n  Input: {}", masked::line(&tree.secrets, input));
+            let _ = writeln!(text, "\n  Input: {}", excerpt::value(&tree.secrets, input));
         }
         if let Some(output) = &record.output {
-            let _ = writeln!(text, "  Output: {}", masked::line(&tree.secrets, output));
+            let _ = writeln!(text, "  Output: {}", excerpt::value(&tree.secrets, output));
         }
         text += "  No decisions.\n";
     }

@@ -11,7 +11,7 @@ use branchpoint_expr::Value;
 use crate::approvals::missing_voters;
 use crate::store_access::StoreAccess;
 use crate::table::table;
-use crate::{masked, moment, terminal};
+use crate::{excerpt, json, terminal, time};
 
 /// How many runs are listed unless something else is said.
 const LIMIT: u32 = 20;
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     search: Option<String>,
 
     /// Maximum time since the start, such as 90s, 2h or 30d
-    #[arg(long, value_name = "TIME", value_parser = moment::span_ms)]
+    #[arg(long, value_name = "TIME", value_parser = time::parse_duration_ms)]
     since: Option<i64>,
 
     /// Maximum number of runs
@@ -48,7 +48,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
         status: arguments.status,
         workflow: arguments.workflow.clone(),
         search: arguments.search.clone(),
-        since_ms: arguments.since.map(|since_ms| moment::now_ms() - since_ms),
+        since_ms: arguments.since.map(|since_ms| time::now_ms() - since_ms),
         children: arguments.all,
         before: None,
         // One more shows whether there are more.
@@ -113,8 +113,8 @@ impl Listed<'_> {
         }
         let look = match self.store.load(run.run) {
             Ok(look) => look,
-            Err(trouble) if trouble.is_of_one_run() => return Ok(Vec::new()),
-            Err(trouble) => return Err(trouble.into()),
+            Err(error) if error.is_of_one_run() => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
         };
         self.can_flag.insert(key, look.program.views.iter().any(|view| &*view.name == "flags"));
         Ok(super::show::flags(&look))
@@ -122,23 +122,23 @@ impl Listed<'_> {
 
     fn row(&mut self, run: &Run) -> Result<[String; 6]> {
         let (status, waits) = waits(self.store, run, &self.alive)?;
-        let (started, took) = (moment::at(run.started_ms), moment::took(moment::worked_ms(run, status)));
+        let (started, took) = (time::local(run.started_ms), time::duration(time::active_ms(run, status)));
         let flagged = if self.flags(run)?.is_empty() { "" } else { ", flagged" };
         let stands = format!("{}{flagged}", status.as_str());
-        Ok([run.id.clone(), self.name(run)?, stands, started, took, masked::cut(&waits)])
+        Ok([run.id.clone(), self.name(run)?, stands, started, took, excerpt::text(&waits)])
     }
 
     fn json(&mut self, run: &Run) -> Result<Value> {
         let (status, waits) = waits(self.store, run, &self.alive)?;
-        Ok(masked::object([
+        Ok(json::object([
             ("run", Value::from(run.id.as_str())),
             ("workflow", Value::from(self.name(run)?)),
             ("status", Value::from(status.as_str())),
-            ("started", moment::iso(run.started_ms)),
-            ("touched", moment::iso(run.updated_ms)),
-            ("took_ms", Value::Int(moment::worked_ms(run, status))),
+            ("started", time::to_iso(run.started_ms)),
+            ("touched", time::to_iso(run.updated_ms)),
+            ("took_ms", Value::Int(time::active_ms(run, status))),
             ("waited_ms", Value::Int(run.waited_ms)),
-            ("events", masked::count(run.seq)),
+            ("events", json::count(run.seq)),
             ("flags", self.store.secrets(run.run)?.mask_value(&Value::from(self.flags(run)?))),
             ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ]))
@@ -147,7 +147,7 @@ impl Listed<'_> {
 
 /// Who has not voted on the open approvals of a run and of those that it has called, by step, and which of them cannot be opened.
 fn missing_votes(store: &dyn Backend, run: RunNo) -> Result<Vec<String>> {
-    let now_ms = moment::now_ms();
+    let now_ms = time::now_ms();
     let OpenApprovals { open, unreadable } = store.approvals(run)?;
     let unreadable = unreadable.into_iter().map(|(id, why)| Ok(format!("run `{id}` cannot be opened: {why}")));
     let votes = open.into_iter().map(|OpenApproval { run, approval, .. }| {
@@ -167,7 +167,7 @@ pub(super) fn waits(store: &dyn Backend, run: &Run, alive: &[i64]) -> Result<(St
             if votes.is_empty() { "a signal".to_owned() } else { votes.join("; ") }
         }
         Status::WaitingTimer => {
-            store.next_due_ms(run.run)?.map(|due_ms| format!("until {}", moment::at(due_ms))).unwrap_or_default()
+            store.next_due_ms(run.run)?.map(|due_ms| format!("until {}", time::local(due_ms))).unwrap_or_default()
         }
         Status::Running if !run.owner.is_some_and(|owner| alive.contains(&owner)) => {
             "abandoned: runs resume, or work".into()

@@ -1,14 +1,14 @@
 //! `branchpoint runs`: what the store knows about runs, and what can be done with them.
 
 mod cancel;
-mod carry;
 mod explain;
-mod follow;
-mod from;
 mod list;
+mod resume_retry_fork;
 mod show;
 mod trace;
 mod trace_tree;
+mod transfer;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,8 +19,8 @@ use branchpoint_core::ir::Status;
 use crate::project::StoreCommand;
 use crate::store_access::StoreAccess;
 use crate::terminal;
-pub(crate) use follow::Follower;
 pub(crate) use show::{pending, start as start_of};
+pub(crate) use watch::Follower;
 
 /// Inspect, cancel, resume, retry and fork runs
 #[derive(clap::Args)]
@@ -47,15 +47,15 @@ enum Command {
     /// Explain the decisions of a step
     Explain(explain::Arguments),
     /// Follow a run until it ends or waits
-    Watch(follow::Watch),
+    Watch(watch::Watch),
     /// Cancel a run
     Cancel(cancel::Arguments),
     /// Resume an abandoned run
-    Resume(from::Resume),
+    Resume(resume_retry_fork::Resume),
     /// Retry the call that failed the run, in a new run
-    Retry(from::Retry),
+    Retry(resume_retry_fork::Retry),
     /// Start a new run from a step of another run
-    Fork(from::Fork),
+    Fork(resume_retry_fork::Fork),
     /// Write runs as JSON lines to stdout
     Export {
         /// Runs to export [default: all]
@@ -79,7 +79,7 @@ struct Named {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (store, json) = (&arguments.on.store, arguments.on.json);
     if let Command::Import { file } = &arguments.command {
-        return carry::import(store, file, json);
+        return transfer::import(store, file, json);
     }
     let opened = StoreAccess::existing(store)?;
     match &arguments.command {
@@ -87,12 +87,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Show(named) => show::run(&opened, &named.run, json),
         Command::Trace(which) => trace::run(&opened, which, json),
         Command::Explain(which) => explain::run(&opened, which, json),
-        Command::Watch(which) => follow::run(&opened, which, json),
+        Command::Watch(which) => watch::run(&opened, which, json),
         Command::Cancel(which) => cancel::run(opened, store, which, json),
-        Command::Resume(which) => from::resume(opened, store, which, json),
-        Command::Retry(which) => from::retry(opened, store, which, json),
-        Command::Fork(which) => from::fork(opened, store, which, json),
-        Command::Export { runs } => carry::export(&opened, runs),
+        Command::Resume(which) => resume_retry_fork::resume(opened, store, which, json),
+        Command::Retry(which) => resume_retry_fork::retry(opened, store, which, json),
+        Command::Fork(which) => resume_retry_fork::fork(opened, store, which, json),
+        Command::Export { runs } => transfer::export(&opened, runs),
         Command::Import { .. } => unreachable!("it was answered above"),
     }
 }

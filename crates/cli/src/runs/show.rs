@@ -12,7 +12,7 @@ use branchpoint_runners::Secrets;
 use super::list::{alive, waits};
 use crate::approvals::{shown_with_command, to_value};
 use crate::store_access::StoreAccess;
-use crate::{masked, moment, outcome, spent, table, terminal};
+use crate::{excerpt, json, outcome, table, terminal, time, usage};
 
 /// How much of a script's hash is shown.
 const HASH_LETTERS: usize = 12;
@@ -33,9 +33,9 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
         ("run", row.id.clone()),
         ("workflow", format!("{} ({}), from {}{part}", document.name, document.dialect, document.origin)),
         ("status", status.as_str().to_owned()),
-        ("started", moment::at(row.started_ms)),
-        ("took", moment::worked(&row, status)),
-        ("last event", moment::at(row.updated_ms)),
+        ("started", time::local(row.started_ms)),
+        ("took", time::active_duration(&row, status)),
+        ("last event", time::local(row.updated_ms)),
         ("journal", format!("{events} events, {bytes} bytes")),
     ];
     if let Some(parent) = row.parent {
@@ -49,8 +49,8 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
         facts.push(("folder", row.folder.clone()));
     }
     facts.extend(problem.map(|problem| ("problem", problem)));
-    facts.extend(look.as_ref().and_then(|look| spent::words(look.state.usage())).map(|used| ("used", used)));
-    facts.extend(start(store, &row).ok().map(|(input, _)| ("input", masked::line(&secrets, &input))));
+    facts.extend(look.as_ref().and_then(|look| usage::to_text(look.state.usage())).map(|used| ("used", used)));
+    facts.extend(start(store, &row).ok().map(|(input, _)| ("input", excerpt::value(&secrets, &input))));
     let flags = look.as_ref().map(flags).unwrap_or_default();
     facts.extend(flags.iter().map(|flag| ("flagged", secrets.mask(&flag_line(flag)).into_owned())));
     if let Some(look) = look.filter(|_| status.is_final()) {
@@ -77,14 +77,14 @@ fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option
             Some(look),
             store.unavailable_secrets(run)?.map(|why| format!("its secrets are unavailable_secrets: {why}")),
         )),
-        Err(trouble) if trouble.is_of_one_run() => Ok((None, Some(trouble.to_string()))),
-        Err(trouble) => Err(trouble.into()),
+        Err(error) if error.is_of_one_run() => Ok((None, Some(error.to_string()))),
+        Err(error) => Err(error.into()),
     }
 }
 
 fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
     if status == Status::Completed {
-        let output = outcome::output_value(result).map(|output| masked::line(secrets, output));
+        let output = outcome::output_value(result).map(|output| excerpt::value(secrets, output));
         return ("output", output.unwrap_or_default());
     }
     let failure = outcome::failure(status, result);
@@ -108,7 +108,7 @@ fn flag_line(flag: &Value) -> String {
 fn driver(store: &dyn Backend, row: &Run) -> Result<Option<String>> {
     let driver = store.drivers()?.into_iter().find(|driver| Some(driver.owner) == row.owner);
     Ok(driver
-        .map(|driver| format!("process {} ({}) since {}", driver.pid, driver.command, moment::at(driver.since_ms))))
+        .map(|driver| format!("process {} ({}) since {}", driver.pid, driver.command, time::local(driver.since_ms))))
 }
 
 /// Who answers the calls of a scripted run.
@@ -118,7 +118,7 @@ fn script(store: &dyn Backend, row: &Run) -> Result<Option<String>> {
         let name = format!("answered by a {}", if script.is_recorded { "recorded script" } else { "script" });
         let hash = script.hash.get(..HASH_LETTERS).unwrap_or_default();
         match script.live_ms {
-            Some(live_ms) => format!("{name} ({hash}), executed since {}", moment::at(live_ms)),
+            Some(live_ms) => format!("{name} ({hash}), executed since {}", time::local(live_ms)),
             None => format!("{name} ({hash})"),
         }
     }))
@@ -142,7 +142,7 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
     let (input, facts) = start(store, row).unwrap_or_default();
     let children = store.children(row.run)?;
     let children = children.iter().map(|child| {
-        masked::object([
+        json::object([
             ("run", Value::from(child.id.as_str())),
             ("workflow", Value::from(child.part.as_str())),
             ("status", Value::from(child.status.as_str())),
@@ -152,10 +152,10 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
     let approvals = approvals.iter().map(|open| Ok(to_value(open, &store.secrets(open.run)?)));
     let parent = row.parent.map(|parent| store.row(parent.run)).transpose()?;
     let script = store.script(row.run)?.map(|script| {
-        let live = script.live_ms.map_or(Value::Null, moment::iso);
-        masked::object([("hash", Value::from(script.hash.as_str())), ("live_since", live)])
+        let live = script.live_ms.map_or(Value::Null, time::to_iso);
+        json::object([("hash", Value::from(script.hash.as_str())), ("live_since", live)])
     });
-    Ok(masked::object([
+    Ok(json::object([
         ("run", Value::from(row.id.as_str())),
         ("script", script.unwrap_or_default()),
         ("workflow", Value::from(document.name)),
@@ -163,17 +163,17 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("origin", Value::from(document.origin)),
         ("part", Value::from(row.part.as_str())),
         ("status", Value::from(status.as_str())),
-        ("started", moment::iso(row.started_ms)),
-        ("touched", moment::iso(row.updated_ms)),
-        ("took_ms", Value::Int(moment::worked_ms(row, status))),
+        ("started", time::to_iso(row.started_ms)),
+        ("touched", time::to_iso(row.updated_ms)),
+        ("took_ms", Value::Int(time::active_ms(row, status))),
         ("waited_ms", Value::Int(row.waited_ms)),
         ("called_by", parent.map_or(Value::Null, |parent| Value::from(parent.id))),
         ("driven_by", driver(store, row)?.map_or(Value::Null, Value::from)),
         ("folder", Value::from(row.folder.as_str())),
-        ("events", masked::count(events)),
-        ("bytes", masked::count(bytes)),
+        ("events", json::count(events)),
+        ("bytes", json::count(bytes)),
         ("problem", problem.map_or(Value::Null, Value::from)),
-        ("usage", look.as_ref().map_or(Value::Null, |look| spent::object(look.state.usage()))),
+        ("usage", look.as_ref().map_or(Value::Null, |look| usage::to_json(look.state.usage()))),
         ("input", secrets.mask_value(&input)),
         ("facts", secrets.mask_value(&Value::from(facts))),
         ("result", secrets.mask_value(&look.as_ref().and_then(RunView::result).unwrap_or_default())),

@@ -11,7 +11,7 @@ use branchpoint_expr::Value;
 
 use super::trace_tree::{LeftOut, TraceTree};
 use crate::store_access::StoreAccess;
-use crate::{masked, moment, terminal};
+use crate::{json, terminal, time};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -45,7 +45,7 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
     let indent = "  ".repeat(depth);
     let name = if row.part.is_empty() { store.document(row.workflow)?.name } else { row.part.clone() };
     let status = store.status(row.run)?;
-    let (took, status) = (moment::worked(row, status), status.as_str());
+    let (took, status) = (time::active_duration(row, status), status.as_str());
     let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
     let tops = (0..tree.records.len()).filter(|index| tree.around[*index].is_none());
     for index in tops {
@@ -59,7 +59,7 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
     }
     for (at_ms, who, what) in &tree.sent {
         let who = who.as_deref().map(|who| format!(" from {who}")).unwrap_or_default();
-        let _ = writeln!(text, "{indent}  {}{who}: {what}", moment::at(*at_ms));
+        let _ = writeln!(text, "{indent}  {}{who}: {what}", time::local(*at_ms));
     }
     Ok(text)
 }
@@ -117,16 +117,16 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
     let status = store.status(row.run)?;
     let sent = tree.sent.iter().map(|(at_ms, who, what)| {
         let who = who.as_deref().map_or(Value::Null, Value::from);
-        masked::object([("at", moment::iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
+        json::object([("at", time::to_iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
     });
-    Ok(masked::object([
+    Ok(json::object([
         ("run", Value::from(row.id.as_str())),
         ("workflow", Value::from(store.document(row.workflow)?.name)),
         ("part", Value::from(row.part.as_str())),
         ("status", Value::from(status.as_str())),
-        ("started", moment::iso(row.started_ms)),
-        ("touched", moment::iso(row.updated_ms)),
-        ("took_ms", Value::Int(moment::worked_ms(row, status))),
+        ("started", time::to_iso(row.started_ms)),
+        ("touched", time::to_iso(row.updated_ms)),
+        ("took_ms", Value::Int(time::active_ms(row, status))),
         ("waited_ms", Value::Int(row.waited_ms)),
         ("steps", Value::from(steps)),
         ("runs", Value::from(others)),
@@ -141,9 +141,9 @@ fn record(store: &dyn Backend, tree: &TraceTree, children: &Children, index: usi
         inside(tree, index).map(|inner| self::record(store, tree, children, inner)).collect::<Result<Vec<_>>>()?;
     let runs = children.of_records.iter().filter(|(of, _)| *of == index);
     let runs = runs.map(|(_, child)| as_json(store, child, None, tree.full)).collect::<Result<Vec<_>>>()?;
-    masked::insert(&mut record, "tool_calls", Value::from(runs.iter().flat_map(tool_calls).collect::<Vec<_>>()));
-    masked::insert(&mut record, "steps", Value::from(inner));
-    masked::insert(&mut record, "runs", Value::from(runs));
+    json::insert(&mut record, "tool_calls", Value::from(runs.iter().flat_map(tool_calls).collect::<Vec<_>>()));
+    json::insert(&mut record, "steps", Value::from(inner));
+    json::insert(&mut record, "runs", Value::from(runs));
     Ok(record)
 }
 
@@ -155,7 +155,7 @@ fn tool_calls(run: &Value) -> Vec<Value> {
     let of = |call: &Value, key: &str| call.get("input").and_then(|input| input.get(key)).cloned().unwrap_or_default();
     let part = |call: &Value, key: &str| call.get(key).cloned().unwrap_or_default();
     let entry = |call: &Value| {
-        masked::object([
+        json::object([
             ("tool", of(call, "tool")),
             ("arguments", of(call, "arguments")),
             ("status", part(call, "status")),
@@ -173,9 +173,9 @@ fn left_out(left_out: LeftOut) -> Value {
     if left_out == LeftOut::default() {
         return Value::Null;
     }
-    masked::object([
-        ("events_before", masked::count(left_out.before)),
-        ("events_after", masked::count(left_out.after)),
-        ("steps", masked::count(left_out.steps)),
+    json::object([
+        ("events_before", json::count(left_out.before)),
+        ("events_after", json::count(left_out.after)),
+        ("steps", json::count(left_out.steps)),
     ])
 }

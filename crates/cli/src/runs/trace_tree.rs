@@ -10,7 +10,7 @@ use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepReco
 use branchpoint_expr::{Object, Value, preview};
 use branchpoint_runners::{Secrets, Untruncated};
 
-use crate::{lines, masked, moment, spent};
+use crate::{excerpt, json, step_line, time, usage};
 
 /// A run and what happened in it.
 pub(super) struct TraceTree {
@@ -166,8 +166,8 @@ impl TraceTree {
     pub(super) fn line(&self, index: usize, depth: usize) -> String {
         let record = &self.records[index];
         let indent = "  ".repeat(depth);
-        let title = lines::title(&self.look.program, record);
-        let mut line = format!("{} {indent}{title}", lines::sign(&record.status, false));
+        let title = step_line::title(&self.look.program, record);
+        let mut line = format!("{} {indent}{title}", step_line::sign(&record.status, false));
         line += &self.step_line(record);
         line.push('\n');
         let below = self.below(index).into_iter().map(|text| format!("  {indent}  {text}\n"));
@@ -190,13 +190,13 @@ impl TraceTree {
             let _ = write!(text, ", {} attempts", record.attempts.len());
         }
         if let Some(ended_ms) = record.ended_ms {
-            let _ = write!(text, ", {}", moment::took(ended_ms - record.began_ms - record.waited_ms));
+            let _ = write!(text, ", {}", time::duration(ended_ms - record.began_ms - record.waited_ms));
         }
         if record.waited_ms > 0 {
-            let _ = write!(text, " (and {} of waiting)", moment::took(record.waited_ms));
+            let _ = write!(text, " (and {} of waiting)", time::duration(record.waited_ms));
         }
-        let reason = self.reason(record).map(|reason| masked::cut(&self.secrets.mask(&reason)));
-        text + &lines::outcome(record, &self.secrets, reason, masked::LONGEST, false)
+        let reason = self.reason(record).map(|reason| excerpt::text(&self.secrets.mask(&reason)));
+        text + &step_line::outcome(record, &self.secrets, reason, excerpt::MAX_CHARS, false)
     }
 
     /// Why a record took its branch.
@@ -213,11 +213,11 @@ impl TraceTree {
         let record = &self.records[index];
         let failed = record.attempts.iter().enumerate().filter_map(|(number, attempt)| {
             let message = attempt.error.as_ref()?.get("message").cloned().unwrap_or_default();
-            Some(format!("attempt {} failed: {}", number + 1, masked::error(&self.secrets, &message)))
+            Some(format!("attempt {} failed: {}", number + 1, excerpt::error(&self.secrets, &message)))
         });
         let mut below: Vec<String> = failed.collect();
         let approvals = record.decisions.iter().filter(|decided| decided.kind == DecisionKind::Approval);
-        below.extend(approvals.map(|decided| masked::cut(&decided.line(&self.look.program, &self.secrets))));
+        below.extend(approvals.map(|decided| excerpt::text(&decided.line(&self.look.program, &self.secrets))));
         below
     }
 
@@ -254,15 +254,15 @@ impl TraceTree {
         let decisions = record.decisions.iter().map(|decided| self.decision_json(decided));
         let iterations = record.iterations.iter().map(|round| self.json(|redact| round.to_value(program, redact)));
         let attempts = record.attempts.iter().map(|attempt| {
-            let ended = attempt.ended_ms.map_or(Value::Null, moment::iso);
-            masked::object([
-                ("began", moment::iso(attempt.began_ms)),
+            let ended = attempt.ended_ms.map_or(Value::Null, time::to_iso);
+            json::object([
+                ("began", time::to_iso(attempt.began_ms)),
                 ("ended", ended),
                 ("error", masked(&attempt.error)),
             ])
         });
         let warnings = record.warnings.iter().cloned().map(Value::Str);
-        masked::object([
+        json::object([
             ("step", Value::Str(step.id.clone())),
             ("type", Value::Str(step.kind.clone())),
             ("name", self.names.get(&step.id).cloned().unwrap_or_default()),
@@ -272,14 +272,14 @@ impl TraceTree {
             ("reason", reason.unwrap_or_default()),
             ("branch", masked(&record.branch.clone().map(Value::Str))),
             ("decisions", Value::from(decisions.collect::<Vec<_>>())),
-            ("decisions_omitted", masked::count(record.decisions_omitted)),
-            ("began", moment::iso(record.began_ms)),
-            ("ended", record.ended_ms.map_or(Value::Null, moment::iso)),
+            ("decisions_omitted", json::count(record.decisions_omitted)),
+            ("began", time::to_iso(record.began_ms)),
+            ("ended", record.ended_ms.map_or(Value::Null, time::to_iso)),
             ("took_ms", record.ended_ms.map_or(Value::Null, |ms| Value::Int(ms - record.began_ms - record.waited_ms))),
             ("waited_ms", Value::Int(record.waited_ms)),
             ("hitl_wait_ms", Value::Int(record.waited_people_ms)),
             ("attempts", Value::from(attempts.collect::<Vec<_>>())),
-            ("usage", spent::object(record.usage)),
+            ("usage", usage::to_json(record.usage)),
             ("input", masked(&record.input)),
             ("output", masked(&record.output)),
             ("output_content_type", masked(&record.output_content_type)),
@@ -294,7 +294,7 @@ fn sent(store: &dyn Backend, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, 
     let sent = store.journal(run)?.into_iter().filter_map(|(stamp, event, _)| match event {
         Event::Signal { name, payload, sender, .. } => {
             let said =
-                if payload == Value::Null { String::new() } else { format!(" {}", masked::line(secrets, &payload)) };
+                if payload == Value::Null { String::new() } else { format!(" {}", excerpt::value(secrets, &payload)) };
             Some((stamp.now_ms, sender.map(|sender| sender.to_string()), format!("{name}{said}")))
         }
         Event::Cancel { reason } => {

@@ -1,7 +1,7 @@
 //! `branchpoint session`: the gate as JSON lines. A line in is a request, a line out is its answer.
 
-mod durable;
-mod line;
+mod request_line;
+mod stored;
 
 use std::io;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use branchpoint_runners::read_line;
 
 use crate::project::{Project, StoreArguments};
 use crate::source::{DOCUMENT_BYTES, Source, unread};
-use crate::{exit, moment, terminal, workflow};
-pub(crate) use durable::StoredSessions;
-use line::Line;
-pub(crate) use line::MAIN;
+use crate::{exit, terminal, time, workflow};
+use request_line::Line;
+pub(crate) use request_line::MAIN;
+pub(crate) use stored::StoredSessions;
 
 /// Report which tools an agent may use, as JSON lines
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ trait Gates {
 
 impl Gates for Sessions<'_> {
     fn request(&mut self, session: &str, request: SessionRequest) -> Result<SessionResponse> {
-        Ok(Sessions::request(self, session, request, moment::now_ms())?)
+        Ok(Sessions::request(self, session, request, time::now_ms())?)
     }
 }
 
@@ -102,7 +102,7 @@ fn answered(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool
     }
     let answer = answer(gates, line, name, explain);
     let refused = answer.is_err();
-    let answer = answer.unwrap_or_else(|trouble| line::error(&format!("{trouble:#}")));
+    let answer = answer.unwrap_or_else(|error| request_line::error(&format!("{error:#}")));
     terminal::print(&format!("{answer:?}\n"))?;
     Ok(refused)
 }
@@ -111,5 +111,5 @@ fn answer(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) 
     let Line { session, action, key } = Line::read(line)?;
     let session = session.as_deref().or(name).unwrap_or(MAIN);
     let answer = gates.request(session, SessionRequest { action, key, explain })?;
-    Ok(line::response_json(&answer, session, explain))
+    Ok(request_line::response_json(&answer, session, explain))
 }

@@ -19,8 +19,8 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
-use crate::runner::LocalRunner;
-use crate::{backend, masked, terminal};
+use crate::local_runner::LocalRunner;
+use crate::{backend, json, terminal};
 
 /// How often counters are written to a file or to stderr.
 pub(super) const PERIOD: Duration = Duration::from_secs(10);
@@ -127,14 +127,14 @@ fn prometheus(families: &[Family]) -> String {
 
 fn json(families: &[Family]) -> String {
     let value = |family: &Family| match family.values.as_slice() {
-        [(label, value)] if label.is_empty() => masked::count(*value),
+        [(label, value)] if label.is_empty() => json::count(*value),
         values => {
             let name = |label: &str| Arc::from(label.trim_start_matches("status=").trim_matches('"'));
-            Value::from(values.iter().map(|(label, value)| (name(label), masked::count(*value))).collect::<Object>())
+            Value::from(values.iter().map(|(label, value)| (name(label), json::count(*value))).collect::<Object>())
         }
     };
     let counters: Object = families.iter().map(|family| (Arc::from(family.name), value(family))).collect();
-    format!("{:?}\n", masked::object([("metrics", Value::from(counters))]))
+    format!("{:?}\n", json::object([("metrics", Value::from(counters))]))
 }
 
 /// Tells counters where they are wanted.
@@ -152,7 +152,7 @@ impl Metrics {
             let (counted, store) = (Arc::clone(&counters), backend::open_read_only(store)?);
             thread::spawn(move || {
                 for client in door.incoming().flatten() {
-                    // A client that goes away is no trouble.
+                    // A client that goes away is no error.
                     let _ = answer(&client, &counted, &*store);
                 }
             });

@@ -16,8 +16,8 @@ use self::metrics::{Counters, Metrics, To};
 use crate::backend::{self, Driving};
 use crate::exit::Exit;
 use crate::interrupt;
+use crate::local_runner::{LocalRunner, OutputListeners};
 use crate::project::{Project, Reach, StoreArguments};
-use crate::runner::{LocalRunner, OutputListeners};
 use crate::terminal;
 
 /// How often the driver is checked, and due metrics are written.
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let here = Arc::new(LocalRunner::for_worker(&project, &arguments.store, OutputListeners::of(|_| {}))?);
     let (sender, heard) = channel();
     let interrupted = sender.clone();
-    interrupt::hear_once(move || interrupted.send(Incoming::Interrupt).is_ok())?;
+    interrupt::on_first(move || interrupted.send(Incoming::Interrupt).is_ok())?;
     let mut limits = project.limits();
     if let Some(calls) = arguments.calls {
         limits.calls = usize::try_from(calls)?;

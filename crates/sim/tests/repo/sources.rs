@@ -117,8 +117,8 @@ fn a_search_in_a_message_is_reported_unless_it_is_a_test() {
 fn a_type_of_the_host_in_the_command_line_is_reported() {
     let uses = |path: &str, line: &str| uses_of_the_host(&[SourceFile::new(path, line)]).len();
     assert_eq!(uses("crates/cli/src/runs/list.rs", "use branchpoint_host::store::{Prune, Store};"), 1);
-    assert_eq!(uses("crates/cli/src/drive.rs", "use branchpoint_host::{Embedded, VirtualDriver};"), 1);
-    assert_eq!(uses("crates/cli/src/run/dry.rs", "use branchpoint_host::{CallLimits, VirtualDriver};"), 0);
+    assert_eq!(uses("crates/cli/src/run_driver.rs", "use branchpoint_host::{Embedded, VirtualDriver};"), 1);
+    assert_eq!(uses("crates/cli/src/run/dry_run/mod.rs", "use branchpoint_host::{CallLimits, VirtualDriver};"), 0);
     assert_eq!(uses("crates/cli/src/backend.rs", "use branchpoint_host::host::{DrivenRuns, Host};"), 0);
 }
 

@@ -15,9 +15,9 @@ use branchpoint_runners::{
     Unavailable,
 };
 
+use crate::configured_runners::ConfiguredRunners;
 use crate::project::{Project, StoreArguments};
-use crate::runners::Runners;
-use crate::{backend, login, masked, runners};
+use crate::{backend, configured_runners, json, login};
 
 /// Receives a text, with secrets masked.
 pub(crate) type TextListener = Arc<dyn Fn(&str) + Send + Sync>;
@@ -55,7 +55,7 @@ impl OutputListeners {
 /// Performs the calls that no script answers, on this machine.
 pub(crate) struct LocalRunner {
     local: Local,
-    runners: Runners,
+    runners: ConfiguredRunners,
     secrets: SecretStore,
     /// Values that are masked in all output.
     masks: SharedSecrets,
@@ -70,19 +70,19 @@ pub(crate) struct LocalRunner {
 
 impl LocalRunner {
     /// For the user of the project, who does not sit at the terminal.
-    pub(crate) fn new(project: &Project, store: &StoreArguments, ears: OutputListeners) -> Result<Self> {
+    pub(crate) fn new(project: &Project, store: &StoreArguments, listeners: OutputListeners) -> Result<Self> {
         let private = project.private();
         let masks = SharedSecrets::from(private.clone());
         let (file, seen) = (project.secrets()?, masks.clone());
-        let OutputListeners { printed, words } = ears.masked(&masks);
+        let OutputListeners { printed, words } = listeners.masked(&masks);
         // Whatever was put into a call is not shown when the call repeats it.
         let secrets: SecretStore = Arc::new(move |name| {
             let value = env::var(name).ok().or_else(|| file.get(name).cloned());
             seen.add(value.clone());
             value
         });
-        let (tools, storage) = (runners::tools(project, &secrets)?, backend::storage(project, store)?);
-        let runners = Runners::new(project, tools, masks.clone(), words, storage)?;
+        let (tools, storage) = (configured_runners::tools(project, &secrets)?, backend::storage(project, store)?);
+        let runners = ConfiguredRunners::new(project, tools, masks.clone(), words, storage)?;
         let local = Local {
             listener: Arc::new(move |_, text| printed(text)),
             mask: masks.clone(),
@@ -99,8 +99,8 @@ impl LocalRunner {
     }
 
     /// The same for a worker: it works only in the folders of the runs.
-    pub(crate) fn for_worker(project: &Project, store: &StoreArguments, ears: OutputListeners) -> Result<Self> {
-        let here = Self::new(project, store, ears)?;
+    pub(crate) fn for_worker(project: &Project, store: &StoreArguments, listeners: OutputListeners) -> Result<Self> {
+        let here = Self::new(project, store, listeners)?;
         Ok(Self { anywhere: false, ..here })
     }
 
@@ -199,7 +199,7 @@ pub(crate) fn account(project: &Project, user: &str) -> Value {
         let names = if names.is_empty() { &[user.to_owned()] } else { names };
         Value::from(names.iter().map(|name| Value::from(name.as_str())).collect::<Vec<_>>())
     };
-    masked::object([
+    json::object([
         ("owner", Value::from(people.owner.as_deref().unwrap_or(user))),
         ("admins", list(&people.admins)),
         ("members", list(&people.members)),

@@ -8,20 +8,20 @@ use branchpoint_core::ir::{Effect, Program};
 use branchpoint_expr::{Diagnostic, Severity};
 use branchpoint_runners::{SharedSecrets, runner_check, runtime};
 
+use crate::configured_runners::{self, ConfiguredRunners};
 use crate::project::{Project, StoreArguments};
-use crate::runners::{self, Runners};
 use crate::{backend, workflow};
 
 /// The runners of the project, which are never started.
-pub(crate) struct Configured(Runners);
+pub(crate) struct RunnerCheck(ConfiguredRunners);
 
-impl Configured {
+impl RunnerCheck {
     /// Those of the working directory; none if there is no configuration.
     pub(crate) fn find() -> Result<Option<Self>> {
         let Some(project) = Project::find_configured()? else { return Ok(None) };
         let storage = backend::storage(&project, &StoreArguments::default())?;
-        let tools = runners::tools(&project, &project.secret_store()?)?.without_server_requests();
-        let runners = Runners::new(&project, tools, SharedSecrets::default(), Arc::new(|_, _| {}), storage)?;
+        let tools = configured_runners::tools(&project, &project.secret_store()?)?.without_server_requests();
+        let runners = ConfiguredRunners::new(&project, tools, SharedSecrets::default(), Arc::new(|_, _| {}), storage)?;
         Ok(Some(Self(runners)))
     }
 

@@ -3,10 +3,10 @@
 use branchpoint_core::Usage;
 use branchpoint_expr::Value;
 
-use crate::masked;
+use crate::json;
 
 /// Tokens and dollars in words; none if nothing was used up that is known of.
-pub(crate) fn words(usage: Usage) -> Option<String> {
+pub(crate) fn to_text(usage: Usage) -> Option<String> {
     let tokens = (usage.tokens > 0).then(|| format!("{} token{}", grouped(usage.tokens), plural(usage.tokens)));
     let cost = (usage.cost_micros > 0).then(|| dollars(usage.cost_micros));
     let parts: Vec<String> = tokens.into_iter().chain(cost).collect();
@@ -14,8 +14,8 @@ pub(crate) fn words(usage: Usage) -> Option<String> {
 }
 
 /// The same as an object, with the cost in millionths of a dollar.
-pub(crate) fn object(usage: Usage) -> Value {
-    masked::object([("tokens", masked::count(usage.tokens)), ("cost_micros", masked::count(usage.cost_micros))])
+pub(crate) fn to_json(usage: Usage) -> Value {
+    json::object([("tokens", json::count(usage.tokens)), ("cost_micros", json::count(usage.cost_micros))])
 }
 
 fn plural(count: u64) -> &'static str {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn tokens_and_dollars_read_well() {
-        let words = |tokens, cost_micros| words(Usage { tokens, cost_micros });
+        let words = |tokens, cost_micros| to_text(Usage { tokens, cost_micros });
         assert_eq!(words(0, 0), None);
         assert_eq!(words(1, 0).as_deref(), Some("1 token"));
         assert_eq!(words(1_234_567, 12).as_deref(), Some("1,234,567 tokens, $0.000012"));

@@ -14,12 +14,12 @@ use branchpoint_runners::CancellationToken;
 use crate::approvals::quoted;
 use crate::backend::Driving;
 use crate::exit::Exit;
-use crate::failure::{self, Origin};
+use crate::failure::{self, SourceMap};
+use crate::local_runner::{LocalRunner, OutputListeners};
 use crate::project::StoreArguments;
-use crate::runner::{LocalRunner, OutputListeners};
 use crate::runs::{Follower, pending};
 use crate::store_access::StoreAccess;
-use crate::{backend, exit, interrupt, masked, moment, outcome, spent, terminal};
+use crate::{backend, exit, interrupt, json, outcome, terminal, time, usage};
 
 /// How often it is looked how the run stands.
 const NAP: Duration = Duration::from_millis(30);
@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_millis(500);
 const SHORT_MS: i64 = 60_000;
 
 /// A backend that drives the runs that a command names.
-pub(crate) struct Drive {
+pub(crate) struct RunDriver {
     backend: Box<dyn Backend>,
     interrupted: CancellationToken,
 }
@@ -59,7 +59,7 @@ pub(crate) enum Until {
     Rest,
 }
 
-impl Drive {
+impl RunDriver {
     pub(crate) fn new(opened: StoreAccess, arguments: &StoreArguments, what: &str) -> Result<Self> {
         Self::with(opened, arguments, what, OutputListeners::of(terminal::message))
     }
@@ -69,10 +69,10 @@ impl Drive {
         opened: StoreAccess,
         arguments: &StoreArguments,
         what: &str,
-        ears: OutputListeners,
+        listeners: OutputListeners,
     ) -> Result<Self> {
         let project = opened.project;
-        let here = Arc::new(LocalRunner::new(&project, arguments, ears)?);
+        let here = Arc::new(LocalRunner::new(&project, arguments, listeners)?);
         let masks = here.masks().clone();
         let backend = backend::drive(&project, arguments, what, &here, Driving::here(&here, &project))?;
         backend.subscribe(Box::new(move |event| {
@@ -80,7 +80,7 @@ impl Drive {
                 terminal::message(&format!("{}\n", masks.mask(text)));
             }
         }))?;
-        Ok(Self { backend, interrupted: interrupt::token()? })
+        Ok(Self { backend, interrupted: interrupt::cancellation_token()? })
     }
 
     pub(crate) fn store(&self) -> &dyn Backend {
@@ -191,24 +191,24 @@ pub(crate) fn rejection(error: &BackendError) -> String {
 
 /// Whether a command does not wait for this time by itself.
 pub(crate) fn is_far(due_ms: Option<i64>) -> bool {
-    due_ms.is_none_or(|due_ms| due_ms > moment::now_ms() + SHORT_MS)
+    due_ms.is_none_or(|due_ms| due_ms > time::now_ms() + SHORT_MS)
 }
 
-/// Tells how a run stands that was driven: the result on stdout, the rest on stderr. The exit status is that of `run`.
-pub(crate) fn report(store: &dyn Backend, run: RunNo, stands: Option<Status>, json: bool) -> Result<ExitCode> {
+/// Reports the status of a driven run: its result on stdout, messages on stderr. Returns the exit status that `run` would have.
+pub(crate) fn report(store: &dyn Backend, run: RunNo, status: Option<Status>, json: bool) -> Result<ExitCode> {
     let look = store.load(run)?;
     let (secrets, id) = (store.secrets(run)?, look.row.id.clone());
     let typed = quoted(&id);
-    let Some(status) = stands else {
+    let Some(status) = status else {
         terminal::message(&format!("Released the run; resume it with `branchpoint runs resume {typed}`.\n"));
         return Ok(ExitCode::from(exit::INTERRUPTED));
     };
     let result = look.result().unwrap_or_default();
     if json {
-        let summary = masked::object([
+        let summary = json::object([
             ("run", Value::from(id.as_str())),
             ("status", Value::from(status.as_str())),
-            ("usage", spent::object(look.state.usage())),
+            ("usage", usage::to_json(look.state.usage())),
             ("result", secrets.mask_value(&result)),
         ]);
         terminal::print_json(&summary)?;
@@ -224,7 +224,7 @@ pub(crate) fn report(store: &dyn Backend, run: RunNo, stands: Option<Status>, js
         Status::Failed | Status::Cancelled => {
             let help = format!("`branchpoint runs trace {typed}` shows what happened");
             let document = store.document(look.row.workflow)?;
-            let origin = Origin::new(&look.program, &document.origin, &document.text);
+            let origin = SourceMap::new(&look.program, &document.origin, &document.text);
             failure::report(status, &result, Some(&origin), &secrets, Some(&help));
             Ok(ExitCode::from(outcome::code(status, &result)))
         }
@@ -234,7 +234,7 @@ pub(crate) fn report(store: &dyn Backend, run: RunNo, stands: Option<Status>, js
         }
         Status::WaitingTimer | Status::Running => {
             let due =
-                store.next_due_ms(run)?.map(|due_ms| format!(" until {}", moment::at(due_ms))).unwrap_or_default();
+                store.next_due_ms(run)?.map(|due_ms| format!(" until {}", time::local(due_ms))).unwrap_or_default();
             let help = format!("`branchpoint work` resumes it then, or `branchpoint runs resume {typed}`");
             terminal::message(&format!("Run `{id}` waits{due}; {help}.\n"));
             Ok(ExitCode::SUCCESS)

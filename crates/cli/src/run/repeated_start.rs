@@ -6,7 +6,7 @@ use branchpoint_expr::{Object, Value};
 use branchpoint_runners::Secrets;
 use branchpoint_runners::storage::ContentKey;
 
-use crate::masked;
+use crate::excerpt;
 use crate::runs::start_of;
 
 /// What a run would be started with.
@@ -93,6 +93,6 @@ fn differing(name: &str, was: &Value, now: &Value, secrets: &Secrets) -> Vec<Str
 }
 
 fn difference(name: &str, was: Option<&Value>, now: Option<&Value>, secrets: &Secrets) -> String {
-    let show = |value: Option<&Value>| value.map_or("no value".to_owned(), |value| masked::line(secrets, value));
+    let show = |value: Option<&Value>| value.map_or("no value".to_owned(), |value| excerpt::value(secrets, value));
     format!("{name}: the run has {}, this start has {}", show(was), show(now))
 }

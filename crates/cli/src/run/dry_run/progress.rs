@@ -9,7 +9,7 @@ use branchpoint_expr::{Explanation, preview};
 use branchpoint_host::NoteListener;
 use branchpoint_runners::Secrets;
 
-use crate::{lines, terminal};
+use crate::{step_line, terminal};
 
 /// What was shown already.
 pub(crate) struct Progress<'s> {
@@ -63,7 +63,7 @@ impl<'s> Progress<'s> {
         if matches!(record.status, StepStatus::Skipped(_)) {
             return;
         }
-        let line = lines::line(program, record, self.secrets, lines::LineStyle::default());
+        let line = step_line::line(program, record, self.secrets, step_line::LineStyle::default());
         terminal::message(&self.secrets.mask(&(line + &reasons(program, record, self.secrets))));
     }
 }
@@ -71,7 +71,7 @@ impl<'s> Progress<'s> {
 /// Why a step took its branch: a line for each condition that was evaluated.
 fn reasons(program: &Program, record: &StepRecord, secrets: &Secrets) -> String {
     let Some(taken) = &record.branch else { return String::new() };
-    let indent = "  ".repeat(lines::inner_depth(program, record.step) + 1);
+    let indent = "  ".repeat(step_line::inner_depth(program, record.step) + 1);
     let decided = record.decisions.iter().rfind(|decided| decided.chosen().is_some_and(|chosen| chosen.name == *taken));
     let branches = decided.into_iter().flat_map(|decided| &decided.branches);
     let explained = branches.filter_map(|branch| branch.explanation.as_ref());
@@ -85,5 +85,5 @@ fn is_open(record: &StepRecord) -> bool {
 
 /// Tells that the clock was moved on.
 pub(crate) fn waited(ms: i64) {
-    terminal::message(&format!("… skipped a wait of {}\n", lines::duration(ms)));
+    terminal::message(&format!("… skipped a wait of {}\n", step_line::duration(ms)));
 }

@@ -7,9 +7,9 @@ use branchpoint_core::ir::Status;
 use branchpoint_host::VirtualDriver;
 use branchpoint_runners::Secrets;
 
-use super::answers::Answers;
-use super::outcome::RunDocument;
-use super::{outcome, people};
+use super::approvals;
+use crate::run::answers::Answers;
+use crate::run::report::RunDocument;
 use crate::{exit, terminal};
 
 /// Prints the result on stdout, what there is to say about it on stderr.
@@ -25,11 +25,11 @@ pub(crate) fn report(
         if json {
             terminal::print_json(&secrets.mask_value(result))?;
         }
-        return outcome::report(status, result, secrets, (json, false), document);
+        return crate::run::report::report(status, result, secrets, (json, false), document);
     }
     lacking(answers);
     for approval in host.approvals() {
-        terminal::message(&secrets.mask(&format!("\n{}", people::pending(&approval))));
+        terminal::message(&secrets.mask(&format!("\n{}", approvals::pending(&approval))));
     }
     Ok(ExitCode::from(if status == Status::WaitingPeople { exit::WAITING } else { exit::USAGE }))
 }

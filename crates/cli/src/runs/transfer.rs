@@ -12,7 +12,7 @@ use branchpoint_expr::Value;
 use crate::project::{Project, StoreArguments};
 use crate::source::is_stdin;
 use crate::store_access::StoreAccess;
-use crate::{backend, exit, masked, moment, terminal};
+use crate::{backend, exit, json, terminal, time};
 
 pub(super) fn export(opened: &StoreAccess, names: &[String]) -> Result<ExitCode> {
     let runs = if names.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Res
     } else {
         Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot read {}", file.display()))?))
     };
-    let imported = store.import(&mut lines, project.max_ops(), moment::now_ms());
+    let imported = store.import(&mut lines, project.max_ops(), time::now_ms());
     let imported = imported.with_context(|| format!("cannot import {}; nothing was imported", file.display()))?;
     show(&imported, json)?;
     Ok(ExitCode::SUCCESS)
@@ -50,7 +50,7 @@ pub(super) fn import(arguments: &StoreArguments, file: &Path, json: bool) -> Res
 fn show(imported: &Imported, json: bool) -> Result<()> {
     if json {
         let list = |ids: &[String]| Value::from(ids.iter().map(|id| Value::from(id.as_str())).collect::<Vec<_>>());
-        let summary = masked::object([("runs", list(&imported.runs)), ("known", list(&imported.existing))]);
+        let summary = json::object([("runs", list(&imported.runs)), ("known", list(&imported.existing))]);
         return terminal::print_json(&summary).map(drop);
     }
     for id in &imported.existing {

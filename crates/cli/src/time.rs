@@ -15,33 +15,33 @@ pub(crate) fn now_ms() -> i64 {
 }
 
 /// A moment in the time of this machine.
-pub(crate) fn at(ms: i64) -> String {
+pub(crate) fn local(ms: i64) -> String {
     let Ok(moment) = Timestamp::from_millisecond(ms) else { return format!("{ms} ms") };
     moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// The same for machines: ISO 8601 in UTC.
-pub(crate) fn iso(ms: i64) -> Value {
+pub(crate) fn to_iso(ms: i64) -> Value {
     Timestamp::from_millisecond(ms).map_or(Value::Null, |moment| Value::from(moment.to_string()))
 }
 
 /// How long a run has worked: the time since its start, without the time in which it waited for people.
-pub(crate) fn worked_ms(run: &Run, status: Status) -> i64 {
+pub(crate) fn active_ms(run: &Run, status: Status) -> i64 {
     let is_at_rest = status.is_final() || status == Status::WaitingPeople;
     let until_ms = if is_at_rest { run.updated_ms } else { now_ms().max(run.updated_ms) };
     until_ms - run.started_ms - run.waited_ms
 }
 
 /// The same in words, with the time in which it waited.
-pub(crate) fn worked(run: &Run, status: Status) -> String {
+pub(crate) fn active_duration(run: &Run, status: Status) -> String {
     let waiting = (status == Status::WaitingPeople).then(|| now_ms() - run.updated_ms);
     let waited_ms = run.waited_ms + waiting.unwrap_or_default().max(0);
-    let worked = took(worked_ms(run, status));
-    if waited_ms > 0 { format!("{worked} (and {} of waiting for people)", took(waited_ms)) } else { worked }
+    let worked = duration(active_ms(run, status));
+    if waited_ms > 0 { format!("{worked} (and {} of waiting for people)", duration(waited_ms)) } else { worked }
 }
 
 /// How long something took or takes, in the two largest units.
-pub(crate) fn took(ms: i64) -> String {
+pub(crate) fn duration(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     if seconds == 0 {
         return format!("{} ms", ms.max(0));
@@ -58,7 +58,7 @@ pub(crate) fn took(ms: i64) -> String {
 }
 
 /// Reads a length of time such as `90s`, `2h` or `30d`.
-pub(crate) fn span_ms(typed: &str) -> Result<i64> {
+pub(crate) fn parse_duration_ms(typed: &str) -> Result<i64> {
     let help = "write a number and a unit, such as 90s, 15m, 2h or 30d";
     let digits = typed.chars().take_while(char::is_ascii_digit).count();
     let (number, unit) = typed.split_at(digits);
@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn durations_are_parsed_and_formatted() {
-        assert_eq!(span_ms("2h").expect("this is a length"), 7_200_000);
-        assert_eq!(span_ms("30d").expect("this is a length"), 2_592_000_000);
+        assert_eq!(parse_duration_ms("2h").expect("this is a length"), 7_200_000);
+        assert_eq!(parse_duration_ms("30d").expect("this is a length"), 2_592_000_000);
         for wrong in ["", "h", "2", "2 years", "-2h", "99999999999999999999d", "9223372036854775807d"] {
-            assert!(span_ms(wrong).is_err(), "{wrong}");
+            assert!(parse_duration_ms(wrong).is_err(), "{wrong}");
         }
-        assert_eq!([took(-5), took(12), took(61_000)], ["0 ms", "12 ms", "1 min 1 s"]);
-        assert_eq!([took(3_600_000), took(90_061_000)], ["1 h", "1 d 1 h"]);
+        assert_eq!([duration(-5), duration(12), duration(61_000)], ["0 ms", "12 ms", "1 min 1 s"]);
+        assert_eq!([duration(3_600_000), duration(90_061_000)], ["1 h", "1 d 1 h"]);
     }
 }

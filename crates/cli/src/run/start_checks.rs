@@ -9,8 +9,8 @@ use branchpoint_expr::{Diagnostic, Severity};
 use branchpoint_runners::{runner_check, runtime};
 
 use super::answers::Answers;
+use crate::local_runner::{LocalRunner, OutputListeners};
 use crate::project::{Project, StoreArguments};
-use crate::runner::{LocalRunner, OutputListeners};
 use crate::workflow::Workflow;
 use crate::{exit, explain, interrupt, terminal, workflow};
 
@@ -29,13 +29,13 @@ pub(crate) fn check(
     }
     let here = LocalRunner::new(project, store, OutputListeners::of(|_| {}))?;
     // A server that lists missing tools is a child process, and must be stopped.
-    let interrupted = interrupt::token()?;
+    let interrupted = interrupt::cancellation_token()?;
     let lacks = async |effect: &Effect, step: &str| {
         if answers.knows(step) || calls_known(workflow, effect) { Vec::new() } else { here.unavailable(effect).await }
     };
     let findings = runtime().block_on(interrupted.run_until_cancelled(runner_check(&workflow.program, lacks)));
     drop(here);
-    interrupt::hear(|| process::exit(exit::INTERRUPTED.into()))?;
+    interrupt::on_interrupt(|| process::exit(exit::INTERRUPTED.into()))?;
     let Some(mut findings) = findings else { return Ok(Some(ExitCode::from(exit::INTERRUPTED))) };
     workflow::point_at_names(&mut findings, &workflow.source.text);
     let (errors, warnings): (Vec<_>, Vec<_>) =

@@ -13,10 +13,10 @@ use super::Follower;
 use super::explain;
 use super::trace_tree::TraceTree;
 use crate::approvals::quoted;
-use crate::drive::{Drive, Live, Until, report};
 use crate::project::{Reach, StoreArguments};
+use crate::run_driver::{Live, RunDriver, Until, report};
 use crate::store_access::StoreAccess;
-use crate::{moment, outcome, terminal};
+use crate::{outcome, terminal, time};
 
 #[derive(clap::Args)]
 pub(super) struct Resume {
@@ -81,7 +81,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     }
     // A run that was called goes on together with the one that has called it.
     let run = opened.store.root_of(row.run)?;
-    let drive = Drive::new(opened.reaching(arguments.reach), store, "runs resume")?;
+    let drive = RunDriver::new(opened.reaching(arguments.reach), store, "runs resume")?;
     // Events after the resumption are shown.
     let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     // The root run comes first, because its child runs use its script.
@@ -100,7 +100,7 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
 }
 
 /// Abandoned runs that a run has called are resumed with it.
-fn wake_children(drive: &Drive, run: RunNo) -> Result<()> {
+fn wake_children(drive: &RunDriver, run: RunNo) -> Result<()> {
     for child in drive.store().children(run)?.into_iter().filter(|child| !child.status.is_final()) {
         // One that another process drives ends there.
         let _ = drive.resume(child.run, CallSource::Script)?;
@@ -204,11 +204,11 @@ fn continue_from(
     (id, with): (Option<&str>, CallSource),
     json: bool,
 ) -> Result<ExitCode> {
-    let id = id.map_or_else(|| new_id(moment::now_ms()), |id| Ok(id.to_owned()))?;
+    let id = id.map_or_else(|| new_id(time::now_ms()), |id| Ok(id.to_owned()))?;
     if id.trim().is_empty() {
         bail!("the id of a run is not empty");
     }
-    let drive = Drive::new(opened, arguments, "runs fork")?;
+    let drive = RunDriver::new(opened, arguments, "runs fork")?;
     let run = drive.fork(from.run, events, &id, with)?;
     terminal::message(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_backend::{SessionAction, SessionResponse};
 use branchpoint_expr::Value;
 
-use crate::masked;
+use crate::json;
 
 /// The session of a line that names none.
 pub(crate) const MAIN: &str = "main";
@@ -51,12 +51,12 @@ impl Line {
 pub(super) fn response_json(answer: &SessionResponse, session: &str, explain: bool) -> Value {
     let mut view = answer.view(session);
     if explain {
-        masked::insert(&mut view, "reasons", Value::from(answer.reasons.clone()));
+        json::insert(&mut view, "reasons", Value::from(answer.reasons.clone()));
     }
     view
 }
 
 /// A line that could not be answered.
 pub(super) fn error(message: &str) -> Value {
-    masked::object([("error", Value::from(message))])
+    json::object([("error", Value::from(message))])
 }

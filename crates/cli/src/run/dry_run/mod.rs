@@ -1,5 +1,9 @@
 //! A run that is only tried: in memory, under a clock of its own, with nothing kept.
 
+mod approvals;
+mod progress;
+mod report;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -9,12 +13,11 @@ use branchpoint_expr::{Object, Value};
 use branchpoint_host::VirtualDriver;
 use jiff::Timestamp;
 
-use super::answers::Answers;
-use super::outcome::RunDocument;
-use super::progress::{self, Progress};
-use super::{dry_outcome, people};
+use self::progress::Progress;
+use crate::run::answers::Answers;
+use crate::run::report::RunDocument;
 use crate::workflow::Workflow;
-use crate::{runner, terminal};
+use crate::{local_runner, terminal};
 
 pub(crate) fn run(
     workflow: Workflow,
@@ -25,12 +28,12 @@ pub(crate) fn run(
     json: bool,
 ) -> Result<ExitCode> {
     for name in &workflow.program.facts {
-        let known = || answers.fact(name).unwrap_or_else(|| runner::fact(name));
+        let known = || answers.fact(name).unwrap_or_else(|| local_runner::fact(name));
         facts.entry(name.clone()).or_insert_with(known);
     }
-    let secrets = super::secrets_of(&workflow, &input, &facts);
+    let secrets = crate::run::secrets_of(&workflow, &input, &facts);
     // A recorded run has the answers of the runs that it called, not of its calls.
-    let children = if answers.is_recorded() { super::children_of(&workflow)? } else { BTreeMap::new() };
+    let children = if answers.is_recorded() { crate::run::children_of(&workflow)? } else { BTreeMap::new() };
     let document = RunDocument::of(&workflow);
     let program = workflow.program;
     answers.mask_with(&secrets);
@@ -43,7 +46,7 @@ pub(crate) fn run(
         let path = skeleton.write(&program, document.origin_name())?;
         terminal::message(&format!("Wrote {}; use it with --script.\n", path.display()));
     }
-    dry_outcome::report(&host, &answers, json, &secrets, &document)
+    report::report(&host, &answers, json, &secrets, &document)
 }
 
 /// Lets the run go on until it has ended, or only people can make it go on.
@@ -57,7 +60,7 @@ fn drive(program: &Program, host: &mut VirtualDriver<'_>, answers: &mut Answers,
                 progress::waited(due_ms.saturating_sub(host.now_ms()));
                 host.advance_clock_to(due_ms, &mut |call| answers.simulate(call));
             }
-            (Status::WaitingPeople, _) if people::answer(host, answers) => {}
+            (Status::WaitingPeople, _) if approvals::answer(host, answers) => {}
             _ => return progress.finish(program, host.status()),
         }
     }

@@ -8,13 +8,13 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 use branchpoint_runners::{Secrets, SharedSecrets};
 
-use super::declared;
+use super::declared_inputs;
 use crate::approvals::{quoted, shown_with_command, to_value};
-use crate::failure::{self, Origin};
+use crate::failure::{self, SourceMap};
 use crate::foreground::Left;
 use crate::project::Reach;
 use crate::workflow::Workflow;
-use crate::{exit, masked, outcome, spent, terminal};
+use crate::{exit, json, outcome, terminal, usage};
 
 /// Options of the report.
 pub(crate) struct ReportOptions<'m> {
@@ -35,12 +35,12 @@ pub(crate) struct ReportOptions<'m> {
 pub(crate) struct RunDocument {
     /// The declared inputs, for a run that was given wrong ones.
     inputs: Option<String>,
-    origin: Origin,
+    origin: SourceMap,
 }
 
 impl RunDocument {
     pub(crate) fn of(workflow: &Workflow) -> Self {
-        Self { inputs: declared::help(&workflow.program), origin: Origin::of(workflow) }
+        Self { inputs: declared_inputs::help(&workflow.program), origin: SourceMap::of(workflow) }
     }
 
     /// The file of the document.
@@ -50,24 +50,24 @@ impl RunDocument {
 }
 
 /// Tells how a run was left, and gives the exit status of that.
-pub(crate) fn report_left(left: &Left, manner: &ReportOptions<'_>) -> Result<ExitCode> {
-    let id = manner.id;
+pub(crate) fn report_left(left: &Left, style: &ReportOptions<'_>) -> Result<ExitCode> {
+    let id = style.id;
     match left {
-        Left::Ended(look) => end(look, manner),
+        Left::Ended(look) => end(look, style),
         Left::Waiting(look, open) => {
-            if manner.json {
-                json(manner, Some(look), open, exit::WAITING)?;
+            if style.json {
+                json(style, Some(look), open, exit::WAITING)?;
             }
-            if !manner.quiet {
-                waiting(id, open, &manner.masks);
+            if !style.quiet {
+                waiting(id, open, &style.masks);
             }
             Ok(ExitCode::from(exit::WAITING))
         }
         Left::Interrupted => {
-            if manner.json {
-                json(manner, None, &[], exit::INTERRUPTED)?;
+            if style.json {
+                json(style, None, &[], exit::INTERRUPTED)?;
             }
-            let flag = if manner.reach.allow_private_network { " --allow-private-network" } else { "" };
+            let flag = if style.reach.allow_private_network { " --allow-private-network" } else { "" };
             terminal::message(&format!(
                 "\nInterrupted. To resume run `{id}`: branchpoint runs resume {}{flag}\n",
                 quoted(id)
@@ -77,15 +77,15 @@ pub(crate) fn report_left(left: &Left, manner: &ReportOptions<'_>) -> Result<Exi
     }
 }
 
-fn end(look: &RunView, manner: &ReportOptions<'_>) -> Result<ExitCode> {
+fn end(look: &RunView, style: &ReportOptions<'_>) -> Result<ExitCode> {
     let (status, result) = (look.status(), look.result().unwrap_or_default());
     let code = outcome::code(status, &result);
-    if manner.json {
-        json(manner, Some(look), &[], code)?;
-    } else if let Some(used) = spent::words(look.state.usage()).filter(|_| !manner.quiet) {
+    if style.json {
+        json(style, Some(look), &[], code)?;
+    } else if let Some(used) = usage::to_text(look.state.usage()).filter(|_| !style.quiet) {
         terminal::message(&format!("Used {used}.\n"));
     }
-    report(status, &result, &manner.masks.secrets(), (manner.json, manner.quiet), &manner.document)
+    report(status, &result, &style.masks.secrets(), (style.json, style.quiet), &style.document)
 }
 
 /// Reports the end of a run: its output on stdout unless JSON was printed, warnings and its failure on stderr.
@@ -113,19 +113,19 @@ pub(super) fn report(
 }
 
 /// One object for programs: the id, status and result of a run.
-fn json(manner: &ReportOptions<'_>, look: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
+fn json(style: &ReportOptions<'_>, look: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
     let status = look.map_or("interrupted", |look| look.status().as_str());
-    let secrets = manner.masks.secrets();
-    let mut object = masked::object([
-        ("run", Value::from(manner.id)),
+    let secrets = style.masks.secrets();
+    let mut object = json::object([
+        ("run", Value::from(style.id)),
         ("status", Value::from(status)),
         ("exit_code", Value::Int(code.into())),
-        ("usage", look.map_or(Value::Null, |look| spent::object(look.state.usage()))),
+        ("usage", look.map_or(Value::Null, |look| usage::to_json(look.state.usage()))),
         ("result", secrets.mask_value(&look.and_then(RunView::result).unwrap_or_default())),
     ]);
     if !open.is_empty() {
         let waiting = Value::from(open.iter().map(|open| to_value(open, &secrets)).collect::<Vec<_>>());
-        masked::insert(&mut object, "waiting", waiting);
+        json::insert(&mut object, "waiting", waiting);
     }
     terminal::print_json(&object).map(drop)
 }

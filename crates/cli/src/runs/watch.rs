@@ -10,9 +10,9 @@ use branchpoint_core::{StepRecord, StepStatus};
 
 use super::show::pending;
 use super::trace_tree::{LeftOut, TraceTree};
-use crate::drive::is_far;
+use crate::run_driver::is_far;
 use crate::store_access::StoreAccess;
-use crate::{exit, interrupt, moment, terminal};
+use crate::{exit, interrupt, terminal, time};
 
 /// How often it is looked whether somebody has written.
 const NAP: Duration = Duration::from_millis(50);
@@ -106,7 +106,7 @@ pub(super) struct Watch {
 
 pub(super) fn run(opened: &StoreAccess, arguments: &Watch, json: bool) -> Result<ExitCode> {
     let (store, row) = (&*opened.store, opened.run(&arguments.run)?);
-    let interrupted = interrupt::token()?;
+    let interrupted = interrupt::cancellation_token()?;
     let mut follower = Follower::new(json);
     let (mut version, mut stood) = (None, None);
     loop {
@@ -151,7 +151,7 @@ fn waits_long(store: &dyn Backend, run: RunNo) -> Result<bool> {
 fn waiting(store: &dyn Backend, run: RunNo, id: &str) -> Result<String> {
     let keep = format!("`branchpoint runs watch {id} --keep` keeps watching");
     Ok(match store.next_due_ms(run)?.filter(|_| matches!(store.status(run), Ok(Status::WaitingTimer))) {
-        Some(due_ms) => format!("Run `{id}` waits until {}; {keep}.\n", moment::at(due_ms)),
+        Some(due_ms) => format!("Run `{id}` waits until {}; {keep}.\n", time::local(due_ms)),
         None => format!("Run `{id}` waits for people; {keep}.\n{}", pending(store, run)?),
     })
 }

@@ -17,17 +17,17 @@ use branchpoint_runners::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::documents;
 use crate::project::{FILE, Project};
+use crate::text_extraction;
 
 /// What this program can do for runs beyond its own machine.
-pub(crate) struct Runners {
+pub(crate) struct ConfiguredRunners {
     tools: Arc<Tools>,
     models: Models,
     agents: BTreeMap<String, agents::Settings>,
 }
 
-impl Runners {
+impl ConfiguredRunners {
     /// Sets the runners up. Nothing is called yet.
     pub(crate) fn new(
         project: &Project,
@@ -37,7 +37,7 @@ impl Runners {
         storage: Storage,
     ) -> Result<Self> {
         let (http, files) = (tools.settings().http.clone(), tools.settings().files.clone());
-        let tools = Arc::new(tools.with_storage(storage.clone()).with_extractor(documents::extractor()?));
+        let tools = Arc::new(tools.with_storage(storage.clone()).with_extractor(text_extraction::extractor()?));
         let mut agents: BTreeMap<String, agents::Settings> = read("agents", &project.agents)?;
         for agent in agents.values_mut() {
             anchor_program(&mut agent.program, &project.folder);
@@ -46,7 +46,7 @@ impl Runners {
         let mut models = Models::new(read::<models::Settings>("models", &project.models)?, agents.clone());
         models.files = files;
         models.storage = Some(storage);
-        models.extractor = Some(documents::extractor()?);
+        models.extractor = Some(text_extraction::extractor()?);
         models.listener = words;
         models.mask = mask;
         models.catalogue = Arc::new(move |names| {

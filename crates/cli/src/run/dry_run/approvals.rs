@@ -4,8 +4,8 @@ use branchpoint_core::{Approval, ApprovalKey, Rejected};
 use branchpoint_expr::Value;
 use branchpoint_host::{VirtualDriver, votes_in_entry};
 
-use super::answers::Answers;
 use crate::approvals::shown;
+use crate::run::answers::Answers;
 use crate::terminal;
 
 /// Answers the oldest thing for which there is an answer. False if there is none.

@@ -11,13 +11,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
 
-pub(crate) struct Tape {
+pub(crate) struct RecordingFile {
     file: PathBuf,
     /// Where it is written before it takes its name; none for what is no file, such as a pipe.
     beside: Option<PathBuf>,
 }
 
-impl Tape {
+impl RecordingFile {
     /// Finds out whether the file can be written.
     pub(crate) fn new(file: &Path) -> Result<Self> {
         let cannot = || format!("a run cannot be recorded in {}", file.display());
@@ -52,7 +52,7 @@ impl Tape {
     }
 }
 
-impl Drop for Tape {
+impl Drop for RecordingFile {
     fn drop(&mut self) {
         if let Some(beside) = &self.beside {
             // It is gone already if it has taken its name.

@@ -7,8 +7,8 @@ use branchpoint_backend::{Backend, Document, Session, SessionOptions, SessionReq
 use branchpoint_core::ir::Program;
 
 use super::Gates;
-use crate::moment;
 use crate::project::{Project, StoreArguments};
+use crate::time;
 
 /// The stored sessions of a document.
 pub(crate) struct StoredSessions {
@@ -26,7 +26,7 @@ impl StoredSessions {
     ) -> Result<Self> {
         let backend = crate::backend::drive_sessions(project, store, command)?;
         let children = std::collections::BTreeMap::new();
-        let workflow = backend.save(Workflow { document, program, children: &children }, moment::now_ms())?;
+        let workflow = backend.save(Workflow { document, program, children: &children }, time::now_ms())?;
         let document = document.name.clone();
         Ok(Self { backend, session: Session { name: String::new(), document, workflow, options } })
     }

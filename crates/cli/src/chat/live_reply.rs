@@ -9,7 +9,7 @@ use crate::terminal::visible;
 
 /// Prints replies as they come, for somebody who watches. What was printed is known, so that it is not printed again.
 #[derive(Clone)]
-pub(super) struct Words(Arc<Mutex<Reply>>);
+pub(super) struct LiveReply(Arc<Mutex<Reply>>);
 
 struct Reply {
     /// What was printed of the last reply.
@@ -18,7 +18,7 @@ struct Reply {
     to: Option<Box<dyn Write + Send>>,
 }
 
-impl Words {
+impl LiveReply {
     /// For people at a terminal. Others read whole replies, none of which is void.
     pub(super) fn new(for_people: bool) -> Self {
         let to = for_people && stdout().is_terminal();
@@ -92,9 +92,9 @@ mod tests {
         }
     }
 
-    fn printed(pieces: &[Piece<'_>]) -> (Words, String) {
+    fn printed(pieces: &[Piece<'_>]) -> (LiveReply, String) {
         let page = Page::default();
-        let words = Words::to(Some(Box::new(page.clone())));
+        let words = LiveReply::to(Some(Box::new(page.clone())));
         for piece in pieces {
             words.0.lock().expect("no panic").hear(*piece);
         }
