@@ -81,10 +81,10 @@ pub fn approvals(program: &Program, state: &State, specs: &BTreeMap<RequestNo, V
     let mut open = Vec::new();
     for offer in offers(program, state) {
         match offer {
-            Offer::Vote { request, asked } => {
+            Offer::Vote { request, details } => {
                 let spec = specs.get(&request).cloned().unwrap_or_default();
                 let path = state.request_path(program, request).unwrap_or_default();
-                open.push(Approval { path, ..Approval::vote(request, asked, spec) });
+                open.push(Approval { path, ..Approval::vote(request, details, spec) });
             }
             Offer::Signal { name, .. } if &*name == LINE => open.push(Approval::line()),
             Offer::Signal { name, .. } if &*name == RESUME => {
@@ -100,7 +100,7 @@ pub fn approvals(program: &Program, state: &State, specs: &BTreeMap<RequestNo, V
 }
 
 impl Approval {
-    fn vote(request: RequestNo, asked: Request, spec: Value) -> Self {
+    fn vote(request: RequestNo, details: Request, spec: Value) -> Self {
         let part = |key: &str| spec.get(key).filter(|value| **value != Value::Null).map(Value::to_string);
         Self {
             key: ApprovalKey::Request(request),
@@ -108,7 +108,7 @@ impl Approval {
             path: Vec::new(),
             prompt: part("prompt").unwrap_or_default(),
             spec,
-            request: Some(asked),
+            request: Some(details),
         }
     }
 

@@ -18,7 +18,7 @@ pub enum Command {
         /// The attempt, counted from 1.
         attempt: u32,
         /// What kind of work it is.
-        what: EffectId,
+        effect_id: EffectId,
         /// What it is asked with.
         input: Value,
         /// How many answers the effect has had: together with the run and the effect, the key on the wire.

@@ -45,7 +45,7 @@ pub enum Event {
         /// Which attempt, counted from 1.
         attempt: u32,
         /// Its value or its error.
-        result: Result<Value, Failed>,
+        result: Result<Value, AttemptError>,
         /// What it used up.
         usage: Usage,
     },
@@ -89,13 +89,13 @@ impl Event {
 
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failed {
+pub struct AttemptError {
     /// The kind of error.
     pub kind: Arc<str>,
     /// One sentence for people.
     pub message: Arc<str>,
     /// Whether another attempt makes sense.
-    pub again: Again,
+    pub retry: RetryHint,
     /// Whether the other side answered. An attempt whose fate is unknown is repeated under the same key.
     pub answered: bool,
 }
@@ -103,7 +103,7 @@ pub struct Failed {
 /// Whether another attempt makes sense, and when. The first two have the stored bytes of `false` and `true`, which older journals
 /// have in their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Again {
+pub enum RetryHint {
     /// It would only fail again.
     Never,
     /// It may help, whenever the policy says.
@@ -112,27 +112,27 @@ pub enum Again {
     After(u64),
 }
 
-impl Again {
+impl RetryHint {
     /// Whether another attempt makes sense.
     ///
     /// ```
-    /// use branchpoint_core::Again;
+    /// use branchpoint_core::RetryHint;
     ///
-    /// assert!(Again::Soon.is_worth_it() && !Again::Never.is_worth_it());
+    /// assert!(RetryHint::Soon.allows_retry() && !RetryHint::Never.allows_retry());
     /// ```
-    pub fn is_worth_it(self) -> bool {
+    pub fn allows_retry(self) -> bool {
         self != Self::Never
     }
 
     /// How many milliseconds the other side wants the caller to wait before another attempt.
     ///
     /// ```
-    /// use branchpoint_core::Again;
+    /// use branchpoint_core::RetryHint;
     ///
-    /// assert_eq!(Again::After(1_500).after_ms(), 1_500);
-    /// assert_eq!(Again::Soon.after_ms(), 0);
+    /// assert_eq!(RetryHint::After(1_500).min_delay_ms(), 1_500);
+    /// assert_eq!(RetryHint::Soon.min_delay_ms(), 0);
     /// ```
-    pub fn after_ms(self) -> u64 {
+    pub fn min_delay_ms(self) -> u64 {
         match self {
             Self::After(ms) => ms,
             Self::Never | Self::Soon => 0,
@@ -140,7 +140,7 @@ impl Again {
     }
 }
 
-impl From<bool> for Again {
+impl From<bool> for RetryHint {
     fn from(again: bool) -> Self {
         if again { Self::Soon } else { Self::Never }
     }

@@ -83,7 +83,7 @@
 //! # Ask what happened
 //!
 //! With [`Stamp::record`], an outcome has a trace of [`Note`]s. [`steps`] makes the list of steps from it, [`replay`] makes the trace
-//! of a stored run, and [`what_if`] takes a recorded [`Decided`] again with other values. [`approvals`] lists what people must
+//! of a stored run, and [`what_if`] takes a recorded [`DecisionRecord`] again with other values. [`approvals`] lists what people must
 //! answer, and [`effect`] has the requests that runners perform.
 
 mod advance;
@@ -94,26 +94,26 @@ pub mod effect;
 mod event;
 mod fold;
 pub mod functions;
-mod held;
 pub mod ir;
 mod kind;
 mod offers;
 mod request;
 pub mod shell;
 mod state;
+mod state_size;
 mod trace;
 pub mod variables;
 
 pub use advance::{Outcome, Rejected, advance, carry};
 pub use approval::{Approval, ApprovalKey, LINE, RESUME, approvals, resume_rejection};
 pub use command::Command;
-pub use event::{Again, Event, Failed, Stamp, Usage};
+pub use event::{AttemptError, Event, RetryHint, Stamp, Usage};
 pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};
 pub use kind::{RUN_KINDS, RunKinds};
 pub use offers::{Offer, offers, status, view};
-pub use request::{BadRequest, Refusal, Request, Resolution, VOTE, Vote};
+pub use request::{InvalidRequest, Request, Resolution, VOTE, Vote, VoteRejection};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{
-    Attempt, Basis, BranchOutcome, BranchRecord, Counted, Decided, InputState, ItemCount, Iteration, NotChangeable,
-    Note, Records, Redact, StepRecord, StepStatus, What, steps, what_if,
+    Attempt, Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, InputState, ItemCount, Iteration, Note,
+    NoteKind, Records, Redact, StepRecord, StepStatus, WhatIfError, steps, what_if,
 };

@@ -24,7 +24,7 @@ pub enum Offer {
         /// The question.
         request: RequestNo,
         /// Who is asked what, and who has answered.
-        asked: Request,
+        details: Request,
     },
 }
 
@@ -48,7 +48,7 @@ pub fn offers(program: &Program, state: &State) -> Vec<Offer> {
         }
     }
     let votes = state.requests.iter();
-    offers.extend(votes.map(|(no, pending)| Offer::Vote { request: *no, asked: pending.request.clone() }));
+    offers.extend(votes.map(|(no, pending)| Offer::Vote { request: *no, details: pending.request.clone() }));
     offers
 }
 

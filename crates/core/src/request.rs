@@ -28,7 +28,7 @@ pub struct Request {
     /// How many votes a choice needs.
     pub required: u32,
     /// When it was asked.
-    pub asked_ms: i64,
+    pub requested_ms: i64,
     /// When the time runs out.
     pub deadline_ms: Option<i64>,
     /// How often people are reminded, and how many times at most.
@@ -84,7 +84,7 @@ impl Resolution {
 /// Why a vote is refused. The order of the checks is that of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum VoteRejection {
     /// The time ran out, whether or not its timer has fired.
     #[error("the deadline of the approval has passed")]
     NotPending,
@@ -99,11 +99,11 @@ pub enum Refusal {
     AlreadyVoted,
 }
 
-impl Refusal {
+impl VoteRejection {
     /// The code of the refusal, as the specs of documents name it.
     ///
     /// ```
-    /// assert_eq!(branchpoint_core::Refusal::AlreadyVoted.code(), "already_voted");
+    /// assert_eq!(branchpoint_core::VoteRejection::AlreadyVoted.code(), "already_voted");
     /// ```
     pub fn code(self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ impl Refusal {
 
 /// Why a question cannot be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadRequest {
+pub enum InvalidRequest {
     /// There is nobody to ask.
     #[error("there are no approvers")]
     NoRecipients,
@@ -129,11 +129,11 @@ pub enum BadRequest {
     Number(&'static str),
 }
 
-impl BadRequest {
+impl InvalidRequest {
     /// The kind of error that the run gets.
     ///
     /// ```
-    /// assert_eq!(branchpoint_core::BadRequest::NoRecipients.kind(), "no_recipients");
+    /// assert_eq!(branchpoint_core::InvalidRequest::NoRecipients.kind(), "no_recipients");
     /// ```
     pub fn kind(self) -> &'static str {
         match self {
@@ -159,9 +159,9 @@ impl Request {
     #[doc = include_str!("../docs/approval.txt")]
     /// let request = Request::open(&spec, 1_000)?;
     /// assert_eq!((request.required, request.deadline_ms), (2, Some(6_000)));
-    /// # Ok::<(), BadRequest>(())
+    /// # Ok::<(), InvalidRequest>(())
     /// ```
-    pub fn open(spec: &Value, now_ms: i64) -> Result<Self, BadRequest> {
+    pub fn open(spec: &Value, now_ms: i64) -> Result<Self, InvalidRequest> {
         let texts = |key: &str| -> Vec<Arc<str>> {
             let mut unique: Vec<Arc<str>> = Vec::new();
             for text in spec.get(key).and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_str) {
@@ -174,20 +174,20 @@ impl Request {
         let number = |key: &'static str, least: i64| match spec.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Int(int)) if (least..=i64::from(u32::MAX)).contains(int) => Ok(Some(*int)),
-            Some(_) => Err(BadRequest::Number(key)),
+            Some(_) => Err(InvalidRequest::Number(key)),
         };
         let milliseconds = |key: &'static str, least: i64| match spec.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Int(int)) if *int >= least => Ok(Some(*int)),
-            Some(_) => Err(BadRequest::Number(key)),
+            Some(_) => Err(InvalidRequest::Number(key)),
         };
         let recipients = texts("recipients");
         if recipients.is_empty() {
-            return Err(BadRequest::NoRecipients);
+            return Err(InvalidRequest::NoRecipients);
         }
         let choices = texts("choices");
         if choices.is_empty() {
-            return Err(BadRequest::NoChoices);
+            return Err(InvalidRequest::NoChoices);
         }
         let count = |number: Option<i64>, default| number.map_or(default, |int| u32::try_from(int).unwrap_or(u32::MAX));
         let reminders = count(number("reminder_max", 0)?, u32::MAX);
@@ -195,7 +195,7 @@ impl Request {
             recipients,
             choices,
             required: count(number("required", 1)?, 1),
-            asked_ms: now_ms,
+            requested_ms: now_ms,
             deadline_ms: milliseconds("timeout_ms", 0)?.map(|timeout| now_ms.saturating_add(timeout)),
             reminder: milliseconds("reminder_ms", 1)?.map(|every| (every, reminders)),
             reminded: 0,
@@ -208,20 +208,20 @@ impl Request {
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
     /// assert_eq!(request.check("ada", "yes", 0), Ok(()));
-    /// assert_eq!(request.check("eve", "yes", 0), Err(Refusal::NotRecipient));
+    /// assert_eq!(request.check("eve", "yes", 0), Err(VoteRejection::NotRecipient));
     /// ```
-    pub fn check(&self, user: &str, choice: &str, now_ms: i64) -> Result<(), Refusal> {
+    pub fn check(&self, user: &str, choice: &str, now_ms: i64) -> Result<(), VoteRejection> {
         if self.deadline_ms.is_some_and(|deadline| now_ms >= deadline) {
-            return Err(Refusal::NotPending);
+            return Err(VoteRejection::NotPending);
         }
         if !self.recipients.iter().any(|recipient| &**recipient == user) {
-            return Err(Refusal::NotRecipient);
+            return Err(VoteRejection::NotRecipient);
         }
         if !self.choices.iter().any(|known| &**known == choice) {
-            return Err(Refusal::UnknownChoice);
+            return Err(VoteRejection::UnknownChoice);
         }
         if self.votes.iter().any(|vote| &*vote.user == user) {
-            return Err(Refusal::AlreadyVoted);
+            return Err(VoteRejection::AlreadyVoted);
         }
         Ok(())
     }
@@ -246,7 +246,7 @@ impl Request {
     /// ```
     pub fn next_due_ms(&self) -> Option<i64> {
         let reminder = self.reminder.and_then(|(every, most)| {
-            let at = self.asked_ms.saturating_add(every.saturating_mul(i64::from(self.reminded) + 1));
+            let at = self.requested_ms.saturating_add(every.saturating_mul(i64::from(self.reminded) + 1));
             (self.reminded < most && self.deadline_ms.is_none_or(|deadline| at < deadline)).then_some(at)
         });
         reminder.or(self.deadline_ms)
@@ -348,10 +348,10 @@ mod tests {
     fn votes_are_refused_in_the_order_of_the_reasons() {
         let mut request = asked(2);
         request.take(vote("u1", "approve", 1001));
-        assert_eq!(request.check("u1", "approve", 1100), Err(Refusal::NotPending));
-        assert_eq!(request.check("u9", "maybe", 1002), Err(Refusal::NotRecipient));
-        assert_eq!(request.check("u1", "maybe", 1002), Err(Refusal::UnknownChoice));
-        assert_eq!(request.check("u1", "deny", 1002), Err(Refusal::AlreadyVoted));
+        assert_eq!(request.check("u1", "approve", 1100), Err(VoteRejection::NotPending));
+        assert_eq!(request.check("u9", "maybe", 1002), Err(VoteRejection::NotRecipient));
+        assert_eq!(request.check("u1", "maybe", 1002), Err(VoteRejection::UnknownChoice));
+        assert_eq!(request.check("u1", "deny", 1002), Err(VoteRejection::AlreadyVoted));
         assert_eq!(request.check("u2", "deny", 1002), Ok(()));
     }
 

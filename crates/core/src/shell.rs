@@ -25,8 +25,8 @@ impl Escape for Command {
     }
 
     fn value(&mut self) -> Result<(&'static str, &'static str), String> {
-        let around = self.around();
-        self.put_in();
+        let around = self.word_quotes();
+        self.insert_word();
         around.map_err(|place| format!("a value cannot be put into {place}, where the shell does not read quotes"))
     }
 
@@ -128,10 +128,10 @@ impl Command {
     ///
     /// let mut command = Command::default();
     /// command.read("echo \"Hello ");
-    /// let (before, after) = command.around().unwrap();
+    /// let (before, after) = command.word_quotes().unwrap();
     /// assert_eq!([before, &word("$(id)"), after].concat(), "\"'$(id)'\"");
     /// ```
-    pub fn around(&self) -> Result<(&'static str, &'static str), &'static str> {
+    pub fn word_quotes(&self) -> Result<(&'static str, &'static str), &'static str> {
         match self.state {
             State::Text(Quote::None) | State::Behind(_) if self.has_bracket => Err("brackets"),
             State::Text(Quote::None) | State::Behind('(') => Ok(("", "")),
@@ -167,10 +167,10 @@ impl Command {
     ///
     /// let mut command = Command::default();
     /// command.read("cat <");
-    /// command.put_in();
-    /// assert_eq!(command.around(), Ok(("", "")));
+    /// command.insert_word();
+    /// assert_eq!(command.word_quotes(), Ok(("", "")));
     /// ```
-    pub fn put_in(&mut self) {
+    pub fn insert_word(&mut self) {
         self.in_word = true;
         if let State::Behind(_) = self.state {
             self.state = State::Text(Quote::None);
@@ -265,9 +265,9 @@ mod tests {
         let (mut command, mut filled) = (Command::default(), String::new());
         for (index, part) in written.split("@@").enumerate() {
             if index > 0 {
-                let (before, after) = command.around()?;
+                let (before, after) = command.word_quotes()?;
                 filled += &[before, &word(value), after].concat();
-                command.put_in();
+                command.insert_word();
             }
             command.read(part);
             filled += part;

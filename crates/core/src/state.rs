@@ -6,9 +6,9 @@ use branchpoint_expr::{List, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
-use crate::held::values_bytes;
 use crate::ir::{EffectId, Entries, PlaceId, Program, ScopeId, SignalId, Status};
 use crate::request::Request;
+use crate::state_size::values_bytes;
 
 macro_rules! numbers {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {$(
@@ -53,9 +53,9 @@ pub struct State {
     /// Signals that came before their wait.
     pub(crate) mailbox: Vec<(SignalId, Value)>,
     /// What the run has used up.
-    pub(crate) spent: Spent,
+    pub(crate) spent: Consumption,
     /// The unfolded size of all values above, in bytes. The functions in `held` keep it.
-    pub(crate) held: u64,
+    pub(crate) size: u64,
     /// The last number that was given out, of whatever kind.
     pub(crate) last_no: u64,
     /// How many events it has taken.
@@ -73,7 +73,7 @@ pub struct State {
     /// Whether it says its last word: what the program does after a failure or a cancel, once.
     pub(crate) last_word: bool,
     /// How it ended.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<FinalResult>,
 }
 
 /// A thread of control.
@@ -156,7 +156,7 @@ pub(crate) enum EntryResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InFlight {
     pub(crate) strand: StrandNo,
-    pub(crate) what: EffectId,
+    pub(crate) effect_id: EffectId,
     pub(crate) attempt: u32,
     pub(crate) answers: u32,
     /// Kept only while another attempt may need it.
@@ -220,7 +220,7 @@ pub(crate) struct Pending {
 
 /// What a run has used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Spent {
+pub(crate) struct Consumption {
     pub(crate) ops: u64,
     pub(crate) effects: u64,
     pub(crate) usage: Usage,
@@ -228,7 +228,7 @@ pub(crate) struct Spent {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ended {
+pub(crate) struct FinalResult {
     pub(crate) status: Status,
     pub(crate) result: Value,
 }

@@ -55,12 +55,12 @@ pub fn is_identifier(name: &str) -> bool {
 /// Why the author of a document cannot set a variable of this name; `None` if the name is allowed.
 ///
 /// ```
-/// use branchpoint_core::variables::refusal;
+/// use branchpoint_core::variables::name_problem;
 ///
-/// assert_eq!(refusal("API_KEY"), None);
-/// assert!(refusal("PATH").is_some());
+/// assert_eq!(name_problem("API_KEY"), None);
+/// assert!(name_problem("PATH").is_some());
 /// ```
-pub fn refusal(name: &str) -> Option<&'static str> {
+pub fn name_problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("a name must not be empty")
     } else if name.contains(['=', '\0']) {
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn authors_set_any_name_that_is_valid_and_not_protected() {
         for name in ["", "A=B", "a\0b", "PATH", "IFS", "LD_PRELOAD", "DYLD_X", "BASH_ENV"] {
-            assert!(refusal(name).is_some(), "{name}");
+            assert!(name_problem(name).is_some(), "{name}");
         }
         for name in ["PYTHONHOME", "a-b", "1a", "path"] {
-            assert_eq!(refusal(name), None, "{name}");
+            assert_eq!(name_problem(name), None, "{name}");
         }
     }
 

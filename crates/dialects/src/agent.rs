@@ -155,7 +155,7 @@ impl Turn {
         // The model call ends after all decisions about its reply, so that its record includes them.
         let shown = self.formula(agent_loop::REPLY);
         let [stopped, done, calls] =
-            [done, done, calls].map(|next| self.b.marked(Mark::End(self.own.model_step, Some(shown)), next));
+            [done, done, calls].map(|next| self.b.record(Mark::End(self.own.model_step, Some(shown)), next));
         let has_calls = self.test(agent_loop::HAS_CALLS);
         let work = self.b.decide([(has_calls, calls)], done, None);
         let limits = self.limits(next);

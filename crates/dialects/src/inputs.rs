@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::functions::{INPUT_TYPES, misfit};
+use branchpoint_core::functions::{INPUT_TYPES, type_mismatch};
 use branchpoint_core::ir::builder::Builder;
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 
@@ -148,7 +148,7 @@ impl Reader<'_> {
     }
 
     fn check_value(&mut self, at: &Located, value: &Value, ty: Option<&str>, one_of: &[Value]) {
-        if let Some(wrong) = ty.and_then(|ty| misfit(ty, value)) {
+        if let Some(wrong) = ty.and_then(|ty| type_mismatch(ty, value)) {
             let help = "change the value or the type";
             self.wrong(at.span, format!("a value of this input {wrong}"), help);
         } else if !one_of.is_empty() && !one_of.contains(value) {

@@ -29,7 +29,7 @@ pub fn picture(program: &Program, source: &str, dialect: Option<Dialect>) -> Pic
 
 /// A start or end node.
 pub(crate) fn end(title: &str) -> Node {
-    Node { title: title.into(), kind: "".into(), look: NodeShape::End }
+    Node { title: title.into(), kind: "".into(), shape: NodeShape::End }
 }
 
 /// The text of a condition: verbatim, if it is written as an expression.

@@ -1,6 +1,6 @@
 //! Findings about a document.
 
-use branchpoint_core::ir::{Invalid, Wrong};
+use branchpoint_core::ir::{Defect, DefectKind};
 use branchpoint_expr::{Diagnostic, Kind, Located, Problems, Span};
 
 use crate::fields::{Check, Style};
@@ -10,9 +10,9 @@ const SUGGESTED: usize = 50;
 
 /// The finding for a document that passes the rules but cannot be lowered. It may be too large: its parts may be repeated in many contexts,
 /// or be part of one formula. Any other reason is a defect of the lowering.
-pub(crate) fn unlowered(wrong: &[Invalid], span: Span) -> Diagnostic {
+pub(crate) fn unlowered(wrong: &[Defect], span: Span) -> Diagnostic {
     let reasons = wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    if wrong.iter().any(|wrong| matches!(wrong.kind, Wrong::TooLarge | Wrong::Formula)) {
+    if wrong.iter().any(|wrong| matches!(wrong.kind, DefectKind::TooLarge | DefectKind::Formula)) {
         let message = format!("the document is too large to be run: {reasons}");
         return Diagnostic::error(Kind::NodeLimit, span, message)
             .with_help("call a part of it as a workflow of its own, or pass long lists as inputs");

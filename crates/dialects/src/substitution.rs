@@ -29,7 +29,7 @@ pub(crate) fn check_command(
     // A command that names secrets of the host is a list of texts and secrets.
     for part in command.items().unwrap_or_else(|| std::slice::from_ref(command)) {
         if !matches!(part.shape, Shape::Str { .. }) {
-            shell.put_in();
+            shell.insert_word();
             continue;
         }
         // Compile errors are reported elsewhere.
@@ -39,7 +39,7 @@ pub(crate) fn check_command(
                 Piece::Text(text) => shell.read(&text),
                 Piece::Value(value) => {
                     findings.extend(finding(&value, shell.is_quoted(), &is_safe));
-                    shell.put_in();
+                    shell.insert_word();
                 }
             }
         }

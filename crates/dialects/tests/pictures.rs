@@ -132,8 +132,8 @@ fn a_retry_leads_back_and_a_handler_is_dashed() {
 fn boxes_look_like_what_they_do() {
     let source = "steps:\n  - {id: w, step_type: while, if: 'false', body: [{id: b, step_type: human_in_the_loop, prompt: ok?}]}\n  - id: f\n    step_type: text\n    template: t\n    child_steps:\n      - {id: j, step_type: join, target: m}\n  - {id: m, step_type: merge}\n  - {id: s, step_type: switch, cases: [{name: a, match: a}], else_steps: [{id: e, step_type: text, template: t}]}\n";
     let picture = draw(source, Dialect::Steps).expect("it loads");
-    let look = |title: &str| picture.nodes.iter().find(|node| &*node.title == title).map(|node| node.look);
-    let actual = ["start", "w", "b", "f", "m", "s"].map(look);
+    let shape = |title: &str| picture.nodes.iter().find(|node| &*node.title == title).map(|node| node.shape);
+    let actual = ["start", "w", "b", "f", "m", "s"].map(shape);
     let expect =
         [NodeShape::End, NodeShape::Loop, NodeShape::People, NodeShape::Work, NodeShape::Merge, NodeShape::Decision];
     assert_eq!(actual, expect.map(Some));

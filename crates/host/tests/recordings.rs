@@ -4,7 +4,7 @@ mod programs;
 
 use branchpoint_core::effect::{Body, Content, HttpResponse, ModelResult, ProcessResult};
 use branchpoint_core::ir::{Effect, Program};
-use branchpoint_core::{Again, Event, Failed, Usage};
+use branchpoint_core::{AttemptError, Event, RetryHint, Usage};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::{CallSimulator, History, HistoryEntry, Script, VirtualDriver, recording_yaml};
 use branchpoint_runners::{Answer, Call, Secrets};
@@ -64,11 +64,16 @@ fn every_answer() -> Vec<Answer> {
         Answer::Process(ProcessResult::new(3, "out", "err")),
         Answer::Process(ProcessResult::new(0, "a <output>[1]</output>", "err")),
         Answer::Process(ProcessResult { exit_code: None, stdout: "so far".into(), stderr: "".into(), cut: None }),
-        Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::Never, answered: true }),
-        Answer::Failed(Failed { kind: "k".into(), message: "m".into(), again: Again::After(1_500), answered: true }),
+        Answer::Failed(AttemptError { kind: "k".into(), message: "m".into(), retry: RetryHint::Never, answered: true }),
+        Answer::Failed(AttemptError {
+            kind: "k".into(),
+            message: "m".into(),
+            retry: RetryHint::After(1_500),
+            answered: true,
+        }),
         Answer::failed("k", "again"),
         Answer::Spent {
-            failed: Failed { kind: "k".into(), message: "m".into(), again: Again::Soon, answered: true },
+            failed: AttemptError { kind: "k".into(), message: "m".into(), retry: RetryHint::Soon, answered: true },
             usage: Usage { tokens: 7, cost_micros: 3 },
         },
     ]

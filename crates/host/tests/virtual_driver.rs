@@ -5,7 +5,7 @@ mod programs;
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{Arm, Backoff, Effect, Exit, Failure, Program, Retry, Status};
-use branchpoint_core::{Refusal, Rejected, State, What, replay};
+use branchpoint_core::{NoteKind, Rejected, State, VoteRejection, replay};
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::{Script, VirtualDriver};
 use programs::{json, one_call};
@@ -98,7 +98,7 @@ fn waits_and_questions_stay_until_somebody_moves_the_clock() {
     let question = &run.requested_approvals()[0];
     assert_eq!((question.requested_ms, &question.reminded_ms[..], question.is_open), (2_000, &[2_500][..], true));
     let request = question.request;
-    assert_eq!(run.vote(request, "u2", "yes", None), Err(Rejected::Vote(Refusal::NotRecipient)));
+    assert_eq!(run.vote(request, "u2", "yes", None), Err(Rejected::Vote(VoteRejection::NotRecipient)));
     run.vote(request, "u1", "yes", Some("fine")).expect("the vote is taken");
     run.run_until_idle(&mut |call| nobody.simulate(call));
     assert_eq!((run.status(), run.result()), (Status::Completed, Some(&Value::from("yes"))));
@@ -171,7 +171,7 @@ fn answers_are_told_apart_by_the_place_in_loops() {
     let mut run = started(&program);
     let mut script = script(&format!(r#"{{"ask": {entries}}}"#));
     run.run_until_idle(&mut |call| script.simulate(call));
-    let attempts = run.notes().iter().filter(|note| matches!(note.what, What::Attempt { .. })).count();
+    let attempts = run.notes().iter().filter(|note| matches!(note.kind, NoteKind::Attempt { .. })).count();
     assert_eq!(attempts, 2);
 }
 

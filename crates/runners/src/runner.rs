@@ -9,7 +9,7 @@ use branchpoint_core::effect::{
     Content, FieldError, HttpResponse, Kind, ModelResult, ProcessResult, Request, Response,
 };
 use branchpoint_core::ir::{Effect, Index, Program};
-use branchpoint_core::{Again, Command, EffectNo, Failed, Usage};
+use branchpoint_core::{AttemptError, Command, EffectNo, RetryHint, Usage};
 use branchpoint_expr::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -76,17 +76,17 @@ impl Call {
     /// assert_eq!(Call::from_command(&Builder::sample(), &"d1".into(), &"".into(), finish), None);
     /// ```
     pub fn from_command(program: &Program, run: &Arc<str>, folder: &Arc<str>, command: Command) -> Option<Self> {
-        let Command::Perform { effect, attempt, what, input, answers, path } = command else { return None };
-        let what = &program.effects[what.index()];
+        let Command::Perform { effect, attempt, effect_id, input, answers, path } = command else { return None };
+        let definition = &program.effects[effect_id.index()];
         Some(Self {
             run: run.clone(),
             folder: folder.clone(),
             effect,
             attempt,
             answers,
-            definition: what.clone(),
+            definition: definition.clone(),
             input,
-            step: what.step.map(|step| program.steps[step.index()].id.clone()),
+            step: definition.step.map(|step| program.steps[step.index()].id.clone()),
             callers: "".into(),
             path,
             sealed: Secrets::default(),
@@ -268,18 +268,18 @@ pub enum Answer {
     /// A process that has ended, however it ended.
     Process(ProcessResult),
     /// There was no answer, or one that says no.
-    Failed(Failed),
+    Failed(AttemptError),
     /// The same, after something was used up.
     Spent {
         /// Why there was none.
-        failed: Failed,
+        failed: AttemptError,
         /// What it used up.
         usage: Usage,
     },
     /// What an answer came to when it was judged before: it is not judged again.
     Judged {
         /// The value of the step, or its error.
-        result: Result<Value, Failed>,
+        result: Result<Value, AttemptError>,
         /// What it used up.
         usage: Usage,
     },
@@ -314,27 +314,37 @@ impl Answer {
     /// A failure after which another attempt may succeed; it is unknown whether the other side has received the call.
     ///
     /// ```
-    /// use branchpoint_core::Again;
+    /// use branchpoint_core::RetryHint;
     /// use branchpoint_runners::Answer;
     ///
     /// let answer = Answer::failed("http", "the connection was closed");
-    /// assert!(matches!(answer, Answer::Failed(failed) if failed.again == Again::Soon && !failed.answered));
+    /// assert!(matches!(answer, Answer::Failed(failed) if failed.retry == RetryHint::Soon && !failed.answered));
     /// ```
     pub fn failed(kind: &str, message: impl Into<Arc<str>>) -> Self {
-        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: false })
+        Self::Failed(AttemptError {
+            kind: kind.into(),
+            message: message.into(),
+            retry: RetryHint::Soon,
+            answered: false,
+        })
     }
 
     /// A failure of a call that was not sent: the document or the settings must change first.
     ///
     /// ```
-    /// use branchpoint_core::Again;
+    /// use branchpoint_core::RetryHint;
     /// use branchpoint_runners::Answer;
     ///
     /// let answer = Answer::impossible("step_failed", "`to` must be an address");
-    /// assert!(matches!(answer, Answer::Failed(failed) if failed.again == Again::Never));
+    /// assert!(matches!(answer, Answer::Failed(failed) if failed.retry == RetryHint::Never));
     /// ```
     pub fn impossible(kind: &str, message: impl Into<Arc<str>>) -> Self {
-        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: false })
+        Self::Failed(AttemptError {
+            kind: kind.into(),
+            message: message.into(),
+            retry: RetryHint::Never,
+            answered: false,
+        })
     }
 
     /// A failure that the other side reported, and would report again.
@@ -346,7 +356,12 @@ impl Answer {
     /// assert!(matches!(answer, Answer::Failed(failed) if failed.answered));
     /// ```
     pub fn refused(kind: &str, message: impl Into<Arc<str>>) -> Self {
-        Self::Failed(Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true })
+        Self::Failed(AttemptError {
+            kind: kind.into(),
+            message: message.into(),
+            retry: RetryHint::Never,
+            answered: true,
+        })
     }
 
     /// A failure that may have used tokens or money.
@@ -359,7 +374,7 @@ impl Answer {
     /// let usage = Usage { tokens: 10, cost_micros: 0 };
     /// assert_eq!(Answer::failed_after(failed, usage).usage(), usage);
     /// ```
-    pub fn failed_after(failed: Failed, usage: Usage) -> Self {
+    pub fn failed_after(failed: AttemptError, usage: Usage) -> Self {
         if usage == Usage::default() { Self::Failed(failed) } else { Self::Spent { failed, usage } }
     }
 

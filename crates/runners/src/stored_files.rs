@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::Failed;
+use branchpoint_core::AttemptError;
 use tokio_util::sync::CancellationToken;
 
 use crate::documents::{DocumentError, DocumentFormat, MAX_TEXT_BYTES, TextExtractor};
@@ -84,7 +84,7 @@ pub(crate) fn last_name(key: &str) -> &str {
 fn of_attachment(answer: Answer) -> Answer {
     match answer {
         Answer::Failed(failed) => {
-            Answer::Failed(Failed { message: format!("the attachment {}", failed.message).into(), ..failed })
+            Answer::Failed(AttemptError { message: format!("the attachment {}", failed.message).into(), ..failed })
         }
         other => other,
     }

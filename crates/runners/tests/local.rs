@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use branchpoint_core::effect::{Content, Kind, ModelResult, ProcessResult, SecretText};
 use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::Value;
 use branchpoint_runners::{Answer, Call, CancellationToken, Local, SecretStore, Secrets, agents, runtime};
 
@@ -55,7 +55,7 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
 
     let missing = call(Kind::Process, r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
     let answer = perform(&local, &missing);
-    let is_final = |failed: &Failed| failed.again == Again::Never && failed.message.contains("`OTHER`");
+    let is_final = |failed: &AttemptError| failed.retry == RetryHint::Never && failed.message.contains("`OTHER`");
     assert!(matches!(&answer, Some(Answer::Failed(failed)) if is_final(failed)), "{answer:?}");
     assert_eq!(perform(&local, &call(Kind::Model, "{}")), None);
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use branchpoint_core::What;
+use branchpoint_core::NoteKind;
 use branchpoint_core::ir::Index;
 use branchpoint_dialects::{Library, load_from, preflight, read};
 use branchpoint_expr::{Dialect, Object, Value, render_terminal};
@@ -164,7 +164,7 @@ fn outcome(
         kinds.push(part("kind"));
     }
     for note in host.notes() {
-        if let What::Warned(step, kind) = &note.what {
+        if let NoteKind::Warned(step, kind) = &note.kind {
             printed = format!("{printed}\nwarning in step `{}`: {kind}", program.steps[step.index()].id);
             kinds.push(kind.to_string());
         }

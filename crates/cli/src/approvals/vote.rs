@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, BackendError, HandledBy, OpenApproval, Rejection};
-use branchpoint_core::{ApprovalKey, Event, Refusal, Rejected, resume_rejection};
+use branchpoint_core::{ApprovalKey, Event, Rejected, VoteRejection, resume_rejection};
 use branchpoint_expr::Value;
 
 use super::find::{self, late};
@@ -193,17 +193,17 @@ fn rejection(
     }
     let BackendError::Rejection(Rejection::Rejected(rejected)) = why else { return Ok(run_driver::rejection(why)) };
     Ok(match (rejected, &approval.key) {
-        (Rejected::Vote(Refusal::NotRecipient), _) => {
+        (Rejected::Vote(VoteRejection::NotRecipient), _) => {
             let approvers = approval.recipients().join(", ");
             format!("{user} is not an approver (approvers: {approvers})\nhelp: act as one of them with --as")
         }
-        (Rejected::Vote(Refusal::AlreadyVoted), _) => {
+        (Rejected::Vote(VoteRejection::AlreadyVoted), _) => {
             let votes = approval.request.iter().flat_map(|request| &request.votes);
             let voted = votes.into_iter().find(|vote| &*vote.user == user);
             let choice = voted.map(|vote| format!(" for `{}`", vote.choice)).unwrap_or_default();
             format!("{user} has already voted{choice}, and votes cannot be changed")
         }
-        (Rejected::Vote(Refusal::UnknownChoice), _) => {
+        (Rejected::Vote(VoteRejection::UnknownChoice), _) => {
             format!("unknown choice (choices: {})", approval.choices().join(", "))
         }
         (Rejected::NotPending | Rejected::Ended, _) => format!("`{name}` is already settled or cancelled"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use branchpoint_backend::{Backend, RunNo};
 use branchpoint_core::ir::{Index, Program, Status, StepId};
-use branchpoint_core::{EffectNo, Note, Records, StepRecord, StepStatus, What};
+use branchpoint_core::{EffectNo, Note, NoteKind, Records, StepRecord, StepStatus};
 use branchpoint_runners::SharedSecrets;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -78,7 +78,7 @@ impl View {
         for note in notes {
             let Some(seen) = self.runs.get_mut(&run) else { return };
             lines += &seen.add(note);
-            if let What::Attempt { step: Some(step), effect, .. } = &note.what
+            if let NoteKind::Attempt { step: Some(step), effect, .. } = &note.kind
                 && let Some(at) = seen.newest.get(&(*step, note.path.clone()))
             {
                 let depth = seen.depth + step_line::inner_depth(&seen.program, *step) + 1;
@@ -278,8 +278,8 @@ impl Seen {
     fn add(&mut self, note: &Note) -> String {
         let Some(at) = self.records.add(note) else { return String::new() };
         self.printed.resize(self.records.count(), false);
-        match &note.what {
-            What::Began(step, _) => {
+        match &note.kind {
+            NoteKind::Began(step, _) => {
                 let lines = self.headings(*step, &note.path);
                 if let Some(before) = self.newest.insert((*step, note.path.clone()), at) {
                     self.close(before);
@@ -288,13 +288,13 @@ impl Seen {
                 self.count(*step, &note.path, true);
                 lines
             }
-            What::Ended(step, _) | What::Failed(step, _) => {
+            NoteKind::Ended(step, _) | NoteKind::Failed(step, _) => {
                 if self.close(at) {
                     self.count(*step, &note.path, false);
                 }
                 self.line(at, false)
             }
-            What::Items(_) => {
+            NoteKind::Items(_) => {
                 self.items.insert(at, BTreeMap::new());
                 String::new()
             }
@@ -370,7 +370,7 @@ impl Seen {
         let worked = |at: &usize| status != Status::Completed || called(at);
         let open: Vec<usize> = self.open.keys().copied().filter(|at| !self.printed[*at] && worked(at)).collect();
         let (program, depth, secrets) = (self.program, self.depth, self.masks.secrets());
-        let records = self.records.ended(&program, status);
+        let records = self.records.finish(&program, status);
         let style = step_line::LineStyle { depth, heading: false, live: true };
         let lines = open
             .into_iter()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_core::ir::{DecisionKind, Index};
-use branchpoint_core::{Decided, NotChangeable, what_if};
+use branchpoint_core::{DecisionRecord, WhatIfError, what_if};
 use branchpoint_expr::{Span, Value};
 
 use super::trace_tree::{TraceTree, path, positions};
@@ -71,8 +71,8 @@ struct Again<'t> {
     number: usize,
     /// The rounds around it.
     iterations: String,
-    was: &'t Decided,
-    would_be: Decided,
+    was: &'t DecisionRecord,
+    would_be: DecisionRecord,
 }
 
 /// Takes every decision by conditions of the records once more with changed values, or the one of a number. Decisions that do not
@@ -94,7 +94,7 @@ fn decide_again(tree: &TraceTree, records: &[usize], arguments: &Arguments, json
                 }
                 // A decision that reads other paths says more than one that reads none.
                 Err(reason) => {
-                    let is_better = matches!((&refused, &reason), (None, _) | (_, NotChangeable::NotRead { .. }));
+                    let is_better = matches!((&refused, &reason), (None, _) | (_, WhatIfError::NotRead { .. }));
                     refused = if is_better { Some(reason) } else { refused };
                 }
             }
@@ -139,10 +139,10 @@ fn parse_change(text: &str) -> Result<(String, Value)> {
     Ok((path.trim().to_owned(), value))
 }
 
-fn not_changeable(refused: &NotChangeable) -> anyhow::Error {
+fn not_changeable(refused: &WhatIfError) -> anyhow::Error {
     match refused {
-        NotChangeable::NotRead { reads, .. } => anyhow!("{refused}\nhelp: it reads {}", reads.join(", ")),
-        NotChangeable::NoConditions(_) => anyhow!("{refused}"),
+        WhatIfError::NotRead { reads, .. } => anyhow!("{refused}\nhelp: it reads {}", reads.join(", ")),
+        WhatIfError::NoConditions(_) => anyhow!("{refused}"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use branchpoint_backend::{Backend, CallSource, Rejection, Run, RunNo, RunView};
 use branchpoint_core::ir::{Index, Status};
-use branchpoint_core::{EffectNo, Event, Fold, State, What};
+use branchpoint_core::{EffectNo, Event, Fold, NoteKind, State};
 use branchpoint_expr::Value;
 use branchpoint_host::host::new_id;
 
@@ -113,10 +113,10 @@ pub(super) fn fork(opened: StoreAccess, store: &StoreArguments, arguments: &Fork
     let row = opened.run(&arguments.run)?;
     let tree = TraceTree::of(&*opened.store, row.run)?;
     let record = &tree.records[explain::first(&tree, &arguments.at, arguments.iteration.as_deref())?];
-    let began = |what: &What| matches!(what, What::Began(step, _) if *step == record.step);
+    let began = |what: &NoteKind| matches!(what, NoteKind::Began(step, _) if *step == record.step);
     let path = record.path.clone();
     let events =
-        until(&*opened.store, &tree.look, |notes| notes.iter().any(|note| began(&note.what) && note.path == path))?;
+        until(&*opened.store, &tree.look, |notes| notes.iter().any(|note| began(&note.kind) && note.path == path))?;
     let Some(events) = events else {
         bail!(
             "the step `{}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` tells what has run",

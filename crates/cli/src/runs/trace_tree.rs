@@ -6,7 +6,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use branchpoint_backend::{Backend, Replayed, RunNo, RunView};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
-use branchpoint_core::{Decided, EffectNo, Event, Note, Records, Redact, StepRecord, StepStatus, What};
+use branchpoint_core::{DecisionRecord, EffectNo, Event, Note, NoteKind, Records, Redact, StepRecord, StepStatus};
 use branchpoint_expr::{Object, Value, preview};
 use branchpoint_runners::{Secrets, Untruncated};
 
@@ -78,7 +78,7 @@ struct Gathered {
 impl Gathered {
     fn add(&mut self, note: &Note) {
         let record = self.records.add(note).or_else(|| self.records.innermost_of(note.strand));
-        if let (What::Attempt { effect, .. }, Some(record)) = (&note.what, record) {
+        if let (NoteKind::Attempt { effect, .. }, Some(record)) = (&note.kind, record) {
             self.callers.insert(*effect, record);
         }
     }
@@ -101,10 +101,10 @@ impl TraceTree {
             store.replay_part(run, from, MAX_OPS, &mut |note| gathered.add(&note))?;
         let left_out = LeftOut { before: first, after: look.state.seq() - last, steps: gathered.records.omitted() };
         let Gathered { records, callers } = gathered;
-        let records = if is_whole { records } else { records.of_part() };
+        let records = if is_whole { records } else { records.partial() };
         // What a part does not show the end of has not ended in it.
         let status = if left_out.after == 0 { look.status() } else { Status::Running };
-        let records = records.ended(&look.program, status);
+        let records = records.finish(&look.program, status);
         let index: BTreeMap<usize, usize> = records.keys().copied().zip(0..).collect();
         let mut tree = Self {
             around: Vec::new(),
@@ -228,7 +228,7 @@ impl TraceTree {
     }
 
     /// A decision as JSON.
-    pub(super) fn decision_json(&self, decided: &Decided) -> Value {
+    pub(super) fn decision_json(&self, decided: &DecisionRecord) -> Value {
         self.json(|redact| decided.to_value(&self.look.program, redact))
     }
 

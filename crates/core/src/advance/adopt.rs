@@ -66,7 +66,7 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
         frame.locals = locals(old, new, &frame.locals);
     }
     carried.insert_strand(no, strand);
-    carried.held = carried.count_held();
+    carried.size = carried.count_size();
     Ok(carried)
 }
 
@@ -114,7 +114,7 @@ impl Machine<'_> {
             && carried.mailbox.iter().all(|(id, _)| known(*id))
             && carried.ended.is_none()
             && carried.semantics == self.program.semantics
-            && carried.held_bytes() == carried.count_held()
+            && carried.size_bytes() == carried.count_size()
     }
 }
 

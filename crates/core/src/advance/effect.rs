@@ -5,14 +5,14 @@ use branchpoint_expr::Value;
 use super::scope_view::error_object;
 use super::{Flow, Machine, Rejected, over};
 use crate::command::Command;
-use crate::event::{Again, Failed, Usage};
-use crate::held::bytes;
+use crate::event::{AttemptError, RetryHint, Usage};
 use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
 use crate::state::{EffectNo, InFlight, Parked, Purpose, StrandNo};
-use crate::trace::{Basis, What};
+use crate::state_size::bytes;
+use crate::trace::{Basis, NoteKind};
 
 impl Machine<'_> {
-    pub(super) fn perform(&mut self, no: StrandNo, what: EffectId, input: ExprId) -> Flow {
+    pub(super) fn perform(&mut self, no: StrandNo, effect_id: EffectId, input: ExprId) -> Flow {
         let input = match self.value(no, input) {
             Ok(input) => input,
             Err(error) => {
@@ -24,19 +24,20 @@ impl Machine<'_> {
             self.exhausted(limit);
             return Flow::Stop;
         }
-        if let Some(error) = self.too_deep(what) {
+        if let Some(error) = self.too_deep(effect_id) {
             let fail = self.failure_of(no);
             return self.failed(no, fail, error);
         }
         self.state.spent.effects += 1;
         let effect = EffectNo(self.state.number());
-        let kept = self.program.effects[what.index()].retry.is_some().then(|| input.clone());
+        let kept = self.program.effects[effect_id.index()].retry.is_some().then(|| input.clone());
         let input_bytes = bytes(&input);
-        let flight = InFlight { strand: no, what, attempt: 1, answers: 0, input: kept, input_bytes, backoff: None };
+        let flight =
+            InFlight { strand: no, effect_id, attempt: 1, answers: 0, input: kept, input_bytes, backoff: None };
         self.state.insert_effect(effect, flight);
         let path = self.item_path(no);
-        self.outcome.commands.push(Command::Perform { effect, attempt: 1, what, input, answers: 0, path });
-        self.note(no, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt: 1 });
+        self.outcome.commands.push(Command::Perform { effect, attempt: 1, effect_id, input, answers: 0, path });
+        self.note(no, NoteKind::Attempt { step: self.program.effects[effect_id.index()].step, effect, attempt: 1 });
         self.park(no, Parked::Effect(effect))
     }
 
@@ -53,8 +54,8 @@ impl Machine<'_> {
 
     /// The error of a child run that would nest more deeply than the program allows. It fails the call, not the run, and
     /// trying again would not help.
-    fn too_deep(&self, what: EffectId) -> Option<Value> {
-        let (effect, limit) = (&self.program.effects[what.index()], self.program.limits.depth);
+    fn too_deep(&self, effect_id: EffectId) -> Option<Value> {
+        let (effect, limit) = (&self.program.effects[effect_id.index()], self.program.limits.depth);
         if !effect.is_child_run() || !over(limit.into(), u64::from(self.state.depth) + 1) {
             return None;
         }
@@ -66,7 +67,7 @@ impl Machine<'_> {
         &mut self,
         effect: EffectNo,
         attempt: u32,
-        result: Result<Value, Failed>,
+        result: Result<Value, AttemptError>,
         usage: Usage,
     ) -> Result<(), Rejected> {
         let flight = self.state.effects.get(&effect).ok_or(Rejected::UnknownEffect)?;
@@ -75,16 +76,16 @@ impl Machine<'_> {
         }
         let strand = flight.strand;
         if usage != Usage::default() {
-            let step = self.program.effects[flight.what.index()].step;
+            let step = self.program.effects[flight.effect_id.index()].step;
             self.state.spent.usage.add(usage);
-            self.note(strand, What::Used { step, usage });
+            self.note(strand, NoteKind::Used { step, usage });
         }
         match result {
             Ok(value) => match self.exceeded(&value) {
                 None => self.answered(effect, strand, value),
                 Some((kind, message)) => {
                     let (kind, message) = (kind.as_str().into(), message.into());
-                    let failed = Failed { kind, message, again: Again::Never, answered: true };
+                    let failed = AttemptError { kind, message, retry: RetryHint::Never, answered: true };
                     self.attempt_failed(effect, strand, &failed);
                 }
             },
@@ -94,8 +95,9 @@ impl Machine<'_> {
     }
 
     fn answered(&mut self, effect: EffectNo, strand: StrandNo, value: Value) {
-        let step = self.state.effects.get(&effect).and_then(|flight| self.program.effects[flight.what.index()].step);
-        self.note(strand, What::AttemptEnded { step, error: None });
+        let step =
+            self.state.effects.get(&effect).and_then(|flight| self.program.effects[flight.effect_id.index()].step);
+        self.note(strand, NoteKind::AttemptEnded { step, error: None });
         self.state.remove_effect(effect);
         let Op::Do { into, next, .. } = self.program.place(self.state.strands[&strand].at).op else {
             unreachable!("a strand with an effect stands at the op that asked for it");
@@ -106,19 +108,19 @@ impl Machine<'_> {
         self.wake(strand, next);
     }
 
-    fn attempt_failed(&mut self, effect: EffectNo, strand: StrandNo, failed: &Failed) {
+    fn attempt_failed(&mut self, effect: EffectNo, strand: StrandNo, failed: &AttemptError) {
         let flight = &self.state.effects[&effect];
-        let kind = &self.program.effects[flight.what.index()];
+        let kind = &self.program.effects[flight.effect_id.index()];
         let (attempt, step) = (flight.attempt, self.step_id(kind.step));
         let error = error_object(kind.response.reported_kind(&failed.kind), &failed.message, step);
-        self.note(strand, What::AttemptEnded { step: kind.step, error: Some(error.clone()) });
-        let again = kind.retry.filter(|retry| failed.again.is_worth_it() && attempt < retry.max_attempts);
+        self.note(strand, NoteKind::AttemptEnded { step: kind.step, error: Some(error.clone()) });
+        let again = kind.retry.filter(|retry| failed.retry.allows_retry() && attempt < retry.max_attempts);
         // Whoever comes before the time that the other side has named is only sent away again.
-        let delay = again.map(|retry| delay_ms(&retry, attempt, self.stamp.seed).max(failed.again.after_ms()));
+        let delay = again.map(|retry| delay_ms(&retry, attempt, self.stamp.seed).max(failed.retry.min_delay_ms()));
         if let (Some(step), Some(limit)) =
             (kind.step, kind.retry.map(|retry| retry.max_attempts).filter(|most| *most > 1))
         {
-            let basis = Basis::Attempt { attempt, limit, delay_ms: delay, retryable: failed.again.is_worth_it() };
+            let basis = Basis::Attempt { attempt, limit, delay_ms: delay, retryable: failed.retry.allows_retry() };
             let fails = format!("the step fails ({})", kind.response.reported_kind(&failed.kind));
             self.decided_by_policy(strand, step, basis, error.clone(), vec![fails.into()]);
         }
@@ -152,10 +154,10 @@ impl Machine<'_> {
         flight.backoff = None;
         flight.attempt += 1;
         let input = flight.input.clone().expect("the input of an effect with a retry policy is kept");
-        let (strand, attempt, what, answers) = (flight.strand, flight.attempt, flight.what, flight.answers);
+        let (strand, attempt, effect_id, answers) = (flight.strand, flight.attempt, flight.effect_id, flight.answers);
         let path = self.item_path(strand);
-        self.outcome.commands.push(Command::Perform { effect, attempt, what, input, answers, path });
-        self.note(strand, What::Attempt { step: self.program.effects[what.index()].step, effect, attempt });
+        self.outcome.commands.push(Command::Perform { effect, attempt, effect_id, input, answers, path });
+        self.note(strand, NoteKind::Attempt { step: self.program.effects[effect_id.index()].step, effect, attempt });
     }
 
     /// A parked strand whose waiting ended badly.

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use branchpoint_expr::{List, Value, duration_text};
 
-use super::decided::FRAME_FAILED;
 use super::effect::delay_ms;
+use super::record_decision::FRAME_FAILED;
 use super::scope_view::error_object;
 use super::{Flow, Machine};
-use crate::held::{bytes, entry_bytes, results_bytes, some_bytes};
 use crate::ir::{Entries, Index, OnFail, Program, ScopeId, SlotId, Status, Want};
 use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
-use crate::trace::{Basis, What};
+use crate::state_size::{bytes, entry_bytes, results_bytes, some_bytes};
+use crate::trace::{Basis, NoteKind};
 
 impl Machine<'_> {
     pub(super) fn enter(&mut self, no: StrandNo, scope: ScopeId) -> Flow {
@@ -29,7 +29,7 @@ impl Machine<'_> {
             },
         };
         if matches!(spec.start, Entries::Each { .. }) {
-            self.note(no, What::Items(u32::try_from(items.len()).unwrap_or(u32::MAX)));
+            self.note(no, NoteKind::Items(u32::try_from(items.len()).unwrap_or(u32::MAX)));
         }
         let frame = FrameNo(self.state.number());
         let deadline = spec.time_limit_ms.map(|limit| self.set_timer(limit, Purpose::Deadline(frame)));

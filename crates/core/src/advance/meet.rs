@@ -62,8 +62,8 @@ impl Machine<'_> {
     /// Looks through a frame, in one entry of it or in all, and through the frames inside.
     fn frame_can_come(&self, no: FrameNo, only: Option<u32>, within: ScopeId, target: PlaceId, merge: PlaceId) -> bool {
         let Some(frame) = self.state.frames.get(&no) else { return false };
-        let reach = self.program.reach();
-        let coming = |at: PlaceId| reach.can(at, target, within);
+        let reach = self.program.reachability();
+        let coming = |at: PlaceId| reach.can_reach(at, target, within);
         // Entries that have not begun stand at their entry place.
         if only.is_none() {
             let waiting = frame.next_entry as usize..frame.results.len();
@@ -82,7 +82,7 @@ impl Machine<'_> {
             // Strands that wait at this very merge wait for the others.
             Parked::Meet if strand.at == merge => false,
             Parked::Frame(inner) => {
-                reach.can_after(self.program, strand.at, target, within)
+                reach.can_reach_after(self.program, strand.at, target, within)
                     || self.frame_can_come(inner, None, within, target, merge)
             }
             _ => coming(strand.at),

@@ -3,14 +3,14 @@
 mod adopt;
 mod clock;
 mod decide;
-mod decided;
 mod effect;
-mod ending;
+mod finish;
 mod fork;
 mod frame;
 mod leave;
 mod meet;
-mod rejected;
+mod record_decision;
+mod rejection;
 mod scope_view;
 mod set;
 mod start;
@@ -27,11 +27,11 @@ use crate::command::Command;
 use crate::event::{Event, Stamp};
 use crate::ir::{Failure, Mark, Op, PlaceId, Program, SEMANTICS};
 use crate::state::{Parked, Purpose, State, StrandNo, Timer, TimerNo};
-use crate::trace::{Note, What};
+use crate::trace::{Note, NoteKind};
 
 pub use adopt::carry;
 pub(crate) use clock::Clock;
-pub use rejected::Rejected;
+pub use rejection::Rejected;
 pub(crate) use scope_view::ScopeView;
 
 /// What an event led to.
@@ -124,7 +124,7 @@ pub(crate) fn advance_noting(
     machine.state.now_ms = stamp.now_ms;
     machine.run();
     debug_assert!(machine.widths_agree(), "who works is known without counting");
-    debug_assert!(machine.state.held_agrees(), "the size of all values is known without counting");
+    debug_assert!(machine.state.size_is_exact(), "the size of all values is known without counting");
     machine.outcome.check = machine.check();
     Ok(machine.outcome)
 }
@@ -332,10 +332,10 @@ impl Machine<'_> {
         }
     }
 
-    fn note(&mut self, strand: StrandNo, what: What) {
+    fn note(&mut self, strand: StrandNo, kind: NoteKind) {
         if self.stamp.record {
             let (path, iterations) = (self.item_path(strand), self.iterations(strand));
-            (self.notes)(Note { at_ms: self.stamp.now_ms, strand, path, iterations, what });
+            (self.notes)(Note { at_ms: self.stamp.now_ms, strand, path, iterations, kind });
         }
     }
 
@@ -344,20 +344,20 @@ impl Machine<'_> {
             let shown = |machine: &Self, expr: Option<crate::ir::ExprId>| {
                 expr.map(|expr| machine.recorded_value(no, expr).unwrap_or_else(|error| error))
             };
-            let what = match mark {
-                Mark::Begin(step, input) => What::Began(*step, shown(self, *input)),
-                Mark::End(step, output) => What::Ended(*step, shown(self, *output)),
-                Mark::Branch(step, marker) => What::Branch(*step, marker.clone()),
-                Mark::Warn(step, kind) => What::Warned(*step, kind.clone()),
+            let kind = match mark {
+                Mark::Begin(step, input) => NoteKind::Began(*step, shown(self, *input)),
+                Mark::End(step, output) => NoteKind::Ended(*step, shown(self, *output)),
+                Mark::Branch(step, marker) => NoteKind::Branch(*step, marker.clone()),
+                Mark::Warn(step, warning) => NoteKind::Warned(*step, warning.clone()),
                 Mark::Fail(step, error) => {
-                    What::Failed(*step, self.recorded_value(no, *error).unwrap_or_else(|error| error))
+                    NoteKind::Failed(*step, self.recorded_value(no, *error).unwrap_or_else(|error| error))
                 }
-                Mark::Skip(step, reason) => What::Skipped(*step, reason.clone()),
+                Mark::Skip(step, reason) => NoteKind::Skipped(*step, reason.clone()),
                 Mark::ContentType(step, value) => {
-                    What::ContentType(*step, self.recorded_value(no, *value).unwrap_or_default())
+                    NoteKind::ContentType(*step, self.recorded_value(no, *value).unwrap_or_default())
                 }
             };
-            self.note(no, what);
+            self.note(no, kind);
         }
     }
 

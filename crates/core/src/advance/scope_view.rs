@@ -6,10 +6,10 @@ use branchpoint_expr::{Context, Environment, EvalError, Kind, Name, Source, Valu
 
 use super::{Clock, Machine, Rejected};
 use crate::functions::ENVIRONMENT;
-use crate::held::{bytes, some_bytes};
 use crate::ir::{ConditionId, Entries, ExprId, Home, Index, Program, Rounds, SlotId, StepId};
 use crate::request::object;
 use crate::state::{Frame, FrameNo, State, StrandNo};
+use crate::state_size::{bytes, some_bytes};
 use crate::trace::Iteration;
 
 /// The values that expressions of one strand can read.
@@ -198,7 +198,7 @@ impl Machine<'_> {
             None => {}
         }
         let limit = self.program.limits.state_bytes();
-        if self.state.held_bytes().saturating_add(bytes(value)) > limit {
+        if self.state.size_bytes().saturating_add(bytes(value)) > limit {
             return Err(Rejected::NoRoom(limit));
         }
         Ok(())

@@ -7,11 +7,11 @@ use branchpoint_expr::Value;
 use super::scope_view::error_object;
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
-use crate::held::bytes;
-use crate::ir::{Arm, Early, ExprId, Failure, Index, Op, PlaceId, SignalId, SlotId, Status};
+use crate::ir::{Arm, ExprId, Failure, Index, OnEarly, Op, PlaceId, SignalId, SlotId, Status};
 use crate::request::{CANCEL_REQUEST, Due, Request, Resolution, VOTE, Vote};
 use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
-use crate::trace::{Basis, What};
+use crate::state_size::bytes;
+use crate::trace::{Basis, NoteKind};
 
 /// How many signals of a name a run keeps for waits to come. A sender that never stops must not fill the host's memory.
 const MAILBOX: usize = 1_000;
@@ -38,7 +38,7 @@ impl Machine<'_> {
             }
         }
         let people = arms.iter().any(|arm| matches!(arm, Arm::Signal { .. } | Arm::Request { .. }));
-        self.note(no, What::Waits(if people { Status::WaitingPeople } else { Status::WaitingTimer }));
+        self.note(no, NoteKind::Waits(if people { Status::WaitingPeople } else { Status::WaitingTimer }));
         self.park(no, Parked::Wait { timers, requests })
     }
 
@@ -157,7 +157,7 @@ impl Machine<'_> {
         if somebody_waits {
             return Err(Rejected::NotAccepted(name.into()));
         }
-        if program.signals[signal.index()].early == Early::Refuse {
+        if program.signals[signal.index()].on_early == OnEarly::Reject {
             return Err(Rejected::NotWaiting(name.into()));
         }
         if self.state.mailbox.iter().filter(|(kept, _)| *kept == signal).count() >= MAILBOX {
@@ -173,7 +173,7 @@ impl Machine<'_> {
         let Some(strand) = self.state.strands.get_mut(&no) else { return };
         let parked = std::mem::replace(&mut strand.parked, Parked::Ready);
         let Parked::Wait { timers, requests } = parked else { return };
-        self.note(no, What::Woke);
+        self.note(no, NoteKind::Woke);
         for timer in timers {
             self.clear_timer(timer);
         }
@@ -265,7 +265,7 @@ impl Machine<'_> {
         if self.stamp.record {
             let request = pending.request.clone();
             self.decided_by_votes(strand, at, &request, resolution);
-            self.note(strand, What::Resolved(output.clone()));
+            self.note(strand, NoteKind::Resolved(output.clone()));
         }
         self.stop_waiting(strand);
         if let Some(into) = into {

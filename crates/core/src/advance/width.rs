@@ -4,9 +4,9 @@
 //! change, so that nobody is counted twice; how many items hold a place is counted when it matters, and then they are few.
 
 use super::Machine;
-use crate::held::entry_bytes;
 use crate::ir::Entries;
 use crate::state::{Entry, Frame, FrameNo, Parked, StrandNo};
+use crate::state_size::entry_bytes;
 
 impl Machine<'_> {
     /// Whether another entry may begin.

@@ -51,12 +51,12 @@ pub(super) fn problems<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
 /// Why a value does not have a declared type, as the end of a sentence that begins with the input's name.
 ///
 /// ```
-/// use branchpoint_core::functions::misfit;
+/// use branchpoint_core::functions::type_mismatch;
 ///
-/// assert_eq!(misfit("number", &"many".into()).as_deref(), Some("must be a number, and it is text"));
-/// assert_eq!(misfit("number", &7.into()), None);
+/// assert_eq!(type_mismatch("number", &"many".into()).as_deref(), Some("must be a number, and it is text"));
+/// assert_eq!(type_mismatch("number", &7.into()), None);
 /// ```
-pub fn misfit(ty: &str, value: &Value) -> Option<String> {
+pub fn type_mismatch(ty: &str, value: &Value) -> Option<String> {
     misfit_of(ty, value.view())
 }
 

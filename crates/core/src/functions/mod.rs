@@ -1,11 +1,11 @@
 //! The functions that front-ends lower to, beside the built-in ones: a rule of a document that is more than plumbing is one
 //! function here. Documents cannot call them by name, and stored programs keep their names.
 
+mod approval;
 mod attachments;
 mod expansion;
 mod inputs;
-mod lines;
-mod people;
+mod loops_and_times;
 mod tools;
 mod variables;
 
@@ -14,8 +14,8 @@ use std::sync::LazyLock;
 use branchpoint_expr::function::{Function, Functions, OnNil, Outcome, Types, Work};
 use branchpoint_expr::{Environment, Limits, View};
 
-pub use inputs::{INPUT_TYPES, misfit};
-pub(crate) use people::approval_decision;
+pub(crate) use approval::approval_decision;
+pub use inputs::{INPUT_TYPES, type_mismatch};
 pub use tools::matches_name;
 pub use variables::{Typing, is_same, is_web_address};
 
@@ -48,26 +48,26 @@ const TABLE: &[(&str, (u8, u8), Types, Run)] = &[
     ("keyed", (3, 3), Types::OBJECT, variables::keyed),
     ("sameAs", (2, 2), Types::BOOL, variables::same_as),
     ("listed", (1, 1), Types::LIST, variables::listed),
-    ("joinTexts", (1, 1), Types::STR.union(Types::NIL), lines::join_texts),
-    ("loopItems", (3, 3), Types::LIST.union(Types::OBJECT), lines::loop_items),
+    ("joinTexts", (1, 1), Types::STR.union(Types::NIL), loops_and_times::join_texts),
+    ("loopItems", (3, 3), Types::LIST.union(Types::OBJECT), loops_and_times::loop_items),
     ("pickAttachments", (2, 2), Types::LIST, attachments::pick),
-    ("durationMs", (1, 1), Types::INT.union(Types::NIL), lines::duration),
-    ("instantMs", (1, 1), Types::INT.union(Types::NIL), lines::instant),
+    ("durationMs", (1, 1), Types::INT.union(Types::NIL), loops_and_times::duration),
+    ("instantMs", (1, 1), Types::INT.union(Types::NIL), loops_and_times::instant),
     ("itemsOf", (1, 1), Types::LIST, expansion::items_of),
     ("integerOf", (1, 1), Types::INT, expansion::integer_of),
     ("expandTemplate", (2, 2), Types::STR, expansion::expand_template),
     ("elapsedText", (2, 2), Types::STR, expansion::elapsed_text),
     ("environmentNames", (1, 1), Types::LIST, expansion::environment_names),
     ("offeredTools", (3, 3), Types::LIST, tools::offered_tools),
-    ("approvalAnswer", (1, 1), Types::OBJECT.union(Types::NIL), people::approval_answer),
-    ("callFailed", (2, 2), Types::OBJECT, people::call_failed),
-    ("filledIn", (2, 2), Types::ANY, people::filled_in),
+    ("approvalAnswer", (1, 1), Types::OBJECT.union(Types::NIL), approval::approval_answer),
+    ("callFailed", (2, 2), Types::OBJECT, approval::call_failed),
+    ("filledIn", (2, 2), Types::ANY, approval::filled_in),
     ("withDefaults", (2, 2), Types::OBJECT, inputs::with_defaults),
     ("inputProblems", (2, 2), Types::LIST, inputs::problems),
     ("attachmentsIn", (1, 1), Types::LIST.union(Types::NIL), attachments::attachments_in),
     ("storedAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::stored),
     ("joinAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::join),
-    ("maskedJson", (1, 1), Types::ANY, lines::masked_json),
+    ("maskedJson", (1, 1), Types::ANY, loops_and_times::masked_json),
 ];
 
 fn functions() -> Functions {

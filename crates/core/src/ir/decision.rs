@@ -183,7 +183,7 @@ impl Program {
     /// Notes line and column of every branch's condition, so that an explanation needs no document.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// let mut program = program;
     /// program.locate("if: score >= 5");
     /// ```

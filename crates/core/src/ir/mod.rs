@@ -10,7 +10,7 @@ mod ids;
 mod nesting;
 pub mod picture;
 mod print;
-pub(crate) mod reach;
+pub(crate) mod reachability;
 mod status;
 mod uses;
 mod validate;
@@ -26,7 +26,7 @@ pub use decision::{Attempt, Branch, Count, Decides, Decision, DecisionKind, Item
 pub use ids::{ConditionId, DecisionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
 pub use print::print;
 pub use status::Status;
-pub use validate::{Invalid, Odd, Warning, Wrong, validate};
+pub use validate::{Defect, DefectKind, Warning, WarningKind, validate};
 
 /// The semantics this build writes. A change of meaning (ops, builtins, Unicode, regex) gets a new number.
 pub const SEMANTICS: u16 = 1;
@@ -72,7 +72,7 @@ pub struct Program {
     pub semantics: u16,
     /// What merges need to know, computed once when the first one asks. It is no part of the stored bytes.
     #[serde(skip)]
-    pub(crate) reach: OnceLock<reach::Reach>,
+    pub(crate) reachability: OnceLock<reachability::Reachability>,
 }
 
 /// One op, with what the trace tells about it.
@@ -387,14 +387,14 @@ pub struct Signal {
     /// Its name.
     pub name: Arc<str>,
     /// Whether one that comes before its wait is kept for it. The others are refused: early input is no consent.
-    pub early: Early,
+    pub on_early: OnEarly,
 }
 
 /// What becomes of a signal that nobody waits for yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Early {
+pub enum OnEarly {
     /// It is refused.
-    Refuse,
+    Reject,
     /// It is kept until its wait.
     Keep,
 }
@@ -521,8 +521,8 @@ impl Program {
     pub const ROOT: ScopeId = ScopeId(0);
 
     /// From where the edges of merges can still be reached.
-    pub(crate) fn reach(&self) -> &reach::Reach {
-        self.reach.get_or_init(|| reach::Reach::new(self))
+    pub(crate) fn reachability(&self) -> &reachability::Reachability {
+        self.reachability.get_or_init(|| reachability::Reachability::new(self))
     }
 
     /// The place with this id.

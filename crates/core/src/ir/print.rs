@@ -7,8 +7,8 @@ use branchpoint_expr::Value;
 use super::nesting::homes;
 use super::validate::check_ids;
 use super::{
-    Arm, Backoff, ConditionId, Early, EffectId, Entries, Exit, ExprId, Failure, Home, Index, Limits, Mark, OnFail, Op,
-    Place, Program, Retry, Scope, SignalId, SlotId, StepId, Want, Write as Writes,
+    Arm, Backoff, ConditionId, EffectId, Entries, Exit, ExprId, Failure, Home, Index, Limits, Mark, OnEarly, OnFail,
+    Op, Place, Program, Retry, Scope, SignalId, SlotId, StepId, Want, Write as Writes,
 };
 
 /// The text of a program: one line for each place, in order; tables that are empty are left out.
@@ -218,7 +218,7 @@ impl Printer<'_> {
             )?;
         }
         for (id, signal) in program.signals.iter().enumerate() {
-            let early = if signal.early == Early::Keep { ", kept when early" } else { "" };
+            let early = if signal.on_early == OnEarly::Keep { ", kept when early" } else { "" };
             writeln!(out, "signal {id}  {}{early}", signal.name)?;
         }
         for (id, view) in program.views.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What a person is told about a run: notes while it goes, which exist only while recording is on, and the list of steps
 //! that they add up to. Any past run is told in full by replaying its journal with recording on.
 
-mod decided;
+mod decision_record;
 mod shape;
 mod steps;
 mod text;
@@ -15,11 +15,11 @@ use crate::event::Usage;
 use crate::ir::{Status, StepId};
 use crate::state::{EffectNo, StrandNo};
 
-pub(crate) use decided::FAILED_LISTED;
-pub use decided::{Basis, BranchOutcome, BranchRecord, Counted, Decided, InputState, ItemCount};
+pub(crate) use decision_record::FAILED_LISTED;
+pub use decision_record::{Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, InputState, ItemCount};
 pub use shape::Redact;
 pub use steps::{Attempt, Records, StepRecord, StepStatus, steps};
-pub use what_if::{NotChangeable, what_if};
+pub use what_if::{WhatIfError, what_if};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct Note {
     /// The rounds of the loops around it, outermost first.
     pub iterations: Vec<Iteration>,
     /// What.
-    pub what: What,
+    pub kind: NoteKind,
 }
 
 /// One round of a loop of the document.
@@ -49,7 +49,7 @@ pub struct Iteration {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum NoteKind {
     /// A step began.
     Began(StepId, Option<Value>),
     /// A step ended.
@@ -63,7 +63,7 @@ pub enum What {
     /// A step has failed; the run may go on.
     Failed(StepId, Value),
     /// A decision of the document was taken.
-    Decided(Box<Decided>),
+    Decided(Box<DecisionRecord>),
     /// An attempt of an effect began.
     Attempt {
         /// The step it is for.

@@ -2,7 +2,7 @@
 
 use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, preview};
 
-use super::{Basis, BranchRecord, Counted, Decided, Iteration};
+use super::{Basis, BranchRecord, CountRecord, DecisionRecord, Iteration};
 use crate::ir::{Index, Program};
 use crate::request::{Request, Resolution};
 
@@ -29,11 +29,11 @@ impl Redact for () {
     }
 }
 
-impl Decided {
+impl DecisionRecord {
     /// The decision as JSON.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// assert_eq!(decided.to_value(&program, &()).get("chosen"), Some(&"high".into()));
     /// ```
     pub fn to_value(&self, program: &Program, redact: &dyn Redact) -> Value {
@@ -49,7 +49,7 @@ impl Decided {
             ("branches", Value::from(branches)),
             ("values", self.values(redact)),
         ]);
-        if let Some(Counted { done, limit, unit }) = self.count {
+        if let Some(CountRecord { done, limit, unit }) = self.count {
             let limit = limit.map_or(Value::Null, number);
             let count = object([("unit", Value::from(unit.as_str())), ("done", number(done)), ("limit", limit)]);
             fields.insert("count".into(), Value::from(count));
@@ -171,7 +171,7 @@ fn approval(request: &Request, resolution: &Resolution, redact: &dyn Redact) -> 
         ("required", number(u64::from(request.required))),
         ("approvers", Value::from(recipients)),
         ("votes", Value::from(votes)),
-        ("asked", moment(request.asked_ms)),
+        ("asked", moment(request.requested_ms)),
         ("deadline", request.deadline_ms.map_or(Value::Null, moment)),
     ]))
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use branchpoint_expr::Value;
 
-use super::decided::CONTINUE;
-use super::{Decided, Iteration, Note, What};
+use super::decision_record::CONTINUE;
+use super::{DecisionRecord, Iteration, Note, NoteKind};
 use crate::event::Usage;
 use crate::ir::{DecisionKind, Index, Program, Status, StepId};
 use crate::state::StrandNo;
@@ -35,7 +35,7 @@ pub struct StepRecord {
     /// The branch it took.
     pub branch: Option<Arc<str>>,
     /// What it decided, in order: the first and the last ones of a step that decides very often.
-    pub decisions: Vec<Decided>,
+    pub decisions: Vec<DecisionRecord>,
     /// How many decisions between those are left out.
     pub decisions_omitted: u64,
     /// What a person should know of.
@@ -93,7 +93,7 @@ pub enum StepStatus {
 /// Makes the list of steps from notes, in the order in which the steps began; those that never ran come last.
 ///
 /// ```
-#[doc = include_str!("../../docs/decided.txt")]
+#[doc = include_str!("../../docs/decision.txt")]
 /// let steps = steps(&program, &notes, Status::Completed);
 /// assert_eq!(steps[0].status, StepStatus::Completed);
 /// ```
@@ -102,7 +102,7 @@ pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecor
     for note in notes {
         records.add(note);
     }
-    records.ended(program, status).into_values().collect()
+    records.finish(program, status).into_values().collect()
 }
 
 /// The steps of a run while it goes on: notes are added as they come, and none is looked at twice.
@@ -128,19 +128,19 @@ pub struct Records {
     /// Since when strands have been waiting.
     waiting: BTreeMap<StrandNo, i64>,
     /// Decisions that come before the step that takes them begins, such as that of a merge.
-    early: BTreeMap<(StepId, Vec<u32>), Vec<Decided>>,
+    early: BTreeMap<(StepId, Vec<u32>), Vec<DecisionRecord>>,
 }
 
 impl Records {
     /// The same records, of a part of a run only: steps without a record may have run before or after it.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
-    /// let records = Records::default().of_part();
-    /// assert!(records.ended(&program, Status::Completed).is_empty());
+    #[doc = include_str!("../../docs/decision.txt")]
+    /// let records = Records::default().partial();
+    /// assert!(records.finish(&program, Status::Completed).is_empty());
     /// ```
     #[must_use]
-    pub fn of_part(mut self) -> Self {
+    pub fn partial(mut self) -> Self {
         self.partial = true;
         self
     }
@@ -148,7 +148,7 @@ impl Records {
     /// The record with this number, unless it was omitted.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// let mut records = Records::default();
     /// let number = records.add(&notes[0]).unwrap();
     /// assert_eq!(records.get(number).unwrap().status, StepStatus::Running);
@@ -178,7 +178,7 @@ impl Records {
     /// The newest record of a strand that has not ended.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// let mut records = Records::default();
     /// let number = records.add(&notes[0]);
     /// assert_eq!(records.innermost_of(notes[0].strand), number);
@@ -190,14 +190,14 @@ impl Records {
     /// All records of a run of this status, by number. If the run has ended, no record is open, and steps that never ran come last.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// let mut records = Records::default();
     /// for note in &notes {
     ///     records.add(note);
     /// }
-    /// assert_eq!(records.ended(&program, Status::Completed).len(), 1);
+    /// assert_eq!(records.finish(&program, Status::Completed).len(), 1);
     /// ```
-    pub fn ended(self, program: &Program, status: Status) -> BTreeMap<usize, StepRecord> {
+    pub fn finish(self, program: &Program, status: Status) -> BTreeMap<usize, StepRecord> {
         let mut records = self.list;
         if matches!(status, Status::Completed | Status::Failed | Status::Cancelled) {
             settle(program, &mut records, status);
@@ -238,29 +238,29 @@ impl Records {
     /// Adds a note, and returns the number of the record that it changes.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// assert_eq!(Records::default().add(&notes[0]), Some(0));
     /// ```
     pub fn add(&mut self, note: &Note) -> Option<usize> {
-        match &note.what {
-            What::Began(step, input) => Some(self.begin(note, *step, input.as_ref())),
-            What::Skipped(step, reason) => {
+        match &note.kind {
+            NoteKind::Began(step, input) => Some(self.begin(note, *step, input.as_ref())),
+            NoteKind::Skipped(step, reason) => {
                 let record = blank(*step, note, 0, StepStatus::Skipped(reason.clone()));
                 let decisions = self.early.remove(&(*step, note.path.clone())).unwrap_or_default();
                 Some(self.push(StepRecord { ended_ms: Some(note.at_ms), decisions, ..record }))
             }
-            What::Ended(step, output) => {
+            NoteKind::Ended(step, output) => {
                 self.end(note, *step, StepStatus::Completed, |record| record.output.clone_from(output))
             }
-            What::Failed(step, error) => {
+            NoteKind::Failed(step, error) => {
                 self.end(note, *step, StepStatus::Failed, |record| record.error = Some(error.clone()))
             }
-            What::ContentType(step, kind) => {
+            NoteKind::ContentType(step, kind) => {
                 self.change(note, *step, |record| record.output_content_type = Some(kind.clone()))
             }
-            What::Branch(step, marker) => self.change(note, *step, |record| record.branch = Some(marker.clone())),
-            What::Warned(step, kind) => self.change(note, *step, |record| record.warnings.push(kind.clone())),
-            What::Attempt { step: Some(step), attempt, .. } => {
+            NoteKind::Branch(step, marker) => self.change(note, *step, |record| record.branch = Some(marker.clone())),
+            NoteKind::Warned(step, kind) => self.change(note, *step, |record| record.warnings.push(kind.clone())),
+            NoteKind::Attempt { step: Some(step), attempt, .. } => {
                 let first = *attempt == 1;
                 self.change(note, *step, |record| {
                     // After an answer comes new work; after a failure the same work may be tried again as a whole.
@@ -270,19 +270,19 @@ impl Records {
                     record.attempts.push(Attempt { began_ms: note.at_ms, ended_ms: None, error: None });
                 })
             }
-            What::AttemptEnded { step: Some(step), error } => self.change(note, *step, |record| {
+            NoteKind::AttemptEnded { step: Some(step), error } => self.change(note, *step, |record| {
                 if let Some(attempt) = record.attempts.last_mut() {
                     attempt.ended_ms = Some(note.at_ms);
                     attempt.error.clone_from(error);
                 }
             }),
-            What::Used { step: Some(step), usage } => self.change(note, *step, |record| record.usage.add(*usage)),
-            What::Decided(decided) => self.decide(note, decided),
-            What::Waits(status) => {
+            NoteKind::Used { step: Some(step), usage } => self.change(note, *step, |record| record.usage.add(*usage)),
+            NoteKind::Decided(decided) => self.decide(note, decided),
+            NoteKind::Waits(status) => {
                 self.waiting.insert(note.strand, note.at_ms);
                 self.innermost(note.strand, |record| record.status = StepStatus::Waiting(*status))
             }
-            What::Woke => {
+            NoteKind::Woke => {
                 let since = self.waiting.remove(&note.strand).unwrap_or(note.at_ms);
                 self.innermost(note.strand, |record| {
                     let is_for_people = record.status == StepStatus::Waiting(Status::WaitingPeople);
@@ -291,11 +291,11 @@ impl Records {
                     record.waited_people_ms += if is_for_people { note.at_ms - since } else { 0 };
                 })
             }
-            What::Items(count) => self.innermost(note.strand, |record| record.items = Some(*count)),
-            What::Attempt { step: None, .. }
-            | What::AttemptEnded { step: None, .. }
-            | What::Used { step: None, .. }
-            | What::Resolved(_) => None,
+            NoteKind::Items(count) => self.innermost(note.strand, |record| record.items = Some(*count)),
+            NoteKind::Attempt { step: None, .. }
+            | NoteKind::AttemptEnded { step: None, .. }
+            | NoteKind::Used { step: None, .. }
+            | NoteKind::Resolved(_) => None,
         }
     }
 
@@ -310,7 +310,7 @@ impl Records {
 
     /// A decision belongs to the open record of its step; before the step begins, it waits for it. A transition is decided
     /// after the step has ended, and so may be that it does not run another time.
-    fn decide(&mut self, note: &Note, decided: &Decided) -> Option<usize> {
+    fn decide(&mut self, note: &Note, decided: &DecisionRecord) -> Option<usize> {
         let ends = match decided.kind {
             DecisionKind::Transition => true,
             DecisionKind::Loop => decided.chosen().is_some_and(|chosen| &*chosen.name != CONTINUE),
@@ -444,7 +444,7 @@ fn never_ran(
         ran[step.index()] = true;
     }
     let at_ms = records.values().filter_map(|record| record.ended_ms).max().unwrap_or_default();
-    let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), iterations: Vec::new(), what: What::Woke };
+    let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), iterations: Vec::new(), kind: NoteKind::Woke };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
     let told = told(records);
     let why = |step: StepId| skipped_around(program, &told, step).unwrap_or_else(|| reason.clone());

@@ -4,16 +4,16 @@ use std::fmt::Write;
 
 use branchpoint_expr::{Value, iso_utc, preview};
 
-use super::decided::{CONTINUE, Counted, counted};
+use super::decision_record::{CONTINUE, CountRecord, counted};
 use super::shape::redacted;
-use super::{Basis, BranchOutcome, BranchRecord, Decided, Redact};
+use super::{Basis, BranchOutcome, BranchRecord, DecisionRecord, Redact};
 use crate::ir::{DecisionKind, Index, Program, Unit};
 
-impl Decided {
+impl DecisionRecord {
     /// What was chosen, in one line: `tier → elif-0 (branch 2 of 3)`.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// assert!(decided.headline(&program).contains("tier"));
     /// ```
     pub fn headline(&self, program: &Program) -> String {
@@ -21,13 +21,15 @@ impl Decided {
         let chosen = self.chosen();
         let detail = match (self.kind, &self.basis, self.count) {
             // A turn is over before its conversation decides.
-            (DecisionKind::Loop, _, Some(Counted { done, limit, unit: Unit::Turn })) => {
+            (DecisionKind::Loop, _, Some(CountRecord { done, limit, unit: Unit::Turn })) => {
                 format!(" (after turn {done}{})", of_limit(limit))
             }
-            (DecisionKind::Loop, _, Some(Counted { done, limit, .. })) if self.begins_round() => {
+            (DecisionKind::Loop, _, Some(CountRecord { done, limit, .. })) if self.begins_round() => {
                 format!(" (round {}{})", done + 1, of_limit(limit))
             }
-            (DecisionKind::Loop, _, Some(Counted { done, unit, .. })) => format!(" (after {})", counted(done, unit)),
+            (DecisionKind::Loop, _, Some(CountRecord { done, unit, .. })) => {
+                format!(" (after {})", counted(done, unit))
+            }
             (DecisionKind::Branch | DecisionKind::Switch | DecisionKind::Transition, Basis::Conditions, _)
                 if chosen.is_some() =>
             {
@@ -54,7 +56,7 @@ impl Decided {
     /// The decision on one line, with its reason.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// assert!(decided.line(&program, &()).contains("high"));
     /// ```
     pub fn line(&self, program: &Program, redact: &dyn Redact) -> String {
@@ -64,7 +66,7 @@ impl Decided {
     /// The decision with all its branches. `origin` is the name of the document, for places in it.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// assert!(decided.to_text(&program, "tier.yaml", &()).contains("score >= 5"));
     /// ```
     pub fn to_text(&self, program: &Program, origin: &str, redact: &dyn Redact) -> String {

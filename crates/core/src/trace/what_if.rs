@@ -2,12 +2,12 @@
 
 use branchpoint_expr::{RecordedContext, Value, change, nearest};
 
-use super::{Basis, BranchOutcome, BranchRecord, Counted, Decided};
+use super::{Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord};
 use crate::ir::{Branch, Decision, DecisionKind, Index, Program};
 
 /// Why a decision cannot be taken with a changed value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotChangeable {
+pub enum WhatIfError {
     /// It was not taken by conditions.
     #[error("the decision does not depend on values: it was taken by {0}")]
     NoConditions(&'static str),
@@ -26,23 +26,27 @@ pub enum NotChangeable {
 /// Takes a recorded decision again, with these values at these paths.
 ///
 /// ```
-#[doc = include_str!("../../docs/decided.txt")]
+#[doc = include_str!("../../docs/decision.txt")]
 /// let changed = what_if(&program, decided, &[("score".into(), Value::Int(1))])?;
 /// assert_eq!(changed.chosen().map(|branch| &*branch.name), Some("low"));
-/// # Ok::<(), NotChangeable>(())
+/// # Ok::<(), WhatIfError>(())
 /// ```
-pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]) -> Result<Decided, NotChangeable> {
+pub fn what_if(
+    program: &Program,
+    decided: &DecisionRecord,
+    changes: &[(String, Value)],
+) -> Result<DecisionRecord, WhatIfError> {
     let decision = decided.decision.and_then(|id| program.decisions.get(id.index()));
     let decision = match (&decided.basis, decision) {
         (Basis::Conditions, Some(decision)) if !decided.reads.is_empty() => decision,
-        (basis, _) => return Err(NotChangeable::NoConditions(basis.words())),
+        (basis, _) => return Err(WhatIfError::NoConditions(basis.words())),
     };
     let mut reads = decided.reads.clone();
     for (path, value) in changes {
         if !change(&mut reads, path, value) {
             let known: Vec<String> = decided.reads.iter().map(|read| read.path.to_string()).collect();
             let near = nearest(path, known.iter().map(String::as_str)).map(str::to_owned);
-            return Err(NotChangeable::NotRead { path: path.clone(), nearest: near, reads: known });
+            return Err(WhatIfError::NotRead { path: path.clone(), nearest: near, reads: known });
         }
     }
     let context = RecordedContext::of(&reads);
@@ -91,12 +95,12 @@ pub fn what_if(program: &Program, decided: &Decided, changes: &[(String, Value)]
         }
     }
     let chosen = chosen.and_then(|chosen| u32::try_from(chosen).ok());
-    Ok(Decided { branches, chosen, reads, ..decided.clone() })
+    Ok(DecisionRecord { branches, chosen, reads, ..decided.clone() })
 }
 
 /// The branch of a loop's limit, if the loop has made all its rounds.
-fn limit_reached(decision: &Decision, decided: &Decided) -> Option<usize> {
-    let Counted { done, limit, .. } = decided.count?;
+fn limit_reached(decision: &Decision, decided: &DecisionRecord) -> Option<usize> {
+    let CountRecord { done, limit, .. } = decided.count?;
     limit_of(decision).filter(|_| limit.is_some_and(|limit| done >= limit))
 }
 

@@ -1,7 +1,7 @@
 //! A resting run takes a changed program: what it knows is carried by name, and it comes to rest anew.
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{Arm, Early, Program, Status, Write};
+use branchpoint_core::ir::{Arm, OnEarly, Program, Status, Write};
 use branchpoint_core::{Command, Event, Outcome, Rejected, Stamp, State, advance, carry};
 use branchpoint_expr::{Dialect, Object, Value};
 
@@ -19,7 +19,7 @@ fn session(signals: &[&str], slots: &[&str], ttl_ms: i64) -> Program {
         let count = branchpoint_core::ir::SlotId(u32::try_from(position).expect("there are few"));
         let more = b.expr(ROOT, &format!("{name} + 1"), Dialect::Machine).expect("it compiles");
         let next = b.set([Write::Put(count, more)], rest, None);
-        arms.push(Arm::Signal { signal: b.signal(name, Early::Keep), check: None, into: None, next });
+        arms.push(Arm::Signal { signal: b.signal(name, OnEarly::Keep), check: None, into: None, next });
     }
     let nothing = b.value(Value::Null);
     let expired = b.close(Status::Completed, nothing);

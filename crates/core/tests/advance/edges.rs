@@ -1,6 +1,6 @@
 //! Decisions and pure writes.
 
-use branchpoint_core::What;
+use branchpoint_core::NoteKind;
 use branchpoint_core::ir::builder::ROOT;
 use branchpoint_core::ir::{DecisionKind, Failure, Write};
 use branchpoint_expr::{Dialect, Value};
@@ -49,7 +49,7 @@ fn a_decision_is_told_with_its_reasons() {
     let usage = branchpoint_core::Usage::default();
     let settled = branchpoint_core::Event::Settled { effect, attempt, result: Ok(Value::Null), usage };
     let outcome = host.hand(settled).unwrap();
-    let decided: Vec<_> = outcome.trace.iter().filter(|note| matches!(note.what, What::Decided(_))).collect();
+    let decided: Vec<_> = outcome.trace.iter().filter(|note| matches!(note.kind, NoteKind::Decided(_))).collect();
     assert_eq!(decided.len(), 1, "{decided:?}");
 }
 

@@ -1,7 +1,7 @@
 //! Effects: answers, retries, waits between attempts, late and double answers.
 
 use branchpoint_core::ir::{Backoff, Effect, Failure, Retry};
-use branchpoint_core::{Again, Command, Event, Failed, Rejected, Usage};
+use branchpoint_core::{AttemptError, Command, Event, Rejected, RetryHint, Usage};
 use branchpoint_expr::Value;
 
 use crate::host::{Host, Make, effect, retry};
@@ -48,16 +48,16 @@ fn waits_between_attempts_grow_as_the_policy_says() {
 
 #[test]
 fn the_other_side_may_ask_for_a_longer_wait_but_not_for_a_shorter_one() {
-    for (asked_ms, waited_ms) in [(40, 100), (7_000, 7_000)] {
+    for (requested_ms, waited_ms) in [(40, 100), (7_000, 7_000)] {
         let mut host = one(Some(retry(2, 100)));
-        host.fail("work", Again::After(asked_ms));
+        host.fail("work", RetryHint::After(requested_ms));
         assert_eq!(host.timers.values().copied().collect::<Vec<_>>(), [host.now_ms + waited_ms]);
         host.pass(waited_ms);
         host.answer("work", 1);
         host.completed_with("1");
     }
     let mut host = one(Some(retry(2, 0)));
-    host.fail("work", Again::After(0));
+    host.fail("work", RetryHint::After(0));
     assert_eq!(host.inputs.len(), 2, "who need not wait does not");
 }
 
@@ -94,7 +94,7 @@ fn the_key_changes_only_after_an_answer() {
     let mut keys = Vec::new();
     for answered in [false, true] {
         let (effect, (_, attempt)) = host.flights.iter().next().map(|(no, flight)| (*no, flight.clone())).unwrap();
-        let failed = Failed { kind: "cut".into(), message: "cut off".into(), again: Again::Soon, answered };
+        let failed = AttemptError { kind: "cut".into(), message: "cut off".into(), retry: RetryHint::Soon, answered };
         let settled = Event::Settled { effect, attempt, result: Err(failed), usage: Usage::default() };
         let outcome = host.hand(settled).unwrap();
         keys.extend(outcome.commands.iter().filter_map(|command| match command {

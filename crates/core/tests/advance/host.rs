@@ -7,7 +7,8 @@ use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{self, Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{Effect, Exit, Failure, PlaceId, Program, Retry, ScopeId, SlotId, Status, Write};
 use branchpoint_core::{
-    Again, Command, EffectNo, Event, Failed, Outcome, Rejected, RequestNo, Stamp, State, TimerNo, Usage, advance,
+    AttemptError, Command, EffectNo, Event, Outcome, Rejected, RequestNo, RetryHint, Stamp, State, TimerNo, Usage,
+    advance,
 };
 use branchpoint_expr::{Dialect, Object, Value};
 
@@ -84,8 +85,8 @@ impl Host {
 
     fn keep(&mut self, command: &Command) {
         match command {
-            Command::Perform { effect, attempt, what, input, .. } => {
-                let kind = name(&self.program.effects[what.0 as usize]);
+            Command::Perform { effect, attempt, effect_id, input, .. } => {
+                let kind = name(&self.program.effects[effect_id.0 as usize]);
                 self.inputs.push(format!("{kind} {input:?}"));
                 assert!(self.flights.insert(*effect, (kind, *attempt)).is_none(), "one attempt at a time");
             }
@@ -130,10 +131,11 @@ impl Host {
 
     /// The effect of that kind fails; another attempt makes sense or does not.
     #[track_caller]
-    pub(crate) fn fail(&mut self, kind: &str, again: impl Into<Again>) {
+    pub(crate) fn fail(&mut self, kind: &str, again: impl Into<RetryHint>) {
         let (effect, attempt) = self.find(kind);
         let again = again.into();
-        let result = Err(Failed { kind: "boom".into(), message: "it broke".into(), again, answered: true });
+        let result =
+            Err(AttemptError { kind: "boom".into(), message: "it broke".into(), retry: again, answered: true });
         self.hand(Event::Settled { effect, attempt, result, usage: Usage::default() }).expect("it is in flight");
     }
 

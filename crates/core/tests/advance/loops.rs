@@ -2,7 +2,7 @@
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, Mark, Status};
-use branchpoint_core::{Event, Records, Rejected, Stamp, State, StepStatus, What, advance, steps};
+use branchpoint_core::{Event, NoteKind, Records, Rejected, Stamp, State, StepStatus, advance, steps};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::{Host, Make};
@@ -47,7 +47,7 @@ fn the_warning_is_in_the_trace() {
     host.now_ms += 1;
     let timer = host.timers.pop_first().unwrap().0;
     let outcome = host.hand(Event::TimerFired(timer)).unwrap();
-    assert!(outcome.trace.iter().any(|note| matches!(note.what, What::Warned { .. })));
+    assert!(outcome.trace.iter().any(|note| matches!(note.kind, NoteKind::Warned { .. })));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Questions to people inside a run: votes, refusals, reminders, time, calling off.
 
 use branchpoint_core::ir::Arm;
-use branchpoint_core::{BadRequest, Event, Offer, Refusal, Rejected, Request, offers};
+use branchpoint_core::{Event, InvalidRequest, Offer, Rejected, Request, VoteRejection, offers};
 use branchpoint_expr::Value;
 
 use crate::host::{Host, Make, object};
@@ -51,11 +51,15 @@ fn everyone_has_voted_and_nobody_has_won() {
 fn wrong_votes_are_refused_and_change_nothing() {
     let mut host = asked(false);
     host.vote("ann", "yes").unwrap();
-    assert_eq!(host.vote("ann", "no"), Err(Rejected::Vote(Refusal::AlreadyVoted)));
-    assert_eq!(host.vote("eve", "yes"), Err(Rejected::Vote(Refusal::NotRecipient)));
-    assert_eq!(host.vote("bob", "maybe"), Err(Rejected::Vote(Refusal::UnknownChoice)));
+    assert_eq!(host.vote("ann", "no"), Err(Rejected::Vote(VoteRejection::AlreadyVoted)));
+    assert_eq!(host.vote("eve", "yes"), Err(Rejected::Vote(VoteRejection::NotRecipient)));
+    assert_eq!(host.vote("bob", "maybe"), Err(Rejected::Vote(VoteRejection::UnknownChoice)));
     host.now_ms += 100;
-    assert_eq!(host.vote("bob", "yes"), Err(Rejected::Vote(Refusal::NotPending)), "the timer has not fired, and yet");
+    assert_eq!(
+        host.vote("bob", "yes"),
+        Err(Rejected::Vote(VoteRejection::NotPending)),
+        "the timer has not fired, and yet"
+    );
 }
 
 #[test]
@@ -96,8 +100,8 @@ fn a_question_whose_numbers_make_no_sense_is_not_asked() {
     ] {
         let texts = |text: &str| Value::from(vec![Value::from(text)]);
         let spec = object([("recipients", texts("ann")), ("choices", texts("yes")), (key, value)]);
-        assert_eq!(Request::open(&spec, 0), Err(BadRequest::Number(key)));
+        assert_eq!(Request::open(&spec, 0), Err(InvalidRequest::Number(key)));
         let spec = object([("recipients", texts("ann")), ("choices", Value::from(Vec::new()))]);
-        assert_eq!(Request::open(&spec, 0), Err(BadRequest::NoChoices));
+        assert_eq!(Request::open(&spec, 0), Err(InvalidRequest::NoChoices));
     }
 }

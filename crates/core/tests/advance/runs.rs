@@ -255,10 +255,10 @@ fn budgets_hold_for_further_attempts() {
     let work = make.effect_with(work, make.end, None);
     let mut host = make.run(work);
     let (effect, attempt) = host.find("work");
-    let failed = branchpoint_core::Failed {
+    let failed = branchpoint_core::AttemptError {
         kind: "cut".into(),
         message: "no answer".into(),
-        again: branchpoint_core::Again::Soon,
+        retry: branchpoint_core::RetryHint::Soon,
         answered: false,
     };
     let usage = Usage { tokens: 11, cost_micros: 0 };

@@ -2,7 +2,7 @@
 
 use branchpoint_core::codec::encode_state;
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
-use branchpoint_core::ir::{Arm, Early, Failure, Limits, OnFail, PlaceId, Program, Write};
+use branchpoint_core::ir::{Arm, Failure, Limits, OnEarly, OnFail, PlaceId, Program, Write};
 use branchpoint_core::{Event, Rejected, Stamp, State, Usage, advance};
 use branchpoint_expr::{Dialect, Value};
 
@@ -134,7 +134,7 @@ fn a_start_with_too_much_is_refused() {
 fn signals_are_refused_when_they_are_too_large_or_the_run_has_no_room() {
     let mut make = Make::new();
     make.b.limits(Limits { value_bytes: 100, state_bytes: 300, ..Limits::default() });
-    let signal = make.b.signal("go", Early::Keep);
+    let signal = make.b.signal("go", OnEarly::Keep);
     let wait = make.b.wait([Arm::Signal { signal, check: None, into: Some(make.r), next: make.end }], None);
     let work = make.effect("work", wait);
     let mut host = make.run(work);
@@ -163,7 +163,7 @@ fn the_values_of_a_run_are_bounded_together_and_that_ends_it() {
     assert!(slots(10, state_limit(1_000)).end.is_some_and(|(status, _)| status.is_final()));
     slots(20, state_limit(1_000)).failed_with("state_limit");
     let host = slots(10, state_limit(1_000));
-    assert_eq!(host.state.held_bytes(), 0, "a run that has ended keeps only its result");
+    assert_eq!(host.state.size_bytes(), 0, "a run that has ended keeps only its result");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_failure_that_is_kept_and_attempts_of_a_scope_are_counted_exactly() {
     host.fail("a", false);
     host.answer("b", text(50));
     assert!(host.end.is_some());
-    assert_eq!(host.state.held_bytes(), 0);
+    assert_eq!(host.state.size_bytes(), 0);
 }
 
 #[test]
@@ -204,11 +204,11 @@ fn the_size_of_a_run_is_part_of_its_snapshot() {
     let mut make = Make::new();
     let work = make.effect("work", make.end);
     let host = make.run(work);
-    let held = host.state.held_bytes();
+    let held = host.state.size_bytes();
     assert!(held > 0);
     let bytes = encode_state(&host.state).unwrap();
     let back = branchpoint_core::codec::decode_state(&bytes).unwrap();
-    assert_eq!(back.held_bytes(), held);
+    assert_eq!(back.size_bytes(), held);
 }
 
 impl Make {

@@ -4,7 +4,7 @@
 use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{DecisionKind, Effect, Mark, Program, Status};
 use branchpoint_core::{
-    Event, Failed, Fold, FoldError, Rejected, Stamp, State, StepRecord, StepStatus, Usage, advance, replay, steps,
+    AttemptError, Event, Fold, FoldError, Rejected, Stamp, State, StepRecord, StepStatus, Usage, advance, replay, steps,
 };
 use branchpoint_expr::{Dialect, Object, Value};
 
@@ -44,16 +44,16 @@ fn scored() -> Program {
     b.finish().expect("the program is valid")
 }
 
-fn settled(effect: u64, attempt: u32, result: Result<Value, Failed>) -> Event {
+fn settled(effect: u64, attempt: u32, result: Result<Value, AttemptError>) -> Event {
     Event::Settled { effect: branchpoint_core::EffectNo(effect), attempt, result, usage: Usage::default() }
 }
 
 /// A journal, written without recording: one failed attempt, a score, a mail.
 fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event, u32)> {
-    let failed = Failed {
+    let failed = AttemptError {
         kind: "cut".into(),
         message: "no answer".into(),
-        again: branchpoint_core::Again::Soon,
+        retry: branchpoint_core::RetryHint::Soon,
         answered: false,
     };
     let mut journal = vec![
@@ -160,31 +160,31 @@ fn a_step_that_waits_is_shown_as_waiting_and_its_wait_is_no_time_of_its_own() {
 
 #[test]
 fn a_loop_of_many_rounds_keeps_the_newest_records_and_those_that_are_open() {
-    use branchpoint_core::{Note, Records, StepStatus, What};
+    use branchpoint_core::{Note, NoteKind, Records, StepStatus};
     let mut make = crate::host::Make::new();
     let outer = make.b.step("outer", "while", None, (0, 0));
     let inner = make.b.step("inner", "text", Some(outer), (0, 0));
     let never = make.b.step("never", "text", None, (0, 0));
     let end = make.end;
     let program = make.program(end);
-    let note = |at_ms: i64, what: What| Note {
+    let note = |at_ms: i64, kind: NoteKind| Note {
         at_ms,
         strand: branchpoint_core::StrandNo(1),
         path: vec![],
         iterations: vec![],
-        what,
+        kind,
     };
     let mut records = Records::default();
-    records.add(&note(0, What::Began(outer, None)));
+    records.add(&note(0, NoteKind::Began(outer, None)));
     for round in 1..=100_000 {
-        records.add(&note(round, What::Began(inner, None)));
-        assert_eq!(records.add(&note(round, What::Ended(inner, None))), Some(usize::try_from(round).unwrap()));
+        records.add(&note(round, NoteKind::Began(inner, None)));
+        assert_eq!(records.add(&note(round, NoteKind::Ended(inner, None))), Some(usize::try_from(round).unwrap()));
         assert!(records.count() - records.omitted() <= 20_001);
     }
     assert_eq!(records.count(), 100_001);
     assert!(records.get(0).is_some(), "the loop itself has not ended");
     assert!(records.get(1).is_none() && records.get(100_000).is_some_and(|record| record.run == 100_000));
-    let kept = records.ended(&program, Status::Cancelled);
+    let kept = records.finish(&program, Status::Cancelled);
     let last = kept.values().next_back().expect("there are some");
     assert!(last.step == never && matches!(last.status, StepStatus::Skipped(_)), "{last:?}");
     assert_eq!(kept.values().filter(|record| record.step == outer).count(), 1);

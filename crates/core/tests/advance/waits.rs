@@ -1,21 +1,21 @@
 //! Waits: signals, early signals, checks, delays; the first arm wins.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
-use branchpoint_core::ir::{Arm, Early, PlaceId};
+use branchpoint_core::ir::{Arm, OnEarly, PlaceId};
 use branchpoint_core::{Event, Offer, Rejected, Stamp, State, TimerNo, advance, offers};
 use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::{Host, Make};
 
 /// Works, then waits for the signal `go` with a payload above 10, at most 100 ms.
-fn after_work(early: Early) -> Host {
+fn after_work(early: OnEarly) -> Host {
     let mut make = Make::new();
     let wait = waiting(&mut make, early);
     let work = make.effect("work", wait);
     make.run(work)
 }
 
-fn waiting(make: &mut Make, early: Early) -> PlaceId {
+fn waiting(make: &mut Make, early: OnEarly) -> PlaceId {
     let payload = make.b.payload();
     make.b.name(ROOT, &["payload"], payload);
     let signal = make.b.signal("go", early);
@@ -29,7 +29,7 @@ fn waiting(make: &mut Make, early: Early) -> PlaceId {
 
 #[test]
 fn a_signal_ends_the_wait_and_clears_the_timer() {
-    let mut host = after_work(Early::Refuse);
+    let mut host = after_work(OnEarly::Reject);
     host.answer("work", 1);
     assert_eq!(host.timers.len(), 1);
     assert!(matches!(&offers(&host.program, &host.state)[..], [Offer::Signal { name, .. }] if &**name == "go"));
@@ -39,7 +39,7 @@ fn a_signal_ends_the_wait_and_clears_the_timer() {
 
 #[test]
 fn a_payload_that_does_not_satisfy_the_check_changes_nothing() {
-    let mut host = after_work(Early::Keep);
+    let mut host = after_work(OnEarly::Keep);
     host.answer("work", 1);
     assert_eq!(host.signal("go", 10), Err(Rejected::NotAccepted("go".into())));
     assert_eq!(host.signal("go", "many"), Err(Rejected::NotAccepted("go".into())), "an error accepts nothing");
@@ -48,8 +48,8 @@ fn a_payload_that_does_not_satisfy_the_check_changes_nothing() {
 
 #[test]
 fn an_early_signal_is_refused_unless_it_is_declared_to_be_kept() {
-    assert_eq!(after_work(Early::Refuse).signal("go", 11), Err(Rejected::NotWaiting("go".into())));
-    let mut host = after_work(Early::Keep);
+    assert_eq!(after_work(OnEarly::Reject).signal("go", 11), Err(Rejected::NotWaiting("go".into())));
+    let mut host = after_work(OnEarly::Keep);
     for payload in [5, 12, 13] {
         host.signal("go", payload).unwrap();
     }
@@ -59,7 +59,7 @@ fn an_early_signal_is_refused_unless_it_is_declared_to_be_kept() {
 
 #[test]
 fn a_delay_ends_the_wait_and_nothing_is_offered_any_more() {
-    let mut host = after_work(Early::Refuse);
+    let mut host = after_work(OnEarly::Reject);
     host.answer("work", 1);
     host.pass(100);
     host.completed_with("\"late\"");
@@ -68,7 +68,7 @@ fn a_delay_ends_the_wait_and_nothing_is_offered_any_more() {
 
 #[test]
 fn a_timer_is_taken_once_and_not_before_its_time() {
-    let mut host = after_work(Early::Refuse);
+    let mut host = after_work(OnEarly::Reject);
     host.answer("work", 1);
     let timer = *host.timers.keys().next().unwrap();
     assert_eq!(host.hand(Event::TimerFired(timer)), Err(Rejected::TooEarly));
@@ -100,7 +100,7 @@ fn a_time_that_is_no_number_fails() {
 fn of_two_strands_that_wait_the_older_takes_the_signal() {
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec::default());
-    let signal = make.b.signal("go", Early::Refuse);
+    let signal = make.b.signal("go", OnEarly::Reject);
     let into = Some(make.v);
     let done = make.done(scope);
     let wait = |make: &mut Make| make.b.wait([Arm::Signal { signal, check: None, into, next: done }], None);
@@ -115,7 +115,7 @@ fn of_two_strands_that_wait_the_older_takes_the_signal() {
 fn a_wait_gives_its_place_in_the_width_up() {
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec { width: 1, ..ScopeSpec::default() });
-    let signal = make.b.signal("go", Early::Refuse);
+    let signal = make.b.signal("go", OnEarly::Reject);
     let done = make.done(scope);
     let wait = make.b.wait([Arm::Signal { signal, check: None, into: None, next: done }], None);
     let other = make.branch(scope, "other");
@@ -125,7 +125,7 @@ fn a_wait_gives_its_place_in_the_width_up() {
 
 #[test]
 fn only_so_many_early_signals_are_kept() {
-    let mut host = after_work(Early::Keep);
+    let mut host = after_work(OnEarly::Keep);
     for payload in 0..1_000 {
         host.signal("go", payload).expect("there is room");
     }
@@ -155,7 +155,7 @@ fn a_zone_reads_the_time_of_the_event_with_the_offset_of_its_stamp() {
 #[test]
 fn a_delay_that_is_nil_never_comes() {
     let mut make = Make::new();
-    let signal = make.b.signal("go", Early::Refuse);
+    let signal = make.b.signal("go", OnEarly::Reject);
     let (delay_ms, end) = (make.b.value(Value::Null), make.end);
     let arms = [Arm::Signal { signal, check: None, into: Some(make.r), next: end }, Arm::After { delay_ms, next: end }];
     let wait = make.b.wait(arms, None);

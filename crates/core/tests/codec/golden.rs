@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use branchpoint_core::codec::{
     CodecError, decode_event, decode_program, decode_state, encode_event, encode_program, encode_state,
 };
-use branchpoint_core::{Again, EffectNo, Event, Failed, Stamp, State, TimerNo, Usage, advance};
+use branchpoint_core::{AttemptError, EffectNo, Event, RetryHint, Stamp, State, TimerNo, Usage, advance};
 use branchpoint_expr::{Object, Value};
 
 use crate::tour::tour;
@@ -86,8 +86,9 @@ fn events() -> Vec<(&'static str, Event)> {
     )
     .expect("this is JSON");
     let facts: Object = [("account".into(), Value::from("a-1"))].into_iter().collect();
-    let failed = Failed { kind: "http".into(), message: "no answer".into(), again: Again::Soon, answered: false };
-    let later = Failed { again: Again::After(7_000), answered: true, ..failed.clone() };
+    let failed =
+        AttemptError { kind: "http".into(), message: "no answer".into(), retry: RetryHint::Soon, answered: false };
+    let later = AttemptError { retry: RetryHint::After(7_000), answered: true, ..failed.clone() };
     let usage = Usage { tokens: 12, cost_micros: 3_400 };
     let effect = EffectNo(3);
     vec![

@@ -2,7 +2,7 @@
 
 use branchpoint_core::codec::{decode_event, decode_program, decode_state, encode_event, encode_program};
 use branchpoint_core::ir::validate;
-use branchpoint_core::{Again, EffectNo, Event, Failed, Stamp, TimerNo, Usage};
+use branchpoint_core::{AttemptError, EffectNo, Event, RetryHint, Stamp, TimerNo, Usage};
 use branchpoint_expr::{Object, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -27,11 +27,11 @@ fn object(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Object> 
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let again = prop_oneof![any::<bool>().prop_map(Again::from), any::<u64>().prop_map(Again::After)];
-    let failed = (".{0,9}", ".{0,9}", again, any::<bool>()).prop_map(|(kind, message, again, answered)| Failed {
+    let retry = prop_oneof![any::<bool>().prop_map(RetryHint::from), any::<u64>().prop_map(RetryHint::After)];
+    let failed = (".{0,9}", ".{0,9}", retry, any::<bool>()).prop_map(|(kind, message, retry, answered)| AttemptError {
         kind: kind.into(),
         message: message.into(),
-        again,
+        retry,
         answered,
     });
     let result = prop_oneof![value().prop_map(Ok), failed.prop_map(Err)];

@@ -82,9 +82,9 @@ fn documents_cannot_call_them() {
 }
 
 /// Values, with the steps that evaluations over them have taken.
-struct Counted<'v>(&'v Value, Cell<u64>);
+struct CountRecord<'v>(&'v Value, Cell<u64>);
 
-impl Context for Counted<'_> {
+impl Context for CountRecord<'_> {
     fn read(&self, name: &Name) -> Option<Source<'_>> {
         self.0.read(name)
     }
@@ -102,7 +102,7 @@ fn expansion(template: &str, steps: u64) -> (u64, Result<Value, Kind>) {
     let limits = Limits { steps, ..ENVIRONMENT.limits };
     let environment = Environment { limits, ..ENVIRONMENT.clone() };
     let values = Value::from([("template".into(), Value::from(template))].into_iter().collect::<Object>());
-    let counted = Counted(&values, Cell::new(0));
+    let counted = CountRecord(&values, Cell::new(0));
     let value = expression.value(&environment.over(&counted));
     (counted.1.get(), value.map_err(|error| error.detail))
 }

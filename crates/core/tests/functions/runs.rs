@@ -2,12 +2,12 @@
 
 use branchpoint_core::functions::ENVIRONMENT;
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{Status, Wrong};
+use branchpoint_core::ir::{DefectKind, Status};
 use branchpoint_expr::function::{Function, Types};
 use branchpoint_expr::{Dialect, Environment, Expression, Options, View};
 
 /// A program that ends with the value of an expression in an environment.
-fn program_of(text: &str, environment: &Environment) -> Result<branchpoint_core::ir::Program, Vec<Wrong>> {
+fn program_of(text: &str, environment: &Environment) -> Result<branchpoint_core::ir::Program, Vec<DefectKind>> {
     let mut builder = Builder::new();
     let result = builder.expr_with(ROOT, Dialect::Machine, |options: Options<'_>| {
         Expression::compile(text, options.environment(environment))
@@ -22,7 +22,7 @@ fn a_program_cannot_call_a_function_that_a_host_registered() {
     let mut environment = Environment::default();
     let now = Function::new("wall_clock", 0..=0, [], Types::INT, |_, _| Ok(View::Int(0)));
     environment.functions.register(now).unwrap();
-    assert_eq!(program_of("wall_clock()", &environment).unwrap_err(), [Wrong::UnknownFunction]);
+    assert_eq!(program_of("wall_clock()", &environment).unwrap_err(), [DefectKind::UnknownFunction]);
     assert!(program_of("len('abc')", &environment).is_ok());
     assert!(program_of("listed([1])", &ENVIRONMENT).is_ok());
 }

@@ -1,11 +1,11 @@
 //! Building: labels, names, and what the builder refuses.
 
 use branchpoint_core::ir::builder::{Builder, FUEL, ROOT, ScopeSpec};
-use branchpoint_core::ir::{Exit, Invalid, Program, ScopeId, SlotId, Status, Write, Wrong, validate};
+use branchpoint_core::ir::{Defect, DefectKind, Exit, Program, ScopeId, SlotId, Status, Write, validate};
 use branchpoint_expr::{Condition, Dialect, Located, Object, Value};
 
 /// A builder whose program ends at once, with whatever else was done to it.
-fn ending(change: impl FnOnce(&mut Builder)) -> Result<Program, Vec<Invalid>> {
+fn ending(change: impl FnOnce(&mut Builder)) -> Result<Program, Vec<Defect>> {
     let mut b = Builder::new();
     let nothing = b.value(Value::Null);
     let end = b.close(Status::Completed, nothing);
@@ -15,7 +15,7 @@ fn ending(change: impl FnOnce(&mut Builder)) -> Result<Program, Vec<Invalid>> {
 }
 
 #[track_caller]
-fn refused(kind: Wrong, said: &str, change: impl FnOnce(&mut Builder)) {
+fn refused(kind: DefectKind, said: &str, change: impl FnOnce(&mut Builder)) {
     let wrong = ending(change).expect_err("the program is refused");
     assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [kind], "{wrong:?}");
     let message = wrong[0].to_string();
@@ -31,10 +31,10 @@ fn the_sample_is_valid_and_has_the_defaults() {
 
 #[test]
 fn a_reserved_place_is_defined_exactly_once() {
-    refused(Wrong::Undefined, "builder.rs:", |b| {
+    refused(DefectKind::Undefined, "builder.rs:", |b| {
         b.reserve();
     });
-    refused(Wrong::DefinedTwice, "second time at", |b| {
+    refused(DefectKind::DefinedTwice, "second time at", |b| {
         let (place, nothing) = (b.reserve(), b.value(Value::Null));
         b.at(place).leave(ROOT, Exit::Done(None));
         b.at(place).leave(ROOT, Exit::Done(Some(nothing)));
@@ -43,12 +43,12 @@ fn a_reserved_place_is_defined_exactly_once() {
 
 #[test]
 fn a_scope_begins_exactly_once() {
-    refused(Wrong::NoEntries, "scope s1", |b| {
+    refused(DefectKind::NoEntries, "scope s1", |b| {
         let scope = b.scope(ROOT, ScopeSpec::default());
         let next = b.next(scope);
         b.at(next).leave(ROOT, Exit::Done(None));
     });
-    refused(Wrong::DefinedTwice, "scope s0", |b| {
+    refused(DefectKind::DefinedTwice, "scope s0", |b| {
         let place = b.leave(ROOT, Exit::Done(None));
         b.begin(ROOT, &[place]);
     });
@@ -58,10 +58,10 @@ fn a_scope_begins_exactly_once() {
 fn a_label_of_another_builder_is_refused_not_followed() {
     let mut other = Builder::new();
     let foreign = (0..9).map(|_| other.reserve()).last().expect("nine were reserved");
-    refused(Wrong::NoSuchId, "never reserved", |b| {
+    refused(DefectKind::NoSuchId, "never reserved", |b| {
         b.at(foreign).leave(ROOT, Exit::Done(None));
     });
-    refused(Wrong::NoSuchId, "place 8", |b| {
+    refused(DefectKind::NoSuchId, "place 8", |b| {
         b.fork([foreign]);
     });
 }
@@ -240,7 +240,7 @@ fn a_program_that_is_too_large_is_refused() {
     };
     assert!(program(120).is_ok());
     let wrong = program(200).expect_err("200 MiB are too much");
-    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::TooLarge]);
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [DefectKind::TooLarge]);
 }
 
 #[test]
@@ -252,6 +252,6 @@ fn a_formula_that_is_too_long_is_refused() {
     let end = b.close(Status::Completed, value);
     b.begin(ROOT, &[end]);
     let wrong = b.finish().expect_err("an expression has at most 20,000 parts");
-    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::Formula, Wrong::Formula]);
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [DefectKind::Formula, DefectKind::Formula]);
     assert!(wrong[0].message.contains("builder.rs"), "{}", wrong[0].message);
 }

@@ -2,7 +2,7 @@
 
 use branchpoint_core::effect::{Kind, Request, SecretForm, SecretText, Task};
 use branchpoint_core::ir::builder::{Builder, ROOT, effect};
-use branchpoint_core::ir::{Effect, Status, Wrong};
+use branchpoint_core::ir::{DefectKind, Effect, Status};
 use branchpoint_expr::{Object, Value};
 
 fn object(json: &str) -> Object {
@@ -51,7 +51,10 @@ fn a_program_with_an_unknown_fixed_field_is_invalid() {
         let call = b.do_(what, null, None, end, None);
         b.begin(ROOT, &[call]);
         let wrong = b.finish().expect_err("the field is unknown");
-        assert!(wrong.iter().any(|wrong| wrong.kind == Wrong::Field && wrong.message.contains("`tpyo`")), "{wrong:?}");
+        assert!(
+            wrong.iter().any(|wrong| wrong.kind == DefectKind::Field && wrong.message.contains("`tpyo`")),
+            "{wrong:?}"
+        );
     }
 }
 

@@ -84,7 +84,7 @@ fn a_place_that_leads_back_comes_after_what_it_leads_to() {
     b.at(first).set([Write::Put(n, one)], second, None);
     b.at(second).set([Write::Put(n, one)], back, None);
     b.at(back).set([Write::Push(n, one)], first, None);
-    b.leads_back(back);
+    b.mark_back_edge(back);
     // The middle is entered beside the beginning, and looked at first.
     b.begin(ROOT, &[first, second]);
     let program = b.finish().expect("it is valid");

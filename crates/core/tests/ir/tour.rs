@@ -3,7 +3,7 @@
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    Arm, Backoff, Early, Effect, Exit, Failure, Limits, Mark, OnFail, PlaceId, Program, Retry, Status, Want, Write,
+    Arm, Backoff, Effect, Exit, Failure, Limits, Mark, OnEarly, OnFail, PlaceId, Program, Retry, Status, Want, Write,
 };
 use branchpoint_expr::{Dialect, Problems, Value};
 
@@ -130,7 +130,7 @@ fn person_decides(
 ) -> Result<(), Problems> {
     let payload = b.payload();
     b.name(ROOT, &["input_content_type"], payload);
-    let resume = b.signal("resume", Early::Keep);
+    let resume = b.signal("resume", OnEarly::Keep);
     let check = b.condition(ROOT, "input_content_type != nil", Dialect::Steps)?;
     let mut question = branchpoint_expr::Object::default();
     question.insert("choices".into(), Value::from(vec![Value::from("yes"), Value::from("no")]));

@@ -3,15 +3,15 @@
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    Arm, Backoff, Early, Effect, Entries, Exit, ExprId, Home, Invalid, Odd, Op, PlaceId, Program, Retry, ScopeId,
-    SlotId, Status, StepId, Verdict, Want, Write, Wrong, validate,
+    Arm, Backoff, Defect, DefectKind, Effect, Entries, Exit, ExprId, Home, OnEarly, Op, PlaceId, Program, Retry,
+    ScopeId, SlotId, Status, StepId, Verdict, Want, WarningKind, Write, validate,
 };
 use branchpoint_expr::{Dialect, Value};
 
 use crate::tour::tour;
 
 /// A program made of places after a beginning at `start`, which is handed what ends the run.
-fn build(start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Result<Program, Vec<Invalid>> {
+fn build(start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Result<Program, Vec<Defect>> {
     let mut b = Builder::new();
     let nothing = b.value(Value::Null);
     let end = b.close(Status::Completed, nothing);
@@ -21,7 +21,7 @@ fn build(start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Result<Program
 }
 
 #[track_caller]
-fn refused(kind: Wrong, start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Vec<Invalid> {
+fn refused(kind: DefectKind, start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Vec<Defect> {
     let wrong = build(start).expect_err("the program is refused");
     assert!(wrong.iter().all(|wrong| wrong.kind == kind), "expected {kind:?}: {wrong:?}");
     wrong
@@ -29,7 +29,7 @@ fn refused(kind: Wrong, start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) ->
 
 /// The tour, broken by hand.
 #[track_caller]
-fn broken(kind: Wrong, change: impl FnOnce(&mut Program)) {
+fn broken(kind: DefectKind, change: impl FnOnce(&mut Program)) {
     let mut program = tour();
     change(&mut program);
     let wrong = validate(&program).expect_err("the program is refused");
@@ -44,30 +44,30 @@ fn a_program_that_uses_everything_passes_without_warning() {
 #[test]
 fn every_number_names_something() {
     let place = |program: &mut Program, op| program.places[0].op = op;
-    broken(Wrong::NoSuchId, |p| place(p, Op::Fork { to: vec![PlaceId(999)] }));
-    broken(Wrong::NoSuchId, |p| place(p, Op::Enter(ScopeId(99))));
-    broken(Wrong::NoSuchId, |p| place(p, Op::Leave { scope: ScopeId(99), how: Exit::Done(None) }));
-    broken(Wrong::NoSuchId, |p| place(p, Op::Leave { scope: ScopeId(1), how: Exit::Goto(PlaceId(999)) }));
-    broken(Wrong::NoSuchId, |p| place(p, Op::Leave { scope: ROOT, how: Exit::Fail(ExprId(999)) }));
-    broken(Wrong::NoSuchId, |p| {
+    broken(DefectKind::NoSuchId, |p| place(p, Op::Fork { to: vec![PlaceId(999)] }));
+    broken(DefectKind::NoSuchId, |p| place(p, Op::Enter(ScopeId(99))));
+    broken(DefectKind::NoSuchId, |p| place(p, Op::Leave { scope: ScopeId(99), how: Exit::Done(None) }));
+    broken(DefectKind::NoSuchId, |p| place(p, Op::Leave { scope: ScopeId(1), how: Exit::Goto(PlaceId(999)) }));
+    broken(DefectKind::NoSuchId, |p| place(p, Op::Leave { scope: ROOT, how: Exit::Fail(ExprId(999)) }));
+    broken(DefectKind::NoSuchId, |p| {
         place(p, Op::Set { writes: vec![Write::Clear(SlotId(999))], next: PlaceId(0), fail: None });
     });
-    broken(Wrong::NoSuchId, |p| {
+    broken(DefectKind::NoSuchId, |p| {
         place(p, Op::Meet { edges: vec![(SlotId(0), PlaceId(999))], next: PlaceId(0), none: PlaceId(0) });
     });
-    broken(Wrong::NoSuchId, |p| p.exprs.truncate(1));
-    broken(Wrong::NoSuchId, |p| p.conditions.clear());
-    broken(Wrong::NoSuchId, |p| p.effects.clear());
-    broken(Wrong::NoSuchId, |p| p.signals.clear());
-    broken(Wrong::NoSuchId, |p| p.steps.truncate(1));
-    broken(Wrong::NoSuchId, |p| p.steps[0].parent = Some(StepId(99)));
-    broken(Wrong::NoSuchId, |p| p.slots.truncate(2));
-    broken(Wrong::NoSuchId, |p| p.slots[0].home = Home::Frame(ScopeId(99), 0));
-    broken(Wrong::NoSuchId, |p| p.scopes[1].next = PlaceId(999));
-    broken(Wrong::NoSuchId, |p| p.scopes[1].parent = Some(ScopeId(99)));
-    broken(Wrong::NoSuchId, |p| p.scopes[1].start = Entries::Branches(vec![PlaceId(999)]));
-    broken(Wrong::NoSuchId, |p| p.on_cancel = Some(PlaceId(999)));
-    broken(Wrong::NoEntries, |p| p.scopes.clear());
+    broken(DefectKind::NoSuchId, |p| p.exprs.truncate(1));
+    broken(DefectKind::NoSuchId, |p| p.conditions.clear());
+    broken(DefectKind::NoSuchId, |p| p.effects.clear());
+    broken(DefectKind::NoSuchId, |p| p.signals.clear());
+    broken(DefectKind::NoSuchId, |p| p.steps.truncate(1));
+    broken(DefectKind::NoSuchId, |p| p.steps[0].parent = Some(StepId(99)));
+    broken(DefectKind::NoSuchId, |p| p.slots.truncate(2));
+    broken(DefectKind::NoSuchId, |p| p.slots[0].home = Home::Frame(ScopeId(99), 0));
+    broken(DefectKind::NoSuchId, |p| p.scopes[1].next = PlaceId(999));
+    broken(DefectKind::NoSuchId, |p| p.scopes[1].parent = Some(ScopeId(99)));
+    broken(DefectKind::NoSuchId, |p| p.scopes[1].start = Entries::Branches(vec![PlaceId(999)]));
+    broken(DefectKind::NoSuchId, |p| p.on_cancel = Some(PlaceId(999)));
+    broken(DefectKind::NoEntries, |p| p.scopes.clear());
 }
 
 #[test]
@@ -81,18 +81,18 @@ fn a_complaint_names_its_place() {
 
 #[test]
 fn scopes_are_a_tree_under_the_root() {
-    broken(Wrong::ScopeTree, |p| p.scopes[1].parent = None);
-    broken(Wrong::ScopeTree, |p| p.scopes[1].parent = Some(ScopeId(1)));
-    broken(Wrong::ScopeTree, |p| {
+    broken(DefectKind::ScopeTree, |p| p.scopes[1].parent = None);
+    broken(DefectKind::ScopeTree, |p| p.scopes[1].parent = Some(ScopeId(1)));
+    broken(DefectKind::ScopeTree, |p| {
         p.scopes[1].parent = Some(ScopeId(2));
         p.scopes[2].parent = Some(ScopeId(1));
     });
-    broken(Wrong::ScopeTree, |p| p.scopes[0].parent = Some(ScopeId(1)));
+    broken(DefectKind::ScopeTree, |p| p.scopes[0].parent = Some(ScopeId(1)));
 }
 
 #[test]
 fn a_place_runs_in_one_scope() {
-    let wrong = refused(Wrong::TwoScopes, |b, end| {
+    let wrong = refused(DefectKind::TwoScopes, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         // The branch jumps out of its frame instead of leaving it.
         let jump = b.set([], end, None);
@@ -100,13 +100,13 @@ fn a_place_runs_in_one_scope() {
         b.enter(scope)
     });
     assert_eq!(wrong.len(), 1);
-    refused(Wrong::TwoScopes, |b, end| {
+    refused(DefectKind::TwoScopes, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         b.begin(scope, &[end]);
         b.enter(scope)
     });
     // A way out leads into the scope around, not into the scope itself.
-    refused(Wrong::TwoScopes, |b, end| {
+    refused(DefectKind::TwoScopes, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let inside = b.reserve();
         let out = b.leave(scope, Exit::Goto(inside));
@@ -118,7 +118,7 @@ fn a_place_runs_in_one_scope() {
 
 #[test]
 fn a_scope_is_entered_in_its_parent() {
-    refused(Wrong::EnteredOutside, |b, end| {
+    refused(DefectKind::EnteredOutside, |b, end| {
         let outer = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let inner = b.scope(outer, ScopeSpec::default());
         let after = b.next(inner);
@@ -128,12 +128,12 @@ fn a_scope_is_entered_in_its_parent() {
         b.begin(outer, &[end]);
         b.enter(inner)
     });
-    broken(Wrong::EnteredOutside, |p| p.places[0].op = Op::Enter(ROOT));
+    broken(DefectKind::EnteredOutside, |p| p.places[0].op = Op::Enter(ROOT));
 }
 
 #[test]
 fn a_scope_is_left_where_it_is_open() {
-    refused(Wrong::LeftOutside, |b, end| {
+    refused(DefectKind::LeftOutside, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let done = b.leave(scope, Exit::Done(None));
         b.begin(scope, &[done]);
@@ -158,14 +158,14 @@ fn a_scope_is_left_where_it_is_open() {
 
 #[test]
 fn only_the_root_closes_a_run_and_nobody_goes_on_outside_it() {
-    refused(Wrong::BadExit, |b, end| {
+    refused(DefectKind::BadExit, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let result = b.value(1);
         let close = b.leave(scope, Exit::Close(Verdict { status: Status::Completed, result }));
         b.begin(scope, &[close]);
         b.enter(scope)
     });
-    refused(Wrong::BadExit, |b, end| b.leave(ROOT, Exit::Goto(end)));
+    refused(DefectKind::BadExit, |b, end| b.leave(ROOT, Exit::Goto(end)));
 }
 
 /// A scope with a slot of its own, and a place after it.
@@ -182,27 +182,27 @@ fn with_slot(b: &mut Builder) -> (ScopeId, SlotId, PlaceId) {
 #[test]
 fn a_slot_is_used_only_where_it_is_alive() {
     // Written, read by an expression, read by a condition, and filled by the scope itself, all outside its frame.
-    refused(Wrong::SlotNotAlive, |b, end| {
+    refused(DefectKind::SlotNotAlive, |b, end| {
         let (scope, slot, enter) = with_slot(b);
         let next = b.next(scope);
         b.at(next).set([Write::Clear(slot)], end, None);
         enter
     });
-    refused(Wrong::SlotNotAlive, |b, _| {
+    refused(DefectKind::SlotNotAlive, |b, _| {
         let (scope, slot, enter) = with_slot(b);
         let value = b.read(slot);
         let next = b.next(scope);
         b.at(next).close(Status::Completed, value);
         enter
     });
-    refused(Wrong::SlotNotAlive, |b, end| {
+    refused(DefectKind::SlotNotAlive, |b, end| {
         let (scope, _, enter) = with_slot(b);
         let guard = b.condition(ROOT, "input == 1", Dialect::Steps).expect("it compiles");
         let next = b.next(scope);
         b.at(next).decide([(guard, end)], end, None);
         enter
     });
-    broken(Wrong::SlotNotAlive, |p| {
+    broken(DefectKind::SlotNotAlive, |p| {
         let own = p.scopes[1].slots[0];
         p.scopes[1].into = Some(own);
     });
@@ -226,18 +226,18 @@ fn a_slot_is_used_only_where_it_is_alive() {
 
 #[test]
 fn the_payload_is_for_checks_and_views_see_the_root() {
-    refused(Wrong::SlotNotAlive, |b, _| {
+    refused(DefectKind::SlotNotAlive, |b, _| {
         let payload = b.payload();
         let value = b.read(payload);
         b.close(Status::Completed, value)
     });
-    refused(Wrong::SlotNotAlive, |b, end| {
+    refused(DefectKind::SlotNotAlive, |b, end| {
         let local = b.local("mine");
         let value = b.read(local);
         b.view("peek", value);
         end
     });
-    refused(Wrong::SlotReadOnly, |b, end| {
+    refused(DefectKind::SlotReadOnly, |b, end| {
         let now = b.now();
         b.set([Write::Clear(now)], end, None)
     });
@@ -245,21 +245,21 @@ fn the_payload_is_for_checks_and_views_see_the_root() {
 
 #[test]
 fn slots_and_scopes_agree_on_who_lives_where() {
-    broken(Wrong::SlotHome, |p| p.scopes[0].slots.swap(0, 1));
-    broken(Wrong::SlotHome, |p| {
+    broken(DefectKind::SlotHome, |p| p.scopes[0].slots.swap(0, 1));
+    broken(DefectKind::SlotHome, |p| {
         let slot = p.scopes[1].slots[0];
         p.scopes[0].slots.push(slot);
     });
-    broken(Wrong::SlotHome, |p| {
+    broken(DefectKind::SlotHome, |p| {
         let Entries::Each { item, index, .. } = &mut p.scopes[1].start else { panic!("the first scope has items") };
         *item = *index;
     });
-    broken(Wrong::SlotHome, |p| {
+    broken(DefectKind::SlotHome, |p| {
         let root = p.scopes[0].slots[0];
         let Entries::Each { item, .. } = &mut p.scopes[1].start else { panic!("the first scope has items") };
         *item = root;
     });
-    refused(Wrong::SlotHome, |b, end| {
+    refused(DefectKind::SlotHome, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let (item, index) = (b.local("item"), b.local("index"));
         let (items, done) = (b.value(vec![]), b.leave(scope, Exit::Done(None)));
@@ -278,19 +278,19 @@ fn numbers_make_sense() {
         Retry { backoff: Backoff::Exponential(f64::INFINITY), ..retry },
         Retry { backoff: Backoff::Exponential(-1.0), ..retry },
     ] {
-        broken(Wrong::Number, |p| p.scopes[1].retry = Some(odd));
-        refused(Wrong::Number, |b, end| {
+        broken(DefectKind::Number, |p| p.scopes[1].retry = Some(odd));
+        refused(DefectKind::Number, |b, end| {
             b.effect(Effect { retry: Some(odd), ..effect(Kind::Model) });
             end
         });
     }
-    broken(Wrong::Number, |p| p.scopes[1].want = Want::First(0));
-    broken(Wrong::Number, |p| p.fuel = 0);
-    broken(Wrong::NoEntries, |p| p.scopes[0].start = Entries::Branches(vec![]));
-    refused(Wrong::NoArms, |b, _| b.wait([], None));
-    refused(Wrong::NameTwice, |b, end| {
-        b.signal("go", Early::Keep);
-        b.signal("go", Early::Refuse);
+    broken(DefectKind::Number, |p| p.scopes[1].want = Want::First(0));
+    broken(DefectKind::Number, |p| p.fuel = 0);
+    broken(DefectKind::NoEntries, |p| p.scopes[0].start = Entries::Branches(vec![]));
+    refused(DefectKind::NoArms, |b, _| b.wait([], None));
+    refused(DefectKind::NameTwice, |b, end| {
+        b.signal("go", OnEarly::Keep);
+        b.signal("go", OnEarly::Reject);
         end
     });
 }
@@ -313,26 +313,26 @@ fn fan(
 #[test]
 fn an_edge_is_an_empty_slot_of_a_frame_that_its_place_fills() {
     // Not filled there; a local; with a first value; filled from outside its frame.
-    refused(Wrong::Edge, |b, end| {
+    refused(DefectKind::Edge, |b, end| {
         fan(b, end, |b, [e, f], one, done| {
             let fill = b.set([Write::Put(f, one)], done, None);
             vec![b.meet([(e, fill)], done, done), fill]
         })
     });
-    refused(Wrong::Edge, |b, end| {
+    refused(DefectKind::Edge, |b, end| {
         fan(b, end, |b, _, one, done| {
             let local = b.local("mine");
             let fill = b.set([Write::Put(local, one)], done, None);
             vec![b.meet([(local, fill)], done, done), fill]
         })
     });
-    refused(Wrong::Edge, |b, end| {
+    refused(DefectKind::Edge, |b, end| {
         let edge = b.slot(ROOT, "e", Some(Value::Null));
         let fill = b.set([Write::Put(edge, ExprId(0))], end, None);
         let meet = b.meet([(edge, fill)], end, end);
         b.fork([meet, fill])
     });
-    let wrong = refused(Wrong::SlotNotAlive, |b, end| {
+    let wrong = refused(DefectKind::SlotNotAlive, |b, end| {
         let outside = b.reserve();
         let enter = fan(b, end, |b, [e, _], one, done| {
             b.at(outside).set([Write::Put(e, one)], end, None);
@@ -346,7 +346,7 @@ fn an_edge_is_an_empty_slot_of_a_frame_that_its_place_fills() {
 #[test]
 fn merges_do_not_wait_for_each_other() {
     // Each branch fills the other's edge behind its own merge.
-    let wrong = refused(Wrong::MeetCycle, |b, end| {
+    let wrong = refused(DefectKind::MeetCycle, |b, end| {
         fan(b, end, |b, [e, f], one, done| {
             let fill_e = b.set([Write::Put(e, one)], done, None);
             let fill_f = b.set([Write::Put(f, one)], done, None);
@@ -397,12 +397,12 @@ fn a_merge_does_not_wait_for_what_comes_after_its_own_frame() {
     };
     assert!(merge_inside(true).is_ok());
     let wrong = merge_inside(false).expect_err("the program is refused");
-    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::MeetCycle]);
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [DefectKind::MeetCycle]);
     assert!(wrong[0].message.contains("after scope s2"), "{wrong:?}");
 }
 
 #[track_caller]
-fn warned(expect: &[(Odd, u32)], start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) {
+fn warned(expect: &[(WarningKind, u32)], start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) {
     let program = build(start).expect("it is valid");
     let warnings = validate(&program).expect("it is valid");
     let found: Vec<_> = warnings.iter().map(|warning| (warning.kind, warning.place.0)).collect();
@@ -411,19 +411,19 @@ fn warned(expect: &[(Odd, u32)], start: impl FnOnce(&mut Builder, PlaceId) -> Pl
 
 #[test]
 fn a_cycle_that_neither_parks_nor_counts_is_told() {
-    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 2)], |b, _| {
+    warned(&[(WarningKind::Spins, 0), (WarningKind::Unreachable, 2)], |b, _| {
         let head = b.reserve();
         let body = b.set([], head, None);
         b.at(head).fork([body])
     });
     // It parks.
-    warned(&[(Odd::Unreachable, 2)], |b, _| {
+    warned(&[(WarningKind::Unreachable, 2)], |b, _| {
         let (head, model, one) = (b.reserve(), b.effect(effect(Kind::Model)), b.value(1));
         let body = b.do_(model, one, None, head, None);
         b.at(head).fork([body])
     });
     // It counts.
-    warned(&[(Odd::Unreachable, 1)], |b, _| {
+    warned(&[(WarningKind::Unreachable, 1)], |b, _| {
         let n = b.slot(ROOT, "n", Some(Value::Int(0)));
         b.name(ROOT, &["input"], n);
         let more = b.expr(ROOT, "input + 1", Dialect::Steps).expect("it compiles");
@@ -431,7 +431,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
         b.at(head).set([Write::Put(n, more)], head, None)
     });
     // A jump out of a frame and into it again is a cycle too.
-    warned(&[(Odd::Spins, 0)], |b, end| {
+    warned(&[(WarningKind::Spins, 0)], |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let enter = b.enter(scope);
         let again = b.leave(scope, Exit::Goto(enter));
@@ -439,7 +439,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
         enter
     });
     // Items may be none, so a loop over them does not park by itself.
-    warned(&[(Odd::Spins, 0), (Odd::Unreachable, 4)], |b, _| {
+    warned(&[(WarningKind::Spins, 0), (WarningKind::Unreachable, 4)], |b, _| {
         let scope = b.scope(ROOT, ScopeSpec::default());
         let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
         let (items, model) = (b.value(vec![]), b.effect(effect(Kind::Model)));
@@ -456,7 +456,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
 #[test]
 fn a_wait_ends_by_what_it_waits_for() {
     let program = build(|b, end| {
-        let (go, delay) = (b.signal("go", Early::Refuse), b.value(5));
+        let (go, delay) = (b.signal("go", OnEarly::Reject), b.value(5));
         b.wait(
             [Arm::Signal { signal: go, check: None, into: None, next: end }, Arm::After { delay_ms: delay, next: end }],
             None,
@@ -467,17 +467,17 @@ fn a_wait_ends_by_what_it_waits_for() {
 
 #[test]
 fn the_root_gathers_nothing_and_a_run_does_not_end_by_going_on() {
-    broken(Wrong::RootGathers, |p| p.scopes[0].want = Want::First(1));
-    broken(Wrong::RootGathers, |p| p.scopes[0].width = 3);
-    broken(Wrong::NameTwice, |p| p.signals[0].name = "vote".into());
-    refused(Wrong::BadExit, |b, _| {
+    broken(DefectKind::RootGathers, |p| p.scopes[0].want = Want::First(1));
+    broken(DefectKind::RootGathers, |p| p.scopes[0].width = 3);
+    broken(DefectKind::NameTwice, |p| p.signals[0].name = "vote".into());
+    refused(DefectKind::BadExit, |b, _| {
         let nothing = b.value(Value::Null);
         b.close(Status::WaitingPeople, nothing)
     });
 }
 
 /// A loop before a join, and a merge that waits for the join: in one scope, or the loop in a scope of its own.
-fn loop_before_a_join(scoped: bool) -> Result<Program, Vec<Invalid>> {
+fn loop_before_a_join(scoped: bool) -> Result<Program, Vec<Defect>> {
     build(|b, end| {
         let fan = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let edge = b.slot(fan, "edge", None);
@@ -507,5 +507,5 @@ fn loop_before_a_join(scoped: bool) -> Result<Program, Vec<Invalid>> {
 fn a_loop_that_a_merge_waits_for_has_a_scope_of_its_own() {
     loop_before_a_join(true).expect("the merge sees what comes after the loop");
     let wrong = loop_before_a_join(false).expect_err("the merge would fire too early");
-    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [Wrong::LoopWithoutScope]);
+    assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [DefectKind::LoopWithoutScope]);
 }

@@ -43,13 +43,13 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
 }
 
 fn node(node: &super::raw::Node) -> Node {
-    let look = match &node.data {
+    let shape = match &node.data {
         NodeData::If(_) => NodeShape::Decision,
         NodeData::Approval(_) => NodeShape::People,
         NodeData::Start(_) | NodeData::End => NodeShape::End,
         NodeData::Agent(_) | NodeData::Refused => NodeShape::Work,
     };
-    Node { title: node.id.clone(), kind: node.kind.into(), look }
+    Node { title: node.id.clone(), kind: node.kind.into(), shape }
 }
 
 fn label(graph: &Graph, node: usize, node_branch: &NodeBranch, source: &str) -> String {

@@ -10,7 +10,7 @@ mod personas;
 use std::sync::Arc;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{Arm, Early, PlaceId, Program, Status, Write};
+use branchpoint_core::ir::{Arm, OnEarly, PlaceId, Program, Status, Write};
 use branchpoint_expr::{Dialect, Object, Span, Value};
 
 use super::raw::Agent;
@@ -128,7 +128,7 @@ impl<'a, 'd> Lower<'a, 'd> {
         let mut arms = vec![Arm::After { delay_ms, next }];
         for (name, check, next) in events.into_iter().chain(turn) {
             // An event that comes during a turn is applied after it: none is lost.
-            let signal = self.b.signal(name, Early::Keep);
+            let signal = self.b.signal(name, OnEarly::Keep);
             arms.push(Arm::Signal { signal, check, into, next });
         }
         self.b.at(self.own.rest).rest(arms, None);

@@ -14,7 +14,7 @@ pub(crate) fn picture(document: &Located, source: &str) -> Picture {
     nodes.extend(agent.steps.iter().map(|step| Node {
         title: step.name.clone(),
         kind: "step".into(),
-        look: NodeShape::Work,
+        shape: NodeShape::Work,
     }));
     let mut arrows = Vec::new();
     for (at, step) in agent.steps.iter().enumerate() {

@@ -20,7 +20,7 @@ mod schema;
 mod tree;
 mod types;
 
-use branchpoint_core::ir::{Program, Wrong};
+use branchpoint_core::ir::{DefectKind, Program};
 use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
 
 pub(crate) use calls::children;
@@ -49,7 +49,7 @@ pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program
         Err(wrong) => {
             let finding = unlowered(&wrong, document.located.span);
             // The rules report merges that wait for each other; this is the fallback.
-            let waits = wrong.iter().any(|wrong| wrong.kind == Wrong::MeetCycle);
+            let waits = wrong.iter().any(|wrong| wrong.kind == DefectKind::MeetCycle);
             findings.push(Diagnostic { kind: if waits { Kind::JoinOrder } else { finding.kind }, ..finding });
             (None, findings)
         }

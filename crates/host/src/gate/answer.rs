@@ -2,7 +2,7 @@
 
 use branchpoint_backend::{SessionRejection, SessionResponse};
 use branchpoint_core::ir::{Program, ViewId};
-use branchpoint_core::{BranchOutcome, BranchRecord, Note, State, What, view};
+use branchpoint_core::{BranchOutcome, BranchRecord, Note, NoteKind, State, view};
 use branchpoint_expr::{Object, Value};
 
 /// The session of a run as its program shows it, with the reasons that are in these notes.
@@ -20,8 +20,8 @@ pub(super) fn view_named(program: &Program, name: &str) -> Result<ViewId, Sessio
 
 /// The steps that were evaluated, in order, each with the outcome of its condition.
 fn reasons(notes: &[Note]) -> Vec<Value> {
-    let decided = notes.iter().filter_map(|note| match &note.what {
-        What::Decided(decided) => Some(decided),
+    let decided = notes.iter().filter_map(|note| match &note.kind {
+        NoteKind::Decided(decided) => Some(decided),
         _ => None,
     });
     decided.flat_map(|decided| &decided.branches).filter_map(reason).collect()

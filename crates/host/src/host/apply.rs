@@ -7,7 +7,8 @@ use branchpoint_backend::{RequestChange, RunEvent, RunEventKind};
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::Status;
 use branchpoint_core::{
-    Again, Command, EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, What, advance, offers, status,
+    AttemptError, Command, EffectNo, Event, NoteKind, Offer, RequestNo, RetryHint, Stamp, TimerNo, advance, offers,
+    status,
 };
 use branchpoint_expr::Kind;
 
@@ -178,8 +179,8 @@ impl Host {
         if outcome.more {
             self.schedule.unfinished.push_back(run);
         }
-        let resolved = outcome.trace.iter().find_map(|note| match &note.what {
-            What::Resolved(output) => Some(output),
+        let resolved = outcome.trace.iter().find_map(|note| match &note.kind {
+            NoteKind::Resolved(output) => Some(output),
             _ => None,
         });
         let secrets = Secrets::from_values(open.packing.secrets.to_vec());
@@ -265,7 +266,7 @@ impl Host {
                 self.store.remind(run, request);
                 // After downtime several reminders are due at once, or the deadline has passed: only the last one is sent.
                 let asked = offers(&open.program, &open.state).into_iter().find_map(|offer| match offer {
-                    Offer::Vote { request: of, asked } if of == request => Some(asked),
+                    Offer::Vote { request: of, details } if of == request => Some(details),
                     _ => None,
                 });
                 let next_due_ms = asked.and_then(|asked| asked.next_due_ms());
@@ -402,6 +403,6 @@ fn unsealable(event: &Event, why: &str) -> Option<Event> {
 
 fn failed(event: &Event, kind: &str, message: &str) -> Option<Event> {
     let Event::Settled { effect, attempt, usage, .. } = *event else { return None };
-    let failed = Failed { kind: kind.into(), message: message.into(), again: Again::Never, answered: true };
+    let failed = AttemptError { kind: kind.into(), message: message.into(), retry: RetryHint::Never, answered: true };
     Some(Event::Settled { effect, attempt, result: Err(failed), usage })
 }

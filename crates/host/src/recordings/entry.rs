@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::effect::{Body, Content, HttpResponse, Kind, ModelResult, ProcessResult};
-use branchpoint_core::{Again, Failed, Usage};
+use branchpoint_core::{AttemptError, RetryHint, Usage};
 use branchpoint_expr::{Object, Value};
 
 use super::object;
@@ -19,14 +19,14 @@ const SECRET_HEADERS: [&str; 6] =
     ["cookie", "set-cookie", "authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate"];
 
 /// The entry that replays the result of a call.
-pub(super) fn of_call(call: &Call, result: &Result<Value, Failed>, usage: Usage, mask: &Secrets) -> Value {
+pub(super) fn of_call(call: &Call, result: &Result<Value, AttemptError>, usage: Usage, mask: &Secrets) -> Value {
     let same = |answer: &Answer| answer.usage() == usage && judge(call, answer.clone()) == *result;
     let judged = Answer::Judged { result: result.clone(), usage };
     masked(&entry_of(&candidates(call, result, usage).into_iter().find(same).unwrap_or(judged)), mask)
 }
 
 /// Answers that may be judged to the result, the most detailed ones first.
-fn candidates(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<Answer> {
+fn candidates(call: &Call, result: &Result<Value, AttemptError>, usage: Usage) -> Vec<Answer> {
     let value = match result {
         Ok(value) => value,
         Err(failed) => return vec![Answer::failed_after(failed.clone(), usage)],
@@ -62,7 +62,7 @@ fn candidates(call: &Call, result: &Result<Value, Failed>, usage: Usage) -> Vec<
     if let Some(error) = part("error").filter(|error| **error != Value::Null) {
         let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().into();
         let (kind, message) = (text("kind"), text("message"));
-        let failed = Failed { kind, message, again: Again::Never, answered: true };
+        let failed = AttemptError { kind, message, retry: RetryHint::Never, answered: true };
         answers.push(Answer::failed_after(failed, usage));
     }
     answers.push(Answer::data(value.clone()));
@@ -109,20 +109,20 @@ fn entry_of(answer: &Answer) -> Value {
     }
 }
 
-fn failure(failed: &Failed) -> [(&'static str, Value); 4] {
+fn failure(failed: &AttemptError) -> [(&'static str, Value); 4] {
     [
         ("$error", Value::Str(failed.message.clone())),
         ("$kind", Value::Str(failed.kind.clone())),
-        ("$again", again(failed.again)),
+        ("$again", again(failed.retry)),
         ("$answered", Value::Bool(failed.answered)),
     ]
 }
 
 /// Whether another attempt makes sense; a number is the milliseconds until the next attempt.
-fn again(again: Again) -> Value {
-    match again {
-        Again::After(ms) => Value::Int(i64::try_from(ms).unwrap_or(i64::MAX)),
-        again => Value::Bool(again.is_worth_it()),
+fn again(retry: RetryHint) -> Value {
+    match retry {
+        RetryHint::After(ms) => Value::Int(i64::try_from(ms).unwrap_or(i64::MAX)),
+        retry => Value::Bool(retry.allows_retry()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, EffectNo, Event, Failed, Fold, LINE, RESUME, RequestNo, State, Usage, VOTE};
+use branchpoint_core::{AttemptError, Command, EffectNo, Event, Fold, LINE, RESUME, RequestNo, State, Usage, VOTE};
 use branchpoint_expr::{Object, Value};
 
 use crate::host::RunPlace;
@@ -59,7 +59,7 @@ pub enum HistoryEntry {
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallOutcome {
     /// The call has ended, with this result and usage.
-    Settled(Result<Value, Failed>, Usage),
+    Settled(Result<Value, AttemptError>, Usage),
     /// The run withdrew the call.
     Withdrawn,
     /// The call has not ended.

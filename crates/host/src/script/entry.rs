@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{self, Body, Content, HttpResponse, ModelResult, ProcessResult, Stream};
-use branchpoint_core::{Again, Failed, Usage};
+use branchpoint_core::{AttemptError, RetryHint, Usage};
 use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};
 
 use super::EntryError;
@@ -38,7 +38,7 @@ enum Shape {
     /// An exit code.
     Exit,
     /// Whether, or after how many milliseconds.
-    Again,
+    RetryHint,
     Usage,
     Votes,
 }
@@ -55,7 +55,7 @@ const FORMS: [Form; 13] = [
         Shape::Text,
         &[
             ("$kind", Shape::Text),
-            ("$again", Shape::Again),
+            ("$again", Shape::RetryHint),
             ("$answered", Shape::Flag),
             ("$judged", Shape::True),
             ("$usage", Shape::Usage),
@@ -134,7 +134,9 @@ impl Shape {
             Self::Count => (count(), "a whole number that is not negative"),
             Self::Status => (int(100, 999), "an HTTP status, a number of three digits"),
             Self::Exit => (int(i32::MIN.into(), i32::MAX.into()), "an exit code, a whole number"),
-            Self::Again => (count() || matches!(value, Value::Bool(_)), "`true`, `false`, or a number of milliseconds"),
+            Self::RetryHint => {
+                (count() || matches!(value, Value::Bool(_)), "`true`, `false`, or a number of milliseconds")
+            }
             Self::Usage => (is_usage(value), "an object with the numbers `tokens`, `cost_micros` and `input_tokens`"),
             Self::Votes => (is_votes(value), "a list of `{user, choice, comment}`"),
         };
@@ -252,15 +254,15 @@ fn process(call: &Call, exit: i32, mut stdout: String, mut stderr: String) -> An
     Answer::Process(ProcessResult { exit_code: Some(exit), stdout: stdout.into(), stderr: stderr.into(), cut })
 }
 
-fn failed(entry: &Value, message: &Value) -> Failed {
+fn failed(entry: &Value, message: &Value) -> AttemptError {
     let kind = entry.get("$kind").and_then(Value::as_str).unwrap_or("step_failed");
     let answered = entry.get("$answered") == Some(&Value::Bool(true));
     let again = match entry.get("$again") {
-        Some(Value::Bool(false)) => Again::Never,
-        Some(Value::Int(ms)) => Again::After(u64::try_from(*ms).unwrap_or_default()),
-        _ => Again::Soon,
+        Some(Value::Bool(false)) => RetryHint::Never,
+        Some(Value::Int(ms)) => RetryHint::After(u64::try_from(*ms).unwrap_or_default()),
+        _ => RetryHint::Soon,
     };
-    Failed { kind: kind.into(), message: message.to_string().into(), again, answered }
+    AttemptError { kind: kind.into(), message: message.to_string().into(), retry: again, answered }
 }
 
 fn usage(entry: &Value) -> Usage {

@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 use branchpoint_core::effect;
 use branchpoint_core::effect::ProcessResult;
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Kind, Object, Value};
 
 use branchpoint_runners::Secrets;
@@ -372,5 +372,10 @@ fn beside(call: &Call) -> Option<Answer> {
 
 /// A call that the script does not know must not look like an answer, and would not be known a second time.
 pub(crate) fn unanswered(why: String) -> Answer {
-    Answer::Failed(Failed { kind: "step_failed".into(), message: why.into(), again: Again::Never, answered: false })
+    Answer::Failed(AttemptError {
+        kind: "step_failed".into(),
+        message: why.into(),
+        retry: RetryHint::Never,
+        answered: false,
+    })
 }

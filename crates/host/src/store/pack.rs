@@ -112,7 +112,7 @@ impl Packing {
     }
 
     pub(crate) fn state(&self, state: &State) -> Result<Packed> {
-        self.pack(state, state.held_bytes(), codec::encode_state, State::map_values)
+        self.pack(state, state.size_bytes(), codec::encode_state, State::map_values)
     }
 
     pub(crate) fn value(&self, value: &Value) -> Result<Packed> {
@@ -125,7 +125,7 @@ fn event_bytes(event: &Event) -> u64 {
     match event {
         Event::Start { input, facts, .. } => facts.values().chain([input]).map(|value| value.size().bytes).sum(),
         Event::Settled { result: Ok(value), .. } | Event::Signal { payload: value, .. } => value.size().bytes,
-        Event::Adopt(state) => state.held_bytes(),
+        Event::Adopt(state) => state.size_bytes(),
         Event::Settled { .. } | Event::TimerFired(_) | Event::Cancel { .. } | Event::Continue => 0,
     }
 }
@@ -268,7 +268,7 @@ impl Store {
     pub(crate) fn unpack_event(&self, packing: &Packing, event: &mut Event) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| map_event(event, map))?;
         if let Event::Adopt(state) = event {
-            state.recount_held();
+            state.recount_size();
         }
         Ok(())
     }
@@ -285,7 +285,7 @@ impl Store {
         self.unpack_all(packing, |map| state.map_values(map))?;
         // Secrets that are unavailable_secrets have another size.
         if packing.unavailable_secrets.is_some() {
-            state.recount_held();
+            state.recount_size();
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ mod input;
 use std::sync::Arc;
 
 use branchpoint_core::effect::{AGENT, ModelResult, Request, RunRequest};
-use branchpoint_core::{Failed, Usage};
+use branchpoint_core::{AttemptError, Usage};
 use branchpoint_expr::{Object, Value};
 
 pub use input::{AgentLimits, input};
@@ -59,7 +59,7 @@ pub fn answer(result: &Value, usage: Usage) -> Answer {
     // A turn that has used up what it may would do so again; a model that was busy is another matter.
     let again = !["max_turns", "token_budget", "cost_budget", "no_runner", "no_llm"].contains(&kind);
     let message = text("message").unwrap_or("the agent gave no answer");
-    Answer::Failed(Failed { kind: kind.into(), message: message.into(), again: again.into(), answered: true })
+    Answer::Failed(AttemptError { kind: kind.into(), message: message.into(), retry: again.into(), answered: true })
 }
 
 /// A signal about an agent that another agent called as a tool.

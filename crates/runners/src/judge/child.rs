@@ -1,6 +1,6 @@
 //! What a called workflow gave: its output, or that it failed.
 
-use branchpoint_core::Failed;
+use branchpoint_core::AttemptError;
 use branchpoint_core::effect::Kind;
 use branchpoint_expr::Value;
 
@@ -13,7 +13,7 @@ pub(super) fn is_result(call: &Call, value: &Value) -> bool {
     call.kind() == Kind::Run && call.response().child && has("status") && (has("output") || has("error"))
 }
 
-pub(super) fn judge(result: &Value) -> Result<Judged, Failed> {
+pub(super) fn judge(result: &Value) -> Result<Judged, AttemptError> {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     let status = text("status").unwrap_or_default().to_lowercase();
     if !["completed", "direct_output"].contains(&&*status) {

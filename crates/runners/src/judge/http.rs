@@ -1,14 +1,14 @@
 //! Answers over HTTP.
 
 use branchpoint_core::effect::{Body, HttpResponse};
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Object, Value};
 
 use super::{Judged, json, refused};
 use crate::network::retry_after;
 use crate::runner::Call;
 
-pub(super) fn judge(call: &Call, http: HttpResponse) -> Result<Judged, Failed> {
+pub(super) fn judge(call: &Call, http: HttpResponse) -> Result<Judged, AttemptError> {
     let HttpResponse { status, headers, body } = http;
     if let Some(failed) = refused_status(call, "http_status", status, &headers) {
         return Err(failed);
@@ -19,21 +19,21 @@ pub(super) fn judge(call: &Call, http: HttpResponse) -> Result<Judged, Failed> {
 }
 
 /// The failure of a response whose status the effect does not expect.
-pub(super) fn refused_status(call: &Call, kind: &str, status: u16, headers: &Object) -> Option<Failed> {
+pub(super) fn refused_status(call: &Call, kind: &str, status: u16, headers: &Object) -> Option<AttemptError> {
     let response = call.response();
     if includes(response.expected_status.as_deref().unwrap_or(&[(200, 299)]), status) {
         return None;
     }
     let failed = unexpected(kind, status, headers);
     let is_final = includes(&response.final_status, status);
-    Some(if is_final { Failed { again: Again::Never, ..failed } } else { failed })
+    Some(if is_final { AttemptError { retry: RetryHint::Never, ..failed } } else { failed })
 }
 
 /// The failure of an answer with a status that was not wanted. Another attempt may get a better one, when the other side wants it.
-fn unexpected(kind: &str, status: u16, headers: &Object) -> Failed {
+fn unexpected(kind: &str, status: u16, headers: &Object) -> AttemptError {
     let wanted = retry_after::retry_after(|name| header(headers, name));
     let message = format!("the answer has the status {status}{}", retry_after::in_words(wanted));
-    Failed { again: retry_after::again(wanted), ..refused(kind, message) }
+    AttemptError { retry: retry_after::again(wanted), ..refused(kind, message) }
 }
 
 fn header<'h>(headers: &'h Object, name: &str) -> Option<&'h str> {

@@ -13,7 +13,7 @@ mod score;
 use std::sync::Arc;
 
 use branchpoint_core::effect::Content;
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Object, Value};
 
 use crate::runner::{Answer, Call};
@@ -28,7 +28,7 @@ use crate::runner::{Answer, Call};
 /// assert_eq!(judge(&call, Answer::model("Because.")), Ok("Because.".into()));
 /// assert_eq!(&*judge(&call, Answer::Missing).unwrap_err().kind, "timeout");
 /// ```
-pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
+pub fn judge(call: &Call, answer: Answer) -> Result<Value, AttemptError> {
     if let Some(last) = call.response().report {
         return report::judge(call, last, answer);
     }
@@ -40,7 +40,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, Failed> {
         Answer::Process(result) => process::judge(call, result)?,
         // A host may not have been able to start the workflow at all.
         Answer::Failed(failed) | Answer::Spent { failed, .. } if call.response().child && &*failed.kind == "child" => {
-            return Err(Failed { kind: "callee_failed".into(), ..failed });
+            return Err(AttemptError { kind: "callee_failed".into(), ..failed });
         }
         Answer::Failed(failed) | Answer::Spent { failed, .. } => return Err(failed),
         Answer::Judged { result, .. } => return result,
@@ -76,17 +76,17 @@ impl Judged {
 }
 
 /// Nothing came back within the limit of the attempt.
-pub(crate) fn timeout(call: &Call) -> Failed {
+pub(crate) fn timeout(call: &Call) -> AttemptError {
     let message = match call.attempt_limit_ms() {
         Some(limit) => format!("nothing came back within {limit} ms"),
         None => "nothing came back".to_owned(),
     };
-    Failed { kind: "timeout".into(), message: message.into(), again: Again::Soon, answered: false }
+    AttemptError { kind: "timeout".into(), message: message.into(), retry: RetryHint::Soon, answered: false }
 }
 
 /// A failure after the other side has answered; another attempt may get a better answer.
-fn refused(kind: &str, message: impl Into<Arc<str>>) -> Failed {
-    Failed { kind: kind.into(), message: message.into(), again: Again::Soon, answered: true }
+fn refused(kind: &str, message: impl Into<Arc<str>>) -> AttemptError {
+    AttemptError { kind: kind.into(), message: message.into(), retry: RetryHint::Soon, answered: true }
 }
 
 /// The value of a text that is JSON.

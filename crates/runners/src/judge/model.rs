@@ -1,6 +1,6 @@
 //! Answers of models.
 
-use branchpoint_core::Failed;
+use branchpoint_core::AttemptError;
 use branchpoint_core::effect::Format;
 use branchpoint_expr::{Object, Value};
 
@@ -8,7 +8,7 @@ use super::{Judged, json, refused};
 use crate::runner::Call;
 
 /// A reply is a value already; text is read as the effect says.
-pub(super) fn judge(call: &Call, value: Value) -> Result<Judged, Failed> {
+pub(super) fn judge(call: &Call, value: Value) -> Result<Judged, AttemptError> {
     let Some(text) = value.as_str() else { return Ok(Judged::plain(value)) };
     if text.trim().is_empty() && call.response().non_empty {
         return Err(refused("step_failed", "the model gave no answer"));

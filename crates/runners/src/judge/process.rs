@@ -2,7 +2,7 @@
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{Format, ProcessResult, Stream};
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Kind, Value};
 
 use super::{Judged, json, refused, timeout};
@@ -12,7 +12,7 @@ use crate::runner::Call;
 const OPEN: &str = "<output>";
 const CLOSE: &str = "</output>";
 
-pub(super) fn judge(call: &Call, result: ProcessResult) -> Result<Judged, Failed> {
+pub(super) fn judge(call: &Call, result: ProcessResult) -> Result<Judged, AttemptError> {
     let ProcessResult { exit_code, stdout, stderr, cut } = result;
     let Some(exit) = exit_code else { return Err(timeout(call)) };
     if let Some(failed) = over_limit(call, cut) {
@@ -29,7 +29,7 @@ pub(super) fn judge(call: &Call, result: ProcessResult) -> Result<Judged, Failed
 }
 
 /// The failure of a process that was stopped because its output exceeds the limit.
-pub(super) fn over_limit(call: &Call, cut: Option<Stream>) -> Option<Failed> {
+pub(super) fn over_limit(call: &Call, cut: Option<Stream>) -> Option<AttemptError> {
     let cut = cut.filter(|_| !call.response().truncate);
     let limit = max_output(call);
     let stream = match cut? {
@@ -40,7 +40,7 @@ pub(super) fn over_limit(call: &Call, cut: Option<Stream>) -> Option<Failed> {
         "the command's {stream} exceeds {limit} bytes; raise `max_output`, print less, or set `truncate: true` to keep the beginning"
     );
     // The command would print as much again.
-    Some(Failed { again: Again::Never, ..refused(Kind::OutputLimit.as_str(), message) })
+    Some(AttemptError { retry: RetryHint::Never, ..refused(Kind::OutputLimit.as_str(), message) })
 }
 
 /// What a failed command said: the last line of its error output that is not blank, else of its output, else its exit code.

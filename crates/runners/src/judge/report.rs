@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use branchpoint_core::effect::{Body, Content, Format, HttpResponse, Kind, ModelResult, ProcessRequest, ProcessResult};
-use branchpoint_core::{Again, Failed, Usage};
+use branchpoint_core::{AttemptError, RetryHint, Usage};
 use branchpoint_expr::{Object, Value};
 
 use super::{child, http, json, process, refused};
@@ -17,7 +17,7 @@ use crate::runner::{Answer, Call};
 /// The exit code of what took too long.
 const TIMED_OUT: i64 = -1;
 
-pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Failed> {
+pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, AttemptError> {
     let report = match answer {
         Answer::Judged { result, .. } => return result,
         Answer::Process(result) => ended(call, result),
@@ -44,11 +44,11 @@ pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, Fai
         Answer::Failed(failed) | Answer::Spent { failed, .. } => {
             let is_own = ProcessRequest::OWN_FAILURES.iter().any(|kind| kind.as_str() == &*failed.kind);
             let kind = if is_own { failed.kind } else { kind_of(call, &failed.kind) };
-            Report::failed(Vec::new(), Failed { kind, ..failed })
+            Report::failed(Vec::new(), AttemptError { kind, ..failed })
         }
     };
     match &report.failed {
-        Some(failed) if failed.again.is_worth_it() && call.attempt < last => Err(failed.clone()),
+        Some(failed) if failed.retry.allows_retry() && call.attempt < last => Err(failed.clone()),
         _ => Ok(report.value((last > 1).then_some(call.attempt))),
     }
 }
@@ -85,7 +85,7 @@ impl Tokens {
 #[derive(Default)]
 struct Report {
     fields: Vec<(&'static str, Value)>,
-    failed: Option<Failed>,
+    failed: Option<AttemptError>,
 }
 
 impl Report {
@@ -100,7 +100,7 @@ impl Report {
         Value::from(fields.map(|(key, value)| (Arc::from(key), value)).collect::<Object>())
     }
 
-    fn failed(fields: Vec<(&'static str, Value)>, failed: Failed) -> Self {
+    fn failed(fields: Vec<(&'static str, Value)>, failed: AttemptError) -> Self {
         Self { fields, failed: Some(failed) }
     }
 }
@@ -119,9 +119,10 @@ fn ended(call: &Call, result: ProcessResult) -> Report {
         (Some(0), None) => (0, None),
         (Some(exit), None) => {
             let codes = &call.response().retry_exit_codes;
-            let again = if codes.is_empty() || codes.contains(&exit.into()) { Again::Soon } else { Again::Never };
+            let again =
+                if codes.is_empty() || codes.contains(&exit.into()) { RetryHint::Soon } else { RetryHint::Never };
             let failed = refused("exit_code", process::last_words(exit, &stdout, &stderr));
-            (exit.into(), Some(Failed { again, ..failed }))
+            (exit.into(), Some(AttemptError { retry: again, ..failed }))
         }
     };
     let fields = vec![("output", Value::Str(stdout)), ("stderr", Value::Str(stderr)), ("exit_code", Value::Int(code))];

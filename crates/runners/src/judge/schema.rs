@@ -2,7 +2,7 @@
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{self, Format, Request};
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Kind, Value};
 use branchpoint_schema::{JsonSchema, SchemaError, SchemaMismatch};
 
@@ -10,7 +10,7 @@ use super::{Judged, json, refused};
 use crate::runner::Call;
 
 /// Text is parsed as JSON, then held to the schema; what passes is a value from then on.
-pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
+pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, AttemptError> {
     let Some(schema) = wanted(call) else { return Ok(judged) };
     let value = match judged.output.as_str() {
         // What a model was asked for as JSON has been read as JSON already; a text is a value then.
@@ -25,7 +25,7 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
         }
         // Another attempt would exceed the limit too.
         Err(SchemaMismatch::Limit(problem)) => {
-            Err(Failed { again: Again::Never, ..refused(Kind::SchemaLimit.as_str(), problem) })
+            Err(AttemptError { retry: RetryHint::Never, ..refused(Kind::SchemaLimit.as_str(), problem) })
         }
     }
 }

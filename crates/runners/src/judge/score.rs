@@ -1,6 +1,6 @@
 //! Answers that rate something.
 
-use branchpoint_core::Failed;
+use branchpoint_core::AttemptError;
 use branchpoint_core::effect::Score;
 use branchpoint_expr::Value;
 
@@ -8,7 +8,7 @@ use super::{Judged, json, refused};
 use crate::runner::Call;
 
 /// A score becomes `{score, passed, pass_threshold, explanation}`: whether it passes is not the model's to say.
-pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, Failed> {
+pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, AttemptError> {
     let Some(threshold) = call.response().pass_threshold else { return Ok(judged) };
     let rated = match judged.output.as_str() {
         Some(text) => json(text).unwrap_or_default(),

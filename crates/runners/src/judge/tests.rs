@@ -13,7 +13,7 @@ fn call(kind: &str, definition: &str) -> Call {
 fn check(kind: &str, spec: &str, answer: Answer, expect: &str) {
     let got = match judge(&call(kind, spec), answer) {
         Ok(value) => format!("{value:?}"),
-        Err(failed) => format!("{} again={} answered={}", failed.kind, failed.again.is_worth_it(), failed.answered),
+        Err(failed) => format!("{} again={} answered={}", failed.kind, failed.retry.allows_retry(), failed.answered),
     };
     assert_eq!(got, expect);
 }

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use branchpoint_core::Failed;
+use branchpoint_core::AttemptError;
 use branchpoint_core::effect::{ModelRequest, ProcessResult, Request, Stream};
 use branchpoint_expr::{Object, Value};
 use serde::Deserialize;
@@ -195,7 +195,7 @@ fn shortened(answer: Answer) -> Answer {
     }
     let beginning: String = failed.message.chars().take(BEGINNING).collect();
     let end: String = failed.message.chars().skip(characters - END).collect();
-    Answer::Failed(Failed { message: format!("{beginning} […] {end}").into(), ..failed })
+    Answer::Failed(AttemptError { message: format!("{beginning} […] {end}").into(), ..failed })
 }
 
 /// The whole message of a program, which remembers nothing: the role and the system prompt, the history, and the prompt.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{ProcessResult, Stream};
-use branchpoint_core::variables::refusal;
+use branchpoint_core::variables::name_problem;
 use branchpoint_expr::Kind;
 use futures_util::future::{join_all, select_all};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -113,7 +113,7 @@ impl Shell {
         if let Some(names) = &self.inherited {
             command.env_clear().envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
-        if let Some((name, reason)) = self.env.iter().find_map(|(name, _)| Some((name, refusal(name)?))) {
+        if let Some((name, reason)) = self.env.iter().find_map(|(name, _)| Some((name, name_problem(name)?))) {
             let message = format!("`env` must not set the variable `{}`: {reason}", shortened(name));
             return Answer::impossible(Kind::BadEnvName.as_str(), message);
         }

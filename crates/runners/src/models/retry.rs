@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use branchpoint_core::effect::Stream;
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
@@ -155,7 +155,7 @@ impl Tries<'_> {
         let again = match fault.cure {
             Cure::Later(wait) => retry_after::again(wait),
             Cure::TimedOut => return self.timed_out(),
-            Cure::None | Cure::Name | Cure::NoSchema => Again::Never,
+            Cure::None | Cure::Name | Cure::NoSchema => RetryHint::Never,
         };
         let mut message = fault.message(&self.request.error_secrets);
         if fault.cure == Cure::Name {
@@ -164,7 +164,7 @@ impl Tries<'_> {
             message = unknown_model(&self.request, &message, &names);
         }
         let (kind, message) = ("step_failed".into(), message.into());
-        Answer::Failed(Failed { kind, message, again, answered: fault.answered })
+        Answer::Failed(AttemptError { kind, message, retry: again, answered: fault.answered })
     }
 
     /// The answer of a call that is out of time, with what is known of the cause.
@@ -175,14 +175,19 @@ impl Tries<'_> {
             None => {
                 let seconds = self.models.settings.time_limit_s;
                 let message = format!("the model gave no answer within {seconds} s (`time_limit_s` of `[models]`)");
-                Failed { kind: "timeout".into(), message: message.into(), again: Again::Soon, answered: false }
+                AttemptError {
+                    kind: "timeout".into(),
+                    message: message.into(),
+                    retry: RetryHint::Soon,
+                    answered: false,
+                }
             }
         };
         let message = match &self.failure {
             Some(failure) => format!("{}; the try before failed: {failure}", failed.message).into(),
             None => failed.message,
         };
-        Answer::Failed(Failed { message, ..failed })
+        Answer::Failed(AttemptError { message, ..failed })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use branchpoint_core::Again;
+use branchpoint_core::RetryHint;
 use jiff::fmt::rfc2822;
 
 /// The longest wait that somebody else can impose on a call.
@@ -13,9 +13,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 const LONGEST: Duration = Duration::from_hours(24);
 
 /// When another attempt makes sense: not before the time that was named.
-pub(crate) fn again(wanted: Option<Duration>) -> Again {
+pub(crate) fn again(wanted: Option<Duration>) -> RetryHint {
     let ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    wanted.map_or(Again::Soon, |wait| Again::After(ms(wait)))
+    wanted.map_or(RetryHint::Soon, |wait| RetryHint::After(ms(wait)))
 }
 
 /// The end of a clause that names the wait: a run without another attempt leaves it to people.
@@ -59,18 +59,18 @@ mod tests {
             again(retry_after(find))
         };
         for (name, value, expected) in [
-            ("retry-after", "7", Again::After(7_000)),
-            ("retry-after-ms", "1500", Again::After(1_500)),
-            ("retry-after", "Mon, 01 Jan 2001 00:00:09 GMT", Again::After(9_000)),
-            ("retry-after", "Mon, 01 Jan 1990 00:00:00 GMT", Again::After(0)),
-            ("retry-after", "86400", Again::After(86_400_000)),
-            ("retry-after", "1e18", Again::After(86_400_000)),
-            ("retry-after", "18446744073709551615", Again::After(86_400_000)),
-            ("retry-after-ms", "1e300", Again::After(86_400_000)),
-            ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT", Again::After(86_400_000)),
-            ("retry-after", "soon", Again::Soon),
-            ("retry-after", "-1", Again::Soon),
-            ("other", "7", Again::Soon),
+            ("retry-after", "7", RetryHint::After(7_000)),
+            ("retry-after-ms", "1500", RetryHint::After(1_500)),
+            ("retry-after", "Mon, 01 Jan 2001 00:00:09 GMT", RetryHint::After(9_000)),
+            ("retry-after", "Mon, 01 Jan 1990 00:00:00 GMT", RetryHint::After(0)),
+            ("retry-after", "86400", RetryHint::After(86_400_000)),
+            ("retry-after", "1e18", RetryHint::After(86_400_000)),
+            ("retry-after", "18446744073709551615", RetryHint::After(86_400_000)),
+            ("retry-after-ms", "1e300", RetryHint::After(86_400_000)),
+            ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT", RetryHint::After(86_400_000)),
+            ("retry-after", "soon", RetryHint::Soon),
+            ("retry-after", "-1", RetryHint::Soon),
+            ("other", "7", RetryHint::Soon),
         ] {
             assert_eq!(wait(name, value), expected, "{name}: {value}");
         }

@@ -17,7 +17,7 @@ use branchpoint_core::effect::{
 };
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::shell;
-use branchpoint_core::{Failed, State, view};
+use branchpoint_core::{AttemptError, State, view};
 use branchpoint_expr::{Object, Value};
 
 use crate::local::SecretStore;
@@ -158,7 +158,7 @@ impl Secrets {
             return answer;
         }
         let text = |text: &Arc<str>| Arc::from(self.mask(text).as_ref());
-        let failed = |failed: Failed| Failed { message: text(&failed.message), ..failed };
+        let failed = |failed: AttemptError| AttemptError { message: text(&failed.message), ..failed };
         match answer {
             Answer::Model(result) => Answer::Model(ModelResult { value: self.mask_value(&result.value), ..result }),
             Answer::Data(content) => Answer::Data(Content { value: self.mask_value(&content.value), ..content }),
@@ -410,11 +410,11 @@ fn joined(
         };
         let secret = store(name).ok_or_else(|| missing(name))?;
         if is_read_by_shell {
-            let around = command.around();
+            let around = command.word_quotes();
             let (before, after) = around.map_err(|place| format!("the secret `{name}` cannot be put into {place}"))?;
             let word = shell::word(&secret);
             text.extend([before, &word, after]);
-            command.put_in();
+            command.insert_word();
             known.extend(Some(word).filter(|word| !word.contains(&secret)));
         } else {
             text.push_str(&secret);

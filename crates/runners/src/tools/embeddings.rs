@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use branchpoint_core::Again;
+use branchpoint_core::RetryHint;
 use reqwest::Method;
 use reqwest::header::{self, HeaderValue};
 use serde::Deserialize;
@@ -93,10 +93,10 @@ impl Tools {
             };
             let (message, pause) = match embedded {
                 Ok(vectors) => return Ok(vectors),
-                Err(Answer::Failed(failed)) => match failed.again {
-                    Again::Never => (failed.message, None),
-                    Again::Soon => (failed.message, Some(wait)),
-                    Again::After(ms) => {
+                Err(Answer::Failed(failed)) => match failed.retry {
+                    RetryHint::Never => (failed.message, None),
+                    RetryHint::Soon => (failed.message, Some(wait)),
+                    RetryHint::After(ms) => {
                         (failed.message, Some(Duration::from_millis(ms)).filter(|wait| *wait <= PATIENCE))
                     }
                 },

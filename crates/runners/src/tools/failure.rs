@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 
 use crate::runner::Answer;
 
@@ -26,10 +26,10 @@ pub(super) fn refused(message: impl Into<Arc<str>>) -> Answer {
 
 /// The other side has answered, and may answer better the next time.
 pub(super) fn denied(message: impl Into<Arc<str>>) -> Answer {
-    busy(message, Again::Soon)
+    busy(message, RetryHint::Soon)
 }
 
 /// The same, and it has said how long it wants to be left alone.
-pub(super) fn busy(message: impl Into<Arc<str>>, again: Again) -> Answer {
-    Answer::Failed(Failed { kind: OWN.into(), message: message.into(), again, answered: true })
+pub(super) fn busy(message: impl Into<Arc<str>>, retry: RetryHint) -> Answer {
+    Answer::Failed(AttemptError { kind: OWN.into(), message: message.into(), retry, answered: true })
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::provider::{Does, Provider};
 use super::{call, perform, value};
 use branchpoint_core::effect::ModelResult;
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::Value;
 use branchpoint_runners::models::{Piece, Price, Provider as ProviderSettings, Settings};
 use branchpoint_runners::{Answer, Call, Models, judge};
@@ -31,7 +31,7 @@ pub(crate) fn plain() -> Call {
 }
 
 #[track_caller]
-pub(crate) fn failed(answer: Answer) -> Failed {
+pub(crate) fn failed(answer: Answer) -> AttemptError {
     match answer {
         Answer::Failed(failed) | Answer::Spent { failed, .. } => failed,
         other => panic!("{other:?}"),
@@ -108,7 +108,7 @@ fn what_is_declined_fails_at_once_with_the_words_of_whoever_declined() {
         models.settings.stream = matches!(does, Does::Streams(_));
         let failed = failed(perform(&models, &plain()));
         assert!(failed.message.contains(words), "{name}: {}", failed.message);
-        assert!(!failed.again.is_worth_it() && failed.answered, "{name}: {failed:?}");
+        assert!(!failed.retry.allows_retry() && failed.answered, "{name}: {failed:?}");
         assert_eq!(provider.requests().len(), 1, "{name}: {words}");
     }
 }
@@ -264,7 +264,7 @@ fn a_server_that_cannot_stream_is_asked_without_and_a_page_is_no_model() {
     let provider = Provider::new(vec![Does::Shows("<html>Log in</html>")]);
     let failed = failed(perform(&models(&provider, "openai"), &plain()));
     assert!(failed.message.contains("address") && failed.message.contains("text/html"), "{failed:?}");
-    assert!(!failed.again.is_worth_it() && provider.requests().len() <= 2);
+    assert!(!failed.retry.allows_retry() && provider.requests().len() <= 2);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn a_name_that_would_lead_to_another_call_is_refused_where_it_is_a_part_of_the_a
         let input = Value::from(&serde_json::json!({"prompt": "hi", "model": name}));
         let asked = Call { input, ..call("model", "{}", "{}") };
         let failed = failed(perform(&models(&provider, "gemini"), &asked));
-        assert!(failed.message.contains("is not a name of a model") && !failed.again.is_worth_it(), "{failed:?}");
+        assert!(failed.message.contains("is not a name of a model") && !failed.retry.allows_retry(), "{failed:?}");
         says(&perform(&models(&provider, "openai"), &asked), "hi");
         assert_eq!(provider.requests().pop().expect("a call").body["model"], name);
     }
@@ -363,7 +363,7 @@ fn a_wait_that_is_too_large_to_count_ends_the_attempt() {
         let headers: &'static [_] = vec![("retry-after", wait), ("date", "Mon, 01 Jan 2001 00:00:00 GMT")].leak();
         let provider = Provider::new(vec![Does::Refuses(429, headers, "{}"), Does::Says("too early")]);
         let failed = failed(perform(&models(&provider, "openai"), &plain()));
-        assert_eq!((failed.again, provider.requests().len()), (Again::After(86_400_000), 1), "{wait}: {failed:?}");
+        assert_eq!((failed.retry, provider.requests().len()), (RetryHint::After(86_400_000), 1), "{wait}: {failed:?}");
     }
 }
 
@@ -389,7 +389,7 @@ fn an_api_key_of_a_document_that_cannot_be_sent_is_rejected_at_once() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let asked = call("model", "{}", r#"{"prompt": "hi", "api_key": "sk-two\nlines"}"#);
     let failed = failed(perform(&models(&provider, "openai"), &asked));
-    assert!(failed.again == Again::Never && failed.message.contains("line break"), "{failed:?}");
+    assert!(failed.retry == RetryHint::Never && failed.message.contains("line break"), "{failed:?}");
     assert!(!failed.message.contains("sk-two") && provider.requests().is_empty(), "{failed:?}");
 }
 
@@ -434,7 +434,7 @@ fn an_answer_without_end_is_not_read_to_the_end() {
         models.settings.max_response_bytes = 1_000_000;
         let failed = failed(perform(&models, &plain()));
         let told = failed.message.contains("1000000 bytes") && failed.message.contains("`max_response_bytes`");
-        assert!(told && !failed.again.is_worth_it(), "{stream}: {failed:?}");
+        assert!(told && !failed.retry.allows_retry(), "{stream}: {failed:?}");
         assert_eq!(provider.requests().len(), 1, "{stream}: it is not asked for again");
     }
     let provider = Provider::new(vec![Does::Says("well within it")]);
@@ -448,7 +448,7 @@ fn a_line_without_end_is_not_read_to_the_end() {
     let provider = Provider::new(vec![Does::Floods(200)]);
     let failed = failed(perform(&models(&provider, "openai"), &plain()));
     assert!(failed.message.contains("a line") && failed.message.contains("8388608 bytes"), "{failed:?}");
-    assert!(!failed.again.is_worth_it() && provider.requests().len() == 1, "{failed:?}");
+    assert!(!failed.retry.allows_retry() && provider.requests().len() == 1, "{failed:?}");
 }
 
 #[test]

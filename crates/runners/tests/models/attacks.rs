@@ -30,7 +30,7 @@ fn a_reply_has_a_limited_number_of_tool_calls() {
     let body = format!(r#"{{"choices": [{{"message": {{"tool_calls": [{}]}}}}]}}"#, calls.join(", "));
     let provider = Provider::new(vec![Does::Ignores(body.leak())]);
     let failed = failed(perform(&models(&provider, "openai"), &reply_with_tools()));
-    assert!(failed.message.contains("1000 tool calls") && !failed.again.is_worth_it(), "{failed:?}");
+    assert!(failed.message.contains("1000 tool calls") && !failed.retry.allows_retry(), "{failed:?}");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_response_has_a_limited_number_of_values_and_texts_count_as_one() {
     for does in [Does::Ignores(values), Does::Streams(format!("data: {values}\n\n").leak())] {
         let provider = Provider::new(vec![does]);
         let failed = failed(perform(&models(&provider, "openai"), &plain()));
-        assert!(failed.message.contains("1000000 JSON values") && !failed.again.is_worth_it(), "{failed:?}");
+        assert!(failed.message.contains("1000000 JSON values") && !failed.retry.allows_retry(), "{failed:?}");
     }
     let text = r#"\",[{"#.repeat(1_000_000);
     let body = format!(r#"{{"choices": [{{"message": {{"content": "{text}"}}, "finish_reason": "stop"}}]}}"#);
@@ -105,7 +105,7 @@ fn a_response_is_counted_after_decompression() {
         models.settings.stream = stream;
         models.settings.max_response_bytes = 1_000_000;
         let failed = failed(perform(&models, &plain()));
-        assert!(failed.message.contains("1000000 bytes") && !failed.again.is_worth_it(), "{failed:?}");
+        assert!(failed.message.contains("1000000 bytes") && !failed.retry.allows_retry(), "{failed:?}");
     }
 }
 

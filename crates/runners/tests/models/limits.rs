@@ -55,7 +55,7 @@ fn what_the_provider_said_before_the_limit_is_told() {
         Does::Refuses(429, &[("retry-after", "0")], r#"{"error": {"message": "slow down, sk-0123456789abcdef"}}"#);
     let provider = || Provider::new(vec![busy.clone(), Does::Hangs]);
     let failed = failed(limited("openai", provider, |seen| seen.provider.requests().len() == 2));
-    assert!(&*failed.kind == "timeout" && failed.again.is_worth_it() && !failed.answered, "{failed:?}");
+    assert!(&*failed.kind == "timeout" && failed.retry.allows_retry() && !failed.answered, "{failed:?}");
     assert!(failed.message.contains("nothing came back") && failed.message.contains("slow down, ***"), "{failed:?}");
 }
 
@@ -75,7 +75,7 @@ fn an_unknown_model_is_refused_though_the_limit_leaves_no_time_for_names() {
     let unknown = Does::Refuses(404, &[], r#"{"error": {"message": "no such model", "code": "model_not_found"}}"#);
     let provider = || Provider::without_names(vec![unknown.clone()]);
     let failed = failed(limited("openai", provider, |seen| seen.provider.asked_for_names() == 1));
-    assert!(!failed.again.is_worth_it() && failed.answered && &*failed.kind == "step_failed", "{failed:?}");
+    assert!(!failed.retry.allows_retry() && failed.answered && &*failed.kind == "step_failed", "{failed:?}");
     assert!(failed.message.contains("has no model `test-model`: no such model"), "{failed:?}");
 }
 

@@ -14,7 +14,7 @@ mod spent;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::Again;
+use branchpoint_core::RetryHint;
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::ModelResult;
 use branchpoint_core::ir::Effect;
@@ -220,7 +220,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     one.settings.retries = 2;
     let answer = perform(&one, &call("model", "{}", r#"{"prompt": "hi"}"#));
     assert!(
-        matches!(&answer, Answer::Failed(failed) if failed.again.is_worth_it() && failed.answered && failed.message.contains("slow down")),
+        matches!(&answer, Answer::Failed(failed) if failed.retry.allows_retry() && failed.answered && failed.message.contains("slow down")),
         "{answer:?}"
     );
     assert_eq!(provider.requests().len(), 3);
@@ -228,7 +228,7 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "250")], "{}")]);
     let asked = call("model", "{}", r#"{"prompt": "hi"}"#).with_time_limit(200_000);
     let answer = perform(&models(&provider, "openai"), &asked);
-    assert!(matches!(&answer, Answer::Failed(failed) if failed.again == Again::After(250_000)), "{answer:?}");
+    assert!(matches!(&answer, Answer::Failed(failed) if failed.retry == RetryHint::After(250_000)), "{answer:?}");
     assert_eq!(provider.requests().len(), 1);
 }
 
@@ -237,7 +237,7 @@ fn a_wait_that_is_too_long_for_a_call_is_handed_to_the_run_and_told() {
     let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "86400")], "come back tomorrow")]);
     let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
     let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
-    assert_eq!(failed.again, Again::After(86_400_000), "{failed:?}");
+    assert_eq!(failed.retry, RetryHint::After(86_400_000), "{failed:?}");
     assert!(failed.message.contains("86400s") && failed.message.contains("come back tomorrow"), "{failed:?}");
     assert_eq!(provider.requests().len(), 1);
 }
@@ -271,7 +271,7 @@ fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
                 (time == 9 || failed.message.contains("Near names")).then_some((provider, failed))
             })
             .expect("there is a last time");
-        assert!(!failed.again.is_worth_it(), "{name}");
+        assert!(!failed.retry.allows_retry(), "{name}");
         assert!(
             failed.message.contains("`test-mdel`") && failed.message.contains("`test-model`"),
             "{name}: {}",
@@ -292,7 +292,7 @@ fn a_refused_key_is_not_told() {
     let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
     let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
     assert!(
-        !failed.again.is_worth_it() && failed.message.contains("***") && !failed.message.contains("hunter2"),
+        !failed.retry.allows_retry() && failed.message.contains("***") && !failed.message.contains("hunter2"),
         "{}",
         failed.message
     );
@@ -428,7 +428,7 @@ fn what_is_missing_is_known_before_the_run() {
     let graph =
         call("model", r#"{"response": {"missing_runner_kind": "no_llm"}}"#, r#"{"prompt": "hi", "model": "gpt-5"}"#);
     assert!(
-        matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.again.is_worth_it())
+        matches!(perform(&models, &graph), Answer::Failed(failed) if &*failed.kind == "no_llm" && !failed.retry.allows_retry())
     );
 }
 
@@ -479,7 +479,7 @@ fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_
             let mut models = Models::new(Settings { stream, ..Settings::default() }, BTreeMap::new());
             models.environment = Arc::new(|_| None);
             let answer = perform(&models.with_network_settings(&settings), &asked(url));
-            let refused = matches!(&answer, Answer::Failed(failed) if !failed.again.is_worth_it() && failed.message.contains(said));
+            let refused = matches!(&answer, Answer::Failed(failed) if !failed.retry.allows_retry() && failed.message.contains(said));
             assert!(refused, "{url}: {answer:?}");
         }
     }

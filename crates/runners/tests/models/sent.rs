@@ -70,7 +70,7 @@ fn wishes_are_sent_also_if_a_template_wrote_them_and_what_is_none_is_refused_bef
         let asked = format!(r#"{{"prompt": "hi", "{name}": {written}}}"#);
         let failed = failed(perform(&models, &call("model", "{}", &asked)));
         assert!(failed.message.contains(&format!("`{name}`")), "{name} {written}: {failed:?}");
-        assert!(!failed.again.is_worth_it() && !failed.answered, "{name} {written}: {failed:?}");
+        assert!(!failed.retry.allows_retry() && !failed.answered, "{name} {written}: {failed:?}");
     }
     assert_eq!(provider.requests().len(), 1);
 }
@@ -115,7 +115,7 @@ fn what_cannot_be_attached_fails_the_call_with_a_reason() {
             let asked = call("model", "{}", &format!(r#"{{"prompt": "What?", "attachments": {attachments}}}"#));
             let failed = failed(perform(&models, &asked));
             assert!(failed.message.contains(reason), "{name} {attachments}: {failed:?}");
-            assert!(!failed.again.is_worth_it() && !failed.answered, "{failed:?}");
+            assert!(!failed.retry.allows_retry() && !failed.answered, "{failed:?}");
             assert!(provider.requests().is_empty(), "{name} {attachments}");
         }
     }
@@ -143,7 +143,7 @@ fn messages_that_are_written_out_are_sent_as_they_are_or_not_at_all() {
         (r#"[{"role": "usr", "content": "hi"}]"#, "its role is `usr`"),
     ] {
         let failed = failed(asked(template));
-        assert!(failed.message.contains(why) && !failed.again.is_worth_it(), "{template}: {failed:?}");
+        assert!(failed.message.contains(why) && !failed.retry.allows_retry(), "{template}: {failed:?}");
     }
     assert_eq!(provider.requests().len(), 2, "nothing else was sent");
 }

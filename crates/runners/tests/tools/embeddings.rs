@@ -1,6 +1,6 @@
 //! Vectors of texts, with a server that responds as embedding models do.
 
-use branchpoint_core::Again;
+use branchpoint_core::RetryHint;
 use branchpoint_runners::tools::Tools;
 use branchpoint_runners::{CancellationToken, runtime};
 
@@ -68,7 +68,7 @@ fn unusable_responses_are_errors() {
         let call = super::call("retrieval", "{}", r#"{"query": "x"}"#);
         let peer = Peer::saying("200 OK", "application/json", body);
         let failed = super::failure(super::perform(&stored(settings(&peer, "")), &call));
-        assert!(failed.message.contains(reason) && failed.again == Again::Soon, "{body}: {failed:?}");
+        assert!(failed.message.contains(reason) && failed.retry == RetryHint::Soon, "{body}: {failed:?}");
     }
     let peer = Peer::new(lengths);
     let failed = embed(&settings(&peer, "dimensions = 3"), &["x"]).expect_err("the vector has 2 numbers");
@@ -77,7 +77,9 @@ fn unusable_responses_are_errors() {
 
 #[test]
 fn a_model_that_fails_fails_the_step_and_hides_its_key() {
-    for (status, again) in [("503 Service Unavailable", Again::After(7_000)), ("401 Unauthorized", Again::Never)] {
+    for (status, again) in
+        [("503 Service Unavailable", RetryHint::After(7_000)), ("401 Unauthorized", RetryHint::Never)]
+    {
         let peer = Peer::new(move |_| response(status, &[("retry-after", "7")], "no entry for test_key"));
         let tools = stored(settings(&peer, "key_env = \"TEST_KEY\""));
         for call in [
@@ -86,7 +88,7 @@ fn a_model_that_fails_fails_the_step_and_hides_its_key() {
             super::call("memory", r#"{"fixed": {"operation": "search"}}"#, r#"{"query": "x"}"#),
         ] {
             let failed = super::failure(super::perform(&tools, &call));
-            assert_eq!((failed.again, failed.answered), (again, true), "{failed:?}");
+            assert_eq!((failed.retry, failed.answered), (again, true), "{failed:?}");
             assert!(!failed.message.contains("test_key"), "{failed:?}");
         }
     }

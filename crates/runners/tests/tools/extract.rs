@@ -36,7 +36,7 @@ fn the_format_is_said_or_seen() {
         None
     );
     let failed = failure(perform(&tools, &call("extract", "{}", r#"{"format": "csv", "source": "a"}"#)));
-    assert!(failed.message.contains("`csv`") && !failed.again.is_worth_it(), "{failed:?}");
+    assert!(failed.message.contains("`csv`") && !failed.retry.allows_retry(), "{failed:?}");
     let deep = Value::from("<a>".repeat(100_000).as_str()).to_string();
     let deep = format!(r#"{{"format": "xml", "source": "{deep}"}}"#);
     failure(perform(&tools, &call("extract", "{}", &deep)));

@@ -66,7 +66,7 @@ fn no_path_and_no_link_leads_out_of_the_folder() {
         ["../outside.txt", "a/../../outside.txt", "up/outside.txt", "link.txt", &absolute, "", ".", "a/", "a\\u0000b"]
     {
         let failed = failure(perform(&tools, &load(key)));
-        assert!(!failed.again.is_worth_it(), "{key}: {failed:?}");
+        assert!(!failed.retry.allows_retry(), "{key}: {failed:?}");
     }
     for key in ["../outside.txt", "up/outside.txt", &absolute, "", "up"] {
         let _ = perform(&tools, &write(key, "gone"));
@@ -98,7 +98,7 @@ fn a_name_that_is_too_long_is_rejected_at_once() {
     for (bucket, key) in [("b", "x".repeat(300)), ("b", "x/".repeat(2_000) + "x"), (&*"x".repeat(300), "k".into())] {
         let input = format!(r#"{{"bucket": "{bucket}", "key": "{key}", "content": "c"}}"#);
         let failed = failure(perform(&tools, &call("object_store", "{}", &input)));
-        assert!(!failed.again.is_worth_it() && failed.message.len() < 1_000, "{failed:?}");
+        assert!(!failed.retry.allows_retry() && failed.message.len() < 1_000, "{failed:?}");
         assert!(failed.message.contains("1024 bytes") || failed.message.contains("255 bytes"), "{failed:?}");
     }
 }

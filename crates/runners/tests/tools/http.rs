@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use branchpoint_core::Failed;
+use branchpoint_core::AttemptError;
 use branchpoint_core::effect::HttpResponse;
 use branchpoint_expr::Value;
 use branchpoint_runners::{Answer, CancellationToken, judge, runtime};
@@ -83,7 +83,7 @@ fn private_addresses_are_refused_unless_allowed_also_behind_names() {
             let asked = call(kind, "{}", &format!(r#"{{"url": "{url}"}}"#));
             let failed = failure(perform(&tools(""), &asked));
             assert!(failed.message.contains("--allow-private-network"), "{kind} {url}: {failed:?}");
-            assert!(!failed.again.is_worth_it() && !failed.answered, "{failed:?}");
+            assert!(!failed.retry.allows_retry() && !failed.answered, "{failed:?}");
         }
     }
     assert!(peer.heard().is_empty(), "nothing has gone out");
@@ -137,7 +137,7 @@ fn a_redirect_to_another_host_is_an_error_and_where_it_is_allowed_credentials_st
     let asked =
         call("http", r#"{"fixed": {"follow_redirects": true}, "response": {"expected_status": [[0, 399]]}}"#, &input);
     let failed = failure(perform(&tools(OPEN), &asked));
-    assert!(failed.message.contains("another host") && failed.answered && !failed.again.is_worth_it(), "{failed:?}");
+    assert!(failed.message.contains("another host") && failed.answered && !failed.retry.allows_retry(), "{failed:?}");
     assert!(other.heard().is_empty());
     let any = tools("[http]\nallow_private_network = true\nredirects = \"any\"");
     assert_eq!(judged(&any, &asked), Value::from("there"));
@@ -188,7 +188,7 @@ fn an_answer_is_read_up_to_a_bound_whether_its_length_is_told_or_not() {
     for peer in [told, untold] {
         let failed = failure(perform(&tools, &get(&peer, "/")));
         assert!(
-            failed.message.contains("max_response_bytes") && failed.answered && !failed.again.is_worth_it(),
+            failed.message.contains("max_response_bytes") && failed.answered && !failed.retry.allows_retry(),
             "{failed:?}"
         );
     }
@@ -200,8 +200,8 @@ fn whether_the_other_side_has_answered_is_told_truly() {
     let dead = Closed::new();
     let asked = call("http", "{}", &format!(r#"{{"url": "http://127.0.0.1:{}/"}}"#, dead.port()));
     for asked in [get(&cut, "/"), asked] {
-        let Failed { again, answered, .. } = failure(perform(&tools(OPEN), &asked));
-        assert!(again.is_worth_it() && !answered, "{asked:?}");
+        let AttemptError { retry, answered, .. } = failure(perform(&tools(OPEN), &asked));
+        assert!(retry.allows_retry() && !answered, "{asked:?}");
     }
 }
 
@@ -268,7 +268,7 @@ fn what_cannot_be_sent_is_told_without_sending() {
         (r#"{"url": "https://me:pw@e.example/"}"#, "password"),
     ] {
         let failed = failure(perform(&tools(""), &call("http", "{}", input)));
-        assert!(failed.message.contains(said) && !failed.again.is_worth_it(), "{input}: {failed:?}");
+        assert!(failed.message.contains(said) && !failed.retry.allows_retry(), "{input}: {failed:?}");
     }
 }
 

@@ -117,13 +117,13 @@ fn what_the_server_says_decides_whether_another_attempt_makes_sense() {
     let tools = tools(&sink.settings());
     for (to, again) in [("refused@example.org", false), ("later@example.org", true)] {
         let failed = failure(perform(&tools, &call("mail", "{}", &format!(r#"{{"to": "{to}", "text_body": "x"}}"#))));
-        assert!(failed.answered && failed.again == again.into(), "{failed:?}");
+        assert!(failed.answered && failed.retry == again.into(), "{failed:?}");
     }
     let closed = Closed::new();
     let url = format!("smtp://127.0.0.1:{}", closed.port());
     let tools = super::tools(&format!("[mail]\nurl = \"{url}\"\nfrom = \"h@example.org\""));
     let failed = failure(perform(&tools, &call("mail", "{}", r#"{"to": "a@example.org", "text_body": "x"}"#)));
-    assert!(!failed.answered && failed.again.is_worth_it(), "{failed:?}");
+    assert!(!failed.answered && failed.retry.allows_retry(), "{failed:?}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_mail_to_nobody_and_lines_in_addresses_are_refused() {
     let tools = tools(&sink.settings());
     for to in [r#""""#, "[]", r#""no address""#, r#""a@example.org\r\nBcc: x@example.org""#] {
         let failed = failure(perform(&tools, &call("mail", "{}", &format!(r#"{{"to": {to}, "text_body": "x"}}"#))));
-        assert!(!failed.again.is_worth_it() && &*failed.kind == "step_failed", "{to}: {failed:?}");
+        assert!(!failed.retry.allows_retry() && &*failed.kind == "step_failed", "{to}: {failed:?}");
     }
     assert!(sink.kept().is_empty());
     let subject = r#"{"to": "a@example.org", "subject": "x\r\nBcc: y@example.org", "text_body": "x"}"#;

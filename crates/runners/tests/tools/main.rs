@@ -19,7 +19,7 @@ mod webhook;
 use std::sync::Arc;
 
 use branchpoint_core::ir::Effect;
-use branchpoint_core::{EffectNo, Failed};
+use branchpoint_core::{AttemptError, EffectNo};
 use branchpoint_expr::Value;
 use branchpoint_runners::tools::{Settings, Tools};
 use branchpoint_runners::{Answer, Call, CancellationToken, SecretStore, runtime};
@@ -67,7 +67,7 @@ fn judged(tools: &Tools, call: &Call) -> Value {
 }
 
 #[track_caller]
-fn failure(answer: Answer) -> Failed {
+fn failure(answer: Answer) -> AttemptError {
     match answer {
         Answer::Failed(failed) => failed,
         other => panic!("this is no failure: {other:?}"),
@@ -109,7 +109,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
             }
             _ => continue,
         };
-        assert!(failed.message.contains(missing) && !failed.again.is_worth_it(), "{kind}: {failed:?}");
+        assert!(failed.message.contains(missing) && !failed.retry.allows_retry(), "{kind}: {failed:?}");
     }
     for kind in ["http", "fetch", "extract"] {
         assert_eq!(runtime().block_on(tools.unavailable_reason(&effect(kind, "{}"))), None, "{kind}");

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use branchpoint_core::Again;
+use branchpoint_core::RetryHint;
 use branchpoint_expr::Value;
 use branchpoint_runners::tools::Tools;
 use branchpoint_runners::{Call, Secrets, runtime};
@@ -135,7 +135,7 @@ fn a_published_content_is_loaded_from_the_server() {
     assert_eq!(named.get("storage_key"), Some(&"published/news/1".into()));
     assert_eq!(moto.object("results/published/news/1"), ("new".into(), "text/markdown".into()));
     let missing = failure(perform(&tools, &load("published/none")));
-    assert!(missing.message.contains("404") && !missing.again.is_worth_it(), "{missing:?}");
+    assert!(missing.message.contains("404") && !missing.retry.allows_retry(), "{missing:?}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn requests_that_cannot_be_performed_are_not_sent() {
         (r#"{"key": "k", "content_type": "text/a\nb: c"}"#, "not a media type"),
     ] {
         let failed = failure(perform(&tools, &write(fields)));
-        assert!(failed.message.contains(expected) && !failed.again.is_worth_it(), "{fields}: {failed:?}");
+        assert!(failed.message.contains(expected) && !failed.retry.allows_retry(), "{fields}: {failed:?}");
     }
     let mut secret = publish(r#"{"path": "hunterhunter22", "content": "c"}"#);
     secret.sealed = Secrets::from_values(["hunterhunter22".to_owned()]);
@@ -168,7 +168,7 @@ fn requests_that_cannot_be_performed_are_not_sent() {
 fn a_busy_server_is_left_alone_for_as_long_as_it_says() {
     let peer = Peer::new(|_| response("503 Busy", &[("retry-after", "7")], "slow down, test_secret_key"));
     let failed = failure(perform(&tools(&settings(&peer.url(""))), &write(r#"{"key": "k", "content": "c"}"#)));
-    assert_eq!((failed.again, failed.answered), (Again::After(7_000), true), "{failed:?}");
+    assert_eq!((failed.retry, failed.answered), (RetryHint::After(7_000), true), "{failed:?}");
     assert!(failed.message.contains("503") && failed.message.contains("***"), "{failed:?}");
     let requests = peer.heard();
     assert_eq!(requests.len(), 1, "the run repeats attempts, the library does not");
@@ -194,7 +194,7 @@ fn without_a_service_contents_are_published_below_the_folder_for_files() {
     assert_eq!(fs::read_to_string(dir.path().join("published/run-1/7")).expect("it is there"), "hello");
     assert_eq!(judged(&tools, &load("published/run-1/7")), "hello".into());
     for fields in [r#"{"path": "../x", "content": "c"}"#, r#"{"path": " ", "content": "c"}"#] {
-        assert!(!failure(perform(&tools, &publish(fields))).again.is_worth_it(), "{fields}");
+        assert!(!failure(perform(&tools, &publish(fields))).retry.allows_retry(), "{fields}");
     }
     let wrong = write(r#"{"bucket": "b", "key": "k", "content": "c", "content_type": "text"}"#);
     assert!(failure(perform(&tools, &wrong)).message.contains("not a media type"));

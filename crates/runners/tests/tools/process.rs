@@ -79,9 +79,9 @@ fn filled(written: &str, value: &str) -> Option<String> {
     let (mut command, mut filled) = (shell::Command::default(), String::new());
     for (index, part) in written.split("@@").enumerate() {
         if index > 0 {
-            let (before, after) = command.around().ok()?;
+            let (before, after) = command.word_quotes().ok()?;
             filled += &[before, &shell::word(value), after].concat();
-            command.put_in();
+            command.insert_word();
         }
         command.read(part);
         filled += part;

@@ -1,6 +1,6 @@
 //! Searching, with a server that answers as each provider does.
 
-use branchpoint_core::Again;
+use branchpoint_core::RetryHint;
 use branchpoint_runners::runtime;
 
 use super::peer::{Peer, response};
@@ -38,7 +38,7 @@ fn a_provider_that_is_busy_is_left_alone_for_as_long_as_it_says() {
         let peer = Peer::new(move |_| response(status, &[("retry-after", "7")], ""));
         let tools = tools(&format!("[search]\nprovider = \"searxng\"\nurl = \"{}\"", peer.url("")));
         let failed = failure(perform(&tools, &call("search", "{}", r#"{"query": "x"}"#)));
-        assert_eq!((failed.again, failed.answered), (Again::After(7_000), true), "{failed:?}");
+        assert_eq!((failed.retry, failed.answered), (RetryHint::After(7_000), true), "{failed:?}");
     }
 }
 
@@ -49,6 +49,6 @@ fn a_provider_that_says_no_is_told() {
         let tools = tools(&format!("[search]\nprovider = \"searxng\"\nurl = \"{}\"", peer.url("")));
         let asked = call("tool", r#"{"fixed": {"tool": "webSearch"}}"#, r#"{"arguments": {"query": "x"}}"#);
         let failed = failure(perform(&tools, &asked));
-        assert!(failed.answered && failed.again == again.into(), "{failed:?}");
+        assert!(failed.answered && failed.retry == again.into(), "{failed:?}");
     }
 }

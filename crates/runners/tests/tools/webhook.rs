@@ -51,7 +51,7 @@ fn a_redirect_is_a_failure_that_names_the_new_address() {
         for redirects in ["same-host", "any", "none"] {
             let tools = tools(&format!("[http]\nallow_private_network = true\nredirects = \"{redirects}\""));
             let failed = failure(perform(&tools, &hook));
-            assert!(failed.message.contains("`/new-hook`") && !failed.again.is_worth_it(), "{status}: {failed:?}");
+            assert!(failed.message.contains("`/new-hook`") && !failed.retry.allows_retry(), "{status}: {failed:?}");
             assert_eq!(&*failed.kind, "http_status");
         }
         assert_eq!(peer.heard().len(), 3, "nothing is sent on");

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
 use branchpoint_core::ir::{
-    Backoff, ConditionId, DecisionId, DecisionKind, EffectId, Exit, ExprId, Failure, Invalid, Limits, PlaceId, Program,
+    Backoff, ConditionId, DecisionId, DecisionKind, Defect, EffectId, Exit, ExprId, Failure, Limits, PlaceId, Program,
     Retry, ScopeId, SlotId, Status, Write,
 };
 use branchpoint_expr::{Dialect, Value};
@@ -16,7 +16,7 @@ use branchpoint_expr::{Dialect, Value};
 use crate::tree::{Block, Node, NodeKind, RetryPolicy, Test, Tree, collect};
 
 /// Lowers a tree.
-pub fn lower(tree: &Tree) -> Result<Program, Vec<Invalid>> {
+pub fn lower(tree: &Tree) -> Result<Program, Vec<Defect>> {
     let mut builder = Builder::new();
     builder.fuel(tree.fuel);
     let (effects, tokens, wall_ms) = (tree.max_effects, tree.max_tokens, tree.wall_ms);

@@ -1,6 +1,6 @@
 //! Lowers waits for a time, a signal or people.
 
-use branchpoint_core::ir::{Arm, DecisionKind, Early, ExprId, PlaceId};
+use branchpoint_core::ir::{Arm, DecisionKind, ExprId, OnEarly, PlaceId};
 use branchpoint_expr::Value;
 
 use super::{Around, Lower, object};
@@ -12,7 +12,8 @@ impl<'t> Lower<'t> {
         let arms = match &node.kind {
             NodeKind::Sleep { delay_ms } => vec![self.after(*delay_ms, next)],
             NodeKind::Signal { keep, picky, limit_ms } => {
-                let signal = self.b.signal(&format!("s{}", node.id), if *keep { Early::Keep } else { Early::Refuse });
+                let signal =
+                    self.b.signal(&format!("s{}", node.id), if *keep { OnEarly::Keep } else { OnEarly::Reject });
                 let check = picky.then(|| {
                     let payload = self.b.payload();
                     self.b.name(around.scope(), &["payload"], payload);

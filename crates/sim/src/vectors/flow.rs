@@ -1,6 +1,6 @@
 //! Runs `flow-conditions.json` and `flow-runs.json`.
 
-use branchpoint_core::What;
+use branchpoint_core::NoteKind;
 use branchpoint_core::ir::{Index, Program, StepId};
 use branchpoint_dialects::load;
 use branchpoint_expr::{Condition, Dialect, Located, Object, Options, Severity, Value};
@@ -70,16 +70,18 @@ fn run_flow(vector: &Value) -> Value {
 }
 
 fn executed(program: &Program, host: &VirtualDriver<'_>) -> Vec<Value> {
-    let began = host.notes().iter().filter_map(|note| match note.what {
-        What::Began(step, _) => Some(id(program, step)),
+    let began = host.notes().iter().filter_map(|note| match note.kind {
+        NoteKind::Began(step, _) => Some(id(program, step)),
         _ => None,
     });
     began.collect()
 }
 
 fn warnings(program: &Program, host: &VirtualDriver<'_>) -> Vec<Value> {
-    let warned = host.notes().iter().filter_map(|note| match &note.what {
-        What::Warned(step, kind) => Some(object([("step", id(program, *step)), ("kind", Value::Str(kind.clone()))])),
+    let warned = host.notes().iter().filter_map(|note| match &note.kind {
+        NoteKind::Warned(step, kind) => {
+            Some(object([("step", id(program, *step)), ("kind", Value::Str(kind.clone()))]))
+        }
         _ => None,
     });
     warned.collect()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::What;
+use branchpoint_core::NoteKind;
 use branchpoint_core::effect::{Body, HttpResponse, Kind, Request};
 use branchpoint_core::ir::{Program, StepId};
 use branchpoint_dialects::{Library, Loaded, load_from};
@@ -140,7 +140,7 @@ fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (RunResult, [V
 fn visited(program: &Program, ran: &RunResult) -> (Value, Value) {
     let (mut path, mut branches) = (Vec::new(), Vec::new());
     for note in &ran.notes {
-        let What::Began(step, _) = &note.what else { continue };
+        let NoteKind::Began(step, _) = &note.kind else { continue };
         let id = Value::Str(program.steps[step.0 as usize].id.clone());
         match around(program, *step) {
             Around::Nothing => path.push(id),

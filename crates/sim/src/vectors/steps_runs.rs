@@ -6,7 +6,7 @@ mod events;
 use std::collections::BTreeSet;
 
 use branchpoint_core::ir::{Index, Program, Status};
-use branchpoint_core::{StepRecord, StepStatus, What, steps};
+use branchpoint_core::{NoteKind, StepRecord, StepStatus, steps};
 use branchpoint_dialects::{LoadOptions, load_with};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms, iso_utc};
 use branchpoint_host::{Script, VirtualDriver};
@@ -90,8 +90,8 @@ fn summary(program: &Program, memory: &VirtualDriver<'_>) -> RunSummary {
     let records: Vec<_> = all.iter().filter(ran).map(|record| (id(record.step.index()), record.clone())).collect();
     let began: BTreeSet<&String> = records.iter().map(|(id, _)| id).collect();
     let not_run = (0..program.steps.len()).map(id).filter(|id| !began.contains(id)).collect();
-    let warnings = memory.notes().iter().filter_map(|note| match &note.what {
-        What::Warned(_, kind) => Some(kind.to_string()),
+    let warnings = memory.notes().iter().filter_map(|note| match &note.kind {
+        NoteKind::Warned(_, kind) => Some(kind.to_string()),
         _ => None,
     });
     let asked = |key: &str, spec: &Value| spec.get(key).cloned().unwrap_or_default();

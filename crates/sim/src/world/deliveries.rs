@@ -1,6 +1,8 @@
 //! Deliveries to runs: answers, votes, signals, cancellations and invalid events; on time, late or duplicated.
 
-use branchpoint_core::{Again, EffectNo, Event, Failed, Offer, RequestNo, Stamp, TimerNo, Usage, advance, offers};
+use branchpoint_core::{
+    AttemptError, EffectNo, Event, Offer, RequestNo, RetryHint, Stamp, TimerNo, Usage, advance, offers,
+};
 use branchpoint_expr::{Object, Value};
 
 use super::{MAX_LOOKS, World};
@@ -17,7 +19,7 @@ pub(super) enum Delivery {
         run: usize,
         effect: EffectNo,
         attempt: u32,
-        result: Result<Value, Failed>,
+        result: Result<Value, AttemptError>,
         tokens: u64,
     },
     /// Due timers fire.
@@ -82,14 +84,14 @@ impl World<'_> {
         }
     }
 
-    fn answer(&mut self) -> Result<Value, Failed> {
+    fn answer(&mut self) -> Result<Value, AttemptError> {
         if self.rng.percent(72) {
             return Ok(Value::Int(self.rng.int(5)));
         }
         let kind = *self.rng.pick(&["boom", "odd"]);
         let (again, answered) = (self.rng.percent(75), self.rng.percent(50));
-        let again = if again && self.rng.percent(20) { Again::After(self.rng.below(2_000)) } else { again.into() };
-        Err(Failed { kind: kind.into(), message: "it did not work".into(), again, answered })
+        let again = if again && self.rng.percent(20) { RetryHint::After(self.rng.below(2_000)) } else { again.into() };
+        Err(AttemptError { kind: kind.into(), message: "it did not work".into(), retry: again, answered })
     }
 
     fn settle(
@@ -97,14 +99,14 @@ impl World<'_> {
         run: usize,
         effect: EffectNo,
         attempt: u32,
-        result: Result<Value, Failed>,
+        result: Result<Value, AttemptError>,
         tokens: u64,
     ) -> Result<(), String> {
         self.prepare(run)?;
         let known = self.runs[run].audit.effects.get(&effect).copied().unwrap_or(0);
         let told = result.clone().map_err(|failed| {
-            let after_ms = i64::try_from(failed.again.after_ms()).expect("it is a short time");
-            (failed.kind.to_string(), failed.again.is_worth_it().then_some(after_ms))
+            let after_ms = i64::try_from(failed.retry.min_delay_ms()).expect("it is a short time");
+            (failed.kind.to_string(), failed.retry.allows_retry().then_some(after_ms))
         });
         let usage = Usage { tokens, cost_micros: 0 };
         let event = Event::Settled { effect, attempt, result, usage };
@@ -206,9 +208,9 @@ impl World<'_> {
                     let node = name[1..].parse().expect("signals are named after their node");
                     self.send(run, node, 2 * self.rng.clone().int(3))?;
                 }
-                Offer::Vote { request, asked } => {
-                    let voted = |user: &str| asked.votes.iter().any(|vote| &*vote.user == user);
-                    if let Some(user) = asked.recipients.iter().find(|user| !voted(user)) {
+                Offer::Vote { request, details } => {
+                    let voted = |user: &str| details.votes.iter().any(|vote| &*vote.user == user);
+                    if let Some(user) = details.recipients.iter().find(|user| !voted(user)) {
                         let choice = *self.rng.pick(&["yes", "no"]);
                         self.cast(run, request, user.to_string(), choice)?;
                     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use branchpoint_core::codec::{decode_event, decode_state, encode_event, encode_program, encode_state};
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, Event, Fold, Note, Outcome, Stamp, State, What, advance};
+use branchpoint_core::{Command, Event, Fold, Note, NoteKind, Outcome, Stamp, State, advance};
 
 use super::audit::Audit;
 use super::tables::Tables;
@@ -187,12 +187,12 @@ pub(super) fn fold(
     let rows: Vec<_> = decoded.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     let mut fold = Fold::new(program, state, rows);
     let mut count = |note: Note| {
-        let what = match note.what {
-            What::Warned { .. } => "warnings",
-            What::Decided { .. } => "decisions",
-            What::AttemptEnded { error: Some(_), .. } => "attempts failed",
-            What::Attempt { .. } => "attempts",
-            What::Resolved { .. } => "questions resolved",
+        let what = match note.kind {
+            NoteKind::Warned { .. } => "warnings",
+            NoteKind::Decided { .. } => "decisions",
+            NoteKind::AttemptEnded { error: Some(_), .. } => "attempts failed",
+            NoteKind::Attempt { .. } => "attempts",
+            NoteKind::Resolved { .. } => "questions resolved",
             _ => "marks",
         };
         *notes.entry(what).or_default() += 1;

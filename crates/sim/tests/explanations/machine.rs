@@ -1,7 +1,7 @@
 //! Decisions of state machines.
 
 use branchpoint_core::ir::Index;
-use branchpoint_core::{NotChangeable, StepStatus, what_if};
+use branchpoint_core::{StepStatus, WhatIfError, what_if};
 use branchpoint_expr::{Dialect, Value};
 
 use crate::{Case, Explained, Then, check_rules};
@@ -84,7 +84,7 @@ fn a_transition_can_be_decided_again_with_other_values() {
     assert_eq!(chosen("inputs.amount", 5000).as_deref(), Some("sign"));
     let would_be = with("inputs.amount", 50).expect("the path is read");
     insta::assert_snapshot!("machine-transition-what-if", would_be.to_text(&was.program, "doc.yaml", &()));
-    assert!(matches!(with("inputs.amont", 1), Err(NotChangeable::NotRead { .. })));
+    assert!(matches!(with("inputs.amont", 1), Err(WhatIfError::NotRead { .. })));
 }
 
 const NAMED: &str = "  initial: build

@@ -13,7 +13,7 @@ mod steps_edges;
 use std::fmt::Write;
 
 use branchpoint_core::ir::{Index, Program, Status};
-use branchpoint_core::{Decided, RequestNo, StepRecord, StepStatus, steps};
+use branchpoint_core::{DecisionRecord, RequestNo, StepRecord, StepStatus, steps};
 use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_expr::{Dialect, Object, Part, Value};
 use branchpoint_host::{Script, VirtualDriver};
@@ -137,7 +137,7 @@ impl Explained {
         text
     }
 
-    fn decisions(&self) -> impl Iterator<Item = (&StepRecord, &Decided)> {
+    fn decisions(&self) -> impl Iterator<Item = (&StepRecord, &DecisionRecord)> {
         self.records.iter().flat_map(|record| record.decisions.iter().map(move |decided| (record, decided)))
     }
 }

@@ -163,7 +163,7 @@ fn a_turn_ends_when_it_has_used_up_what_it_may() {
         assert_eq!(world.tools.len(), tools, "the reply that uses up a budget calls no tools: {result}");
         assert!(text(&result, "message").contains(bound.split('"').nth(1).expect("a name")), "{result}");
         assert!(
-            matches!(agent::answer(&result, Usage::default()), Answer::Failed(failed) if !failed.again.is_worth_it() && &*failed.kind == kind)
+            matches!(agent::answer(&result, Usage::default()), Answer::Failed(failed) if !failed.retry.allows_retry() && &*failed.kind == kind)
         );
     }
 }

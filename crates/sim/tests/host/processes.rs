@@ -3,7 +3,7 @@
 use std::thread;
 
 use branchpoint_core::ir::Status;
-use branchpoint_core::{Refusal, Rejected};
+use branchpoint_core::{Rejected, VoteRejection};
 use branchpoint_host::store::Sent;
 use branchpoint_runners::Secrets;
 
@@ -68,7 +68,7 @@ fn an_event_for_a_run_that_another_process_drives_is_sent_to_it() {
         heard.listen(&mut driving, 2);
     }
     let [refused, taken] = sender.join().expect("nobody panics");
-    assert_eq!(refused, Sent::Rejection(Rejection::Rejected(Rejected::Vote(Refusal::NotRecipient))));
+    assert_eq!(refused, Sent::Rejection(Rejection::Rejected(Rejected::Vote(VoteRejection::NotRecipient))));
     assert_eq!(taken, Sent::Accepted);
     assert_eq!(driving.store().row(run).expect("it reads").status, Status::Running);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use branchpoint_core::What;
+use branchpoint_core::NoteKind;
 use branchpoint_core::ir::{Index, StepId};
 use branchpoint_dialects::{Library, load_from, read};
 use branchpoint_expr::{Value, render_terminal};
@@ -63,10 +63,12 @@ fn rehearsed(path: &Path) -> String {
     let mut lines = Vec::new();
     for note in &ran.notes {
         let id = |step: StepId| &program.steps[step.index()].id;
-        match &note.what {
-            What::Began(step, _) => lines.push(id(*step).to_string()),
-            What::Branch(step, to) => lines.push(format!("  {} -> {to}", id(*step))),
-            What::Failed(step, error) => lines.push(format!("  {} failed: {}", id(*step), error.get("kind").unwrap())),
+        match &note.kind {
+            NoteKind::Began(step, _) => lines.push(id(*step).to_string()),
+            NoteKind::Branch(step, to) => lines.push(format!("  {} -> {to}", id(*step))),
+            NoteKind::Failed(step, error) => {
+                lines.push(format!("  {} failed: {}", id(*step), error.get("kind").unwrap()))
+            }
             _ => {}
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use branchpoint_core::What;
+use branchpoint_core::NoteKind;
 use branchpoint_core::effect::ProcessResult;
 use branchpoint_core::ir::Index;
 use branchpoint_dialects::load;
@@ -299,8 +299,8 @@ fn visited(states: &[State], source: &str) -> Vec<usize> {
     host.start(Value::Null, Object::default()).expect("a run can start");
     let mut commands = Commands { states, runs: BTreeMap::new(), calls: 0 };
     host.run_until_idle(&mut |call| commands.answer(call).into());
-    let began = host.notes().iter().filter_map(|note| match note.what {
-        What::Began(step, _) => Some(&*program.steps[step.index()].id),
+    let began = host.notes().iter().filter_map(|note| match note.kind {
+        NoteKind::Began(step, _) => Some(&*program.steps[step.index()].id),
         _ => None,
     });
     // An inline failure is an end, not a state.

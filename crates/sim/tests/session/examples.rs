@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Again, Failed, What};
+use branchpoint_core::{AttemptError, NoteKind, RetryHint};
 use branchpoint_dialects::{load, read};
 use branchpoint_expr::{Object, Value, render_terminal};
 use branchpoint_host::VirtualDriver;
@@ -199,7 +199,12 @@ impl Model {
         let tool = call.input.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
         let broken = tool == "think";
         self.ran.push(tool);
-        let failed = Failed { kind: "tool".into(), message: "no thoughts".into(), again: Again::Never, answered: true };
+        let failed = AttemptError {
+            kind: "tool".into(),
+            message: "no thoughts".into(),
+            retry: RetryHint::Never,
+            answered: true,
+        };
         if broken { Answer::Failed(failed) } else { Answer::data("done") }
     }
 }
@@ -296,7 +301,7 @@ fn a_turn_makes_so_many_model_calls_and_no_more() {
     let model = turn(&mut host, "tides?", &[again; 4]);
     assert_eq!(model.asked.len(), 4);
     assert_eq!(host.view("turn"), Some(json(r#"{"text": "again", "warnings": ["max_steps"]}"#)));
-    assert!(host.notes().iter().any(|note| matches!(&note.what, What::Warned(_, kind) if &**kind == "max_steps")));
+    assert!(host.notes().iter().any(|note| matches!(&note.kind, NoteKind::Warned(_, kind) if &**kind == "max_steps")));
     // The session goes on, and what was said is sent again.
     let model = turn(&mut host, "thanks", &[r#"{"text": "You are welcome."}"#]);
     assert_eq!(model.asked[0].get("messages").and_then(Value::as_list).map(<[_]>::len), Some(10));

@@ -51,7 +51,7 @@ impl<'s> Progress<'s> {
     pub(crate) fn finish(self, program: &Program, status: Status) {
         let records = self.records.take();
         let omitted = records.omitted();
-        for (_, record) in records.ended(program, status).range(self.next..) {
+        for (_, record) in records.finish(program, status).range(self.next..) {
             self.print(program, record);
         }
         if omitted > 0 {

@@ -26,7 +26,7 @@
 
 use std::sync::Arc;
 
-use super::super::validate::{Invalid, Wrong};
+use super::super::validate::{Defect, DefectKind};
 use super::super::{
     Branch, ConditionId, Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, PlaceId, StepId, Unit,
 };
@@ -200,7 +200,7 @@ impl Builder {
             label.decides = Some(Decides { decision, exits: exits.into() });
         } else {
             let message = "a decision names a place that does not exist";
-            self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
+            self.wrong.push(Defect::new(DefectKind::NoSuchId, Some(place), message));
         }
         place
     }

@@ -9,7 +9,7 @@ use branchpoint_expr::{Bind, Binding, Condition, Dialect, Expression, Located, N
 use super::super::{ConditionId, ExprId, Index, Scope, ScopeId, SlotId};
 use super::formulas::Written;
 use super::names::{Beginnings, Names};
-use super::{Builder, Invalid, Wrong, push};
+use super::{Builder, Defect, DefectKind, push};
 
 impl Builder {
     /// Compiles an expression.
@@ -158,7 +158,7 @@ impl Builder {
     fn refuse_formula(&mut self, text: &str, problems: &Problems) {
         let beginning: String = text.chars().take(60).collect();
         let message = format!("the formula `{beginning}` at {} does not compile: {problems}", Location::caller());
-        self.wrong.push(Invalid::new(Wrong::Formula, None, message));
+        self.wrong.push(Defect::new(DefectKind::Formula, None, message));
     }
 
     /// Adds a constant.

@@ -44,10 +44,10 @@ use branchpoint_expr::{Condition, Diagnostic, Expression};
 
 use crate::effect::Kind;
 
-use super::validate::{Invalid, Wrong, check_ids, validate_named};
+use super::validate::{Defect, DefectKind, check_ids, validate_named};
 use super::{
-    ConditionId, Decides, Early, Effect, EffectId, ExprId, Index, Limits, Mark, Op, Place, PlaceId, Program, SEMANTICS,
-    ScopeId, Signal, SignalId, SlotId, Status, Step, StepId, View, ViewId,
+    ConditionId, Decides, Effect, EffectId, ExprId, Index, Limits, Mark, OnEarly, Op, Place, PlaceId, Program,
+    SEMANTICS, ScopeId, Signal, SignalId, SlotId, Status, Step, StepId, View, ViewId,
 };
 
 use formulas::Formulas;
@@ -101,7 +101,7 @@ pub struct Builder {
     tests: Formulas<Condition, ConditionId>,
     size: ProgramSize,
     warnings: Vec<Diagnostic>,
-    wrong: Vec<Invalid>,
+    wrong: Vec<Defect>,
 }
 
 /// A place that was reserved.
@@ -214,11 +214,11 @@ impl Builder {
             Some(Label { reserved, .. }) => {
                 let (reserved, caller) = (*reserved, Location::caller());
                 let message = format!("a place reserved at {reserved} is defined a second time at {caller}");
-                self.wrong.push(Invalid::new(Wrong::DefinedTwice, Some(place), message));
+                self.wrong.push(Defect::new(DefectKind::DefinedTwice, Some(place), message));
             }
             None => {
                 let message = format!("{} defines a place that was never reserved", Location::caller());
-                self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), message));
+                self.wrong.push(Defect::new(DefectKind::NoSuchId, Some(place), message));
             }
         }
         place
@@ -231,9 +231,9 @@ impl Builder {
     #[doc = include_str!("../../../docs/builder.txt")]
     /// let start = b.reserve();
     /// let again = b.set([], start, None);
-    /// b.leads_back(again);
+    /// b.mark_back_edge(again);
     /// ```
-    pub fn leads_back(&mut self, place: PlaceId) {
+    pub fn mark_back_edge(&mut self, place: PlaceId) {
         self.back.insert(place);
     }
 
@@ -254,7 +254,11 @@ impl Builder {
                 label.marks.push(mark);
             }
             None => {
-                self.wrong.push(Invalid::new(Wrong::NoSuchId, Some(place), "a mark names a place that is not there"));
+                self.wrong.push(Defect::new(
+                    DefectKind::NoSuchId,
+                    Some(place),
+                    "a mark names a place that is not there",
+                ));
             }
         }
         place
@@ -277,10 +281,10 @@ impl Builder {
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
-    /// let resume = b.signal("resume", Early::Keep);
+    /// let resume = b.signal("resume", OnEarly::Keep);
     /// ```
-    pub fn signal(&mut self, name: &str, early: Early) -> SignalId {
-        SignalId(push(&mut self.program.signals, Signal { name: name.into(), early }))
+    pub fn signal(&mut self, name: &str, on_early: OnEarly) -> SignalId {
+        SignalId(push(&mut self.program.signals, Signal { name: name.into(), on_early }))
     }
 
     /// Adds a pure read of a run, over the slots of the root.
@@ -372,22 +376,22 @@ impl Builder {
     /// b.begin(ROOT, &[end]);
     /// assert_eq!(b.finish().unwrap().places.len(), 1);
     /// ```
-    pub fn finish(mut self) -> Result<Program, Vec<Invalid>> {
+    pub fn finish(mut self) -> Result<Program, Vec<Defect>> {
         if self.is_too_large() {
             let message = format!("the program has more than {PROGRAM_BYTES} bytes");
-            return Err(vec![Invalid::new(Wrong::TooLarge, None, message)]);
+            return Err(vec![Defect::new(DefectKind::TooLarge, None, message)]);
         }
         for (label, place) in self.labels.into_iter().zip(0..) {
             let Some(op) = label.op else {
                 let message = format!("a place reserved at {} was never defined", label.reserved);
-                self.wrong.push(Invalid::new(Wrong::Undefined, Some(PlaceId(place)), message));
+                self.wrong.push(Defect::new(DefectKind::Undefined, Some(PlaceId(place)), message));
                 continue;
             };
             self.program.places.push(Place { op, marks: label.marks, decides: label.decides });
         }
         for (scope, _) in self.begun.iter().enumerate().filter(|(_, begun)| !**begun) {
             let message = format!("it was never told how scope s{scope} begins");
-            self.wrong.push(Invalid::new(Wrong::NoEntries, None, message));
+            self.wrong.push(Defect::new(DefectKind::NoEntries, None, message));
         }
         if self.wrong.is_empty() {
             self.wrong = check_ids(&self.program);

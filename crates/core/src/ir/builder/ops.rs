@@ -68,10 +68,10 @@ impl Builder {
     #[doc = include_str!("../../../docs/builder.txt")]
     /// # let next = b.reserve();
     /// let step = b.step("send", "mail", None, (0, 10));
-    /// let start = b.marked(Mark::Begin(step, None), next);
+    /// let start = b.record(Mark::Begin(step, None), next);
     /// ```
     #[track_caller]
-    pub fn marked(&mut self, mark: Mark, next: PlaceId) -> PlaceId {
+    pub fn record(&mut self, mark: Mark, next: PlaceId) -> PlaceId {
         let place = self.set([], next, None);
         self.mark(place, mark)
     }
@@ -94,7 +94,7 @@ impl Builder {
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
     /// # let next = b.reserve();
-    /// let line = b.signal("line", Early::Refuse);
+    /// let line = b.signal("line", OnEarly::Reject);
     /// let start = b.rest([Arm::Signal { signal: line, check: None, into: None, next }], None);
     /// ```
     #[track_caller]

@@ -2,7 +2,7 @@
 
 use branchpoint_expr::Value;
 
-use super::super::validate::{Invalid, Wrong};
+use super::super::validate::{Defect, DefectKind};
 use super::super::{
     Entries, ExprId, Failure, Home, Index, OnFail, PlaceId, Retry, Rounds, Scope, ScopeId, Slot, SlotId, Want,
 };
@@ -111,7 +111,7 @@ impl Builder {
     fn start(&mut self, scope: ScopeId, start: Entries) {
         if std::mem::replace(&mut self.begun[scope.index()], true) {
             let message = format!("it was told twice how scope s{} begins", scope.0);
-            self.wrong.push(Invalid::new(Wrong::DefinedTwice, None, message));
+            self.wrong.push(Defect::new(DefectKind::DefinedTwice, None, message));
         }
         self.program.scopes[scope.index()].start = start;
     }

@@ -15,7 +15,7 @@ pub fn dot(picture: &Picture) -> String {
     let mut out =
         "digraph workflow {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n".to_owned();
     for (number, node) in picture.nodes.iter().enumerate() {
-        writeln!(out, "  n{number} [label=\"{}\", {}];", title(node), shape(node.look))
+        writeln!(out, "  n{number} [label=\"{}\", {}];", title(node), shape(node.shape))
             .expect("writing to a text does not fail");
     }
     for arrow in &picture.arrows {
@@ -33,8 +33,8 @@ pub fn dot(picture: &Picture) -> String {
     out
 }
 
-fn shape(look: NodeShape) -> &'static str {
-    match look {
+fn shape(shape: NodeShape) -> &'static str {
+    match shape {
         NodeShape::End => "shape=oval",
         NodeShape::Work => "shape=box",
         NodeShape::Decision => "shape=diamond",

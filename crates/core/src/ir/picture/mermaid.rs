@@ -14,7 +14,7 @@ use super::{Node, NodeShape, Picture};
 pub fn mermaid(picture: &Picture) -> String {
     let mut out = "flowchart TD\n".to_owned();
     for (number, node) in picture.nodes.iter().enumerate() {
-        let (open, close) = brackets(node.look);
+        let (open, close) = brackets(node.shape);
         writeln!(out, "  n{number}{open}\"{}\"{close}", title(node)).expect("writing to a text does not fail");
     }
     for arrow in &picture.arrows {
@@ -25,8 +25,8 @@ pub fn mermaid(picture: &Picture) -> String {
     out
 }
 
-fn brackets(look: NodeShape) -> (&'static str, &'static str) {
-    match look {
+fn brackets(shape: NodeShape) -> (&'static str, &'static str) {
+    match shape {
         NodeShape::End => ("([", "])"),
         NodeShape::Work => ("[", "]"),
         NodeShape::Decision => ("{", "}"),

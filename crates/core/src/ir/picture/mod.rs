@@ -35,7 +35,7 @@ pub struct Node {
     /// The step's type; empty for the start and the ends.
     pub kind: Arc<str>,
     /// What it looks like.
-    pub look: NodeShape,
+    pub shape: NodeShape,
 }
 
 /// What a box stands for.
@@ -80,10 +80,10 @@ pub fn picture(program: &Program, source: &str) -> Picture {
     let used: BTreeSet<usize> = drawn.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]).collect();
     let mut shown: Vec<Option<usize>> = vec![None; drawn.looks.len()];
     let mut nodes = Vec::new();
-    for (node, look) in drawn.looks.iter().enumerate() {
+    for (node, shape) in drawn.looks.iter().enumerate() {
         if used.contains(&node) {
             shown[node] = Some(nodes.len());
-            nodes.push(named(program, node, *look));
+            nodes.push(named(program, node, *shape));
         }
     }
     let arrows = drawn
@@ -109,10 +109,10 @@ fn failed(program: &Program) -> usize {
     program.steps.len() + 2
 }
 
-fn named(program: &Program, node: usize, look: NodeShape) -> Node {
-    let word = |title: &str| Node { title: title.into(), kind: "".into(), look: NodeShape::End };
+fn named(program: &Program, node: usize, shape: NodeShape) -> Node {
+    let word = |title: &str| Node { title: title.into(), kind: "".into(), shape: NodeShape::End };
     match node.checked_sub(1).and_then(|step| program.steps.get(step)) {
-        Some(step) => Node { title: Arc::clone(&step.id), kind: Arc::clone(&step.kind), look },
+        Some(step) => Node { title: Arc::clone(&step.id), kind: Arc::clone(&step.kind), shape },
         None if node == START => word("start"),
         None if node == done(program) => word("end"),
         None => word("failed"),

@@ -2,9 +2,9 @@
 
 use super::super::uses::{self, Use};
 use super::super::{Arm, Entries, Exit, Home, Index, Mark, Op, Place, PlaceId, Program, SlotId, StepId, flow};
-use super::{Invalid, Wrong};
+use super::{Defect, DefectKind};
 
-pub(crate) fn check_ids(program: &Program) -> Vec<Invalid> {
+pub(crate) fn check_ids(program: &Program) -> Vec<Defect> {
     let mut check = Check { program, at: None, wrong: Vec::new() };
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         check.at = Some(id);
@@ -18,7 +18,7 @@ pub(crate) fn check_ids(program: &Program) -> Vec<Invalid> {
 struct Check<'p> {
     program: &'p Program,
     at: Option<PlaceId>,
-    wrong: Vec<Invalid>,
+    wrong: Vec<Defect>,
 }
 
 impl Check<'_> {
@@ -49,7 +49,7 @@ impl Check<'_> {
             let branches = self.program.decisions.get(decides.decision.index()).map_or(0, |known| known.branches.len());
             for branch in decides.exits.iter().flatten().filter(|branch| **branch as usize >= branches) {
                 let message = format!("an exit stands for branch {branch} of a decision that has {branches}");
-                self.wrong.push(Invalid::new(Wrong::NoSuchId, self.at, message));
+                self.wrong.push(Defect::new(DefectKind::NoSuchId, self.at, message));
             }
         }
         for mark in &place.marks {
@@ -68,7 +68,7 @@ impl Check<'_> {
     fn tables(&mut self) {
         let program = self.program;
         if program.scopes.is_empty() {
-            self.wrong.push(Invalid::new(Wrong::NoEntries, None, "there is no root scope"));
+            self.wrong.push(Defect::new(DefectKind::NoEntries, None, "there is no root scope"));
         }
         for (index, scope) in program.scopes.iter().enumerate() {
             if index != Program::ROOT.index() {
@@ -129,7 +129,7 @@ impl Check<'_> {
         let id = id.index();
         if id >= count {
             let message = format!("{what} {id} is named, and there are {count}");
-            self.wrong.push(Invalid::new(Wrong::NoSuchId, self.at, message));
+            self.wrong.push(Defect::new(DefectKind::NoSuchId, self.at, message));
         }
     }
 }

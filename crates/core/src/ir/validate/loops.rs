@@ -3,17 +3,17 @@
 //! A place runs in one scope, so a cycle of jumps lies in one scope by construction. A cycle over frames closes them.
 
 use super::super::{Entries, Exit, Index, Op, PlaceId, Program, ScopeId, Write, flow};
-use super::{Odd, Warning};
+use super::{Warning, WarningKind};
 
 pub(super) fn warnings(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Warning> {
     let lost = (0..).map(PlaceId).take(program.places.len()).filter(|place| homes[place.index()].is_none());
     let message = "nothing leads here";
     let mut warnings: Vec<_> =
-        lost.map(|place| Warning { kind: Odd::Unreachable, place, message: message.into() }).collect();
+        lost.map(|place| Warning { kind: WarningKind::Unreachable, place, message: message.into() }).collect();
     let spins = spins(program, homes);
     warnings.extend(spins.into_iter().map(|place| {
         let message = "a cycle from here back to here neither parks nor counts, so it may go on for ever";
-        Warning { kind: Odd::Spins, place, message: message.into() }
+        Warning { kind: WarningKind::Spins, place, message: message.into() }
     }));
     warnings.sort_by_key(|warning| warning.place);
     warnings

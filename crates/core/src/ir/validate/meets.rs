@@ -1,18 +1,18 @@
 //! Merges: their edges are what they say, and no two wait for each other.
 
 use super::super::nesting::Nesting;
-use super::super::reach::{Reach, edges};
+use super::super::reachability::{Reachability, edges};
 use super::super::{Home, Index, Op, Place, PlaceId, Program, ScopeId, SlotId, Write};
-use super::{Invalid, Wrong};
+use super::{Defect, DefectKind};
 
-pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
+pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Defect> {
     let mut wrong = Vec::new();
     let mut none = true;
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         let Op::Meet { edges, .. } = &place.op else { continue };
         none = false;
         let complaints = edges.iter().filter_map(|(slot, from)| complaint(program, nesting, homes, *slot, *from));
-        wrong.extend(complaints.map(|message| Invalid::new(Wrong::Edge, Some(id), message)));
+        wrong.extend(complaints.map(|message| Defect::new(DefectKind::Edge, Some(id), message)));
     }
     // Most programs have no merge, and who waits for whom is dear to find out.
     if wrong.is_empty() && !none {
@@ -56,8 +56,8 @@ fn fills(place: &Place, slot: SlotId) -> bool {
 }
 
 /// A merge waits for every other merge from which one of its edges can still be reached.
-fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
-    let reach = Reach::of(program, nesting, homes);
+fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Defect> {
+    let reach = Reachability::of(program, nesting, homes);
     let live = |(id, place): &(PlaceId, &Place)| matches!(place.op, Op::Meet { .. }) && homes[id.index()].is_some();
     let meets: Vec<_> = (0..).map(PlaceId).zip(&program.places).filter(live).map(|(id, _)| id).collect();
     let enters = enters(program, homes);
@@ -69,10 +69,10 @@ fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Ve
         // Frames between the merge and its edge close only after the merge: it must not wait for what comes then.
         let mut scope = homes[meet.index()].filter(|home| *home != within);
         while let Some(inner) = scope {
-            if enters[inner.index()].iter().any(|enter| reach.can_after(program, *enter, to, within)) {
+            if enters[inner.index()].iter().any(|enter| reach.can_reach_after(program, *enter, to, within)) {
                 let message =
                     format!("this waits for p{}, which comes after scope s{} that it stands in", to.0, inner.0);
-                wrong.push(Invalid::new(Wrong::MeetCycle, Some(meet), message));
+                wrong.push(Defect::new(DefectKind::MeetCycle, Some(meet), message));
             }
             scope = program.scope(inner).parent.filter(|parent| *parent != within);
         }
@@ -82,7 +82,7 @@ fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Ve
             "while a strand parks at p{}, this cannot see that it will come: the loop around it needs a scope of its own",
             parks.0
         );
-        wrong.push(Invalid::new(Wrong::LoopWithoutScope, Some(meet), message));
+        wrong.push(Defect::new(DefectKind::LoopWithoutScope, Some(meet), message));
     }
     waits.sort_unstable();
     waits.dedup();
@@ -90,7 +90,7 @@ fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Ve
     if let Some(first) = stuck.first() {
         let names: Vec<_> = stuck.iter().map(|meet| format!("p{}", meet.0)).collect();
         let message = format!("these merges wait for each other, or for one that does: {}", names.join(", "));
-        wrong.push(Invalid::new(Wrong::MeetCycle, Some(*first), message));
+        wrong.push(Defect::new(DefectKind::MeetCycle, Some(*first), message));
     }
     wrong
 }

@@ -3,7 +3,7 @@
 mod ids;
 mod loops;
 mod meets;
-mod sane;
+mod settings;
 mod slots;
 mod structure;
 
@@ -15,9 +15,9 @@ pub(crate) use ids::check_ids;
 /// Something that is wrong with a program: a defect of the front-end that made it, never of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", .place.map_or_else(String::new, |place| format!("p{}: ", place.0)))]
-pub struct Invalid {
+pub struct Defect {
     /// What kind of defect.
-    pub kind: Wrong,
+    pub kind: DefectKind,
     /// Where, if it is at a place.
     pub place: Option<PlaceId>,
     /// One sentence.
@@ -26,7 +26,7 @@ pub struct Invalid {
 
 /// The kinds of defects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum DefectKind {
     /// A place was reserved and never defined.
     Undefined,
     /// A place or the start of a scope was defined twice.
@@ -75,8 +75,8 @@ pub enum Wrong {
     NameTwice,
 }
 
-impl Invalid {
-    pub(super) fn new(kind: Wrong, place: Option<PlaceId>, message: impl Into<String>) -> Self {
+impl Defect {
+    pub(super) fn new(kind: DefectKind, place: Option<PlaceId>, message: impl Into<String>) -> Self {
         Self { kind, place, message: message.into() }
     }
 }
@@ -85,7 +85,7 @@ impl Invalid {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// What.
-    pub kind: Odd,
+    pub kind: WarningKind,
     /// Where.
     pub place: PlaceId,
     /// One sentence.
@@ -94,7 +94,7 @@ pub struct Warning {
 
 /// The kinds of warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Odd {
+pub enum WarningKind {
     /// A cycle that neither parks nor counts: it may go on for ever, bounded only by fuel.
     Spins,
     /// Nothing leads there.
@@ -109,7 +109,7 @@ pub enum Odd {
 /// assert_eq!(validate(&Builder::sample()), Ok(vec![]));
 /// assert!(validate(&Program::default()).is_err());
 /// ```
-pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
+pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Defect>> {
     stage(check_ids(program))?;
     let homes = validate_named(program)?;
     Ok(loops::warnings(program, &homes))
@@ -117,13 +117,13 @@ pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Invalid>> {
 
 /// As [`validate`] without its warnings, for a program whose numbers were found to name something already. Tells where each
 /// place runs.
-pub(super) fn validate_named(program: &Program) -> Result<Vec<Option<ScopeId>>, Vec<Invalid>> {
-    stage(sane::check(program))?;
+pub(super) fn validate_named(program: &Program) -> Result<Vec<Option<ScopeId>>, Vec<Defect>> {
+    stage(settings::check(program))?;
     let nesting = Nesting::new(program).map_err(|lost| structure::outside_the_root(&lost))?;
     let mut wrong = Vec::new();
     let homes = homes(program, |place, one, other| {
         let message = format!("this can be reached in scope s{} and in scope s{}", one.0, other.0);
-        wrong.push(Invalid::new(Wrong::TwoScopes, Some(place), message));
+        wrong.push(Defect::new(DefectKind::TwoScopes, Some(place), message));
     });
     wrong.extend(structure::check(program, &nesting, &homes));
     stage(wrong)?;
@@ -132,6 +132,6 @@ pub(super) fn validate_named(program: &Program) -> Result<Vec<Option<ScopeId>>, 
     Ok(homes)
 }
 
-fn stage(wrong: Vec<Invalid>) -> Result<(), Vec<Invalid>> {
+fn stage(wrong: Vec<Defect>) -> Result<(), Vec<Defect>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::super::nesting::Nesting;
 use super::super::uses::{self, Use};
 use super::super::{Entries, Home, Index, PlaceId, Program, ScopeId, SlotId};
-use super::{Invalid, Wrong};
+use super::{Defect, DefectKind};
 
-pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Invalid> {
+pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Defect> {
     let mut check = Check { program, nesting, at: None, wrong: Vec::new() };
     check.homes();
     // Thousands of places may take one decision with thousands of branches.
@@ -39,7 +39,7 @@ struct Check<'p> {
     program: &'p Program,
     nesting: &'p Nesting,
     at: Option<PlaceId>,
-    wrong: Vec<Invalid>,
+    wrong: Vec<Defect>,
 }
 
 impl Check<'_> {
@@ -54,7 +54,7 @@ impl Check<'_> {
                 Home::Clock { zone, .. } => self.program.zones.get(zone as usize).is_some(),
             };
             if !at_home {
-                self.refuse(Wrong::SlotHome, format!("slot `{}` is not where it says it lives", slot.name));
+                self.refuse(DefectKind::SlotHome, format!("slot `{}` is not where it says it lives", slot.name));
             }
         }
         for (id, scope) in (0..).map(ScopeId).zip(&self.program.scopes) {
@@ -62,14 +62,14 @@ impl Check<'_> {
             if let Entries::Each { item, index, .. } = &scope.start {
                 claimed.extend([*item, *index]);
                 if item == index {
-                    self.refuse(Wrong::SlotHome, format!("scope s{} keeps item and index in one slot", id.0));
+                    self.refuse(DefectKind::SlotHome, format!("scope s{} keeps item and index in one slot", id.0));
                 }
             }
             for slot in claimed {
                 let slot = self.program.slot(slot);
                 if !matches!(slot.home, Home::Frame(home, _) if home == id) {
                     let message = format!("scope s{} claims slot `{}`, which lives elsewhere", id.0, slot.name);
-                    self.refuse(Wrong::SlotHome, message);
+                    self.refuse(DefectKind::SlotHome, message);
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Check<'_> {
             Use::Slot(slot) => {
                 if matches!(self.program.slot(slot).home, Home::Payload | Home::Now | Home::Clock { .. }) {
                     let name = &self.program.slot(slot).name;
-                    self.refuse(Wrong::SlotReadOnly, format!("nobody can write `{name}`"));
+                    self.refuse(DefectKind::SlotReadOnly, format!("nobody can write `{name}`"));
                 }
                 self.alive(slot, home);
             }
@@ -94,7 +94,7 @@ impl Check<'_> {
     fn read(&mut self, slot: SlotId, home: ScopeId, checks_payload: bool) {
         if self.program.slot(slot).home == Home::Payload && !checks_payload {
             let message = "the payload is known only to the check of a signal; keep it in a slot".to_owned();
-            self.refuse(Wrong::SlotNotAlive, message);
+            self.refuse(DefectKind::SlotNotAlive, message);
         }
         self.alive(slot, home);
     }
@@ -104,7 +104,7 @@ impl Check<'_> {
         if !self.nesting.encloses(scope, home) {
             let name = &self.program.slot(slot).name;
             let message = format!("slot `{name}` lives in scope s{}, which is not around scope s{}", scope.0, home.0);
-            self.refuse(Wrong::SlotNotAlive, message);
+            self.refuse(DefectKind::SlotNotAlive, message);
         }
     }
 
@@ -113,12 +113,12 @@ impl Check<'_> {
             if !matches!(self.program.slot(slot).home, Home::Frame(Program::ROOT, _) | Home::Now) {
                 let slot = &self.program.slot(slot).name;
                 let message = format!("view `{name}` reads slot `{slot}`, and a view sees only those of the root");
-                self.refuse(Wrong::SlotNotAlive, message);
+                self.refuse(DefectKind::SlotNotAlive, message);
             }
         }
     }
 
-    fn refuse(&mut self, kind: Wrong, message: String) {
-        self.wrong.push(Invalid::new(kind, self.at, message));
+    fn refuse(&mut self, kind: DefectKind, message: String) {
+        self.wrong.push(Defect::new(kind, self.at, message));
     }
 }

@@ -107,7 +107,7 @@ impl Lower {
         let mut inside = Enclosing { fail: places.failed, ..places.enclosing.clone() };
         inside.steps.push(places.step);
         let blocks = self.chain(blocks, &inside, done);
-        self.b.marked(Mark::Branch(places.step, marker.into()), blocks)
+        self.b.record(Mark::Branch(places.step, marker.into()), blocks)
     }
 
     pub(super) fn finish_data(

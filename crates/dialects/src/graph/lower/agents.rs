@@ -2,7 +2,7 @@
 
 use branchpoint_core::effect::{self, Response};
 use branchpoint_core::ir::builder::effect;
-use branchpoint_core::ir::{Arm, Early, Effect, ExprId, Mark, PlaceId, Write};
+use branchpoint_core::ir::{Arm, Effect, ExprId, Mark, OnEarly, PlaceId, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::super::raw::{Agent, NodeData};
@@ -132,7 +132,7 @@ impl Lower<'_> {
         let wait = self.b.reserve();
         let writes = [Write::Push(self.slots["logs"], entry), self.store("calls", open)];
         let next = self.b.set(writes, wait, None);
-        let signal = self.b.signal("subagent", Early::Refuse);
+        let signal = self.b.signal("subagent", OnEarly::Reject);
         self.b.at(wait).wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["notice"]), next }], None)
     }
 }

@@ -77,7 +77,7 @@ impl Lower<'_> {
 
     /// Logs the branch that a node chose.
     fn log_branch(&mut self, node: usize, node_branch: &str, next: PlaceId) -> PlaceId {
-        let place = self.b.marked(Mark::Branch(self.own.steps[node], node_branch.into()), next);
+        let place = self.b.record(Mark::Branch(self.own.steps[node], node_branch.into()), next);
         self.b.mark(place, Mark::End(self.own.steps[node], None))
     }
 

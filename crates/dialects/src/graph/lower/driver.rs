@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use branchpoint_core::ir::{Arm, Early, PlaceId, Status, Write};
+use branchpoint_core::ir::{Arm, OnEarly, PlaceId, Status, Write};
 use branchpoint_expr::{Object, Value};
 
 use super::super::raw::NodeData;
@@ -152,7 +152,7 @@ impl Lower<'_> {
         let check =
             "approvalAnswer(payload.input) != nil && (payload.id == nil || any(waiting, .nodeId == payload.id))";
         let check = self.test_with(check, &[("payload", payload)], &[]);
-        let signal = self.b.signal("resume", Early::Refuse);
+        let signal = self.b.signal("resume", OnEarly::Reject);
         self.b.wait([Arm::Signal { signal, check: Some(check), into: Some(self.slots["got"]), next }], None)
     }
 }

@@ -34,7 +34,7 @@ impl Lower<'_> {
         let mut writes = vec![self.log("error", message, &values)];
         writes.extend(self.fail("'step_limit'", message, &values));
         let error = self.b.read(self.slots["error"]);
-        let failed = self.b.marked(Mark::Fail(self.own.steps[node], error), self.own.end);
+        let failed = self.b.record(Mark::Fail(self.own.steps[node], error), self.own.end);
         let over = self.b.set(writes, failed, None);
         let counted = self.assign("runs", "runs + 1", begins);
         let spent = self.test("runs >= (given.stepLimit ?? 10000)");

@@ -1,7 +1,7 @@
 //! Conversations with agents: turns until a stop condition is true, the limit is reached, or the user sends nothing.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{Arm, ConditionId, DecisionKind, Early, Exit, PlaceId, ScopeId, Unit, Write};
+use branchpoint_core::ir::{Arm, ConditionId, DecisionKind, Exit, OnEarly, PlaceId, ScopeId, Unit, Write};
 use branchpoint_expr::{Condition, Dialect, Options, Value};
 
 use super::Lower;
@@ -198,7 +198,7 @@ impl<'d> Lower<'d> {
     }
 
     fn user_line(&mut self, current: CurrentState<'d>, ask: PlaceId, done: PlaceId) -> PlaceId {
-        let signal = *self.own.line.get_or_insert_with(|| self.b.signal("line", Early::Refuse));
+        let signal = *self.own.line.get_or_insert_with(|| self.b.signal("line", OnEarly::Reject));
         // A line is always text: only the document defines where secrets are.
         let next_message = self.assign("message", "string(line)", ask);
         let blank = self.test(r#"line == nil || trim(string(line)) == """#);

@@ -107,7 +107,7 @@ impl<'d> Lower<'d> {
     /// A terminal state that is a failure is recorded as failed, with the error of the run.
     fn failed_end(&mut self, step: StepId, end: PlaceId) -> PlaceId {
         let error = self.formula(r#"{"kind": "terminal_failure", "message": verdict.message}"#);
-        self.b.marked(Mark::Fail(step, error), end)
+        self.b.record(Mark::Fail(step, error), end)
     }
 
     /// An inline failure acts as a terminal state of its own, in the root.

@@ -22,7 +22,7 @@ impl Lower<'_> {
         failed: Option<PlaceId>,
     ) -> PlaceId {
         actions.iter().rev().fold(next, |next, action| {
-            let bad = failed.unwrap_or_else(|| self.b.marked(Mark::Warn(step, "hook_failed".into()), next));
+            let bad = failed.unwrap_or_else(|| self.b.record(Mark::Warn(step, "hook_failed".into()), next));
             let error = self.test("hooked.error != nil");
             let failed = self.assign("failure", "hooked.error", bad);
             let judged = self.b.decide([(error, failed)], next, None);

@@ -165,7 +165,7 @@ impl<'d> Lower<'d> {
         look: PlaceId,
         done: PlaceId,
     ) -> PlaceId {
-        let capped = self.b.marked(Mark::Warn(current.step, "max_iterations".into()), done);
+        let capped = self.b.record(Mark::Warn(current.step, "max_iterations".into()), done);
         let over = self.test("index >= most");
         let decide = self.b.decide([(over, capped)], look, None);
         let decision = self.b.decision(current.step, DecisionKind::Loop);

@@ -96,7 +96,7 @@ impl<'d> Lower<'d> {
             exits.push(Some(self.b.branch(decision, &name, Some(guard), Some(&to))));
             if !(ok && completed.is_some()) {
                 let place = self.continue_at(current.context, current.at, target, ok);
-                arms.push((guard, self.b.marked(Mark::Branch(current.step, name), place)));
+                arms.push((guard, self.b.record(Mark::Branch(current.step, name), place)));
             }
         }
         let default = default.or_else(|| self.by_outcome(current, ok, decision, completed.is_some()));
@@ -116,7 +116,7 @@ impl<'d> Lower<'d> {
         };
         let mut fail = None;
         if !arms.is_empty() {
-            otherwise = self.b.marked(Mark::Branch(current.step, name), otherwise);
+            otherwise = self.b.record(Mark::Branch(current.step, name), otherwise);
             let kind = branchpoint_expr::Kind::ConditionError.as_str();
             let error = self.failed_run(current, kind, "failure.message", "nil");
             fail = Some(self.fail_to(error));

@@ -92,7 +92,7 @@ impl Lower<'_, '_> {
         let default = self.become_step(name, because);
         let start = if target.is_some() { "default" } else { "none" };
         self.b.mark(default, Mark::Branch(session, start.into()));
-        let unchanged = self.b.marked(Mark::Branch(session, "unchanged".into()), self.own.evaluated);
+        let unchanged = self.b.record(Mark::Branch(session, "unchanged".into()), self.own.evaluated);
         let exists = self.test("active in names");
         let decide = self.b.decide([(exists, unchanged)], default, None);
         let reason = "active in names ? 'step `' + active + '` stays active' : 'a step is active'";

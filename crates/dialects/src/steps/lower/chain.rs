@@ -43,7 +43,7 @@ impl Lower<'_, '_> {
             if self.own.plan.revives[step] {
                 skip = into;
             } else if first_block.is_some_and(|first| revives || position > first) {
-                skip = self.b.marked(Mark::Skip(self.own.ids[step], "gate_blocked".into()), skip);
+                skip = self.b.record(Mark::Skip(self.own.ids[step], "gate_blocked".into()), skip);
             }
             after = self.own.begins[step];
         }

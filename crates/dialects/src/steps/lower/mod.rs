@@ -29,7 +29,7 @@ pub(super) use selectors::is_zone;
 use std::collections::BTreeMap;
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{Failure, Invalid, PlaceId, Program, ScopeId, SlotId, StepId};
+use branchpoint_core::ir::{Defect, Failure, PlaceId, Program, ScopeId, SlotId, StepId};
 use branchpoint_expr::Dialect;
 
 use super::tree::{Document, List, Role, StepIndex};
@@ -39,7 +39,7 @@ use plan::Plan;
 use slots::StepSlots;
 
 /// The program of a document without errors.
-pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Program, Vec<Invalid>> {
+pub(super) fn lower(document: &Document<'_>, options: &LoadOptions) -> Result<Program, Vec<Defect>> {
     let mut builder = Builder::new();
     let slots = slots::locals(&mut builder);
     let begins = document.steps.iter().map(|_| builder.reserve()).collect();

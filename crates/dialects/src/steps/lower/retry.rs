@@ -103,7 +103,7 @@ impl Lower<'_, '_> {
             writes.push(self.store_with("gap", r#"began == nil ? "blocked" : began.g"#, &[("began", began)], &[]));
         }
         let again = self.b.set(writes, self.own.begins[target], None);
-        self.b.leads_back(again);
+        self.b.mark_back_edge(again);
         let jump = match self.outermost_between(at.scope, there) {
             Some(left) => self.b.leave(left, Exit::Goto(again)),
             None => again,

@@ -85,7 +85,7 @@ impl Lower<'_, '_> {
             let error = self.loop_error("while_limit", &message, step);
             return self.b.leave(scope, Exit::Fail(error));
         }
-        self.b.marked(Mark::Warn(self.own.ids[index], "while_limit".into()), done)
+        self.b.record(Mark::Warn(self.own.ids[index], "while_limit".into()), done)
     }
 
     /// The error of a loop that fails by its own rule.
@@ -99,7 +99,7 @@ impl Lower<'_, '_> {
         let mut ended = vec![self.store_with(round, "i + 1", &[("i", round)], &[])];
         ended.extend(self.no_gap());
         let ended = self.b.set(ended, start, None);
-        self.b.leads_back(ended);
+        self.b.mark_back_edge(ended);
         let (begin, _) = self.chain(&self.steps_of(index, Role::Body), inside, ended, ended);
         // Merges of the body begin every round unfilled, retries uncounted.
         let merges = self.own.plan.meets_in.get(&Some(index)).cloned().unwrap_or_default();

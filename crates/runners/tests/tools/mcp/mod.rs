@@ -31,7 +31,7 @@ fn answers(tools: &Tools) {
     assert_eq!((&*failed.message, failed.answered), ("it does not work", true));
     let failed = failure(perform(tools, &action("small", "eco", "{}")));
     assert!(
-        failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.again.is_worth_it(),
+        failed.message.contains("no tool `eco`") && failed.message.contains("`echo`") && !failed.retry.allows_retry(),
         "{failed:?}"
     );
     for offered in runtime().block_on(tools.tool_descriptions(&server::TOOLS)) {
@@ -57,7 +57,7 @@ fn a_server_that_dies_is_started_again() {
     let tools = tools(&server::by_child("small"));
     for _ in 0..2 {
         let failed = failure(perform(&tools, &action("small", "die", "{}")));
-        assert!(failed.again.is_worth_it() && !failed.answered, "{failed:?}");
+        assert!(failed.retry.allows_retry() && !failed.answered, "{failed:?}");
         assert_eq!(judged(&tools, &action("small", "echo", r#"{"text": "again"}"#)), Value::from("again"));
     }
 }

@@ -80,7 +80,7 @@ fn an_answer_that_is_too_long_fails_the_call_whatever_way_it_comes() {
     let asked = format!(r#"{{"text": "{}"}}"#, long());
     let failed = failure(perform(&child, &action("small", "echo", &asked)));
     assert!(expected.iter().all(|words| failed.message.contains(words)), "{failed:?}");
-    assert!(!failed.again.is_worth_it(), "it would be as long again");
+    assert!(!failed.retry.allows_retry(), "it would be as long again");
     assert_eq!(judged(&child, &action("small", "echo", r#"{"text": "short"}"#)), Value::from("short"));
 }
 
@@ -97,7 +97,7 @@ fn a_list_of_tools_without_an_end_is_not_read_to_its_end() {
     });
     for (peer, words) in [(long, "max_response_bytes"), (empty, "pages of tools"), (in_events, "max_response_bytes")] {
         let failed = failure(perform(&at(&peer, "max_response_bytes = 20000"), &tool("t", "{}")));
-        assert!(failed.message.contains(words) && !failed.again.is_worth_it(), "{failed:?}");
+        assert!(failed.message.contains(words) && !failed.retry.allows_retry(), "{failed:?}");
     }
 }
 
@@ -116,7 +116,7 @@ fn what_comes_instead_of_a_message_is_told_with_a_way_out() {
     // The same when the server was there at first.
     let later = peer(|_, _| response("503 Service Unavailable", &[], "later"));
     let failed = failure(perform(&at(&later, ""), &action("odd", "x", "{}")));
-    assert!(failed.again.is_worth_it() && failed.answered && failed.message.contains("503"), "{failed:?}");
+    assert!(failed.retry.allows_retry() && failed.answered && failed.message.contains("503"), "{failed:?}");
     broken(&at(&later, ""), &["`x`", "503", "`later`"]);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::{Again, Failed};
+use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::SimulatedAnswer;
 use branchpoint_runners::{Answer, Call};
@@ -59,7 +59,7 @@ impl Agents {
     fn answer(&mut self, call: &Call) -> Answer {
         let failed = |kind: &str, message: &Value| {
             let message = message.to_string().into();
-            Answer::Failed(Failed { kind: kind.into(), message, again: Again::Never, answered: true })
+            Answer::Failed(AttemptError { kind: kind.into(), message, retry: RetryHint::Never, answered: true })
         };
         if !self.backend {
             return failed("no_llm", &Value::from("no model is configured"));

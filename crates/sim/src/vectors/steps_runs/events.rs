@@ -1,7 +1,7 @@
 //! Feeds votes, cancellations and clock changes to a run.
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Offer, Refusal, Rejected, offers};
+use branchpoint_core::{Offer, Rejected, VoteRejection, offers};
 use branchpoint_expr::Value;
 use branchpoint_host::{RequestedApproval, Script, VirtualDriver};
 
@@ -67,7 +67,7 @@ fn asks(question: &RequestedApproval, step: &str) -> bool {
 fn code(rejected: &Rejected) -> String {
     match rejected {
         // A run that has ended has nothing pending.
-        Rejected::Ended | Rejected::NotPending => Refusal::NotPending.code().to_owned(),
+        Rejected::Ended | Rejected::NotPending => VoteRejection::NotPending.code().to_owned(),
         Rejected::Vote(refusal) => refusal.code().to_owned(),
         other => other.to_string(),
     }
@@ -78,7 +78,7 @@ pub(super) fn pending(program: &Program, memory: &VirtualDriver<'_>) -> Vec<Valu
     let offers = offers(program, memory.state());
     let votes = |question: &RequestedApproval| {
         offers.iter().find_map(|offer| match offer {
-            Offer::Vote { request, asked } if *request == question.request => Some(asked.votes.len()),
+            Offer::Vote { request, details } if *request == question.request => Some(details.votes.len()),
             _ => None,
         })
     };

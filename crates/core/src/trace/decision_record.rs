@@ -9,7 +9,7 @@ use crate::request::{Request, Resolution};
 
 /// One decision of the document, as a run took it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decided {
+pub struct DecisionRecord {
     /// Its number in the program; none for a retry policy, which the core applies by itself.
     pub decision: Option<DecisionId>,
     /// The step that decided.
@@ -25,7 +25,7 @@ pub struct Decided {
     /// What it was decided by.
     pub basis: Basis,
     /// How many rounds, turns or retries were made before it.
-    pub count: Option<Counted>,
+    pub count: Option<CountRecord>,
     /// The items of a loop over items.
     pub items: Option<ItemCount>,
     /// Why a loop, a join or an attempt failed.
@@ -36,7 +36,7 @@ pub struct Decided {
 
 /// How many rounds, turns or retries were made before a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountRecord {
     /// The number.
     pub done: u64,
     /// The most there may be.
@@ -231,11 +231,11 @@ impl BranchRecord {
     }
 }
 
-impl Decided {
+impl DecisionRecord {
     /// The branch that was chosen.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// assert_eq!(decided.chosen().map(|branch| &*branch.name), Some("high"));
     /// ```
     pub fn chosen(&self) -> Option<&BranchRecord> {
@@ -245,7 +245,7 @@ impl Decided {
     /// One sentence that says why.
     ///
     /// ```
-    #[doc = include_str!("../../docs/decided.txt")]
+    #[doc = include_str!("../../docs/decision.txt")]
     /// println!("{}", decided.sentence());
     /// ```
     pub fn sentence(&self) -> Phrase {
@@ -306,15 +306,15 @@ impl Decided {
             return explanation.sentence.clone();
         }
         match (self.kind, self.count, &chosen.text) {
-            (DecisionKind::Loop, Some(Counted { limit: Some(limit), unit, .. }), Some(_))
+            (DecisionKind::Loop, Some(CountRecord { limit: Some(limit), unit, .. }), Some(_))
                 if self.explained(BranchOutcome::True).next().is_some() =>
             {
                 format!("the condition is still true, but the limit of {} is reached", counted(limit, unit)).into()
             }
-            (DecisionKind::Retry, Some(Counted { done, limit: Some(limit), .. }), Some(_)) => {
+            (DecisionKind::Retry, Some(CountRecord { done, limit: Some(limit), .. }), Some(_)) => {
                 format!("retry {} of {limit}", done + 1).into()
             }
-            (DecisionKind::Retry, Some(Counted { limit: Some(limit), .. }), None) => match limit {
+            (DecisionKind::Retry, Some(CountRecord { limit: Some(limit), .. }), None) => match limit {
                 1 => "the only retry is used up".into(),
                 limit => format!("all {limit} retries are used up").into(),
             },

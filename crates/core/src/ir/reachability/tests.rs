@@ -55,12 +55,12 @@ impl World {
         let enter = self.mark("enter", enter);
         self.b.begin(ROOT, &[enter]);
         let program = self.b.finish().unwrap_or_else(|wrong| panic!("{wrong:?}"));
-        let reach = Reach::new(&program);
+        let reach = Reachability::new(&program);
         let (_, to, within) = edges(&program).next().expect("there is an edge");
         let can: Vec<_> = (0..)
             .map(PlaceId)
             .zip(&program.places)
-            .filter(|(from, _)| reach.can(*from, to, within))
+            .filter(|(from, _)| reach.can_reach(*from, to, within))
             .flat_map(|(_, place)| &place.marks)
             .map(|mark| match mark {
                 crate::ir::Mark::Begin(step, _) => &*program.steps[step.index()].id,
@@ -196,7 +196,7 @@ impl World {
         let enter = self.b.enter(self.scope);
         self.b.begin(ROOT, &[enter]);
         let program = self.b.finish().unwrap_or_else(|wrong| panic!("{wrong:?}"));
-        let reach = Reach::new(&program);
+        let reach = Reachability::new(&program);
         let (_, to, within) = edges(&program).next().expect("there is an edge");
         let can = |name: &str| {
             let step = program.steps.iter().position(|step| &*step.id == name).expect("it is marked");
@@ -204,7 +204,7 @@ impl World {
                 place.marks.iter().any(|mark| matches!(mark, crate::ir::Mark::Begin(at, _) if at.index() == step))
             });
             let place = u32::try_from(place.expect("it is there")).expect("it is small");
-            reach.can(PlaceId(place), to, within)
+            reach.can_reach(PlaceId(place), to, within)
         };
         assert_eq!([can("branch"), can("before"), can("passed")], [true, true, false], "\n{}", print(&program));
     }
@@ -212,5 +212,5 @@ impl World {
 
 #[test]
 fn a_program_without_merges_computes_nothing() {
-    assert!(Reach::new(&Builder::sample()).0.is_empty());
+    assert!(Reachability::new(&Builder::sample()).0.is_empty());
 }

@@ -13,9 +13,9 @@ use super::{Exit, Home, Index, Op, PlaceId, Program, ScopeId, flow};
 
 /// Answers for every edge of every `Meet` of a program. Nothing is computed for programs without one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reach(BTreeMap<(PlaceId, ScopeId), Places>);
+pub(crate) struct Reachability(BTreeMap<(PlaceId, ScopeId), Places>);
 
-impl Reach {
+impl Reachability {
     /// Looks at a program that was validated.
     pub(crate) fn new(program: &Program) -> Self {
         if !program.places.iter().any(|place| matches!(place.op, Op::Meet { .. })) {
@@ -40,14 +40,14 @@ impl Reach {
 
     /// Whether a strand that stands at `from`, in a frame of `within` or in one inside it, can still come to `to` going
     /// forward within that frame. `to` is the place of an edge, and `within` the scope of its slot.
-    pub(crate) fn can(&self, from: PlaceId, to: PlaceId, within: ScopeId) -> bool {
+    pub(crate) fn can_reach(&self, from: PlaceId, to: PlaceId, within: ScopeId) -> bool {
         self.places(to, within).contains(from)
     }
 
     /// Whether a strand that entered a frame at `enter` can come to `to` once that frame has closed.
-    pub(crate) fn can_after(&self, program: &Program, enter: PlaceId, to: PlaceId, within: ScopeId) -> bool {
+    pub(crate) fn can_reach_after(&self, program: &Program, enter: PlaceId, to: PlaceId, within: ScopeId) -> bool {
         let Op::Enter(scope) = program.place(enter).op else { return false };
-        flow::exits(program, scope).any(|next| next > enter && self.can(next, to, within))
+        flow::exits(program, scope).any(|next| next > enter && self.can_reach(next, to, within))
     }
 
     /// Merges whose edge a strand can come to only by going round a loop first: while it parks in the loop, the edge seems out
@@ -63,11 +63,11 @@ impl Reach {
         let mut found = Found::new(program);
         let mut behind = Vec::new();
         for (meet, edge, within) in edges(program) {
-            for (from, to) in backs.iter().filter(|(from, to)| *from < edge && self.can(*to, edge, within)) {
+            for (from, to) in backs.iter().filter(|(from, to)| *from < edge && self.can_reach(*to, edge, within)) {
                 let round = graph.before(*from, within, &mut found);
                 let parks = (to.0..=from.0).map(PlaceId).filter(|place| parks(&program.place(*place).op));
                 let mut lost = parks.filter(|place| {
-                    round.contains(*place) && !self.can(*place, edge, within) && !gets_out(program, *place)
+                    round.contains(*place) && !self.can_reach(*place, edge, within) && !gets_out(program, *place)
                 });
                 behind.extend(lost.next().map(|place| (meet, place)));
             }

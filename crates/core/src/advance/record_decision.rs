@@ -8,7 +8,9 @@ use super::Machine;
 use crate::ir::{Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, Items, PlaceId, StepId};
 use crate::request::{Request, Resolution};
 use crate::state::{EntryResult, Frame, StrandNo};
-use crate::trace::{Basis, BranchOutcome, BranchRecord, Counted, Decided, FAILED_LISTED, InputState, ItemCount, What};
+use crate::trace::{
+    Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, FAILED_LISTED, InputState, ItemCount, NoteKind,
+};
 
 /// The exit of an `Enter` that is taken when its frame fails.
 pub(super) const FRAME_FAILED: usize = 1;
@@ -70,7 +72,7 @@ impl Machine<'_> {
             (None, None) => Basis::Conditions,
         };
         let decided = self.decided(no, decides.decision, chosen, branches, basis);
-        self.note_decision(no, Decided { reads, ..decided });
+        self.note_decision(no, DecisionRecord { reads, ..decided });
     }
 
     /// The op at a place was left by an exit, by a rule instead of conditions.
@@ -80,7 +82,13 @@ impl Machine<'_> {
         }
     }
 
-    fn taken_by_rule(&self, no: StrandNo, at: PlaceId, exit: usize, basis: impl FnOnce() -> Basis) -> Option<Decided> {
+    fn taken_by_rule(
+        &self,
+        no: StrandNo,
+        at: PlaceId,
+        exit: usize,
+        basis: impl FnOnce() -> Basis,
+    ) -> Option<DecisionRecord> {
         let decides = self.recorded(at)?;
         let chosen = decides.exits.get(exit).copied()??;
         let decision = &self.program.decisions[decides.decision.index()];
@@ -151,7 +159,7 @@ impl Machine<'_> {
         // A frame whose failures do not matter still has had one.
         let error = error.or(frame.failure.as_ref()).cloned();
         if let Some(decided) = self.taken_by_rule(by, at, exit, || basis) {
-            self.note_decision(by, Decided { items, error, ..decided });
+            self.note_decision(by, DecisionRecord { items, error, ..decided });
         }
     }
 
@@ -179,7 +187,7 @@ impl Machine<'_> {
             BranchRecord { text: Some(rule.into()), targets, ..BranchRecord::by_rule(name, outcome) }
         };
         let retry = "an attempt is left, and the error allows another";
-        let decided = Decided {
+        let decided = DecisionRecord {
             decision: None,
             step,
             kind: DecisionKind::Retry,
@@ -202,11 +210,11 @@ impl Machine<'_> {
         chosen: Option<u32>,
         branches: Vec<BranchRecord>,
         basis: Basis,
-    ) -> Decided {
+    ) -> DecisionRecord {
         let known = &self.program.decisions[decision.index()];
         let error =
             known.error.and_then(|error| self.recorded_value(no, error).ok()).filter(|error| *error != Value::Null);
-        Decided {
+        DecisionRecord {
             decision: Some(decision),
             step: known.step,
             kind: known.kind,
@@ -248,9 +256,9 @@ impl Machine<'_> {
         self.program.place(at).decides.as_ref()
     }
 
-    fn counted(&self, no: StrandNo, count: Count) -> Option<Counted> {
+    fn counted(&self, no: StrandNo, count: Count) -> Option<CountRecord> {
         let limit = count.limit.and_then(|limit| self.number(no, limit));
-        Some(Counted { done: self.number(no, count.value)?, limit, unit: count.unit })
+        Some(CountRecord { done: self.number(no, count.value)?, limit, unit: count.unit })
     }
 
     fn items(&self, no: StrandNo, items: Items) -> Option<ItemCount> {
@@ -272,9 +280,9 @@ impl Machine<'_> {
         }
     }
 
-    fn note_decision(&mut self, no: StrandNo, decided: Decided) {
+    fn note_decision(&mut self, no: StrandNo, decided: DecisionRecord) {
         let at_ms = self.stamp.now_ms;
-        self.note(no, What::Decided(Box::new(Decided { at_ms, ..decided })));
+        self.note(no, NoteKind::Decided(Box::new(DecisionRecord { at_ms, ..decided })));
     }
 }
 

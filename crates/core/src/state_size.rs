@@ -1,6 +1,6 @@
 //! How large the values of a run are together, when nothing is shared: so large is its snapshot.
 //!
-//! [`State::held`] is kept exact as values come and go, so that asking costs nothing. Everything that brings a value into
+//! [`State::size`] is kept exact as values come and go, so that asking costs nothing. Everything that brings a value into
 //! the run or takes one out goes through the functions here, or through `write` of the machine.
 
 use branchpoint_expr::Value;
@@ -12,18 +12,18 @@ impl State {
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
-    /// assert!(state.held_bytes() < 1_000);
+    /// assert!(state.size_bytes() < 1_000);
     /// ```
-    pub fn held_bytes(&self) -> u64 {
-        self.held
+    pub fn size_bytes(&self) -> u64 {
+        self.size
     }
 
     pub(crate) fn hold(&mut self, bytes: u64) {
-        self.held = self.held.saturating_add(bytes);
+        self.size = self.size.saturating_add(bytes);
     }
 
     pub(crate) fn release(&mut self, bytes: u64) {
-        self.held = self.held.saturating_sub(bytes);
+        self.size = self.size.saturating_sub(bytes);
     }
 
     /// Opens a frame, or replaces one by its next attempt.
@@ -62,25 +62,25 @@ impl State {
         Some(pending)
     }
 
-    /// Recomputes [`Self::held_bytes`], after a host has replaced values by others of another size, such as by `***`.
+    /// Recomputes [`Self::size_bytes`], after a host has replaced values by others of another size, such as by `***`.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
     /// state.map_values(&mut |value| *value = Value::from("***"));
-    /// state.recount_held();
+    /// state.recount_size();
     /// ```
-    pub fn recount_held(&mut self) {
-        self.held = self.count_held();
+    pub fn recount_size(&mut self) {
+        self.size = self.count_size();
     }
 
-    /// Whether [`Self::held_bytes`] is what counting gives. Only small runs are counted: this runs after every event.
-    pub(crate) fn held_agrees(&self) -> bool {
+    /// Whether [`Self::size_bytes`] is what counting gives. Only small runs are counted: this runs after every event.
+    pub(crate) fn size_is_exact(&self) -> bool {
         const SMALL: usize = 64;
-        self.strands.len() > SMALL || self.held == self.count_held()
+        self.strands.len() > SMALL || self.size == self.count_size()
     }
 
-    /// What [`Self::held_bytes`] must be: everything counted anew.
-    pub(crate) fn count_held(&self) -> u64 {
+    /// What [`Self::size_bytes`] must be: everything counted anew.
+    pub(crate) fn count_size(&self) -> u64 {
         let strands: u64 = self.strands.values().map(|strand| values_bytes(&strand.locals)).sum();
         let frames: u64 = self.frames.values().map(frame_bytes).sum();
         let effects: u64 = self.effects.values().map(|flight| flight.input_bytes).sum();

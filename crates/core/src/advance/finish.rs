@@ -8,10 +8,10 @@ use branchpoint_expr::{Kind, Value};
 use super::{Machine, scope_view};
 use crate::RunKinds as _;
 use crate::command::Command;
-use crate::held::{bytes, results_bytes};
 use crate::ir::{Failure, PlaceId, Program, SlotId, Status};
 use crate::request::object;
-use crate::state::{Ended, Entry, EntryResult};
+use crate::state::{Entry, EntryResult, FinalResult};
+use crate::state_size::{bytes, results_bytes};
 
 impl Machine<'_> {
     /// The run ends: everything in it is withdrawn, and nothing is accepted any more.
@@ -26,7 +26,7 @@ impl Machine<'_> {
             self.state.release(bytes(&payload));
         }
         self.state.ready.clear();
-        self.state.ended = Some(Ended { status, result: result.clone() });
+        self.state.ended = Some(FinalResult { status, result: result.clone() });
         self.outcome.commands.push(Command::Finish { status, result });
     }
 
@@ -48,7 +48,7 @@ impl Machine<'_> {
 
     /// Whether the values of the run are too large together.
     pub(super) fn is_outgrown(&self) -> bool {
-        self.state.held_bytes() > self.program.limits.state_bytes()
+        self.state.size_bytes() > self.program.limits.state_bytes()
     }
 
     /// Ends a run whose values are too large together. Final, too: whatever handles an error would have to keep them.

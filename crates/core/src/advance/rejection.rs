@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::request::Refusal;
+use crate::request::VoteRejection;
 
 /// Why an event was refused. It crosses processes as a code with its fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum Rejected {
     NotPending,
     /// A vote was refused.
     #[error(transparent)]
-    Vote(Refusal),
+    Vote(VoteRejection),
     /// What it carries is nested too deeply to be kept.
     #[error("what the event carries is nested too deeply")]
     TooDeep,

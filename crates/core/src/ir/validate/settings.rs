@@ -4,60 +4,60 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::{Backoff, Entries, Exit, OnFail, Op, PlaceId, Program, Retry, Status, Want};
-use super::{Invalid, Wrong};
+use super::{Defect, DefectKind};
 use crate::functions::ENVIRONMENT;
 use crate::request::{CANCEL_REQUEST, VOTE};
 
-pub(super) fn check(program: &Program) -> Vec<Invalid> {
+pub(super) fn check(program: &Program) -> Vec<Defect> {
     let mut wrong = Vec::new();
-    let mut refuse = |kind, place, message: String| wrong.push(Invalid::new(kind, place, message));
+    let mut refuse = |kind, place, message: String| wrong.push(Defect::new(kind, place, message));
     if program.fuel == 0 {
-        refuse(Wrong::Number, None, "without fuel nothing ever runs".into());
+        refuse(DefectKind::Number, None, "without fuel nothing ever runs".into());
     }
     // The root has nobody who could hand it items.
     if !matches!(&program.scope(Program::ROOT).start, Entries::Branches(places) if !places.is_empty()) {
-        refuse(Wrong::NoEntries, None, "the root begins at no place".into());
+        refuse(DefectKind::NoEntries, None, "the root begins at no place".into());
     }
     // Its end is told by a verdict, not by what became of its entries.
     let root = program.scope(Program::ROOT);
     let gathers = root.into.is_some() || root.outcomes.is_some() || root.width > 0;
     if gathers || root.want != Want::All || root.on_fail != OnFail::Stop {
-        refuse(Wrong::RootGathers, None, "the root gathers nothing: open a scope in it for that".into());
+        refuse(DefectKind::RootGathers, None, "the root gathers nothing: open a scope in it for that".into());
     }
     for (id, scope) in program.scopes.iter().enumerate() {
         if scope.want == Want::First(0) {
-            refuse(Wrong::Number, None, format!("scope s{id} wants the first 0 of its entries"));
+            refuse(DefectKind::Number, None, format!("scope s{id} wants the first 0 of its entries"));
         }
         if let Some(reason) = scope.retry.and_then(|retry| odd(&retry)) {
-            refuse(Wrong::Number, None, format!("scope s{id} {reason}"));
+            refuse(DefectKind::Number, None, format!("scope s{id} {reason}"));
         }
     }
     for (id, effect) in program.effects.iter().enumerate() {
         if let Some(reason) = effect.retry.and_then(|retry| odd(&retry)) {
-            refuse(Wrong::Number, None, format!("effect {id} {reason}"));
+            refuse(DefectKind::Number, None, format!("effect {id} {reason}"));
         }
         if let Err(error) = effect.request() {
-            refuse(Wrong::Field, None, format!("effect {id}: {error}"));
+            refuse(DefectKind::Field, None, format!("effect {id}: {error}"));
         }
     }
     let functions = program.exprs.iter().flat_map(|expr| expr.host_functions());
     let functions = functions.chain(program.conditions.iter().flat_map(|condition| condition.host_functions()));
     for name in functions.filter(|name| ENVIRONMENT.functions.get(name).is_none()) {
-        refuse(Wrong::UnknownFunction, None, format!("{name}() is not a function of runs"));
+        refuse(DefectKind::UnknownFunction, None, format!("{name}() is not a function of runs"));
     }
     for name in [VOTE, CANCEL_REQUEST] {
         if program.signals.iter().any(|signal| &*signal.name == name) {
-            refuse(Wrong::NameTwice, None, format!("the signal `{name}` is that of questions to people"));
+            refuse(DefectKind::NameTwice, None, format!("the signal `{name}` is that of questions to people"));
         }
     }
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         if let Op::Leave { how: Exit::Close(verdict), .. } = &place.op
             && matches!(verdict.status, Status::Running | Status::WaitingPeople | Status::WaitingTimer)
         {
-            refuse(Wrong::BadExit, Some(id), "a run does not end by going on".into());
+            refuse(DefectKind::BadExit, Some(id), "a run does not end by going on".into());
         }
         if matches!(&place.op, Op::Wait { arms, .. } if arms.is_empty()) {
-            refuse(Wrong::NoArms, Some(id), "nothing can end this wait".into());
+            refuse(DefectKind::NoArms, Some(id), "nothing can end this wait".into());
         }
     }
     let names = [
@@ -67,7 +67,7 @@ pub(super) fn check(program: &Program) -> Vec<Invalid> {
     ];
     for (what, name) in names {
         if let Some(name) = name {
-            refuse(Wrong::NameTwice, None, format!("there are two {what}s named `{name}`"));
+            refuse(DefectKind::NameTwice, None, format!("there are two {what}s named `{name}`"));
         }
     }
     wrong
