@@ -1,9 +1,9 @@
-//! The changes of the formatter, and what it keeps.
+//! The changes of the formatter, and the text that it leaves unchanged.
 
 use branchpoint_dialects::format;
 use branchpoint_expr::Dialect;
 
-/// Formats as `expect`, and leaves that as it is.
+/// Checks the formatted text, and that formatting it again changes nothing.
 #[track_caller]
 fn check(written: &str, expect: &str) {
     assert_eq!(format(written, None).as_deref(), Ok(expect), "{written}");
@@ -26,7 +26,7 @@ fn lists_are_indented_under_their_key() {
 }
 
 #[test]
-fn comments_go_with_what_they_are_about() {
+fn comments_move_with_their_keys() {
     check(
         "# top\nsteps:\n# first\n- id: a\n  # kind\n  step_type: text # same line\n  # end of a\n# second\n- id: b\n  step_type: text\n# last\n",
         "# top\nsteps:\n  # first\n  - id: a\n    # kind\n    step_type: text # same line\n    # end of a\n  # second\n  - id: b\n    step_type: text\n# last\n",
@@ -44,12 +44,12 @@ fn keys_of_steps_come_in_order() {
         "steps:\n  - id: a\n    step_type: text # what\n    name: A\n    template: |\n      hi\n",
     );
     check("steps: [{step_type: text, id: a, template: x}]\n", "steps: [{id: a, step_type: text, template: x}]\n");
-    // Objects that only look like steps keep their order, and so does what is inside of them.
+    // Objects that only look like steps keep their order, also inside.
     check_kept("steps:\n  - id: a\n    step_type: http\n    url: u\n    body:\n      step_type: x\n      id: y\n");
 }
 
 #[test]
-fn steps_inside_of_steps_are_sorted_too() {
+fn nested_steps_are_sorted() {
     check(
         "steps:\n  - step_type: conditional\n    if: 'true'\n    then:\n      - step_type: text\n        id: b\n    id: a\n",
         "steps:\n  - id: a\n    step_type: conditional\n    if: 'true'\n    then:\n      - id: b\n        step_type: text\n",
@@ -57,7 +57,7 @@ fn steps_inside_of_steps_are_sorted_too() {
 }
 
 #[test]
-fn texts_of_several_lines_keep_every_blank() {
+fn texts_of_several_lines_keep_their_white_space() {
     check(
         "steps:\n- id: a\n  step_type: text\n  template: |\n     one  \n       two\n\n     three\n\n\n",
         "steps:\n  - id: a\n    step_type: text\n    template: |\n       one  \n         two\n\n       three\n",
@@ -87,7 +87,7 @@ fn unsupported_notation_is_kept() {
 }
 
 #[test]
-fn json_is_laid_out_with_one_value_a_line() {
+fn json_has_one_value_per_line() {
     check(
         r#"{"name":"é","steps":[{"step_type":"text","id":"a","n":[1.0,1e3,[],{}]}]}"#,
         "{\n  \"name\": \"é\",\n  \"steps\": [\n    {\n      \"id\": \"a\",\n      \"step_type\": \"text\",\n      \"n\": [\n        1.0,\n        1e3,\n        [],\n        {}\n      ]\n    }\n  ]\n}\n",

@@ -1,4 +1,4 @@
-//! What holds for every document: formatting changes no value, loses no comment, and has nothing to do a second time.
+//! Properties of every document: formatting changes no value, loses no comment, and changes nothing the second time.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use branchpoint_dialects::{format, read};
 use proptest::prelude::*;
 use proptest::strategy::{Strategy, ValueTree};
 
-/// A part of a document, and how it is written.
+/// A part of a document and its notation.
 #[derive(Clone, Debug)]
 enum Node {
     /// A scalar that fits behind a key, perhaps over several lines.
@@ -38,7 +38,7 @@ fn node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// Writes a node behind a key or dash, in blocks whose parent stands at `column`.
+/// Writes a node after a key or dash, in blocks whose parent is at `column`.
 fn write(out: &mut String, node: &Node, column: usize, beside: bool) {
     match node {
         Node::Leaf(kind) => leaf(out, *kind, column),
@@ -112,7 +112,7 @@ fn document() -> impl Strategy<Value = String> {
     })
 }
 
-/// The comments that the generator writes, in whatever order.
+/// The comments that the generator writes, in any order.
 fn comments(text: &str) -> Vec<&str> {
     let mut actual: Vec<&str> =
         text.match_indices('#').map(|(at, _)| text[at..].lines().next().unwrap_or("").trim_end()).collect();
@@ -124,27 +124,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn formatting_changes_no_value_loses_no_comment_and_is_done_at_once(text in document()) {
+    fn formatting_changes_no_value_loses_no_comment_and_is_stable(text in document()) {
         let Ok(before) = read(&text) else { return Ok(()) };
-        let formatted = format(&text, None).expect("what can be read can be formatted");
-        let after = read(&formatted).expect("what was formatted can be read");
+        let formatted = format(&text, None).expect("a readable document can be formatted");
+        let after = read(&formatted).expect("a formatted document can be read");
         prop_assert_eq!(before.to_value(), after.to_value(), "{}", formatted);
         prop_assert_eq!(comments(&text), comments(&formatted));
-        prop_assert_eq!(&format(&formatted, None).expect("again"), &formatted);
+        prop_assert_eq!(&format(&formatted, None).expect("a formatted document can be formatted"), &formatted);
     }
 
     #[test]
-    fn any_text_is_formatted_or_refused(text in "[-a:#|>?&*!{}\\[\\],'\"\\\\ \n\t]{0,60}") {
+    fn any_text_is_formatted_or_rejected(text in "[-a:#|>?&*!{}\\[\\],'\"\\\\ \n\t]{0,60}") {
         if let Ok(before) = read(&text) {
-            let formatted = format(&text, None).expect("what can be read can be formatted");
-            let after = read(&formatted).expect("what was formatted can be read");
+            let formatted = format(&text, None).expect("a readable document can be formatted");
+            let after = read(&formatted).expect("a formatted document can be read");
             prop_assert_eq!(before.to_value(), after.to_value());
-            prop_assert_eq!(&format(&formatted, None).expect("again"), &formatted);
+            prop_assert_eq!(&format(&formatted, None).expect("a formatted document can be formatted"), &formatted);
         }
     }
 }
 
-/// A stage that would change a value is left out. That must be rare, or formatting would do nothing.
+/// The formatter omits a stage that would change a value. That must be rare.
 #[test]
 fn nearly_everything_is_indented() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

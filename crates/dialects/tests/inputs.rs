@@ -19,8 +19,8 @@ fn findings(dialect: Dialect, inputs: &str) -> Vec<(String, String)> {
         }
     };
     let loaded = load(&source, Some(dialect));
-    let is_refused = loaded.diagnostics.iter().any(|finding| finding.kind.as_str() == "bad_input_declaration");
-    assert_eq!(loaded.program.is_none(), is_refused, "{source}");
+    let is_rejected = loaded.diagnostics.iter().any(|finding| finding.kind.as_str() == "bad_input_declaration");
+    assert_eq!(loaded.program.is_none(), is_rejected, "{source}");
     let actual = loaded.diagnostics.iter();
     actual.map(|finding| (finding.kind.to_string(), finding.span.text(&source).to_owned())).collect()
 }

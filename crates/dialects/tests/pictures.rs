@@ -1,4 +1,4 @@
-//! Documents as pictures: what their authors would draw.
+//! Documents as pictures.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ fn draw(source: &str, dialect: Dialect) -> Option<Picture> {
 #[track_caller]
 fn check(steps: &str, expect: &[&str]) {
     let source = format!("steps:\n{steps}");
-    let picture = draw(&source, Dialect::Steps).unwrap_or_else(|| panic!("it loads: {:?}", load(&source, None)));
+    let picture = draw(&source, Dialect::Steps)
+        .unwrap_or_else(|| panic!("the document does not load: {:?}", load(&source, None)));
     let arrows = picture.arrows.iter().map(|arrow| {
         let line = if arrow.failure { "~>" } else { "->" };
         let label = if arrow.label.is_empty() { String::new() } else { format!(": {}", arrow.label) };
@@ -26,7 +27,7 @@ fn check(steps: &str, expect: &[&str]) {
 }
 
 #[test]
-fn a_decision_has_an_arrow_for_each_way_and_its_condition() {
+fn a_decision_has_an_arrow_with_a_condition_for_each_branch() {
     check(
         "  - {id: a, step_type: if_else, if: input == 'x', then_steps: [{id: b, step_type: text, template: t}]}\n  - {id: c, step_type: text, template: t}\n",
         &["start -> a", "a -> b: then: input == 'x'", "a -> c: else", "b -> c", "c -> end"],
@@ -46,7 +47,7 @@ fn a_loop_leads_back_to_itself() {
 }
 
 #[test]
-fn branches_go_apart_and_come_together() {
+fn branches_split_and_merge() {
     check(
         "  - {id: a, step_type: parallel, branches: [{name: x, steps: [{id: b, step_type: text, template: t}]}, {name: y, steps: [{id: c, step_type: text, template: t}]}]}\n  - {id: d, step_type: text, template: t}\n",
         &["start -> a", "a -> b", "a -> c", "b -> d", "c -> d", "d -> end"],
@@ -62,7 +63,7 @@ fn a_join_leads_to_its_merge() {
 }
 
 #[test]
-fn a_merge_in_an_arm_leaves_the_decision_its_ways() {
+fn a_merge_in_a_branch_keeps_the_arrows_of_the_decision() {
     check(
         "  - id: p\n    step_type: text\n    template: t\n    child_steps:\n      - {id: x, step_type: text, template: t, child_steps: [{id: j, step_type: join, target: m}]}\n      - {id: k, step_type: if_else, if: input == 'x', then_steps: [{id: m, step_type: merge}], else_steps: [{id: e, step_type: text, template: t}]}\n",
         &[
@@ -80,7 +81,7 @@ fn a_merge_in_an_arm_leaves_the_decision_its_ways() {
 }
 
 #[test]
-fn the_ways_of_a_machine_are_labelled_with_their_conditions() {
+fn the_arrows_of_a_machine_are_labelled_with_conditions() {
     let source = "name: n\nstates:\n  initial: a\n  a:\n    command: x\n    transitions:\n      - {when: states.a.ExitCode == 0, goto: l}\n      - goto: bad\n  l: {type: while, while: states.b.ExitCode != 0, break_when: states.b.Output == 'stop', body: [b], on_complete: good}\n  b: {command: y}\n  good: {type: terminal}\n  bad: {type: terminal, status: failure}\n";
     let picture = draw(source, Dialect::Machine).unwrap_or_else(|| panic!("{:?}", load(source, None)));
     let labels = |from: &str| -> Vec<String> {
@@ -94,9 +95,9 @@ fn the_ways_of_a_machine_are_labelled_with_their_conditions() {
 }
 
 #[test]
-fn the_ways_of_a_switch_in_a_flow_are_labelled_with_their_values() {
+fn the_arrows_of_a_switch_are_labelled_with_values() {
     let source = r#"{"name": "n", "steps": [{"id": "s", "type": "switch", "config": {"variable": "{{ $x }}", "cases": [{"value": "gold", "blocks": [{"id": "a", "type": "finish", "config": {}}]}]}}]}"#;
-    let picture = draw(source, Dialect::Flow).expect("it loads");
+    let picture = draw(source, Dialect::Flow).expect("the document loads");
     let labels: Vec<&str> = picture.arrows.iter().map(|arrow| &*arrow.label).collect();
     assert_eq!(labels, ["", "case gold", "default", ""]);
 }
@@ -107,8 +108,8 @@ fn example(file: &str) -> String {
 }
 
 #[test]
-fn a_graph_and_a_session_are_drawn_as_they_are_written() {
-    let picture = draw(&example("graph/triage.json"), Dialect::Graph).expect("it loads");
+fn a_graph_and_a_session_are_drawn_like_the_document() {
+    let picture = draw(&example("graph/triage.json"), Dialect::Graph).expect("the document loads");
     let from = |title: &str| -> Vec<&str> {
         let arrows = picture.arrows.iter().filter(|arrow| &*picture.nodes[arrow.from].title == title);
         arrows.map(|arrow| &*picture.nodes[arrow.to].title).collect()
@@ -116,7 +117,7 @@ fn a_graph_and_a_session_are_drawn_as_they_are_written() {
     assert_eq!(from("start"), ["classify"]);
     assert_eq!(from("route"), ["billing", "engineer", "other"]);
     assert_eq!(from("billing"), ["end"]);
-    let picture = draw(&example("session/guard.json"), Dialect::Session).expect("it loads");
+    let picture = draw(&example("session/guard.json"), Dialect::Session).expect("the document loads");
     assert!(picture.arrows.len() >= 4 && picture.arrows.iter().all(|arrow| arrow.from == 0 && !arrow.label.is_empty()));
 }
 
@@ -129,9 +130,9 @@ fn a_retry_leads_back_and_a_handler_is_dashed() {
 }
 
 #[test]
-fn boxes_look_like_what_they_do() {
+fn the_shape_of_a_box_shows_its_type() {
     let source = "steps:\n  - {id: w, step_type: while, if: 'false', body: [{id: b, step_type: human_in_the_loop, prompt: ok?}]}\n  - id: f\n    step_type: text\n    template: t\n    child_steps:\n      - {id: j, step_type: join, target: m}\n  - {id: m, step_type: merge}\n  - {id: s, step_type: switch, cases: [{name: a, match: a}], else_steps: [{id: e, step_type: text, template: t}]}\n";
-    let picture = draw(source, Dialect::Steps).expect("it loads");
+    let picture = draw(source, Dialect::Steps).expect("the document loads");
     let shape = |title: &str| picture.nodes.iter().find(|node| &*node.title == title).map(|node| node.shape);
     let actual = ["start", "w", "b", "f", "m", "s"].map(shape);
     let expect =
@@ -139,7 +140,7 @@ fn boxes_look_like_what_they_do() {
     assert_eq!(actual, expect.map(Some));
 }
 
-/// The vectors of a file, as documents and what they are expected to do.
+/// The vectors of a file: documents and expectations.
 fn vectors(file: &str, key: &str) -> Vec<(String, Value)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
     let file: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("vectors")).expect("JSON");

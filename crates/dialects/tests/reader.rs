@@ -13,7 +13,7 @@ fn check(source: &str, expect: &Value) {
     }
 }
 
-/// Checks the text at the span of a value (`a.0`) or of a key (`a.0 b:`).
+/// Checks the source text of a value (`a.0`) or of a key (`a.0 b:`).
 #[track_caller]
 fn check_place(source: &str, path: &str, expect: &str) {
     let root = read(source).unwrap_or_else(|findings| panic!("{source}\n{findings:#?}"));
@@ -40,13 +40,13 @@ fn check_verbatim(source: &str, text: &str, expect: Option<usize>) {
 
 /// Checks all findings: the kind, the text at the place, and a part of the message or the help.
 #[track_caller]
-fn refused(source: &str, expect: &[(Kind, &str, &str)]) {
+fn rejected(source: &str, expect: &[(Kind, &str, &str)]) {
     let findings = read(source).expect_err(source);
     assert_eq!(findings.len(), expect.len(), "{source}\n{findings:#?}");
-    for (finding, (kind, marked, said)) in findings.iter().zip(expect) {
+    for (finding, (kind, marked, part)) in findings.iter().zip(expect) {
         assert_eq!(finding.kind, *kind, "{source}\n{finding}");
         assert_eq!(source.get(finding.span.range()), Some(*marked), "{source}\n{finding}");
-        assert!(finding.to_string().contains(said), "{source}\n{finding}");
+        assert!(finding.to_string().contains(part), "{source}\n{finding}");
     }
 }
 
@@ -102,29 +102,29 @@ fn json_is_read_as_json() {
 }
 
 #[test]
-fn keys_are_text_and_merging_is_not_known() {
+fn keys_are_text_and_merge_keys_are_ordinary_keys() {
     check(
         "1: a\n0x10: b\ntrue: c\n1.50: d\n.nan: e\n\"~\": f\n",
         &json!({"1": "a", "0x10": "b", "true": "c", "1.50": "d", ".nan": "e", "~": "f"}),
     );
     check("a: &k {x: 1}\nb:\n  <<: *k\n", &json!({"a": {"x": 1}, "b": {"<<": {"x": 1}}}));
     check("a: &k name\n*k : 1\n? b\n: 2\n", &json!({"a": "name", "name": 1, "b": 2}));
-    refused("~: 1\n: 2\n", &[(Kind::BadField, "~", "a key is null"), (Kind::BadField, "", "a key is null")]);
-    refused(
+    rejected("~: 1\n: 2\n", &[(Kind::BadField, "~", "a key is null"), (Kind::BadField, "", "a key is null")]);
+    rejected(
         "? [1, 2]\n: 3\nnull: 4",
         &[(Kind::BadField, "[1, 2]", "cannot be a key"), (Kind::BadField, "null", "quotes")],
     );
-    refused("a: &k [1]\n*k : 2", &[(Kind::BadField, "*k", "cannot be a key")]);
+    rejected("a: &k [1]\n*k : 2", &[(Kind::BadField, "*k", "cannot be a key")]);
 }
 
 #[test]
-fn tags_of_the_core_schema_are_obeyed_and_others_refused() {
+fn tags_of_the_core_schema_are_supported_and_others_rejected() {
     check(
         "- !!str 7\n- !!int '7'\n- !!float 7\n- ! 7\n- !!bool true\n- !!null ''\n- !!str",
         &json!(["7", 7, 7, "7", true, null, ""]),
     );
     check("a: !!map {b: !!seq [1]}\nc: !!seq\n- 2", &json!({"a": {"b": [1]}, "c": [2]}));
-    refused(
+    rejected(
         "a: !include x.yaml\nb: !!binary aGk=\nc: !!set {d}\n!e f: 1",
         &[
             (Kind::Yaml, "!include", "`!include` has no meaning"),
@@ -133,7 +133,7 @@ fn tags_of_the_core_schema_are_obeyed_and_others_refused() {
             (Kind::Yaml, "!e", "no meaning"),
         ],
     );
-    refused(
+    rejected(
         "- !!int x\n- !!seq {}\n- !!int 1.5",
         &[(Kind::Yaml, "x", "`!!int`"), (Kind::Yaml, "!!seq", "an object"), (Kind::Yaml, "1.5", "tag")],
     );
@@ -141,7 +141,7 @@ fn tags_of_the_core_schema_are_obeyed_and_others_refused() {
 
 #[test]
 fn numbers_outside_of_json_are_rejected() {
-    refused(
+    rejected(
         "- .inf\n- -.INF\n- .NaN\n- 1e400",
         &[
             (Kind::Yaml, ".inf", "quotes"),
@@ -150,7 +150,7 @@ fn numbers_outside_of_json_are_rejected() {
             (Kind::Yaml, "1e400", "number"),
         ],
     );
-    refused("[1e400]", &[(Kind::Yaml, "1e400", "number")]);
+    rejected("[1e400]", &[(Kind::Yaml, "1e400", "number")]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn text_has_the_position_of_its_first_character_if_it_is_verbatim() {
     check_verbatim("a: |\n\n  x\n", "\nx\n", None);
     check_verbatim("{\"a\": \"x\"}", "x", Some(7));
     check_verbatim("{\"a\": \"\\u0078\"}", "x", None);
-    // By chance the source has at the same place what the escape stands for.
+    // By chance, the source has the unescaped text at the same place.
     check_verbatim("{\"a\": \"\\\\\"}", "\\", Some(7));
     check_verbatim("a: !!str 12", "12", Some(9));
 }
@@ -219,20 +219,20 @@ fn an_alias_has_the_places_of_its_definition() {
     check_place(source, "b", "{k: text}");
     check_place(source, "b.k", "text");
     check("- &a 1\n- *a\n- &a 2\n- *a\n", &json!([1, 1, 2, 2]));
-    refused(
+    rejected(
         "a: *x\nb: *y\n*z : 1",
         &[(Kind::Yaml, "*x", "`&x`"), (Kind::Yaml, "*y", "quotes"), (Kind::Yaml, "*z", "`&z`")],
     );
-    refused("a: &x [1, *x]", &[(Kind::Yaml, "*x", "inside the value of its own anchor")]);
+    rejected("a: &x [1, *x]", &[(Kind::Yaml, "*x", "inside the value of its own anchor")]);
 }
 
 #[test]
-fn a_key_given_twice_is_refused_with_both_places() {
+fn a_duplicate_key_is_rejected_with_both_places() {
     let twice = (Kind::BadField, "a", "`a` is given twice: at line 1, column 1 and at line 3, column 1");
-    refused("a: 1\nb: 2\na: 3\n", &[twice]);
-    refused("{\"a\": 1,\n \"a\": 2}", &[(Kind::BadField, "\"a\"", "at line 1, column 2 and at line 2, column 2")]);
-    refused("1: a\n'1': b", &[(Kind::BadField, "'1'", "`1` is given twice")]);
-    refused(
+    rejected("a: 1\nb: 2\na: 3\n", &[twice]);
+    rejected("{\"a\": 1,\n \"a\": 2}", &[(Kind::BadField, "\"a\"", "at line 1, column 2 and at line 2, column 2")]);
+    rejected("1: a\n'1': b", &[(Kind::BadField, "'1'", "`1` is given twice")]);
+    rejected(
         "a: {x: 1, x: 2}\nb: {y: 1, y: 2, y: 3}\na: 1",
         &[
             (Kind::BadField, "x", "at line 1, column 5 and at line 1, column 11"),
@@ -242,10 +242,10 @@ fn a_key_given_twice_is_refused_with_both_places() {
         ],
     );
     // Problems in the target of an alias are reported once.
-    refused("- &a {x: 1, x: 2}\n- *a\n- *a", &[(Kind::BadField, "x", "twice")]);
+    rejected("- &a {x: 1, x: 2}\n- *a\n- *a", &[(Kind::BadField, "x", "twice")]);
     // In a large object, where keys are looked up by an index.
     let many = (0..100).map(|n| format!("k{n}: {n}")).collect::<Vec<_>>().join("\n");
-    refused(
+    rejected(
         &format!("{many}\nk77: 0\nk3: 0\n"),
         &[(Kind::BadField, "k77", "line 78"), (Kind::BadField, "k3", "line 4")],
     );
@@ -253,29 +253,29 @@ fn a_key_given_twice_is_refused_with_both_places() {
 
 #[test]
 fn problems_before_a_syntax_error_are_reported() {
-    refused(
+    rejected(
         "a: 1\na: 2\nb: *x\nc: [1,\n",
         &[(Kind::BadField, "a", "twice"), (Kind::Yaml, "*x", "`&x`"), (Kind::Yaml, "[", "never closed")],
     );
 }
 
 #[test]
-fn many_findings_are_counted_and_not_listed() {
+fn findings_beyond_a_limit_are_counted() {
     let findings = read(&"a: 1\n".repeat(1000)).unwrap_err();
     assert_eq!(findings.len(), 51);
     assert!(findings[50].message.contains("949 more problems"), "{}", findings[50]);
 }
 
 #[test]
-fn a_second_document_is_refused() {
-    refused("a: 1\n---\nb: 2\n", &[(Kind::Yaml, "---", "a second document")]);
-    refused("--- 1\n...\n2\n", &[(Kind::Yaml, "2", "a file of its own")]);
-    refused("[1]\n[2]", &[(Kind::Yaml, "[", "")]);
+fn a_second_document_is_rejected() {
+    rejected("a: 1\n---\nb: 2\n", &[(Kind::Yaml, "---", "a second document")]);
+    rejected("--- 1\n...\n2\n", &[(Kind::Yaml, "2", "a file of its own")]);
+    rejected("[1]\n[2]", &[(Kind::Yaml, "[", "")]);
 }
 
 #[test]
-fn syntax_errors_say_what_to_do() {
-    let yaml = |source, marked, said| refused(source, &[(Kind::Yaml, marked, said)]);
+fn syntax_errors_have_help() {
+    let yaml = |source, marked, part| rejected(source, &[(Kind::Yaml, marked, part)]);
     yaml("a:\n\tb: 1", "\t", "indent with spaces");
     yaml("a:\n  b: 1\n\tc: 2", "\t", "indent with spaces");
     yaml("a: 'x", "'", "this quote is never closed");
@@ -302,8 +302,8 @@ fn syntax_errors_say_what_to_do() {
 #[test]
 fn a_placeholder_without_quotes_is_explained() {
     let help = "text that begins with `{{` must be in quotes";
-    refused("a: {{ x }}", &[(Kind::BadField, "{ x }", help)]);
-    refused("a: {{ x }} y", &[(Kind::BadField, "{ x }", help), (Kind::Yaml, "y", help)]);
+    rejected("a: {{ x }}", &[(Kind::BadField, "{ x }", help)]);
+    rejected("a: {{ x }} y", &[(Kind::BadField, "{ x }", help), (Kind::Yaml, "y", help)]);
 }
 
 #[test]
@@ -330,56 +330,56 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn an_alias_bomb_of_many_values_is_refused() {
+fn an_alias_bomb_of_many_values_is_rejected() {
     let bomb: Vec<_> = (1..30).map(|n| format!("- &a{n} [*a{0}, *a{0}]", n - 1)).collect();
     let findings = read(&format!("- &a0 [x]\n{}", bomb.join("\n"))).unwrap_err();
     assert_eq!((findings.len(), findings[0].kind), (1, Kind::NodeLimit));
 }
 
-/// A document whose aliases add too much: the only finding, and the alias where the limit is exceeded.
+/// Checks that a document exceeds the limit on aliases at this place, and has no other finding.
 #[track_caller]
-fn too_much_from_aliases(source: &str, place: &str) {
-    let findings = read(source).expect_err("it is refused");
+fn exceeds_alias_limit(source: &str, place: &str) {
+    let findings = read(source).expect_err("it is rejected");
     let actual: Vec<_> = findings.iter().map(|finding| (finding.kind, finding.span.text(source))).collect();
     assert_eq!(actual, [(Kind::AliasLimit, place)]);
     assert!(findings[0].help.is_some());
 }
 
 #[test]
-fn what_aliases_add_is_bounded_in_bytes_whatever_their_shape() {
+fn the_bytes_added_by_aliases_of_any_shape_are_bounded() {
     let text = "x".repeat(1_000_000);
     // Wide: one long text many times. Eight times are eight million bytes; the ninth is more than 8 MiB.
     let wide = |times: usize| format!("- &a {text}\n{}", "- *a\n".repeat(times));
     assert!(read(&wide(8)).is_ok());
-    too_much_from_aliases(&wide(9), "*a");
-    too_much_from_aliases(&wide(100_000), "*a");
+    exceeds_alias_limit(&wide(9), "*a");
+    exceeds_alias_limit(&wide(100_000), "*a");
     // Deep: each level doubles the one before.
     let levels: Vec<_> = (1..10).map(|n| format!("- &a{n} [*a{0}, *a{0}]", n - 1)).collect();
-    too_much_from_aliases(&format!("- &a0 {text}\n{}", levels.join("\n")), "*a2");
+    exceeds_alias_limit(&format!("- &a0 {text}\n{}", levels.join("\n")), "*a2");
     // Lists of aliases of lists, and objects.
     let lists = format!("- &a [{text}]\n- &b [*a, *a, *a]\n- &c {{k: *b, l: *b}}\n- [*c, *c, *c]\n");
-    too_much_from_aliases(&lists, "*b");
+    exceeds_alias_limit(&lists, "*b");
     let objects = format!("- &a {{k: {text}}}\n- {{b: *a, c: {{d: *a, e: [*a, *a, *a, *a, *a, *a, *a]}}}}\n");
-    too_much_from_aliases(&objects, "*a");
-    // Merge keys are ordinary keys, and their values count like others.
+    exceeds_alias_limit(&objects, "*a");
+    // Merge keys are ordinary keys, and their values count as well.
     let merged = (0..9).map(|n| format!("o{n}:\n  <<: *a\n")).collect::<Vec<_>>().concat();
-    too_much_from_aliases(&format!("base: &a\n  k: {text}\n{merged}"), "*a");
+    exceeds_alias_limit(&format!("base: &a\n  k: {text}\n{merged}"), "*a");
 }
 
 #[test]
 fn keys_from_aliases_count_as_well() {
-    // The longest key that the parser takes has 1,024 characters, so there are many.
+    // The parser accepts keys of up to 1,024 characters, so the test needs many.
     let key = "k".repeat(1_000);
     let objects = |count: usize| format!("- &a {key}\n{}", "- *a : 1\n".repeat(count));
     assert!(read(&objects(8_000)).is_ok());
-    too_much_from_aliases(&objects(9_000), "*a");
-    // Keys inside of what an alias stands for.
+    exceeds_alias_limit(&objects(9_000), "*a");
+    // Keys inside the target of an alias.
     let inside = format!("- &a {{{key}: 1}}\n{}", "- *a\n".repeat(9_000));
-    too_much_from_aliases(&inside, "*a");
+    exceeds_alias_limit(&inside, "*a");
 }
 
 #[test]
-fn documents_of_a_megabyte_with_aliases_are_read_or_refused() {
+fn documents_of_a_megabyte_with_aliases_are_read_or_rejected() {
     // Many small aliases add little.
     let step = "- {id: x, tags: *tags, on: *yes}\n";
     let source = format!("- &tags [a, b, c]\n- &yes true\n{}", step.repeat(20_000));
@@ -387,7 +387,7 @@ fn documents_of_a_megabyte_with_aliases_are_read_or_refused() {
     assert!(read(&source).is_ok());
     // Half of the text is an anchor, half of it aliases.
     let source = format!("- &a {}\n{}", "x".repeat(500_000), "- *a\n".repeat(100_000));
-    too_much_from_aliases(&source, "*a");
+    exceeds_alias_limit(&source, "*a");
     let source = format!("- &a [{}]\n{}", "abcdefgh, ".repeat(50_000), "- *a\n".repeat(100_000));
     assert_eq!(read(&source).unwrap_err()[0].kind, Kind::NodeLimit);
 }
@@ -400,7 +400,7 @@ fn the_number_of_values_is_bounded() {
         json(200_000),
         format!("- &a 1\n{}", "- *a\n".repeat(199_999)),
         format!("[{}]", "a: 1,".repeat(100_000)),
-        // So many that the parts of the document are not even listed to the end.
+        // So many that the reader stops before the end of the document.
         format!("[{}1]", "[],".repeat(310_000)),
     ];
     for source in too_many {
@@ -413,11 +413,11 @@ fn the_number_of_values_is_bounded() {
 fn the_length_of_a_text_is_bounded() {
     let most = 8 * 1024 * 1024;
     check(&format!("a: {}", "x".repeat(most - 3)), &json!({"a": "x".repeat(most - 3)}));
-    refused(&" ".repeat(most + 1), &[(Kind::SizeLimit, "", "8388608")]);
+    rejected(&" ".repeat(most + 1), &[(Kind::SizeLimit, "", "8388608")]);
 }
 
 #[test]
-fn a_document_of_a_megabyte_is_read_whole() {
+fn a_document_of_a_megabyte_is_read() {
     let step = "- id: step\n  type: if_else\n  text: |\n    Dear {{ name }},\n    hello.\n  tags: [a, b]\n  on: true\n";
     let steps = 1_000_000 / step.len() + 1;
     let source = step.repeat(steps);
@@ -427,10 +427,9 @@ fn a_document_of_a_megabyte_is_read_whole() {
     check_place(&source, &last, "Dear {{ name }},\n    hello.");
 }
 
-/// In the page a `yaml` block is a document. With a `text` block after it, that is what is printed for it; without one,
-/// it is read.
+/// A `yaml` block of the page is a document. A `text` block after it is the printed error; without one, the document can be read.
 #[test]
-fn the_page_about_yaml_shows_what_is_printed() {
+fn the_page_about_yaml_shows_the_printed_errors() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnostics/yaml.md");
     let page = std::fs::read_to_string(path).unwrap();
     let blocks: Vec<_> = page.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();

@@ -6,7 +6,7 @@ use branchpoint_expr::{Kind, Located, Shape, Span};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// Pieces that mean something in YAML, and some that break it.
+/// Pieces of YAML syntax, and some invalid ones.
 const PIECES: &[&str] = &[
     "a",
     "b",
@@ -80,17 +80,17 @@ const DOCUMENTS: &[&str] = &[
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(source in any::<String>()) {
+    fn any_text_is_read_or_rejected(source in any::<String>()) {
         verify(&source);
     }
 
     #[test]
-    fn any_pieces_of_yaml_are_read_or_refused(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..40)) {
+    fn any_pieces_of_yaml_are_read_or_rejected(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..40)) {
         verify(&pieces.concat());
     }
 
     #[test]
-    fn a_broken_document_is_read_or_refused(
+    fn a_broken_document_is_read_or_rejected(
         document in prop::sample::select(DOCUMENTS),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4_usize, prop::sample::select(PIECES)), 1..5),
     ) {
@@ -104,14 +104,14 @@ proptest! {
     }
 
     #[test]
-    fn json_after_a_comment_is_read_as_yaml_to_the_same(value in json(), layout in layout()) {
+    fn json_after_a_comment_is_read_as_yaml_to_the_same_values(value in json(), layout in layout()) {
         // JSON allows these characters in a string and YAML does not.
         let json = written(&value, &layout).replace(|c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}'), "x");
         agrees(&format!("# YAML\n{json}"), &serde_json::from_str(&json).unwrap());
     }
 
     #[test]
-    fn what_serde_takes_for_json_is_read_the_same(
+    fn json_for_serde_is_read_to_the_same_values(
         value in json(),
         layout in layout(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0..3_usize, prop::sample::select(PIECES)), 0..3),
@@ -134,7 +134,7 @@ fn edited(source: &str, edits: Edits) -> String {
     letters.into_iter().collect()
 }
 
-/// A text is read to a value, unless it has a key twice, where serde takes the last.
+/// Checks that a text is read to a value, unless it has a duplicate key, of which serde keeps the last.
 #[track_caller]
 fn agrees(source: &str, expect: &Value) {
     match read(source) {
@@ -207,7 +207,7 @@ fn same(located: &Located, value: &Value) -> bool {
     }
 }
 
-/// `serde_json` may be wrong in the last digit of a float; we are not.
+/// Whether floats are equal up to the last digit, which `serde_json` may round differently.
 fn near(float: f64, expect: f64) -> bool {
     (float - expect).abs() <= (expect.abs() * 1e-15).max(f64::MIN_POSITIVE)
 }

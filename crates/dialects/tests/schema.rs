@@ -1,4 +1,4 @@
-//! The schemas for editors accept every document that loads, and reject clear errors.
+//! The JSON Schemas for editors accept every document that loads, and reject clear errors.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 fn validator(dialect: Dialect) -> Validator {
-    let schema: Value = serde_json::from_str(&schema(dialect)).expect("it is JSON");
-    jsonschema::draft202012::meta::validate(&schema).expect("it is a schema");
+    let schema: Value = serde_json::from_str(&schema(dialect)).expect("valid JSON");
+    jsonschema::draft202012::meta::validate(&schema).expect("a valid JSON Schema");
     jsonschema::draft202012::new(&schema).expect("it compiles")
 }
 
@@ -20,7 +20,7 @@ fn vectors(file: &str) -> Vec<Value> {
     file["vectors"].as_array().expect("a list of vectors").clone()
 }
 
-/// The documents of a file of run vectors that are not refused.
+/// The documents of a file of run vectors that are not rejected.
 fn documents(file: &str, key: &str) -> Vec<(String, Value)> {
     let loads =
         |vector: &&Value| !vector["expect"]["status"].as_str().unwrap_or_default().eq_ignore_ascii_case("rejected");
@@ -32,7 +32,7 @@ fn documents(file: &str, key: &str) -> Vec<(String, Value)> {
 }
 
 fn yaml(text: &str) -> Value {
-    let value = read(text).expect("it can be read").to_value();
+    let value = read(text).expect("the document can be read").to_value();
     serde_json::to_value(value).expect("values are JSON")
 }
 
@@ -42,8 +42,8 @@ fn check_vectors(dialect: Dialect, file: &str, key: &str, at_least: usize) {
     let documents = documents(file, key);
     assert!(documents.len() >= at_least, "only {} documents", documents.len());
     for (name, document) in documents {
-        let refused: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
-        assert!(refused.is_empty(), "{name}: {refused:?}");
+        let rejected: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(rejected.is_empty(), "{name}: {rejected:?}");
     }
 }
 
@@ -80,17 +80,17 @@ fn the_schema_of_flow_accepts_every_vector_that_loads() {
     check_vectors(Dialect::Flow, "flow-runs.json", "flow", 80);
 }
 
-/// One step of that kind is refused with a message that holds `expect`.
+/// Checks that a document with this step is rejected with a message that contains `expect`.
 #[track_caller]
-fn check_refused(dialect: Dialect, step: &Value, expect: &str) {
+fn check_rejected(dialect: Dialect, step: &Value, expect: &str) {
     let document = json!({"name": "a", "steps": [step]});
     let errors: Vec<String> = validator(dialect).iter_errors(&document).map(|error| error.to_string()).collect();
     assert!(errors.iter().any(|error| error.contains(expect)), "{step}: {errors:?}");
 }
 
 #[test]
-fn wrong_steps_are_refused() {
-    let check = |step: Value, expect: &str| check_refused(Dialect::Steps, &step, expect);
+fn invalid_steps_are_rejected() {
+    let check = |step: Value, expect: &str| check_rejected(Dialect::Steps, &step, expect);
     check(json!({"id": "a"}), "step_type");
     check(json!({"step_type": "prompt_cal"}), "prompt_cal");
     check(json!({"step_type": "text", "id": "a b"}), "a b");
@@ -110,8 +110,8 @@ fn wrong_steps_are_refused() {
 }
 
 #[test]
-fn wrong_flow_steps_are_refused() {
-    let check = |step: Value, expect: &str| check_refused(Dialect::Flow, &step, expect);
+fn invalid_flow_steps_are_rejected() {
+    let check = |step: Value, expect: &str| check_rejected(Dialect::Flow, &step, expect);
     check(json!({"type": "finish"}), "config");
     check(json!({"type": "finnish", "config": {}}), "finnish");
     check(json!({"type": "loop", "config": {"loopType": "forEach"}}), "iterableVariable");
@@ -148,7 +148,11 @@ fn every_example_is_accepted() {
         for path in files.filter(is_document) {
             let text = std::fs::read_to_string(&path).expect("an example");
             let named = format!("schema/{}.json", dialect.as_str());
-            assert!(text.lines().take(2).any(|line| line.contains(&named)), "{} names its schema", path.display());
+            assert!(
+                text.lines().take(2).any(|line| line.contains(&named)),
+                "{} does not name its schema",
+                path.display()
+            );
             let document = yaml(&text);
             let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
             assert_eq!(errors, Vec::<String>::new(), "{}", path.display());
@@ -171,7 +175,7 @@ fn the_files_of_the_schemas_are_up_to_date() {
 }
 
 #[test]
-fn wrong_states_are_refused() {
+fn invalid_states_are_rejected() {
     let validator = validator(Dialect::Machine);
     let check = |state: Value, expect: &str| {
         let document = json!({"name": "n", "states": {"initial": "a", "a": state}});
@@ -186,7 +190,7 @@ fn wrong_states_are_refused() {
 }
 
 #[test]
-fn wrong_graphs_are_refused() {
+fn invalid_graphs_are_rejected() {
     let validator = validator(Dialect::Graph);
     let check = |node: Value, connection: Value, expect: &str| {
         let document = json!({"nodes": [node], "connections": [connection]});
@@ -205,13 +209,13 @@ fn wrong_graphs_are_refused() {
 }
 
 #[test]
-fn wrong_sessions_are_refused() {
+fn invalid_sessions_are_rejected() {
     let validator = validator(Dialect::Session);
-    let refused = |document: &Value, expect: &str| {
+    let rejected = |document: &Value, expect: &str| {
         let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
         assert!(errors.iter().any(|error| error.contains(expect)), "{errors:?}");
     };
-    let check = |step: Value, expect: &str| refused(&json!({"steps": [step]}), expect);
+    let check = |step: Value, expect: &str| rejected(&json!({"steps": [step]}), expect);
     check(json!({}), "name");
     check(json!({"name": "a", "sequence": [[]]}), "valid under");
     check(json!({"name": "a", "availableTools": ["search"]}), "object");
@@ -219,7 +223,7 @@ fn wrong_sessions_are_refused() {
     check(json!({"name": "a", "conditions": [{"type": "tool_used"}]}), "value");
     check(json!({"name": "a", "conditions": [{"type": "tool_used", "value": "x", "if": "true"}]}), "not allowed");
     check(json!({"name": "a", "conditions": [{"type": "not_recently_used", "value": "x", "window": 0}]}), "minimum");
-    refused(&json!({"name": "an agent without the rest"}), "agentId");
+    rejected(&json!({"name": "an agent without the rest"}), "agentId");
 }
 
 #[test]
@@ -234,9 +238,9 @@ fn every_field_has_a_description() {
     }
 }
 
-/// The properties of a definition that have neither a description nor the description of what they refer to.
+/// The properties of a definition without a description, also in the definition that they refer to.
 fn undescribed(name: &str, definition: &Value, schema: &Value) -> Vec<String> {
-    // What holds the settings of a type is described once, where the type is chosen.
+    // The settings of a type are described once, at its `type`.
     const HOLDERS: [&str; 2] = ["config", "data"];
     let settings = HOLDERS.iter().filter_map(|holder| definition["properties"][holder]["properties"].as_object());
     let own = definition["properties"].as_object();

@@ -30,7 +30,7 @@ const STRUCTURAL: [&str; 17] = [
     "unsupported_step",
 ];
 
-/// What a schema does not say: a part of the message, and why.
+/// Errors that a schema does not express: a part of the message, and the reason.
 const EXCEPTIONS: [(&str, &str); 14] = [
     ("`if` must be an expression", "conditions are compiled, also those of steps that do not use them"),
     ("a condition is an object or", "conditions are compiled, also those of steps that do not use them"),
@@ -48,10 +48,10 @@ const EXCEPTIONS: [(&str, &str); 14] = [
     ("`body` must be an object", "it depends on the value of another field"),
 ];
 
-/// An object of a document whose fields are changed: the document, and where the object is.
+/// An object whose fields are changed: the document, and the path of the object.
 type Site = (Value, &'static str);
 
-/// Values that fields accept, and values that they do not.
+/// Values that are valid for some fields.
 fn samples() -> Vec<Value> {
     let text = [
         "x",
@@ -210,7 +210,7 @@ fn sessions() -> Vec<Site> {
     ]
 }
 
-/// The least that a step of this type needs.
+/// The required fields of a step of this type.
 fn least(kind: &str) -> Value {
     let text = json!([{"step_type": "text", "template": "x"}]);
     let mut step = match kind {
@@ -233,7 +233,7 @@ fn least(kind: &str) -> Value {
     step
 }
 
-/// A document with a step where such a step may be, and where it is.
+/// A document with a step at a valid place, and the path of the step.
 fn around(step: &Value) -> Site {
     let first = json!({"id": "first", "step_type": "prompt_call", "retry": {"max_attempts": 1}});
     let (steps, at) = match step["step_type"].as_str() {
@@ -252,7 +252,7 @@ fn around(step: &Value) -> Site {
 }
 
 fn steps() -> Vec<Site> {
-    let schema: Value = serde_json::from_str(&schema(Dialect::Steps)).expect("it is JSON");
+    let schema: Value = serde_json::from_str(&schema(Dialect::Steps)).expect("valid JSON");
     let types = schema["$defs"]["step_type"]["anyOf"][0]["enum"].as_array().expect("types").clone();
     let mut sites: Vec<Site> = types.iter().filter_map(Value::as_str).map(|kind| around(&least(kind))).collect();
     for (kind, at) in [
@@ -282,7 +282,7 @@ fn names(schema: &Value, all: &mut BTreeSet<String>) {
     }
 }
 
-/// How a schema and a front-end disagree about a document.
+/// The disagreement of a schema and a front-end about a document, if there is one.
 fn disagreement(validator: &Validator, dialect: Dialect, document: &Value) -> Option<String> {
     let rejected = validator.iter_errors(document).next().map(|error| error.to_string());
     let loaded = load(&document.to_string(), Some(dialect));
@@ -308,7 +308,7 @@ fn changed((document, at): &Site, field: &str, sample: Value) -> Value {
 }
 
 fn check(dialect: Dialect, sites: Vec<Site>) {
-    let schema: Value = serde_json::from_str(&schema(dialect)).expect("it is JSON");
+    let schema: Value = serde_json::from_str(&schema(dialect)).expect("valid JSON");
     let validator = jsonschema::draft202012::new(&schema).expect("it compiles");
     for (document, at) in &sites {
         assert!(document.pointer(at).is_some_and(Value::is_object), "{document} has no {at}");

@@ -3,7 +3,7 @@
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity};
 
-/// The kinds of warnings about a document, with the names that they are about.
+/// The warnings about a document: the kind, and the text at its place.
 fn warnings(source: &str, dialect: Dialect) -> Vec<(String, String)> {
     let loaded = load(source, Some(dialect));
     assert!(loaded.diagnostics.iter().all(|finding| finding.severity == Severity::Warning), "{:?}", loaded.diagnostics);
@@ -42,7 +42,7 @@ fn data_in_a_command_of_a_machine_must_be_escaped() {
 }
 
 #[test]
-fn numbers_and_words_of_the_document_are_no_data() {
+fn numbers_and_texts_of_the_document_are_not_data() {
     machine("echo {{loop.index}} {{loop.Index1}} {{loop.Length}} {{loop.Parent.Index}}", &[]);
     machine("exit {{states.run.ExitCode}} # {{states.run.Status}} {{len inputs.free}}", &[]);
     machine("echo {{inputs.count}} {{inputs.on}} {{inputs.mode}} {{workflow.Name}} {{context.WorkingDir}}", &[]);
@@ -67,7 +67,7 @@ fn data_in_blocks_must_be_escaped_too() {
 }
 
 #[test]
-fn commands_of_hooks_are_looked_at_too() {
+fn commands_of_hooks_are_checked() {
     let source = "name: m\nhooks: {workflow_start: [{command: 'echo {{inputs.x}}'}, {log: 'got {{inputs.x}}'}]}\n\
                   states:\n  initial: done\n  done: {type: terminal}\n";
     assert_eq!(warnings(source, Dialect::Machine), [(UNQUOTED.to_owned(), "inputs.x".to_owned())]);

@@ -1,4 +1,4 @@
-//! Values of a document never become text of formulas, so their size does not limit what can be lowered.
+//! Values of a document never become text of formulas, so large values can be lowered.
 
 use branchpoint_dialects::load;
 use branchpoint_expr::Dialect;
@@ -14,7 +14,7 @@ fn machine(inputs: &str) -> String {
     format!("name: n\ninputs:\n{inputs}states:\n  initial: done\n  done: {{type: terminal}}\n")
 }
 
-/// Longer than the text of a formula may be.
+/// A text that exceeds the limit of formulas.
 fn long() -> String {
     "x".repeat((1 << 20) + 100)
 }
@@ -24,7 +24,7 @@ fn deep(depth: usize) -> String {
 }
 
 #[test]
-fn a_machine_with_an_input_of_many_choices() {
+fn a_machine_with_an_input_with_many_choices() {
     let choices: Vec<String> = (0..25_000).map(|n| format!("c{n}")).collect();
     let choices = choices.join(", ");
     let rules = format!("{{enum: [{choices}], file_extension: [{choices}]}}");

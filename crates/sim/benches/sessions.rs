@@ -1,6 +1,6 @@
 //! Many sessions in one process: `cargo bench -p branchpoint-sim --bench sessions`.
 //!
-//! 10,000 sessions of one document, 100 events each, in turn: what an event costs, and what all of them take in memory.
+//! 10,000 sessions of one document with 100 events each: the time of an event, and the memory of all sessions.
 
 use std::fs;
 use std::time::Instant;
@@ -25,7 +25,8 @@ const TOOLS: [&str; 8] = ["search", "think", "reflect", "summarize", "save_resul
 fn main() {
     let loaded = load(DOCUMENT, None);
     let program = loaded.program.expect("the document loads");
-    let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), SESSION_TTL_S).expect("it has a session"));
+    let mut sessions =
+        Sessions::new(Gate::new(&program, Some(&TOOLS), SESSION_TTL_S).expect("the program has a session"));
     let ids: Vec<String> = (0..SESSIONS).map(|number| format!("session-{number}")).collect();
     let before = resident_kb();
     let mut nanos = Vec::with_capacity(SESSIONS * EVENTS);
@@ -33,10 +34,10 @@ fn main() {
     for event in 0..EVENTS {
         for (number, id) in ids.iter().enumerate() {
             let request = request(event, number);
-            let asked = Instant::now();
+            let sent = Instant::now();
             let answer = sessions.request(id, request, i64::try_from(event).unwrap_or_default());
-            nanos.push(u32::try_from(asked.elapsed().as_nanos()).unwrap_or(u32::MAX));
-            assert!(answer.is_ok(), "every event is taken: {answer:?}");
+            nanos.push(u32::try_from(sent.elapsed().as_nanos()).unwrap_or(u32::MAX));
+            assert!(answer.is_ok(), "every event is accepted: {answer:?}");
         }
     }
     let elapsed = begin.elapsed();
@@ -52,12 +53,12 @@ fn main() {
         at(1_000)
     );
     match memory_kb {
-        Some(kb) => println!("all sessions together: {:.1} MB, the times measured included", kb as f64 / 1024.0),
-        None => println!("memory is not told by this system"),
+        Some(kb) => println!("all sessions together: {:.1} MB, including the measured times", kb as f64 / 1024.0),
+        None => println!("memory: unknown on this system"),
     }
 }
 
-/// One event in four is a message, one a question, the others are tools.
+/// One event in four is a message, one is a query, the others are tools.
 fn request(event: usize, session: usize) -> SessionAction {
     match event % 4 {
         0 => SessionAction::Message(
@@ -72,7 +73,7 @@ fn micros(nanos: u32) -> f64 {
     f64::from(nanos) / 1_000.0
 }
 
-/// What the process holds in memory, where the system tells it.
+/// The resident memory of the process, if the system reports it.
 fn resident_kb() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -15,11 +15,11 @@ pub fn trees(seed: u64) -> Vec<Tree> {
 /// Generates a workflow whose lowered program the validator accepts.
 pub fn generate(rng: &mut Rng) -> Tree {
     let budget = 3 + rng.small(if rng.clone().percent(20) { 26 } else { 14 });
-    let mut maker = Maker { rng, last_id: 0, budget, backs: 2, scopes: vec![0], trail: Vec::new() };
-    let body = maker.block(0);
-    let on_failure = maker.rng.percent(20).then(|| maker.small_block());
-    let on_cancel = maker.rng.percent(30).then(|| maker.small_block());
-    let last_id = maker.last_id;
+    let mut generator = Generator { rng, last_id: 0, budget, jumps_left: 2, scopes: vec![0], trail: Vec::new() };
+    let body = generator.block(0);
+    let on_failure = generator.rng.percent(20).then(|| generator.small_block());
+    let on_cancel = generator.rng.percent(30).then(|| generator.small_block());
+    let last_id = generator.last_id;
     let tree = Tree {
         body,
         on_failure,
@@ -41,22 +41,22 @@ fn value_bytes(rng: &mut Rng) -> u64 {
     if rng.percent(8) { *rng.pick(&[60, 150, 500, 2_000]) } else { 64 * 1024 }
 }
 
-struct Maker<'r> {
+struct Generator<'r> {
     rng: &'r mut Rng,
     last_id: u32,
     budget: u32,
-    /// How many jumps back are left. There are few, because they multiply the work of a run.
-    backs: u32,
+    /// The remaining number of jumps back. It is small, because they multiply the work of a run.
+    jumps_left: u32,
     /// The enclosing scopes.
     scopes: Vec<u32>,
     /// For every enclosing block, the ids of its nodes so far.
     trail: Vec<Vec<u32>>,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn small_block(&mut self) -> Block {
         let id = self.id();
-        let retry = self.again();
+        let retry = self.retry_policy();
         vec![Node { id, kind: NodeKind::Effect { retry, handler: None } }]
     }
 
@@ -102,7 +102,7 @@ impl Maker<'_> {
             }
             40..49 if !deep => self.attempt(id, depth),
             49..53 => self.back(),
-            53..55 => self.breaking(),
+            53..55 => self.break_out(),
             55..59 => NodeKind::Sleep { delay_ms: self.rng.below(3_000) },
             59..64 => self.signal(),
             64..69 => self.request(),
@@ -115,7 +115,7 @@ impl Maker<'_> {
     }
 
     fn effect(&mut self, depth: u32) -> NodeKind {
-        let retry = self.again();
+        let retry = self.retry_policy();
         NodeKind::Effect { retry, handler: self.handler(depth) }
     }
 
@@ -123,10 +123,10 @@ impl Maker<'_> {
         (depth < 4 && self.rng.percent(35)).then(|| self.block(depth + 1))
     }
 
-    fn again(&mut self) -> Option<RetryPolicy> {
+    fn retry_policy(&mut self) -> Option<RetryPolicy> {
         let delay_ms = *self.rng.pick(&[0, 10, 100, 700]);
-        let again = RetryPolicy { attempts: 1 + self.rng.small(3), delay_ms, linear: self.rng.percent(50) };
-        self.rng.percent(45).then_some(again)
+        let policy = RetryPolicy { attempts: 1 + self.rng.small(3), delay_ms, linear: self.rng.percent(50) };
+        self.rng.percent(45).then_some(policy)
     }
 
     fn framed(&mut self, id: u32, depth: u32) -> Block {
@@ -156,7 +156,7 @@ impl Maker<'_> {
     fn attempt(&mut self, id: u32, depth: u32) -> NodeKind {
         let body = self.framed(id, depth);
         let limit_ms = self.rng.percent(60).then(|| self.rng.below(4_000));
-        NodeKind::Try { body, limit_ms, retry: self.again(), handler: self.handler(depth) }
+        NodeKind::Try { body, limit_ms, retry: self.retry_policy(), handler: self.handler(depth) }
     }
 
     fn test(&mut self) -> Test {
@@ -170,14 +170,14 @@ impl Maker<'_> {
         let mut targets: Vec<u32> = self.trail.iter().flatten().copied().collect();
         // A jump to itself is excluded.
         targets.pop();
-        if targets.is_empty() || self.backs == 0 {
+        if targets.is_empty() || self.jumps_left == 0 {
             return NodeKind::Count { scope: *self.rng.pick(&self.scopes) };
         }
-        self.backs -= 1;
+        self.jumps_left -= 1;
         NodeKind::Back { target: *self.rng.pick(&targets), max: 1 + self.rng.small(2) }
     }
 
-    fn breaking(&mut self) -> NodeKind {
+    fn break_out(&mut self) -> NodeKind {
         if self.scopes.len() < 2 {
             return NodeKind::Sleep { delay_ms: self.rng.below(500) };
         }
@@ -213,23 +213,23 @@ fn with_merges(mut tree: Tree, mut last_id: u32, rng: &mut Rng) -> Tree {
         let around = rng.pick(&scopes).clone();
         let inner = *around.last().expect("a parallel is around itself");
         let owner = if rng.percent(70) { inner } else { *rng.pick(&around) };
-        let mut tried = tree.clone();
+        let mut extended = tree.clone();
         let joins = 1 + rng.small(3);
         let merge = last_id + 1;
         last_id += 1 + joins;
-        insert(&mut tried, inner, Node { id: merge, kind: NodeKind::Merge { owner, own: rng.percent(60) } }, rng);
+        insert(&mut extended, inner, Node { id: merge, kind: NodeKind::Merge { owner, own: rng.percent(60) } }, rng);
         for join in 1..=joins {
-            insert(&mut tried, inner, Node { id: merge + join, kind: NodeKind::Join { merge } }, rng);
+            insert(&mut extended, inner, Node { id: merge + join, kind: NodeKind::Join { merge } }, rng);
         }
-        if lower(&tried).is_ok() {
-            tree = tried;
+        if lower(&extended).is_ok() {
+            tree = extended;
         }
     }
     tree
 }
 
 /// For each parallel, the enclosing scopes and itself.
-fn parallels(block: &[Node], around: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
+fn parallels(block: &[Node], around: &mut Vec<u32>, scopes: &mut Vec<Vec<u32>>) {
     for node in block {
         let scope = node.is_scope();
         for inner in node.blocks() {
@@ -237,13 +237,13 @@ fn parallels(block: &[Node], around: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
             if framed {
                 around.push(node.id);
             }
-            parallels(inner, around, found);
+            parallels(inner, around, scopes);
             if framed {
                 around.pop();
             }
         }
         if let NodeKind::Parallel { .. } = node.kind {
-            found.push(around.iter().copied().chain([node.id]).collect());
+            scopes.push(around.iter().copied().chain([node.id]).collect());
         }
     }
 }
@@ -251,9 +251,9 @@ fn parallels(block: &[Node], around: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
 /// Inserts a node at a random position in a parallel.
 fn insert(tree: &mut Tree, scope: u32, node: Node, rng: &mut Rng) {
     let mut node = Some(node);
-    visit(&mut tree.body, &mut |found| {
-        if found.id == scope
-            && let NodeKind::Parallel { branches, .. } = &mut found.kind
+    visit(&mut tree.body, &mut |candidate| {
+        if candidate.id == scope
+            && let NodeKind::Parallel { branches, .. } = &mut candidate.kind
             && let Some(node) = node.take()
         {
             let branch = rng.index(branches.len());

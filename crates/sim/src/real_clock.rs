@@ -17,8 +17,8 @@ use branchpoint_host::host::{DrivenRuns, Facts, Host, RunEvent, RunEventKind, St
 use branchpoint_host::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call, CancellationToken, Runner, runtime};
 
-/// The maximum time that the loop waits for an answer.
-const NAP: Duration = Duration::from_millis(10);
+/// The maximum time that the loop waits for an answer before it checks timers.
+const MAX_WAIT: Duration = Duration::from_millis(10);
 
 /// A program and the store that it runs on.
 #[derive(Clone, Debug)]
@@ -54,15 +54,15 @@ impl RealClock<'_> {
             let (flights, notes) = (HashMap::new(), Vec::new());
             let runner: Arc<dyn Runner> = runner.clone();
             let host = self.host(&runner);
-            let mut stage =
+            let mut run_loop =
                 RunLoop { live: self, scope, runner, host, run: None, flights, notes, answer_sender, ended: false };
-            stage.start(input);
-            stage.run_until_end(&answer_receiver);
-            stage.flights.values().for_each(|(_, cancel)| cancel.cancel());
-            let look = stage.host.load(stage.run.expect("it was started")).expect("it was stored");
-            let exchange_problem = round_trip(stage.host.store());
-            let result = look.result().unwrap_or_default();
-            RunResult { status: look.status(), result, notes: stage.notes, exchange_problem }
+            run_loop.start(input);
+            run_loop.run_until_end(&answer_receiver);
+            run_loop.flights.values().for_each(|(_, cancel)| cancel.cancel());
+            let inspected = run_loop.host.load(run_loop.run.expect("the run was started")).expect("the run is stored");
+            let exchange_problem = round_trip(run_loop.host.store());
+            let result = inspected.result().unwrap_or_default();
+            RunResult { status: inspected.status(), result, notes: run_loop.notes, exchange_problem }
         })
     }
 
@@ -73,8 +73,7 @@ impl RealClock<'_> {
         };
         let runner = runner.clone();
         let facts: Facts = Arc::new(move |name| runner.fact(name));
-        Host::new(store.expect("the store opens"), "live", DrivenRuns::All, facts, now_ms())
-            .expect("the store can be used")
+        Host::new(store.expect("the store opens"), "live", DrivenRuns::All, facts, now_ms()).expect("the host starts")
     }
 }
 
@@ -110,7 +109,7 @@ impl RunLoop<'_, '_> {
                 self.crash_if_enabled();
             } else if self.flights.is_empty() && self.host.next_ms().is_none() {
                 break;
-            } else if let Ok((run, call, answer)) = answer_receiver.recv_timeout(NAP) {
+            } else if let Ok((run, call, answer)) = answer_receiver.recv_timeout(MAX_WAIT) {
                 let key = (run, call.effect);
                 // Answers of withdrawn effects and of abandoned attempts are ignored.
                 if self.flights.get(&key).is_some_and(|(attempt, _)| *attempt == call.attempt) {
@@ -123,9 +122,9 @@ impl RunLoop<'_, '_> {
 
     /// Answers a run that waits for the user with the user's next line, or null if there is none.
     fn answer_user_line(&mut self) -> bool {
-        let run = self.run.expect("it was started");
-        let look = self.host.load(run).expect("it was stored");
-        let open = self.host.store().approvals_in(&look).expect("it was stored");
+        let run = self.run.expect("the run was started");
+        let inspected = self.host.load(run).expect("the run is stored");
+        let open = self.host.store().approvals_in(&inspected).expect("the run is stored");
         if !open.iter().any(|open| open.approval.key == ApprovalKey::Line) {
             return false;
         }
@@ -135,8 +134,8 @@ impl RunLoop<'_, '_> {
     }
 
     fn turn(&mut self) {
-        for act in self.host.turn(now_ms()).expect("the store takes what is written") {
-            match act {
+        for output in self.host.turn(now_ms()).expect("the host can take its turn") {
+            match output {
                 TurnOutput::Perform { run, call, .. } => self.perform(run, call),
                 TurnOutput::Withdraw { run, effect, .. } => {
                     self.flights.remove(&(run, effect)).into_iter().for_each(|(_, cancel)| cancel.cancel());
@@ -159,7 +158,7 @@ impl RunLoop<'_, '_> {
             // The old host is dropped first, which releases the lock of its process.
             self.host = RealClock { file: None, ..self.live.clone() }.host(&self.runner);
             self.host = self.live.host(&self.runner);
-            self.host.resume(self.run.expect("it was started"), true, Ticket::default());
+            self.host.resume(self.run.expect("the run was started"), true, Ticket::default());
             self.turn();
         }
     }

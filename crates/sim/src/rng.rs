@@ -26,12 +26,12 @@ impl Rng {
 
     /// An index below the length, which must not be zero.
     pub fn index(&mut self, length: usize) -> usize {
-        usize::try_from(self.below(length as u64)).expect("it is below a length")
+        usize::try_from(self.below(length as u64)).expect("the number is below a length")
     }
 
     /// A small number below the bound, which must not be zero.
     pub fn small(&mut self, bound: u32) -> u32 {
-        u32::try_from(self.below(u64::from(bound))).expect("it is below a small bound")
+        u32::try_from(self.below(u64::from(bound))).expect("the number is below a small bound")
     }
 
     /// A small integer below the bound, which must not be zero.

@@ -27,10 +27,10 @@ fn smaller(trees: &[Tree], at: usize, fails: &impl Fn(&[Tree]) -> bool) -> Optio
         if tree == trees[at] {
             continue;
         }
-        let mut tried = trees.to_vec();
-        tried[at] = tree;
-        if fails(&tried) {
-            return Some(tried);
+        let mut reduced = trees.to_vec();
+        reduced[at] = tree;
+        if fails(&reduced) {
+            return Some(reduced);
         }
     }
     None
@@ -38,15 +38,16 @@ fn smaller(trees: &[Tree], at: usize, fails: &impl Fn(&[Tree]) -> bool) -> Optio
 
 fn candidates(tree: &Tree) -> Vec<Tree> {
     let plain = Tree { max_effects: 0, max_tokens: 0, wall_ms: 0, fuel: 1_000, ..tree.clone() };
-    let mut found = vec![plain, Tree { on_failure: None, ..tree.clone() }, Tree { on_cancel: None, ..tree.clone() }];
+    let mut candidates =
+        vec![plain, Tree { on_failure: None, ..tree.clone() }, Tree { on_cancel: None, ..tree.clone() }];
     for id in tree.nodes().iter().map(|node| node.id) {
         for change in 0..8 {
             let mut changed = tree.clone();
             changed.blocks_mut().into_iter().for_each(|block| change_node(block, id, change));
-            found.push(changed);
+            candidates.push(changed);
         }
     }
-    found
+    candidates
 }
 
 /// Applies one kind of reduction to one node.
@@ -119,21 +120,21 @@ pub fn repair(tree: &mut Tree) {
 
 fn repair_block(block: &mut Block, scopes: &mut Vec<u32>, trail: &mut Vec<u32>, merges: &[u32]) {
     let mark = trail.len();
-    let mut kept = Vec::new();
+    let mut repaired = Vec::new();
     for mut node in std::mem::take(block) {
         let keep = match &mut node.kind {
             NodeKind::Count { scope } => {
-                *scope = known(*scope, scopes);
+                *scope = enclosing_or_root(*scope, scopes);
                 true
             }
             NodeKind::If { test, .. } | NodeKind::While { test, .. } => {
                 if let Test::Below { scope, .. } = test {
-                    *scope = known(*scope, scopes);
+                    *scope = enclosing_or_root(*scope, scopes);
                 }
                 true
             }
             NodeKind::Merge { owner, .. } => {
-                *owner = known(*owner, scopes);
+                *owner = enclosing_or_root(*owner, scopes);
                 true
             }
             NodeKind::Break { scope } => *scope != 0 && scopes.contains(scope),
@@ -159,16 +160,16 @@ fn repair_block(block: &mut Block, scopes: &mut Vec<u32>, trail: &mut Vec<u32>, 
             }
         }
         let last = node.is_last();
-        kept.push(node);
+        repaired.push(node);
         if last {
             break;
         }
     }
     trail.truncate(mark);
-    *block = kept;
+    *block = repaired;
 }
 
-fn known(scope: u32, scopes: &[u32]) -> u32 {
+fn enclosing_or_root(scope: u32, scopes: &[u32]) -> u32 {
     if scopes.contains(&scope) { scope } else { 0 }
 }
 

@@ -1,7 +1,7 @@
-//! Journals of every semantics number that this build folds: they must give, event by event, what they gave when written.
+//! Golden journals of every semantics number: this build folds them event by event to the recorded states.
 //!
-//! Journals of a number that was released are never written again. While a number is in the making, and after a change of
-//! the bytes that is meant: `UPDATE_GOLDEN=1 cargo test -p branchpoint-sim --test golden`.
+//! Journals of a released number are never rewritten. For an unreleased number, after an intended change of the bytes:
+//! `UPDATE_GOLDEN=1 cargo test -p branchpoint-sim --test golden`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use branchpoint_sim::generate::trees;
 use branchpoint_sim::journal::Journal;
 use branchpoint_sim::world::record;
 
-/// Worlds whose runs are short and use every op, with crashes, votes, retries, cancels and time limits among them.
+/// Seeds of simulations with short runs that use every op, with crashes, votes, retries, cancellations and time limits.
 const SEEDS: std::ops::Range<u64> = 900..940;
 
-/// Longer journals would say the same again.
+/// The longest journal that is stored; longer ones would test nothing new.
 const LONGEST: usize = 60;
 
 fn folder(semantics: u16) -> PathBuf {
@@ -22,9 +22,9 @@ fn folder(semantics: u16) -> PathBuf {
 }
 
 fn update() {
-    fs::create_dir_all(folder(SEMANTICS)).expect("the folder can be made");
+    fs::create_dir_all(folder(SEMANTICS)).expect("the folder can be created");
     for seed in SEEDS {
-        let journals = record(seed, &trees(seed)).expect("the world holds");
+        let journals = record(seed, &trees(seed)).expect("the simulation passes");
         for (run, journal) in journals.iter().enumerate().filter(|(_, journal)| journal.rows.len() <= LONGEST) {
             let path = folder(SEMANTICS).join(format!("seed-{seed}-run-{run}.journal"));
             fs::write(path, journal.to_text()).expect("a journal can be written");

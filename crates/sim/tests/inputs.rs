@@ -6,20 +6,20 @@ use branchpoint_expr::{Object, Value};
 use branchpoint_host::{Script, VirtualDriver};
 
 fn value(text: &str) -> Value {
-    serde_json::from_str(text).expect("this is JSON")
+    serde_json::from_str(text).expect("valid JSON")
 }
 
-/// The status, the kind of the error, its message and the result of a run that was started with an input and facts.
+/// Runs a document with an input and facts. Returns the status, the kind and message of the error, and the result.
 fn run(document: &str, input: &str, facts: &str) -> (Status, String, String, Value) {
     let loaded = load(document, None);
     let is_error = |finding: &branchpoint_expr::Diagnostic| finding.severity == branchpoint_expr::Severity::Error;
     assert!(!loaded.diagnostics.iter().any(is_error), "{:?}", loaded.diagnostics);
-    let program = loaded.program.expect("it loads");
+    let program = loaded.program.expect("the document loads");
     let mut host = VirtualDriver::new(&program, 0);
     let given = value(facts);
     let facts: Object =
         program.facts.iter().map(|fact| (fact.clone(), given.get(fact).cloned().unwrap_or_default())).collect();
-    host.start(value(input), facts).expect("it starts");
+    host.start(value(input), facts).expect("the run starts");
     let mut script = Script::read(&Value::Null).expect("an empty script");
     host.run_until_idle(&mut |call| script.simulate(call));
     let result = host.result().cloned().unwrap_or_default();
@@ -177,7 +177,7 @@ fn the_input_of_a_graph_replaces_the_text_of_its_start() {
 }
 
 #[test]
-fn a_machine_warns_about_undeclared_inputs_and_accepts_them() {
+fn a_machine_accepts_undeclared_inputs_with_a_warning() {
     let machine = |inputs: &str| {
         format!(
             "name: m\n{inputs}states:\n  initial: done\n  done: {{type: terminal, message: '{{{{inputs.nmae}}}}'}}\n"

@@ -1,4 +1,4 @@
-//! Whole documents on the pages about diagnostics are true: each is loaded, and run if it can be.
+//! Loads the documents on the pages about diagnostics, runs those that load, and compares the printed output.
 //!
 //! The format of the examples is described in `docs/diagnostics/README.md`. After a change of wording,
 //! `UPDATE_DOCS=1 cargo test -p branchpoint-sim --test pages` writes what is printed now into the pages.
@@ -13,10 +13,10 @@ use branchpoint_dialects::{Library, load_from, preflight, read};
 use branchpoint_expr::{Dialect, Object, Value, render_terminal};
 use branchpoint_host::{Script, VirtualDriver};
 
-/// The words of a block that is a graph before its run.
+/// The fence of a graph that is checked as an editor does before a run.
 const PREFLIGHT: &str = "json graph preflight";
 
-/// What is printed for a document that waits for somebody.
+/// The output for a session or graph that waits for an event.
 const READY: &str = "ready";
 
 /// A fenced block of a page.
@@ -28,7 +28,7 @@ struct Block {
 }
 
 #[test]
-fn every_document_on_a_page_gives_what_the_page_says() {
+fn every_document_on_a_page_gives_the_printed_output() {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnostics"));
     let mut pages: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     pages.sort();
@@ -51,7 +51,7 @@ fn every_document_on_a_page_gives_what_the_page_says() {
     assert!(checked > 10, "only {checked} pages show documents");
 }
 
-/// Checks the documents of a page, and tells what its `text` blocks have to hold, by their position.
+/// Checks the documents of a page, and returns the expected content of its `text` blocks, by their position.
 fn check(kind: &str, blocks: &[Block], complaints: &mut Vec<String>) -> Vec<(usize, String)> {
     let (mut script, mut input, mut printed, mut mended) = (Value::Null, Value::Null, Vec::new(), false);
     let mut beside = Beside::default();
@@ -109,7 +109,7 @@ impl Library for Beside {
     }
 }
 
-/// What an editor is told of a graph before its run.
+/// The findings of an editor about a graph before its run.
 fn before_run(text: &str) -> (Vec<String>, String) {
     let findings = preflight(text);
     let kinds = findings.iter().map(|finding| finding.kind.to_string()).collect();
@@ -117,7 +117,7 @@ fn before_run(text: &str) -> (Vec<String>, String) {
     (kinds, if findings.is_empty() { READY.to_owned() } else { shown })
 }
 
-/// The kinds that a document gives, and what is printed for it: findings, or how its run ended.
+/// The kinds that a document produces, and the output: its findings, or the end of its run.
 fn outcome(
     text: &str,
     dialect: Option<Dialect>,
@@ -131,14 +131,14 @@ fn outcome(
         let end = if loaded.dialect == Some(Dialect::Machine) { "yaml" } else { "json" };
         return (kinds, render_terminal(&loaded.diagnostics, text, &format!("{name}.{end}"), false));
     }
-    let program = loaded.program.expect("what has no findings has a program");
+    let program = loaded.program.expect("a document without findings has a program");
     let mut host = VirtualDriver::new(&program, 0);
     let facts: Object = program.facts.iter().map(|fact| (fact.clone(), facts(fact))).collect();
-    host.start(input.clone(), facts).expect("a run can start");
-    let mut script = Script::read(script).expect("the page's script is one");
+    host.start(input.clone(), facts).expect("the run starts");
+    let mut script = Script::read(script).expect("the script is valid");
     host.run_until_idle(&mut |call| script.simulate(call));
     if host.result().is_none() {
-        // A question to people is waited for; a session or a graph rests until it is told something.
+        // A run with an open approval waits for people; a session or a graph waits for an event.
         let asks = host.requested_approvals().iter().any(|question| question.is_open);
         return (kinds, if asks { "waiting" } else { READY }.to_owned());
     }
@@ -172,7 +172,7 @@ fn outcome(
     (kinds, printed)
 }
 
-/// What a run on a page is told beside its input: who owns it, and nothing else.
+/// The facts of a run on a page: the owner of the account.
 fn facts(name: &str) -> Value {
     match name {
         "account" => Value::from([("owner".into(), Value::from("u1"))].into_iter().collect::<Object>()),

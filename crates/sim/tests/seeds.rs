@@ -1,4 +1,4 @@
-//! Seeds of the simulator that once failed, each with what it found.
+//! Seeds of the simulator that failed once, each with the count that it must cover.
 
 use branchpoint_sim::generate::trees;
 use branchpoint_sim::world::simulate;
@@ -9,7 +9,7 @@ fn check(seed: u64, seen: &str) {
     assert!(counts.get(seen).is_some_and(|count| *count > 0), "seed {seed} has no {seen}: {counts:?}");
 }
 
-/// Values doubled with each merge and each parallel that gathered them, until storing one took for ever.
+/// Values doubled with each merge and each parallel until storing one did not end.
 #[test]
 fn values_that_share_their_parts_are_bounded() {
     check(10_831_442, "values too large");

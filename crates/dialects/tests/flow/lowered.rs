@@ -1,4 +1,4 @@
-//! Programs as text, one for each construct: a change of lowering shows here.
+//! Programs as text, one for each construct, so that a change of the lowering is visible.
 
 use branchpoint_core::ir::print;
 use branchpoint_dialects::load;
@@ -10,7 +10,7 @@ use crate::flow;
 fn lowered(step: &str) -> String {
     let loaded = load(&flow(step), Some(Dialect::Flow));
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-    print(&loaded.program.expect("nothing was found"))
+    print(&loaded.program.expect("a document without findings has a program"))
 }
 
 macro_rules! snapshots {

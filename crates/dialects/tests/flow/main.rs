@@ -2,9 +2,9 @@
 
 mod lowered;
 mod never_panics;
-mod refused;
+mod rejected;
 
-/// A flow of these steps, without anything to warn of.
+/// A flow of these steps, without warnings.
 fn flow(steps: &str) -> String {
     format!(r#"{{"name": "n", "description": "d", "uuid": "u", "steps": [{steps}]}}"#)
 }

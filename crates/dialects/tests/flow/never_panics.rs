@@ -5,7 +5,7 @@ use branchpoint_expr::{Dialect, Severity};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Keys and words of the dialect, so that random documents get somewhere.
+/// Keys and words of the dialect, so that random documents pass the first checks.
 const WORDS: &[&str] = &[
     "name",
     "steps",
@@ -81,7 +81,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A step whose settings are those of its type, with something random in their places.
+/// A step with the settings of its type and random values.
 fn step() -> impl Strategy<Value = Value> {
     let leaf = (word(), value()).prop_map(|(name, value)| {
         json!({"id": name, "type": "setVariables", "config": {"variables": [{"name": name, "value": value}], "resultVariable": "r"}})
@@ -106,15 +106,15 @@ fn step() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_value_is_loaded_or_refused(value in value()) {
+    fn any_value_is_loaded_or_rejected(value in value()) {
         load(&value.to_string(), Some(Dialect::Flow));
     }
 
     #[test]
-    fn any_step_is_loaded_or_refused_and_never_both(steps in prop::collection::vec(step(), 1..4)) {
+    fn any_step_is_either_loaded_or_rejected(steps in prop::collection::vec(step(), 1..4)) {
         let document = json!({"name": "n", "steps": steps});
         let loaded = load(&document.to_string(), Some(Dialect::Flow));
-        let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-        prop_assert_eq!(refused, loaded.program.is_none());
+        let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+        prop_assert_eq!(rejected, loaded.program.is_none());
     }
 }

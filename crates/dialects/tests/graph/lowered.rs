@@ -1,4 +1,4 @@
-//! Programs as text: a change of lowering shows here.
+//! Programs as text, so that a change of the lowering is visible.
 
 use branchpoint_core::ir::print;
 use branchpoint_dialects::load;
@@ -10,7 +10,7 @@ use crate::{boss, edge, graph};
 fn lowered(source: &str) -> String {
     let loaded = load(source, Some(Dialect::Graph));
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-    print(&loaded.program.expect("nothing was found"))
+    print(&loaded.program.expect("a document without findings has a program"))
 }
 
 #[test]
@@ -21,20 +21,20 @@ fn an_agent_with_a_subagent() {
 }
 
 #[test]
-fn models_of_agents_below_are_known_before_the_run() {
+fn models_of_subagents_are_fixed_fields() {
     let kids = r#"{"id": "k", "type": "agent", "data": {"model": "claude-x", "tools": {"subagents": true}}},
         {"id": "l", "type": "agent", "data": {"model": "gemini-x"}}, {"id": "m", "type": "agent"}"#;
     let edges =
         [edge("s", "", "a"), edge("a", "subagent", "k"), edge("k", "subagent", "l"), edge("a", "subagent", "m")]
             .join(", ");
     let loaded = load(&graph(&format!("{}, {kids}", boss("a")), &edges), Some(Dialect::Graph));
-    let program = loaded.program.expect("nothing was found");
+    let program = loaded.program.expect("a document without findings has a program");
     let models = program.effects.iter().find_map(|effect| effect.fixed.get("subagent_models"));
     assert_eq!(models.map(ToString::to_string), Some(r#"["claude-x","gemini-x"]"#.to_owned()));
 }
 
 #[test]
-fn models_and_tools_of_agents_below_are_named_once() {
+fn models_and_tools_of_subagents_are_listed_once() {
     let kid = |id: &str, model: &str, tool: &str| {
         format!(r#"{{"id": "{id}", "type": "agent", "data": {{"model": "{model}", "tools": {{"{tool}": true}}}}}}"#)
     };
@@ -42,7 +42,7 @@ fn models_and_tools_of_agents_below_are_named_once() {
     let edges = ["k", "l", "m"].map(|kid| edge("a", "subagent", kid)).join(", ");
     let edges = format!("{}, {edges}", edge("s", "", "a"));
     let loaded = load(&graph(&format!("{}, {kids}", boss("a")), &edges), Some(Dialect::Graph));
-    let program = loaded.program.expect("nothing was found");
+    let program = loaded.program.expect("a document without findings has a program");
     let fixed_field =
         |key: &str| program.effects.iter().find_map(|effect| effect.fixed.get(key)).map(ToString::to_string);
     assert_eq!(fixed_field("subagent_models").as_deref(), Some(r#"["x","y"]"#));
@@ -50,7 +50,7 @@ fn models_and_tools_of_agents_below_are_named_once() {
 }
 
 #[test]
-fn strict_tools_of_an_agent_count_before_those_of_the_graph() {
+fn the_strictness_of_an_agent_overrides_that_of_the_graph() {
     let agent = |id: &str, strict: &str, tool: &str| {
         format!(
             r#"{{"id": "{id}", "type": "agent", "data": {{{strict} "tools": {{"{tool}": true, "subagents": true}}}}}}"#

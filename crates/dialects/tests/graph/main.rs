@@ -2,16 +2,16 @@
 
 mod lowered;
 mod never_panics;
-mod refused;
+mod rejected;
 
-/// A graph of these nodes and connections, beside a start `s`.
+/// A graph of these nodes and connections, and a start `s`.
 fn graph(nodes: &str, connections: &str) -> String {
     let start = r#"{"id": "s", "type": "start"}"#;
     let comma = if nodes.is_empty() { "" } else { ", " };
     format!(r#"{{"nodes": [{start}{comma}{nodes}], "connections": [{connections}]}}"#)
 }
 
-/// A connection; an empty handle is none.
+/// A connection. An empty text means no handle.
 fn edge(source: &str, handle: &str, target: &str) -> String {
     format!(r#"{{"source": "{source}", "target": "{target}", "sourceHandle": "{handle}"}}"#)
 }

@@ -40,7 +40,7 @@ fn connection() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_graph_is_loaded_or_refused_and_never_both(
+    fn any_graph_is_either_loaded_or_rejected(
         nodes in prop::collection::vec(node(), 0..5),
         connections in prop::collection::vec(connection(), 0..8),
         complete in any::<bool>(),
@@ -51,8 +51,8 @@ proptest! {
         }
         let document = json!({"nodes": nodes, "connections": connections}).to_string();
         let loaded = load(&document, Some(Dialect::Graph));
-        let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-        prop_assert_eq!(refused, loaded.program.is_none());
-        prop_assert!(!refused || !preflight(&document).is_empty());
+        let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+        prop_assert_eq!(rejected, loaded.program.is_none());
+        prop_assert!(!rejected || !preflight(&document).is_empty());
     }
 }

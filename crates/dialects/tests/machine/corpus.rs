@@ -1,11 +1,11 @@
-//! Documents in the style of the original system: they load here, too, and every finding is expected.
+//! Documents in the style of the original system, with the findings that are expected for each.
 
 use branchpoint_dialects::{Library, load_from};
 use branchpoint_expr::Severity;
 
 const CORPUS: &str = include_str!("corpus.txt");
 
-/// A place without any other workflow.
+/// A folder without workflows.
 struct Empty;
 
 impl Library for Empty {
@@ -17,15 +17,15 @@ impl Library for Empty {
 /// The documents: a name, the kinds of findings, and the text.
 fn documents() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
     let read = |part: &'static str| {
-        let (head, text) = part.split_once('\n').expect("a head is a line");
-        let (name, kinds) = head.split_once(':').expect("a head is a name and kinds");
+        let (head, text) = part.split_once('\n').expect("a document has a head line");
+        let (name, kinds) = head.split_once(':').expect("a head line has a name and kinds");
         (name, kinds.split_whitespace().collect(), text)
     };
     CORPUS.split("--- ").skip(1).map(read).collect()
 }
 
 #[test]
-fn every_finding_about_the_corpus_is_meant() {
+fn the_corpus_has_the_expected_findings() {
     let mut wrong = Vec::new();
     for (name, expect, text) in documents() {
         let loaded = load_from(text, None, &Empty);
@@ -33,8 +33,8 @@ fn every_finding_about_the_corpus_is_meant() {
         if actual != expect {
             wrong.push(format!("{name}: expected {expect:?}, found {:#?}", loaded.diagnostics));
         }
-        let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-        assert_eq!(loaded.program.is_none(), refused, "{name}");
+        let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+        assert_eq!(loaded.program.is_none(), rejected, "{name}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

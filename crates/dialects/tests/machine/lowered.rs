@@ -1,4 +1,4 @@
-//! Programs as text, one for each construct: a change of lowering shows here.
+//! Programs as text, one for each construct, so that a change of the lowering is visible.
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::print;
@@ -12,7 +12,7 @@ fn lowered(states: &str) -> String {
     let loaded = load(&machine(states), Some(Dialect::Machine));
     let errors: Vec<_> = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    print(&loaded.program.expect("nothing was found"))
+    print(&loaded.program.expect("a document without findings has a program"))
 }
 
 macro_rules! snapshots {
@@ -24,13 +24,13 @@ macro_rules! snapshots {
     )+};
 }
 
-/// An address in the document is checked before the run.
+/// An address in the document is a fixed field, so that it can be checked before the run.
 #[test]
 fn an_address_of_an_agent_is_a_fixed_field() {
     let options = "provider: openai_compatible, options: {base_url: 'http://h/v1', model: m}";
     let states = format!("  a: {{type: agent, prompt: hi, {options}, on_success: done}}\n");
-    let program = load(&machine(&states), Some(Dialect::Machine)).program.expect("it is a workflow");
-    let agent = program.effects.iter().find(|effect| effect.kind == Kind::Model).expect("it asks an agent");
+    let program = load(&machine(&states), Some(Dialect::Machine)).program.expect("the document loads");
+    let agent = program.effects.iter().find(|effect| effect.kind == Kind::Model).expect("the program calls an agent");
     assert_eq!(agent.fixed.get("base_url"), Some(&Value::from("http://h/v1")));
 }
 

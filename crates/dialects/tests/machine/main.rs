@@ -3,9 +3,9 @@
 mod corpus;
 mod lowered;
 mod never_panics;
-mod refused;
+mod rejected;
 
-/// A machine of these states, of which the first is `a`, with a good end and a bad one.
+/// A machine of these states with the initial state `a`, and terminal states of success and failure.
 fn machine(states: &str) -> String {
     format!("name: n\nstates:\n  initial: a\n{states}  done: {{type: terminal}}\n")
 }

@@ -5,7 +5,7 @@ use branchpoint_expr::{Dialect, Severity};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Keys and words of the dialect, so that random documents get somewhere.
+/// Keys and words of the dialect, so that random documents pass the first checks.
 const WORDS: &[&str] = &[
     "name",
     "states",
@@ -89,20 +89,20 @@ fn value() -> impl Strategy<Value = Value> {
 fn check(document: &Value) {
     let source = document.to_string();
     let loaded = load(&source, Some(Dialect::Machine));
-    let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    assert_eq!(loaded.program.is_none(), refused, "{source}");
+    let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    assert_eq!(loaded.program.is_none(), rejected, "{source}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_value_is_judged(document in value()) {
+    fn any_value_is_loaded_or_rejected(document in value()) {
         check(&document);
     }
 
     #[test]
-    fn any_states_are_judged(a in value(), b in value(), c in value()) {
+    fn any_states_are_loaded_or_rejected(a in value(), b in value(), c in value()) {
         check(&json!({"name": "n", "states": {"initial": "a", "a": a, "b": b, "c": c, "done": {"type": "terminal"}}}));
     }
 }

@@ -1,4 +1,4 @@
-//! Programs as text: a change of lowering shows here.
+//! Programs as text, so that a change of the lowering is visible.
 
 use branchpoint_core::ir::print;
 use branchpoint_dialects::load;
@@ -8,7 +8,7 @@ use branchpoint_expr::Dialect;
 fn lowered(source: &str) -> String {
     let loaded = load(source, Some(Dialect::Session));
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-    print(&loaded.program.expect("nothing was found"))
+    print(&loaded.program.expect("a document without findings has a program"))
 }
 
 #[test]

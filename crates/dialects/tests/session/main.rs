@@ -2,4 +2,4 @@
 
 mod lowered;
 mod never_panics;
-mod refused;
+mod rejected;

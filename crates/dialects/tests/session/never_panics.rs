@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_session_is_loaded_or_refused_and_never_both(
+    fn any_session_is_either_loaded_or_rejected(
         steps in prop::collection::vec(step(), 0..4),
         default in prop::option::of(text()),
         personality in odd(),
@@ -49,7 +49,7 @@ proptest! {
                 "nodes": ["llm.x", "search"], "nodeConfigurations": {}, "chatSettings": {}, "orchestration": document});
         }
         let loaded = load(&document.to_string(), Some(Dialect::Session));
-        let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-        prop_assert_eq!(refused, loaded.program.is_none());
+        let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+        prop_assert_eq!(rejected, loaded.program.is_none());
     }
 }

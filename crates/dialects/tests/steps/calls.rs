@@ -47,7 +47,7 @@ fn called_workflows_are_loaded_with_those_that_they_call() {
 }
 
 #[test]
-fn what_is_wrong_with_a_called_workflow_is_wrong_with_the_document() {
+fn errors_of_a_called_workflow_are_errors_of_the_document() {
     check(&[("child", "steps: []")], &[], &["no_steps"]);
     check(&[("child", "steps: [{step_type: call_workflow, workflow: main}]")], &["child"], &["circular_call"]);
     check(&[("child", "steps: [{step_type: call_workflow, workflow: child}]")], &["child"], &["circular_call"]);
@@ -64,7 +64,7 @@ fn a_missing_workflow_is_reported_if_the_workflows_are_known() {
 }
 
 #[test]
-fn an_answer_that_someone_wrote_down_comes_before_the_workflow() {
+fn a_scripted_answer_replaces_the_called_workflow() {
     let files = [("child", "steps: [{step_type: text, template: hi}]")];
     let kind = |loaded: &Loaded| loaded.program.as_ref().map(|program| program.effects[0].kind.to_string());
     assert_eq!(kind(&loaded(&files, &[])).as_deref(), Some("run"));
@@ -84,7 +84,7 @@ fn an_agent_is_called_as_a_workflow() {
     for (call, name) in [(", agent: child", "child"), (", agent_id: child", "child"), ("", "default")] {
         let actual = load(call, &[(name, child)], &[name]);
         assert_eq!(actual.children.keys().map(|name| &**name).collect::<Vec<_>>(), [name], "{call}");
-        let effect = &actual.program.expect("it loads").effects[0];
+        let effect = &actual.program.expect("the document loads").effects[0];
         assert_eq!((effect.fixed["workflow"].to_string().as_str(), effect.response.child), (name, true));
         assert_eq!(load(call, &[], &[]).diagnostics[0].kind.as_str(), "workflow_not_found", "{call}");
     }

@@ -12,7 +12,7 @@ fn loaded(source: &str) -> Loaded {
     load(source, Some(Dialect::Steps))
 }
 
-/// Checks that there is a finding of this kind, with help, at this text of the source.
+/// Checks that there is a finding of this kind, with help, at this place.
 #[track_caller]
 fn finds(source: &str, kind: &str, at: &str) {
     let findings = loaded(source).diagnostics;

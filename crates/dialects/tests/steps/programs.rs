@@ -8,7 +8,7 @@ use super::loaded;
 fn program(source: &str) -> String {
     let loaded = loaded(source);
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-    print(&loaded.program.expect("it loads"))
+    print(&loaded.program.expect("the document loads"))
 }
 
 macro_rules! programs {

@@ -7,9 +7,9 @@ fn warned(step: &str, kind: &str, at: &str, help: &str) {
     let source = format!("steps:\n  - {step}\n");
     finds(&source, kind, at);
     let loaded = loaded(&source);
-    assert!(loaded.program.is_some(), "a warning refuses nothing: {:?}", loaded.diagnostics);
+    assert!(loaded.program.is_some(), "a document with a warning loads: {:?}", loaded.diagnostics);
     let helps: Vec<_> = loaded.diagnostics.iter().filter_map(|finding| finding.help.as_deref()).collect();
-    assert!(helps.iter().any(|said| said.contains(help)), "{helps:?}");
+    assert!(helps.iter().any(|help_text| help_text.contains(help)), "{helps:?}");
 }
 
 #[track_caller]
@@ -19,7 +19,7 @@ fn silent(step: &str) {
 }
 
 #[test]
-fn unknown_keys_come_with_the_nearest_known_one() {
+fn unknown_keys_have_a_suggestion() {
     warned("{id: a, step_type: text, templat: x}", "unknown_key", "templat", "did you mean `template`?");
     warned("{id: a, step_type: gate, if: \"true\", on_mach: stop}", "unknown_key", "on_mach", "`on_match`");
     warned("{id: a, step_type: text, template: x, timeout: 5}", "unknown_key", "timeout", "");

@@ -1,4 +1,4 @@
-//! One run of 100,000 steps: what a step costs late in the run, and what opening its journal takes.
+//! One run of 100,000 steps: the cost of a late step, and the time to open its journal.
 
 use std::time::Instant;
 
@@ -27,9 +27,9 @@ pub(super) fn run() {
     let (mut steps, mut early, mut late) = (0, 0.0, 0.0);
     let mut begin = Instant::now();
     while steps < STEPS {
-        for output in host.turn(1).expect("the store is fine") {
+        for output in host.turn(1).expect("the host can take its turn") {
             if let TurnOutput::Perform { run, call, .. } = output {
-                let answer = InProcess.answer_immediately(&call).expect("it answers at once");
+                let answer = InProcess.answer_immediately(&call).expect("the runner answers at once");
                 host.settle(run, &call, answer);
                 steps += 1;
             }
@@ -47,14 +47,18 @@ pub(super) fn run() {
         late * 1e6,
         late / early
     );
-    let run = host.store().run("long").expect("it reads").expect("it is there").run;
+    let run = host.store().run("long").expect("the store is readable").expect("the run exists").run;
     drop(host);
     let host = self::host(&folder, DrivenRuns::Requested);
     let begin = Instant::now();
-    let look = host.store().load(run).expect("it opens");
-    println!("opening it from its snapshot: {:.1} ms ({} events)", begin.elapsed().as_secs_f64() * 1e3, look.row.seq);
+    let inspected = host.store().load(run).expect("the run can be read");
+    println!(
+        "opening it from its snapshot: {:.1} ms ({} events)",
+        begin.elapsed().as_secs_f64() * 1e3,
+        inspected.row.seq
+    );
     let begin = Instant::now();
-    let journal = host.store().journal(run).expect("it reads");
-    Fold::new(&look.program, State::new(), journal).finish().expect("it was taken before");
-    println!("folding its whole journal, snapshots aside: {:.0} ms", begin.elapsed().as_secs_f64() * 1e3);
+    let journal = host.store().journal(run).expect("the store is readable");
+    Fold::new(&inspected.program, State::new(), journal).finish().expect("the stored journal folds");
+    println!("folding its whole journal without snapshots: {:.0} ms", begin.elapsed().as_secs_f64() * 1e3);
 }

@@ -1,7 +1,7 @@
 //! The embedded host beside bare SQLite: `cargo bench -p branchpoint-sim --bench store [-- throughput|latency|paused|long]`.
 //!
-//! Every figure stands beside a floor that was measured in the same run, on the same disk. The store lies in the folder that
-//! `BRANCHPOINT_BENCH_DIR` names, else below the working directory, because temporary folders are often no disk at all.
+//! Every figure is printed with a figure of bare SQLite from the same run, on the same disk. The store is in the folder
+//! `BRANCHPOINT_BENCH_DIR`, or below the working directory, because temporary folders are often in memory.
 
 mod floor;
 mod long;
@@ -36,14 +36,14 @@ fn main() {
     }
 }
 
-/// A folder that goes with the benchmark.
+/// A folder that is removed after the benchmark.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
         let root = std::env::var_os("BRANCHPOINT_BENCH_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
         let folder = root.join(format!("bench-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        std::fs::create_dir_all(&folder).expect("the folder can be created");
         Self(folder)
     }
 
@@ -54,12 +54,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // A remaining temporary folder does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Everything is done in process, at once.
+/// Answers every call at once, in the same process.
 struct InProcess;
 
 impl Runner for InProcess {
@@ -78,7 +78,7 @@ impl Runner for InProcess {
 
 fn program(text: &str) -> Program {
     let loaded = load(text, Some(Dialect::Steps));
-    loaded.program.unwrap_or_else(|| panic!("the document loads: {:?}", loaded.diagnostics))
+    loaded.program.unwrap_or_else(|| panic!("the document does not load: {:?}", loaded.diagnostics))
 }
 
 fn saved(store: &Store, text: &str) -> WorkflowNo {
@@ -86,15 +86,15 @@ fn saved(store: &Store, text: &str) -> WorkflowNo {
     let name = |name: &str| name.to_owned();
     let document = Document { name: name("bench"), dialect: name("steps"), origin: name("bench"), text: text.into() };
     let workflow = Workflow { document: &document, program: &program, children: &BTreeMap::new() };
-    store.save(workflow, 0).expect("the store takes it")
+    store.save(workflow, 0).expect("the document is stored")
 }
 
 fn host(folder: &Folder, drives: DrivenRuns) -> Host {
     let store = Store::open(&folder.file(), Durability::Full).expect("the store opens");
-    Host::new(store, "bench", drives, Arc::new(|_| Value::Null), 0).expect("the store can be used")
+    Host::new(store, "bench", drives, Arc::new(|_| Value::Null), 0).expect("the host starts")
 }
 
-/// How much memory the process has, in megabytes.
+/// The resident memory of the process, in megabytes.
 fn resident_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

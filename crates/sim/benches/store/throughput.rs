@@ -24,13 +24,13 @@ fn document() -> String {
         "steps:\n  - id: route\n    step_type: if_else\n    if: \"input == 'left'\"\n    then_steps: [{id: left, step_type: prompt_call, prompt_template: \"{{input}}\"}]\n    else_steps: [{id: right, step_type: prompt_call, prompt_template: \"{{input}}\"}]\n",
     );
     for step in 0..10 {
-        // Writing into a text cannot fail.
+        // Writing to a text cannot fail.
         let _ = writeln!(text, "  - {{id: s{step}, step_type: prompt_call, prompt_template: \"{{{{input}}}}\"}}");
     }
     text
 }
 
-/// Answers at once, and notes how long each run has waited for its next step.
+/// Answers at once, and measures how long each run waited for its next step.
 #[derive(Default)]
 struct Timed {
     last: Mutex<HashMap<Arc<str>, Instant>>,
@@ -44,10 +44,10 @@ impl Runner for Timed {
 
     fn answer_immediately(&self, call: &Call) -> Option<Answer> {
         let now = Instant::now();
-        let before = self.last.lock().expect("nobody panics").insert(call.run.clone(), now);
+        let before = self.last.lock().expect("no thread has panicked").insert(call.run.clone(), now);
         if let Some(before) = before {
             let micros = u32::try_from((now - before).as_micros()).unwrap_or(u32::MAX);
-            self.micros.lock().expect("nobody panics").push(micros);
+            self.micros.lock().expect("no thread has panicked").push(micros);
         }
         Some(Answer::model("done"))
     }
@@ -57,25 +57,29 @@ impl Runner for Timed {
     }
 }
 
-/// Transitions a second, and the latencies of steps.
-fn driven(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
+/// Transitions per second, and the latencies of steps.
+fn measure(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
     let folder = Folder::new("throughput");
     let host = host(&folder, DrivenRuns::Requested);
     let workflow = saved(host.store(), &document());
-    let outside = Arc::new(Timed::default());
-    let (told, ended) = channel();
-    let driver = Driver::new(host, outside.clone(), CallLimits::default());
+    let runner = Arc::new(Timed::default());
+    let (sender, ended) = channel();
+    let driver = Driver::new(host, runner.clone(), CallLimits::default());
     let listener = Box::new(move |event: &RunEvent| {
         if let RunEventKind::Status(status, _) = event.kind
             && status.is_final()
         {
-            let _ = told.send(status);
+            let _ = sender.send(status);
         }
     });
-    driver.subscribe(listener).expect("it drives");
+    driver.subscribe(listener).expect("the driver accepts it");
     let start = |number: usize| {
         let side = if number.is_multiple_of(2) { "left" } else { "right" };
-        drop(driver.begin(Start::new(workflow, format!("run-{number:012}"), Value::from(side))).expect("it drives"));
+        drop(
+            driver
+                .begin(Start::new(workflow, format!("run-{number:012}"), Value::from(side)))
+                .expect("the driver accepts it"),
+        );
     };
     let begin = Instant::now();
     (0..at_a_time.min(runs)).for_each(start);
@@ -87,19 +91,19 @@ fn driven(runs: usize, at_a_time: usize) -> (f64, Vec<u32>) {
         }
     }
     let elapsed = begin.elapsed().as_secs_f64();
-    driver.stop(std::time::Duration::ZERO).expect("the store is fine");
-    let mut micros = std::mem::take(&mut *outside.micros.lock().expect("nobody panics"));
+    driver.stop(std::time::Duration::ZERO).expect("the store works");
+    let mut micros = std::mem::take(&mut *runner.micros.lock().expect("no thread has panicked"));
     micros.sort_unstable();
     ((runs * TRANSITIONS) as f64 / elapsed, micros)
 }
 
-/// The floor and ours take turns, because a shared machine is not as fast in one minute as in the next: a ratio is that of
-/// neighbours, and the median of all counts.
+/// Bare SQLite and the host take turns, because the speed of a shared machine changes. The result is the median of the ratios of
+/// consecutive measurements.
 pub(super) fn run() {
     let rounds: Vec<(floor::Floor, f64, f64)> = (0..ROUNDS)
         .map(|_| {
             let floor = floor::measure();
-            let (rate, micros) = driven(RUNS, AT_A_TIME);
+            let (rate, micros) = measure(RUNS, AT_A_TIME);
             (floor, rate, f64::from(micros[(micros.len() - 1) * 99 / 100]) / 1_000.0)
         })
         .collect();
@@ -108,10 +112,10 @@ pub(super) fn run() {
     println!("bare SQLite, one row, commits of 100:       {:>9.0} transitions/s", of(&|round| round.0.one_row));
     println!("bare SQLite, the same rows, commits of 100: {:>9.0} transitions/s", of(&|round| round.0.same_rows));
     println!("bare SQLite, one row, one commit each:      {:>9.0} transitions/s", of(&|round| round.0.single));
-    println!("ours, {AT_A_TIME} runs at a time:                  {:>9.0} transitions/s", of(&|round| round.1));
+    println!("branchpoint, {AT_A_TIME} runs at a time:           {:>9.0} transitions/s", of(&|round| round.1));
     let (least, most) =
         rounds.iter().map(share).fold((f64::MAX, 0.0), |(least, most), share| (share.min(least), share.max(most)));
-    println!("  of the floor of the same rows: {:.0} % ({least:.0} to {most:.0})", of(&share));
+    println!("  of bare SQLite with the same rows: {:.0} % ({least:.0} to {most:.0})", of(&share));
     println!("  p99 of a step: {:.1} ms", of(&|round| round.2));
 }
 
@@ -126,7 +130,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 
 pub(super) fn alone() {
     let floor = floor::measure();
-    let (_, micros) = driven(200, 1);
+    let (_, micros) = measure(200, 1);
     let mean = micros.iter().map(|micros| f64::from(*micros)).sum::<f64>() / micros.len() as f64;
     let median = micros[micros.len() / 2];
     let bare = 1e6 / floor.single;

@@ -18,16 +18,16 @@ fn main() -> Result<ExitCode> {
     let (first, end) = seeds()?;
     // A panic counts as a failure and is reported with its seed, not by the hook.
     std::panic::set_hook(Box::new(|_| {}));
-    let (seen, mut failures) = all(first, end);
-    for (what, count) in &seen {
-        println!("{what:>26} {count}");
+    let (seen, mut failures) = simulate_all(first, end);
+    for (name, count) in &seen {
+        println!("{name:>26} {count}");
     }
     failures.sort();
     for (seed, reason) in failures.iter().skip(1).take(20) {
-        println!("seed {seed} fails: {}", reason.lines().next().unwrap_or_default());
+        println!("seed {seed} failed: {}", reason.lines().next().unwrap_or_default());
     }
     if let Some((seed, _)) = failures.first() {
-        show(*seed);
+        shrink_and_print(*seed);
     }
     let failed = failures.len() as u64;
     println!("{} passed, {failed} failed", end - first - failed);
@@ -46,19 +46,19 @@ fn seeds() -> Result<(u64, u64)> {
 }
 
 /// Simulates all seeds in parallel. Seeds are independent of each other.
-fn all(first: u64, end: u64) -> (Coverage, Vec<(u64, String)>) {
+fn simulate_all(first: u64, end: u64) -> (Coverage, Vec<(u64, String)>) {
     let next = AtomicU64::new(first);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
         let (mut seen, mut failures) = (Coverage::new(), Vec::new());
         loop {
-            let drawn = next.fetch_add(1, Ordering::Relaxed);
-            if drawn >= end {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
                 return (seen, failures);
             }
-            match attempt(drawn, &trees(drawn)) {
-                Ok(more) => more.into_iter().for_each(|(what, count)| *seen.entry(what).or_default() += count),
-                Err(reason) => failures.push((drawn, reason)),
+            match attempt(seed, &trees(seed)) {
+                Ok(more) => more.into_iter().for_each(|(name, count)| *seen.entry(name).or_default() += count),
+                Err(reason) => failures.push((seed, reason)),
             }
         }
     };
@@ -67,8 +67,8 @@ fn all(first: u64, end: u64) -> (Coverage, Vec<(u64, String)>) {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         for worker in workers {
             let (more, failed) = worker.join().expect("a worker catches every panic of a seed");
-            for (what, count) in more {
-                *seen.entry(what).or_default() += count;
+            for (name, count) in more {
+                *seen.entry(name).or_default() += count;
             }
             failures.extend(failed);
         }
@@ -79,11 +79,11 @@ fn all(first: u64, end: u64) -> (Coverage, Vec<(u64, String)>) {
 fn attempt(seed: u64, trees: &[Tree]) -> Result<Coverage, String> {
     catch_unwind(AssertUnwindSafe(|| simulate(seed, trees))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        Err(format!("it panics: {}", text.unwrap_or("without a word")))
+        Err(format!("panicked: {}", text.unwrap_or("(no message)")))
     })
 }
 
-fn show(seed: u64) {
+fn shrink_and_print(seed: u64) {
     // A tree that fails at run time must not shrink to one that the validator rejects.
     let is_rejected = |trees: &[Tree]| trees.iter().any(|tree| lower(tree).is_err());
     let whole = trees(seed);
@@ -91,7 +91,7 @@ fn show(seed: u64) {
     let fails = |trees: &[Tree]| is_rejected(trees) == rejected && attempt(seed, trees).is_err();
     let small = shrink(whole, fails);
     let reason = attempt(seed, &small).err().unwrap_or_default();
-    println!("seed {seed} fails: {reason}\n");
+    println!("seed {seed} failed: {reason}\n");
     for tree in &small {
         println!("{tree:#?}\n");
         if let Ok(program) = lower(tree) {

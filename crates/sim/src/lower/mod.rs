@@ -65,16 +65,16 @@ struct Lower<'t> {
 
 /// The surroundings of a node.
 #[derive(Clone)]
-struct Around<'t> {
+struct Surroundings<'t> {
     /// The enclosing scopes, the root first.
     scopes: Vec<(u32, ScopeId)>,
     /// The enclosing loops over items, the outermost first.
-    eachs: Vec<u32>,
+    item_loops: Vec<u32>,
     /// The enclosing blocks with the position in them, and the number of scopes around each.
     blocks: Vec<(&'t [Node], usize, usize)>,
 }
 
-impl Around<'_> {
+impl Surroundings<'_> {
     fn scope(&self) -> ScopeId {
         self.scopes.last().expect("the root is around everything").1
     }
@@ -86,8 +86,8 @@ impl Around<'_> {
 
 impl<'t> Lower<'t> {
     fn tree(&mut self) {
-        self.keep_for(0, ROOT);
-        let around = Around { scopes: vec![(0, ROOT)], eachs: Vec::new(), blocks: Vec::new() };
+        self.declare_slots(0, ROOT);
+        let around = Surroundings { scopes: vec![(0, ROOT)], item_loops: Vec::new(), blocks: Vec::new() };
         let result = self.b.read(self.v);
         let done = self.b.close(Status::Completed, result);
         let body = self.block(&self.tree.body, &around, done);
@@ -109,7 +109,7 @@ impl<'t> Lower<'t> {
     }
 
     /// Declares the slots of a scope: its counter, and the edges of merges.
-    fn keep_for(&mut self, id: u32, scope: ScopeId) {
+    fn declare_slots(&mut self, id: u32, scope: ScopeId) {
         self.slot(scope, &format!("c{id}"), Some(Value::Int(0)));
         for node in self.tree.nodes() {
             if matches!(node.kind, NodeKind::Merge { owner, .. } if owner == id) {
@@ -129,7 +129,7 @@ impl<'t> Lower<'t> {
     }
 
     /// Lowers a block that continues at `next`, and returns its first place.
-    fn block(&mut self, block: &'t Block, around: &Around<'t>, next: PlaceId) -> PlaceId {
+    fn block(&mut self, block: &'t Block, around: &Surroundings<'t>, next: PlaceId) -> PlaceId {
         for (at, node) in block.iter().enumerate() {
             let next = block.get(at + 1).map_or(next, |after| self.places[&after.id]);
             let mut around = around.clone();
@@ -139,7 +139,7 @@ impl<'t> Lower<'t> {
         block.first().map_or(next, |first| self.places[&first.id])
     }
 
-    fn node(&mut self, node: &'t Node, around: &Around<'t>, next: PlaceId) {
+    fn node(&mut self, node: &'t Node, around: &Surroundings<'t>, next: PlaceId) {
         let place = self.places[&node.id];
         match &node.kind {
             NodeKind::Effect { retry, handler } => {
@@ -150,7 +150,7 @@ impl<'t> Lower<'t> {
             }
             NodeKind::Count { scope } => {
                 let counter = format!("c{scope}");
-                self.put(place, around, &counter, &format!("{counter} + 1"), next);
+                self.set_slot(place, around, &counter, &format!("{counter} + 1"), next);
             }
             NodeKind::If { test, then, other } => {
                 let then = self.block(then, around, next);
@@ -192,14 +192,14 @@ impl<'t> Lower<'t> {
     }
 
     /// Lowers a failure handler: the kind of the error becomes the strand's value, then the block runs.
-    fn handler(&mut self, block: &'t Block, around: &Around<'t>, next: PlaceId) -> Failure {
+    fn handler(&mut self, block: &'t Block, around: &Surroundings<'t>, next: PlaceId) -> Failure {
         let block = self.block(block, around, next);
         let kind = self.expr("err.kind", around);
         let to = self.b.set([Write::Put(self.v, kind)], block, None);
         Failure { to, error: Some(self.err) }
     }
 
-    fn merge(&mut self, id: u32, own: bool, around: &Around<'t>, next: PlaceId) {
+    fn merge(&mut self, id: u32, own: bool, around: &Surroundings<'t>, next: PlaceId) {
         let place = self.places[&id];
         let mut ids = if own { vec![id] } else { Vec::new() };
         ids.extend(self.tree.joins(id));
@@ -233,24 +233,24 @@ impl<'t> Lower<'t> {
     }
 
     /// Lowers a jump back. It counts in the frame of the target, because a jump ends the strand that jumps.
-    fn back(&mut self, id: u32, target: u32, max: u32, around: &Around<'t>, next: PlaceId) {
+    fn back(&mut self, id: u32, target: u32, max: u32, around: &Surroundings<'t>, next: PlaceId) {
         let here = self.places[&id];
-        let found = around.blocks.iter().rev().find(|(block, ..)| block.iter().any(|node| node.id == target));
-        let (block, at, depth) = *found.expect("the target is around");
+        let enclosing = around.blocks.iter().rev().find(|(block, ..)| block.iter().any(|node| node.id == target));
+        let (block, at, depth) = *enclosing.expect("the target is around");
         let scope = around.scopes[depth - 1].1;
         let counter = format!("n{id}");
         self.slot(scope, &counter, Some(Value::Int(0)));
-        let first = block.iter().position(|node| node.id == target).expect("it was just found");
+        let first = block.iter().position(|node| node.id == target).expect("the block contains the target");
         let mut writes = self.clear_edges(&block[first..=at], &around.scopes[..depth]);
         writes.push(Write::Put(self.v, self.b.value(Value::Int(id.into()))));
         let again = self.b.set(writes, self.places[&target], None);
         let jump = match around.scopes.get(depth) {
-            Some((_, left)) => self.b.leave(*left, Exit::Goto(again)),
+            Some((_, exited)) => self.b.leave(*exited, Exit::Goto(again)),
             None => again,
         };
         let allowed = self.condition(&format!("{counter} <= {max}"), around);
         let decide = self.b.decide([(allowed, jump)], next, None);
-        self.put(here, around, &counter, &format!("{counter} + 1"), decide);
+        self.set_slot(here, around, &counter, &format!("{counter} + 1"), decide);
     }
 
     /// Clears the edges of merges in a repeated region. Those of inner frames are dropped with the frames.
@@ -273,9 +273,9 @@ impl<'t> Lower<'t> {
         self.b.effect(branchpoint_core::ir::Effect { fixed, retry: retry.map(policy), ..effect(Kind::Tool) })
     }
 
-    fn input(&mut self, id: u32, around: &Around<'t>) -> ExprId {
+    fn input(&mut self, id: u32, around: &Surroundings<'t>) -> ExprId {
         let mut parts = vec![id.to_string()];
-        parts.extend(around.eachs.iter().map(|each| format!("i{each}")));
+        parts.extend(around.item_loops.iter().map(|each| format!("i{each}")));
         let scope = around.scopes.last().expect("the root is around everything").0;
         parts.extend([format!("c{scope}"), "v".into()]);
         self.expr(&format!("[{}]", parts.join(", ")), around)
@@ -286,19 +286,19 @@ impl<'t> Lower<'t> {
         self.b.set([Write::Put(self.v, value)], next, None)
     }
 
-    fn set_expr(&mut self, text: &str, around: &Around<'t>, next: PlaceId) -> PlaceId {
+    fn set_expr(&mut self, text: &str, around: &Surroundings<'t>, next: PlaceId) -> PlaceId {
         let value = self.expr(text, around);
         self.b.set([Write::Put(self.v, value)], next, None)
     }
 
     /// Sets a named slot of an enclosing scope.
-    fn put(&mut self, place: PlaceId, around: &Around<'t>, name: &str, text: &str, next: PlaceId) {
+    fn set_slot(&mut self, place: PlaceId, around: &Surroundings<'t>, name: &str, text: &str, next: PlaceId) {
         let value = self.expr(text, around);
         let slot = self.named[name];
         self.b.at(place).set([Write::Put(slot, value)], next, None);
     }
 
-    fn test(&mut self, test: Test, around: &Around<'t>, negated: bool) -> ConditionId {
+    fn test(&mut self, test: Test, around: &Surroundings<'t>, negated: bool) -> ConditionId {
         let text = match test {
             Test::Below { scope, bound } => format!("c{scope} < {bound}"),
             Test::Last(number) => format!("v == {number}"),
@@ -307,11 +307,11 @@ impl<'t> Lower<'t> {
         self.condition(&text, around)
     }
 
-    fn condition(&mut self, text: &str, around: &Around<'t>) -> ConditionId {
+    fn condition(&mut self, text: &str, around: &Surroundings<'t>) -> ConditionId {
         self.b.condition(around.scope(), text, Dialect::Machine).expect("the lowering writes conditions that compile")
     }
 
-    fn expr(&mut self, text: &str, around: &Around<'t>) -> ExprId {
+    fn expr(&mut self, text: &str, around: &Surroundings<'t>) -> ExprId {
         self.b.expr(around.scope(), text, Dialect::Machine).expect("the lowering writes expressions that compile")
     }
 }

@@ -4,17 +4,17 @@ use branchpoint_core::ir::builder::ScopeSpec;
 use branchpoint_core::ir::{DecisionKind, Exit, Mark, OnFail, PlaceId, ScopeId, Want, Write};
 use branchpoint_expr::Value;
 
-use super::{Around, Lower, policy};
+use super::{Lower, Surroundings, policy};
 use crate::tree::{Block, Gather, Node, NodeKind, Test};
 
 impl<'t> Lower<'t> {
-    pub(super) fn scope(&mut self, node: &'t Node, around: &Around<'t>, next: PlaceId) {
+    pub(super) fn scope(&mut self, node: &'t Node, around: &Surroundings<'t>, next: PlaceId) {
         self.afters.insert(node.id, next);
         let many = matches!(node.kind, NodeKind::Parallel { .. } | NodeKind::Each { .. });
         let after = self.set_expr(if many { "[r, o]" } else { "r[0]" }, around, next);
         let fail = node.handler().map(|block| self.handler(block, around, next));
         let mut spec = match &node.kind {
-            NodeKind::Parallel { gather, .. } | NodeKind::Each { gather, .. } => gathered(*gather),
+            NodeKind::Parallel { gather, .. } | NodeKind::Each { gather, .. } => gather_spec(*gather),
             NodeKind::Try { limit_ms, retry, .. } => {
                 ScopeSpec { time_limit_ms: *limit_ms, retry: retry.map(policy), ..ScopeSpec::default() }
             }
@@ -22,7 +22,7 @@ impl<'t> Lower<'t> {
         };
         (spec.into, spec.outcomes, spec.next, spec.fail) = (Some(self.r), Some(self.o), Some(after), fail);
         let scope = self.b.scope(around.scope(), spec);
-        self.keep_for(node.id, scope);
+        self.declare_slots(node.id, scope);
         let mut inside = around.clone();
         inside.scopes.push((node.id, scope));
         let delivered = self.b.read(self.v);
@@ -33,10 +33,12 @@ impl<'t> Lower<'t> {
                 self.b.begin(scope, &starts);
             }
             NodeKind::Each { items, body, .. } => {
-                inside.eachs.push(node.id);
+                inside.item_loops.push(node.id);
                 self.each(node.id, items, body, (scope, &inside), done);
             }
-            NodeKind::While { test, cap, body } => self.looped(node.id, (*test, *cap), body, (scope, &inside), done),
+            NodeKind::While { test, cap, body } => {
+                self.while_loop(node.id, (*test, *cap), body, (scope, &inside), done)
+            }
             NodeKind::Try { body, .. } => {
                 let start = self.block(body, &inside, done);
                 self.b.begin(scope, &[start]);
@@ -57,7 +59,7 @@ impl<'t> Lower<'t> {
         id: u32,
         items: &[i64],
         body: &'t Block,
-        (scope, inside): (ScopeId, &Around<'t>),
+        (scope, inside): (ScopeId, &Surroundings<'t>),
         done: PlaceId,
     ) {
         let item = self.slot(scope, &format!("x{id}"), None);
@@ -70,19 +72,19 @@ impl<'t> Lower<'t> {
     }
 
     /// Lowers a loop in its own scope: test, cap, count, body, and back to the test.
-    fn looped(
+    fn while_loop(
         &mut self,
         id: u32,
         (test, cap): (Test, u32),
         body: &'t Block,
-        (scope, inside): (ScopeId, &Around<'t>),
+        (scope, inside): (ScopeId, &Surroundings<'t>),
         done: PlaceId,
     ) {
         let rounds = format!("w{id}");
         self.slot(scope, &rounds, Some(Value::Int(0)));
         let (start, count) = (self.b.reserve(), self.b.reserve());
         let body = self.block(body, inside, start);
-        self.put(count, inside, &rounds, &format!("{rounds} + 1"), body);
+        self.set_slot(count, inside, &rounds, &format!("{rounds} + 1"), body);
         let capped = self.b.set([], done, None);
         let step = self.b.step(&format!("while{id}"), "while", None, (0, 0));
         self.b.mark(capped, Mark::Warn(step, "loop_limit".into()));
@@ -94,7 +96,7 @@ impl<'t> Lower<'t> {
     }
 }
 
-fn gathered(gather: Gather) -> ScopeSpec {
+fn gather_spec(gather: Gather) -> ScopeSpec {
     ScopeSpec {
         width: gather.width,
         want: gather.first.map(Want::First),

@@ -3,12 +3,12 @@
 use branchpoint_core::ir::{Arm, DecisionKind, ExprId, OnEarly, PlaceId};
 use branchpoint_expr::Value;
 
-use super::{Around, Lower, object};
+use super::{Lower, Surroundings, object};
 use crate::model::{CHOICES, REMINDERS};
 use crate::tree::{Node, NodeKind};
 
 impl<'t> Lower<'t> {
-    pub(super) fn wait(&mut self, node: &'t Node, around: &Around<'t>, next: PlaceId) {
+    pub(super) fn wait(&mut self, node: &'t Node, around: &Surroundings<'t>, next: PlaceId) {
         let arms = match &node.kind {
             NodeKind::Sleep { delay_ms } => vec![self.after(*delay_ms, next)],
             NodeKind::Signal { keep, picky, limit_ms } => {
@@ -19,12 +19,12 @@ impl<'t> Lower<'t> {
                     self.b.name(around.scope(), &["payload"], payload);
                     self.condition("payload % 2 == 0", around)
                 });
-                let taken = Arm::Signal { signal, check, into: Some(self.v), next };
+                let signalled = Arm::Signal { signal, check, into: Some(self.v), next };
                 let limit = limit_ms.map(|limit| self.after(limit, next));
-                std::iter::once(taken).chain(limit).collect()
+                std::iter::once(signalled).chain(limit).collect()
             }
             NodeKind::Request { expired, .. } => {
-                let spec = self.question(node);
+                let spec = self.request_spec(node);
                 let resolved = self.set_expr("[r.outcome, len(r.votes)]", around, next);
                 let expired = expired.then(|| self.set_value(Value::from("expired"), next));
                 vec![Arm::Request { spec, into: Some(self.r), next: resolved, expired }]
@@ -43,9 +43,9 @@ impl<'t> Lower<'t> {
         Arm::After { delay_ms, next: self.set_value(Value::from("time"), next) }
     }
 
-    fn question(&mut self, node: &Node) -> ExprId {
+    fn request_spec(&mut self, node: &Node) -> ExprId {
         let NodeKind::Request { people, required, timeout_ms, reminder_ms, .. } = node.kind else {
-            unreachable!("only requests ask");
+            unreachable!("only requests have a specification");
         };
         let texts = |texts: Vec<String>| Value::from(texts.into_iter().map(Value::from).collect::<Vec<_>>());
         self.b.value(object([

@@ -13,16 +13,16 @@ impl Model<'_> {
             return None;
         }
         self.now = now;
-        let taken = match fact {
+        let is_accepted = match fact {
             Fact::Start => self.start(),
             Fact::Settled { effect, attempt, result, tokens } => self.settled(effect, attempt, result, tokens),
             Fact::Timer => self.timer(),
             Fact::Signal { node, payload } => self.signal(node, payload),
-            Fact::Vote { ask, user, choice } => self.vote(ask, user, &choice),
-            Fact::CancelRequest { ask } => self.cancel_request(ask),
+            Fact::Vote { request, user, choice } => self.vote(request, user, &choice),
+            Fact::CancelRequest { request } => self.cancel_request(request),
             Fact::Cancel => self.cancel(),
         };
-        taken.then(|| {
+        is_accepted.then(|| {
             self.run();
             std::mem::take(&mut self.outputs)
         })
@@ -98,11 +98,11 @@ impl Model<'_> {
                     return self.next_attempt(effect);
                 }
                 let timer = self.set_timer(self.now + delay, Due::Attempt(effect));
-                self.effects.get_mut(&effect).expect("it is in flight").backoff = Some(timer);
+                self.effects.get_mut(&effect).expect("the effect is in flight").backoff = Some(timer);
             }
             _ => {
                 self.effects.remove(&effect);
-                self.strands.get_mut(&strand).expect("it waits for the effect").parked = Parked::Ready;
+                self.strands.get_mut(&strand).expect("the strand waits for the effect").parked = Parked::Ready;
                 self.failed(strand, node.handler(), kind);
             }
         }
@@ -112,11 +112,11 @@ impl Model<'_> {
         if self.tree.max_tokens > 0 && self.tokens > self.tree.max_tokens {
             self.tally("budgets exhausted");
             // The effect is not in flight, so it is not withdrawn.
-            let flight = self.effects.remove(&effect).expect("it is to be tried again");
-            self.strands.get_mut(&flight.strand).expect("it waits for the effect").parked = Parked::Ready;
+            let flight = self.effects.remove(&effect).expect("the effect waits for a retry");
+            self.strands.get_mut(&flight.strand).expect("the strand waits for the effect").parked = Parked::Ready;
             return self.finish(Status::Failed, End::Error("exhausted".into()));
         }
-        let flight = self.effects.get_mut(&effect).expect("it is in flight");
+        let flight = self.effects.get_mut(&effect).expect("the effect is in flight");
         flight.attempt += 1;
         flight.backoff = None;
         let (attempt, input) = (flight.attempt, flight.input.clone());
@@ -128,7 +128,7 @@ impl Model<'_> {
         if *at > self.now {
             return false;
         }
-        let (_, due) = self.timers.pop_first().expect("it was there");
+        let (_, due) = self.timers.pop_first().expect("a timer is pending");
         match due {
             Due::Attempt(effect) => self.next_attempt(effect),
             Due::FrameAttempt(frame) => {
@@ -155,7 +155,7 @@ impl Model<'_> {
                 self.stop_waiting(strand);
                 self.resume(strand, woken);
             }
-            Due::Question(ask) => self.question_due(ask),
+            Due::Request(request) => self.request_due(request),
             Due::Wall => self.finish(Status::Failed, End::Error("exhausted".into())),
         }
         true

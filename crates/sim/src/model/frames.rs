@@ -7,7 +7,7 @@ use branchpoint_expr::Value;
 
 use super::facts::delay;
 use super::size::VALUE_LIMIT;
-use super::{Due, End, Entry, Frame, Model, Output, Parked, Spot, Strand, Vars, ms};
+use super::{Due, End, Entry, Frame, Model, Output, Parked, Position, Strand, Vars, ms};
 use crate::tree::{Block, Gather, Node, NodeKind};
 
 impl<'t> Model<'t> {
@@ -52,17 +52,17 @@ impl<'t> Model<'t> {
             };
             // A loop begins with its test, like after a round.
             let looping = matches!(frame.node.map(|node| &node.kind), Some(NodeKind::While { .. }));
-            let spine = vec![Spot { block, at: if looping { block.len() } else { 0 } }];
+            let spine = vec![Position { block, at: if looping { block.len() } else { 0 } }];
             begun.push(self.begin(no, entry, spine, last));
         }
         self.ready.extend(begun.into_iter().rev());
     }
 
-    fn begin(&mut self, frame: u64, entry: usize, spine: Vec<Spot<'t>>, last: Value) -> u64 {
+    fn begin(&mut self, frame: u64, entry: usize, spine: Vec<Position<'t>>, last: Value) -> u64 {
         let strand = self.number();
         self.strands.insert(strand, Strand { frame, entry, spine, last, parked: Parked::Ready, pending_failure: None });
         let running = Entry::Running { strand, vars: Vars::default() };
-        self.frames.get_mut(&frame).expect("it is open").entries[entry] = running;
+        self.frames.get_mut(&frame).expect("the frame is open").entries[entry] = running;
         strand
     }
 
@@ -119,8 +119,8 @@ impl<'t> Model<'t> {
 
     /// Ends a strand, with a value or without.
     pub(super) fn leave(&mut self, no: u64, value: Option<Value>) {
-        let strand = self.strands.remove(&no).expect("it is alive");
-        let frame = self.frames.get_mut(&strand.frame).expect("it runs in a frame");
+        let strand = self.strands.remove(&no).expect("the strand is alive");
+        let frame = self.frames.get_mut(&strand.frame).expect("the strand runs in a frame");
         frame.entries[strand.entry] = value.map_or(Entry::Nothing, Entry::Done);
         self.entry_ended(strand.frame);
     }
@@ -131,7 +131,7 @@ impl<'t> Model<'t> {
             return self.frame_failed(frame, kind);
         }
         self.drop_strand(no);
-        let record = self.frames.get_mut(&frame).expect("it is open");
+        let record = self.frames.get_mut(&frame).expect("the frame is open");
         record.entries[entry] = Entry::Failed;
         record.failure.get_or_insert(kind);
         self.entry_ended(frame);
@@ -200,7 +200,7 @@ impl<'t> Model<'t> {
             self.tally("scope retries");
             self.drop_entries(no);
             let timer = self.set_timer(self.now + delay(retry, attempt), Due::FrameAttempt(no));
-            let frame = self.frames.get_mut(&no).expect("it is open");
+            let frame = self.frames.get_mut(&no).expect("the frame is open");
             let entries = vec![Entry::Waiting; frame.entries.len()];
             (frame.entries, frame.failure) = (entries, None);
             frame.backoff = Some(timer);
@@ -226,16 +226,17 @@ impl<'t> Model<'t> {
 
     /// Withdraws everything and continues the root with a block. The root keeps its variables.
     pub(super) fn restart_root(&mut self, block: &'t Block, last: Value, ends_as: Status) {
-        let root = self.frames.iter().find(|(_, frame)| frame.by.is_none()).map(|(no, _)| *no).expect("it is open");
+        let root =
+            self.frames.iter().find(|(_, frame)| frame.by.is_none()).map(|(no, _)| *no).expect("the frame is open");
         self.drop_entries(root);
-        let frame = self.frames.get_mut(&root).expect("it is open");
+        let frame = self.frames.get_mut(&root).expect("the frame is open");
         frame.ends_as = ends_as;
         // The handler is not retried.
         frame.attempt = u32::MAX;
         if let Some(timer) = frame.backoff.take() {
             self.timers.remove(&timer);
         }
-        let strand = self.begin(root, 0, vec![Spot { block, at: 0 }], last);
+        let strand = self.begin(root, 0, vec![Position { block, at: 0 }], last);
         self.ready.push(strand);
     }
 

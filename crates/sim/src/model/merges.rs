@@ -75,8 +75,8 @@ impl Model<'_> {
         if here.handler().is_some_and(|handler| reaches(handler, join)) {
             return true;
         }
-        for spot in strand.spine.iter().rev() {
-            let rest = &spot.block[(spot.at + 1).min(spot.block.len())..];
+        for position in strand.spine.iter().rev() {
+            let rest = &position.block[(position.at + 1).min(position.block.len())..];
             if reaches(rest, join) {
                 return true;
             }

@@ -30,9 +30,9 @@ pub enum Fact {
     /// A signal of a node.
     Signal { node: u32, payload: i64 },
     /// A vote.
-    Vote { ask: u64, user: String, choice: String },
+    Vote { request: u64, user: String, choice: String },
     /// A request is cancelled.
-    CancelRequest { ask: u64 },
+    CancelRequest { request: u64 },
     /// The run is cancelled.
     Cancel,
 }
@@ -46,9 +46,9 @@ pub enum Output {
     /// An effect is withdrawn.
     Withdraw(u64),
     /// A request of a node.
-    Ask { ask: u64, node: u32 },
+    Ask { request: u64, node: u32 },
     /// People who have not voted are reminded.
-    Remind { ask: u64, users: Vec<String> },
+    Remind { request: u64, users: Vec<String> },
     /// A request is settled or withdrawn.
     Retract(u64),
     /// The run has ended.
@@ -83,7 +83,7 @@ pub struct Model<'t> {
     ready: Vec<u64>,
     timers: BTreeMap<TimerKey, Due>,
     effects: BTreeMap<u64, Flight>,
-    asks: BTreeMap<u64, Question<'t>>,
+    requests: BTreeMap<u64, OpenRequest<'t>>,
     mailbox: Vec<(u32, i64)>,
     outputs: Vec<Output>,
     cancelling: bool,
@@ -100,7 +100,7 @@ struct Strand<'t> {
     frame: u64,
     entry: usize,
     /// Its position: nested blocks, the innermost last.
-    spine: Vec<Spot<'t>>,
+    spine: Vec<Position<'t>>,
     last: Value,
     parked: Parked,
     /// The error with which it fails at its next turn.
@@ -108,7 +108,7 @@ struct Strand<'t> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Spot<'t> {
+struct Position<'t> {
     block: &'t [Node],
     at: usize,
 }
@@ -118,7 +118,7 @@ enum Parked {
     Ready,
     Effect(u64),
     Frame(u64),
-    Wait { timer: Option<TimerKey>, ask: Option<u64> },
+    Wait { timer: Option<TimerKey>, request: Option<u64> },
     Merge,
 }
 
@@ -166,10 +166,10 @@ struct Flight {
 }
 
 #[derive(Clone, Debug)]
-struct Question<'t> {
+struct OpenRequest<'t> {
     strand: u64,
     node: &'t Node,
-    asked: i64,
+    requested_ms: i64,
     reminded: u32,
     votes: Vec<(String, String)>,
     timer: Option<TimerKey>,
@@ -181,7 +181,7 @@ enum Due {
     Attempt(u64),
     FrameAttempt(u64),
     Deadline(u64),
-    Question(u64),
+    Request(u64),
     Wall,
 }
 
@@ -197,7 +197,7 @@ impl<'t> Model<'t> {
             ready: Vec::new(),
             timers: BTreeMap::new(),
             effects: BTreeMap::new(),
-            asks: BTreeMap::new(),
+            requests: BTreeMap::new(),
             mailbox: Vec::new(),
             outputs: Vec::new(),
             cancelling: false,
@@ -220,8 +220,8 @@ impl<'t> Model<'t> {
     }
 
     /// The pending requests.
-    pub fn questions(&self) -> Vec<u64> {
-        self.asks.keys().copied().collect()
+    pub fn requests(&self) -> Vec<u64> {
+        self.requests.keys().copied().collect()
     }
 
     /// Whether the run has ended.

@@ -3,7 +3,7 @@
 use branchpoint_expr::Value;
 
 use super::walk::accepts;
-use super::{Due, Model, Output, Parked, Question, ms};
+use super::{Due, Model, OpenRequest, Output, Parked, ms};
 use crate::tree::{Node, NodeKind};
 
 /// The choices of a request.
@@ -22,7 +22,7 @@ impl<'t> Model<'t> {
             }
             has_waiter = true;
             if accepts(self.node_of(no), payload) {
-                self.tally("signals taken");
+                self.tally("signals accepted");
                 self.stop_waiting(no);
                 self.resume(no, Value::Int(payload));
                 return true;
@@ -40,93 +40,96 @@ impl<'t> Model<'t> {
 
     pub(super) fn stop_waiting(&mut self, no: u64) {
         let parked = std::mem::replace(&mut self.strand(no).parked, Parked::Ready);
-        let Parked::Wait { timer, ask } = parked else { return };
+        let Parked::Wait { timer, request } = parked else { return };
         if let Some(timer) = timer {
             self.timers.remove(&timer);
         }
-        if let Some(ask) = ask {
-            let question = self.asks.remove(&ask).expect("it is pending");
-            if let Some(timer) = question.timer {
+        if let Some(request) = request {
+            let open = self.requests.remove(&request).expect("the request is pending");
+            if let Some(timer) = open.timer {
                 self.timers.remove(&timer);
             }
-            self.outputs.push(Output::Retract(ask));
+            self.outputs.push(Output::Retract(request));
         }
     }
 
     pub(super) fn ask(&mut self, no: u64, node: &'t Node) {
-        let ask = self.number();
-        self.outputs.push(Output::Ask { ask, node: node.id });
-        let question = Question { strand: no, node, asked: self.now, reminded: 0, votes: Vec::new(), timer: None };
-        self.asks.insert(ask, question);
-        self.next_due(ask);
-        self.wait(no, None, Some(ask));
+        let request = self.number();
+        self.outputs.push(Output::Ask { request, node: node.id });
+        let open =
+            OpenRequest { strand: no, node, requested_ms: self.now, reminded: 0, votes: Vec::new(), timer: None };
+        self.requests.insert(request, open);
+        self.next_due(request);
+        self.wait(no, None, Some(request));
     }
 
     /// Sets the timer for the next reminder, or for the deadline if that comes first.
-    fn next_due(&mut self, ask: u64) {
-        let question = &self.asks[&ask];
-        let NodeKind::Request { reminder_ms, .. } = question.node.kind else { unreachable!("only requests ask") };
-        let deadline = question.deadline();
-        let reminder = reminder_ms.map(|every| question.asked + ms(every) * i64::from(question.reminded + 1));
+    fn next_due(&mut self, request: u64) {
+        let open = &self.requests[&request];
+        let NodeKind::Request { reminder_ms, .. } = open.node.kind else { unreachable!("only requests have votes") };
+        let deadline = open.deadline();
+        let reminder = reminder_ms.map(|every| open.requested_ms + ms(every) * i64::from(open.reminded + 1));
         let reminder = reminder.filter(|at| deadline.is_none_or(|deadline| *at < deadline));
-        let reminder = reminder.filter(|_| question.reminded < REMINDERS);
-        let timer = reminder.or(deadline).map(|at| self.set_timer(at, Due::Question(ask)));
-        self.asks.get_mut(&ask).expect("it is pending").timer = timer;
+        let reminder = reminder.filter(|_| open.reminded < REMINDERS);
+        let timer = reminder.or(deadline).map(|at| self.set_timer(at, Due::Request(request)));
+        self.requests.get_mut(&request).expect("the request is pending").timer = timer;
     }
 
-    pub(super) fn question_due(&mut self, ask: u64) {
+    pub(super) fn request_due(&mut self, request: u64) {
         let now = self.now;
-        let question = self.asks.get_mut(&ask).expect("a pending question has a timer");
-        question.timer = None;
-        if question.deadline().is_some_and(|deadline| now >= deadline) {
-            return self.resolve(ask, "timeout");
+        let open = self.requests.get_mut(&request).expect("a pending request has a timer");
+        open.timer = None;
+        if open.deadline().is_some_and(|deadline| now >= deadline) {
+            return self.resolve(request, "timeout");
         }
-        question.reminded += 1;
-        let users = question.without_vote();
+        open.reminded += 1;
+        let users = open.without_vote();
         self.tally("reminders");
-        self.outputs.push(Output::Remind { ask, users });
-        self.next_due(ask);
+        self.outputs.push(Output::Remind { request, users });
+        self.next_due(request);
     }
 
-    pub(super) fn vote(&mut self, ask: u64, user: String, choice: &str) -> bool {
+    pub(super) fn vote(&mut self, request: u64, user: String, choice: &str) -> bool {
         let now = self.now;
-        let Some(question) = self.asks.get_mut(&ask) else { return false };
-        let NodeKind::Request { people, required, .. } = question.node.kind else { unreachable!("only requests ask") };
-        let late = question.deadline().is_some_and(|deadline| now >= deadline);
-        if late || !CHOICES.contains(&choice) || !question.without_vote().contains(&user) {
+        let Some(open) = self.requests.get_mut(&request) else { return false };
+        let NodeKind::Request { people, required, .. } = open.node.kind else {
+            unreachable!("only requests have votes")
+        };
+        let late = open.deadline().is_some_and(|deadline| now >= deadline);
+        if late || !CHOICES.contains(&choice) || !open.without_vote().contains(&user) {
             return false;
         }
-        question.votes.push((user, choice.to_owned()));
-        let for_it = question.votes.iter().filter(|(_, of)| *of == choice).count();
+        open.votes.push((user, choice.to_owned()));
+        let for_it = open.votes.iter().filter(|(_, of)| *of == choice).count();
         if for_it >= required as usize {
-            self.resolve(ask, choice);
-        } else if question.votes.len() == people as usize {
-            self.resolve(ask, "no_quorum");
+            self.resolve(request, choice);
+        } else if open.votes.len() == people as usize {
+            self.resolve(request, "no_quorum");
         }
         true
     }
 
-    pub(super) fn cancel_request(&mut self, ask: u64) -> bool {
-        let pending = self.asks.contains_key(&ask);
+    pub(super) fn cancel_request(&mut self, request: u64) -> bool {
+        let pending = self.requests.contains_key(&request);
         if pending {
-            self.resolve(ask, "cancelled");
+            self.resolve(request, "cancelled");
         }
         pending
     }
 
-    fn resolve(&mut self, ask: u64, outcome: &str) {
-        let question = &self.asks[&ask];
-        let NodeKind::Request { expired, .. } = question.node.kind else { unreachable!("only requests ask") };
-        let votes = i64::try_from(question.votes.len()).expect("few people are asked");
+    fn resolve(&mut self, request: u64, outcome: &str) {
+        let open = &self.requests[&request];
+        let NodeKind::Request { expired, .. } = open.node.kind else { unreachable!("only requests have votes") };
+        let votes = i64::try_from(open.votes.len()).expect("few people vote");
         let last = if expired && outcome == "timeout" {
             Value::from("expired")
         } else {
             Value::from(vec![Value::from(outcome), Value::Int(votes)])
         };
-        let strand = question.strand;
+        let strand = open.strand;
         self.tally(match outcome {
             "timeout" => "requests timed out",
-            "cancelled" => "requests called off",
+            "cancelled" => "requests cancelled",
             "no_quorum" => "requests without quorum",
             _ => "requests decided",
         });
@@ -135,10 +138,10 @@ impl<'t> Model<'t> {
     }
 }
 
-impl Question<'_> {
+impl OpenRequest<'_> {
     fn deadline(&self) -> Option<i64> {
         let NodeKind::Request { timeout_ms, .. } = self.node.kind else { return None };
-        timeout_ms.map(|timeout| self.asked + ms(timeout))
+        timeout_ms.map(|timeout| self.requested_ms + ms(timeout))
     }
 
     /// The people who have not voted.

@@ -4,7 +4,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use super::size::VALUE_LIMIT;
-use super::{Due, End, Flight, Model, Output, Parked, Spot, Vars, ms};
+use super::{Due, End, Flight, Model, Output, Parked, Position, Vars, ms};
 use crate::tree::{Block, Node, NodeKind, Test, collect};
 
 impl<'t> Model<'t> {
@@ -18,8 +18,8 @@ impl<'t> Model<'t> {
             if let Some(kind) = strand.pending_failure.take() {
                 return self.entry_failed(no, kind);
             }
-            let spot = *strand.spine.last().expect("a strand is somewhere");
-            if let Some(node) = spot.block.get(spot.at) {
+            let position = *strand.spine.last().expect("a strand is somewhere");
+            if let Some(node) = position.block.get(position.at) {
                 self.node(no, node);
                 // Strands that became ready meanwhile run first, including this one if it is among them.
                 if self.ready.contains(&no) {
@@ -27,7 +27,7 @@ impl<'t> Model<'t> {
                 }
             } else if strand.spine.len() > 1 {
                 strand.spine.pop();
-                strand.spine.last_mut().expect("one is left").at += 1;
+                strand.spine.last_mut().expect("the strand has a position").at += 1;
             } else {
                 self.end_of_block(no);
             }
@@ -51,7 +51,8 @@ impl<'t> Model<'t> {
                     return self.leave(no, Some(last));
                 }
                 self.vars(no, node.id).rounds += 1;
-                self.strands.get_mut(&no).expect("it loops").spine = vec![Spot { block: body, at: 0 }];
+                self.strands.get_mut(&no).expect("the strand runs the loop").spine =
+                    vec![Position { block: body, at: 0 }];
             }
             Some(_) => self.leave(no, Some(last)),
         }
@@ -67,7 +68,7 @@ impl<'t> Model<'t> {
             }
             NodeKind::If { test, then, other } => {
                 let block = if self.holds(no, *test) { then } else { other };
-                self.strand(no).spine.push(Spot { block, at: 0 });
+                self.strand(no).spine.push(Position { block, at: 0 });
             }
             NodeKind::Parallel { .. } | NodeKind::Each { .. } | NodeKind::While { .. } | NodeKind::Try { .. } => {
                 self.enter(no, node);
@@ -96,11 +97,11 @@ impl<'t> Model<'t> {
             }
             NodeKind::Sleep { delay_ms } => self.wait(no, Some(*delay_ms), None),
             NodeKind::Signal { limit_ms, .. } => {
-                let kept = self.mailbox.iter().position(|(of, payload)| *of == node.id && accepts(node, *payload));
-                match kept {
+                let early = self.mailbox.iter().position(|(of, payload)| *of == node.id && accepts(node, *payload));
+                match early {
                     Some(at) => {
                         let (_, payload) = self.mailbox.remove(at);
-                        self.tally("kept signals taken");
+                        self.tally("kept signals accepted");
                         self.strand(no).last = Value::Int(payload);
                         self.step(no);
                     }
@@ -117,9 +118,9 @@ impl<'t> Model<'t> {
         }
     }
 
-    pub(super) fn wait(&mut self, no: u64, limit_ms: Option<u64>, ask: Option<u64>) {
+    pub(super) fn wait(&mut self, no: u64, limit_ms: Option<u64>, request: Option<u64>) {
         let timer = limit_ms.map(|limit| self.set_timer(self.now + ms(limit), Due::Strand(no)));
-        self.strand(no).parked = Parked::Wait { timer, ask };
+        self.strand(no).parked = Parked::Wait { timer, request };
         self.release_place(no);
     }
 
@@ -167,7 +168,7 @@ impl<'t> Model<'t> {
         let mut carrier = no;
         let level = loop {
             let strand = &self.strands[&carrier];
-            let level = strand.spine.iter().position(|spot| spot.block.iter().any(|node| node.id == target));
+            let level = strand.spine.iter().position(|position| position.block.iter().any(|node| node.id == target));
             match level {
                 Some(level) => break level,
                 None => carrier = self.frames[&strand.frame].by.expect("the target is around"),
@@ -180,15 +181,15 @@ impl<'t> Model<'t> {
             return self.step(no);
         }
         self.tally("jumps back");
-        let spot = self.strands[&carrier].spine[level];
-        let first = spot.block.iter().position(|node| node.id == target).expect("it was just found");
-        self.clear_edges(carrier, &spot.block[first..=spot.at]);
+        let position = self.strands[&carrier].spine[level];
+        let first = position.block.iter().position(|node| node.id == target).expect("the block contains the target");
+        self.clear_edges(carrier, &position.block[first..=position.at]);
         if let Parked::Frame(inner) = self.strands[&carrier].parked {
             self.drop_frame(inner);
         }
         let strand = self.strand(carrier);
         strand.spine.truncate(level);
-        strand.spine.push(Spot { block: spot.block, at: first });
+        strand.spine.push(Position { block: position.block, at: first });
         strand.last = Value::Int(id.into());
         strand.parked = Parked::Ready;
         self.ready.push(carrier);
@@ -234,8 +235,8 @@ impl<'t> Model<'t> {
     }
 
     pub(super) fn node_of(&self, no: u64) -> &'t Node {
-        let spot = self.strands[&no].spine.last().expect("a strand is somewhere");
-        &spot.block[spot.at]
+        let position = self.strands[&no].spine.last().expect("a strand is somewhere");
+        &position.block[position.at]
     }
 
     /// Passes a failure to its handler, or fails the entry if there is none.
@@ -244,7 +245,7 @@ impl<'t> Model<'t> {
             Some(block) => {
                 let strand = self.strand(no);
                 strand.last = Value::from(kind);
-                strand.spine.push(Spot { block, at: 0 });
+                strand.spine.push(Position { block, at: 0 });
                 strand.parked = Parked::Ready;
                 self.ready.push(no);
             }
@@ -279,7 +280,7 @@ impl<'t> Model<'t> {
     /// The variables of an enclosing scope of a strand.
     pub(super) fn vars(&mut self, no: u64, scope: u32) -> &mut Vars {
         let (frame, entry) = self.frame_of(no, scope);
-        let frame = self.frames.get_mut(&frame).expect("it was just found");
+        let frame = self.frames.get_mut(&frame).expect("the frame exists");
         match (&frame.node.map(|node| &node.kind), &mut frame.entries[entry]) {
             (Some(NodeKind::Each { .. }), super::Entry::Running { vars, .. }) => vars,
             _ => &mut frame.vars,

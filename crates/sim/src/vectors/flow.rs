@@ -43,12 +43,12 @@ fn run_flow(vector: &Value) -> Value {
     let script = vector.get("script").cloned().unwrap_or_default();
     let mut script = match Script::read(&script) {
         Ok(script) => script,
-        Err(refused) => return object([("status", Value::from(format!("no script: {refused}")))]),
+        Err(error) => return object([("status", Value::from(format!("no script: {error}")))]),
     };
     let mut host = hosting::driver(&program, 0);
     let input = vector.get("variables").cloned().unwrap_or_default();
-    if let Err(refused) = host.start(input, Object::default()) {
-        return object([("status", Value::from(format!("not started: {refused}")))]);
+    if let Err(rejected) = host.start(input, Object::default()) {
+        return object([("status", Value::from(format!("not started: {rejected}")))]);
     }
     host.run_until_idle(&mut |call| script.simulate(call));
     if let Some(problem) = hosting::exchange_problem(&host) {

@@ -43,8 +43,8 @@ fn run_vector(vector: &Value) -> (Value, Value) {
 
 /// The result of a rejected graph: the expected code if it is among the findings, else all findings.
 fn rejected(findings: &[Diagnostic], wanted: &str) -> Object {
-    let mut refused = findings.iter().filter(|finding| finding.severity == Severity::Error);
-    let among = refused.any(|finding| finding.kind.as_str() == wanted);
+    let mut errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let among = errors.any(|finding| finding.kind.as_str() == wanted);
     let kind = if among { wanted.to_owned() } else { format!("{findings:?}") };
     let rejected =
         [("status", Value::from("rejected")), ("error_kind", Value::from(kind)), ("visited", Value::from(vec![]))];
@@ -64,16 +64,16 @@ impl<'p> Run<'p> {
 
     /// Runs the graph, sends the answers one after the other, and returns the result in the format of the vectors.
     fn run_vector(mut self, vector: &Value) -> Object {
-        let refused = self.host.start(Value::Null, Object::default()).err().map(|_| "not_started");
+        let rejection = self.host.start(Value::Null, Object::default()).err().map(|_| "not_started");
         self.host.run_until_idle(&mut |call| self.agents.simulate(call));
-        self.record_state("run".to_owned(), refused);
+        self.record_state("run".to_owned(), rejection);
         let answers = vector.get("resume").and_then(Value::as_list).unwrap_or_default();
         for (index, answer) in answers.iter().enumerate() {
             if vector.get("restore_between_resumes") == Some(&Value::Bool(true)) {
                 self.host.reload();
             }
-            let refused = self.answer(answer);
-            self.record_state(format!("resume[{index}]"), refused);
+            let rejection = self.answer(answer);
+            self.record_state(format!("resume[{index}]"), rejection);
         }
         let problem = hosting::exchange_problem(&self.host);
         let mut summary = self.summary();
@@ -88,8 +88,8 @@ impl<'p> Run<'p> {
             Some(id) => object([("id", id.clone()), ("input", answer.get("input").cloned().unwrap_or_default())]),
             None => object([("input", answer.clone())]),
         };
-        let refused = self.host.signal(RESUME, payload.clone(), None).err();
-        let code = refused.map(|refused| resume_rejection(&refused, &payload, &self.host.approvals()));
+        let rejection = self.host.signal(RESUME, payload.clone(), None).err();
+        let code = rejection.map(|rejected| resume_rejection(&rejected, &payload, &self.host.approvals()));
         self.host.run_until_idle(&mut |call| self.agents.simulate(call));
         code
     }
@@ -102,11 +102,11 @@ impl<'p> Run<'p> {
         self.result().get(key).cloned().unwrap_or_default()
     }
 
-    fn record_state(&mut self, after: String, refused: Option<&str>) {
+    fn record_state(&mut self, after: String, rejection: Option<&str>) {
         let keys = ["status", "waitingForInput", "currentNodeId", "waiting"];
         let mut entry: Object = [("after".into(), Value::from(after))].into_iter().collect();
         entry.extend(keys.map(|key| (key.into(), self.part(key))));
-        entry.extend(refused.map(|code| ("refused".into(), Value::from(code))));
+        entry.extend(rejection.map(|code| ("refused".into(), Value::from(code))));
         self.trace.push(Value::from(entry));
     }
 

@@ -86,7 +86,7 @@ impl Directory {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("branchpoint-vectors-{}-{count}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
+        std::fs::create_dir_all(&path).expect("a temporary directory can be created");
         Self(path)
     }
 }

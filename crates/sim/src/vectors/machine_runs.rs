@@ -18,7 +18,7 @@ use crate::real_clock::{RealClock, RunResult};
 const MAIN: &str = "main";
 
 pub(super) fn run(vector: &Value) -> Verdict {
-    let got = outcome(vector);
+    let got = fields_of_run(vector);
     let expected = vector.get("expect").and_then(Value::as_object).cloned().unwrap_or_default();
     let wrong: Vec<_> = expected.iter().filter(|(key, expect)| !matches(key, expect, &got)).collect();
     let also_branches = !expected.contains_key("branches") && got.get("branches").is_some_and(|some| some != &empty());
@@ -36,8 +36,8 @@ fn matches(key: &str, expect: &Value, got: &Value) -> bool {
         let states = of("states");
         let fields = expect.as_object().into_iter().flatten();
         fields.into_iter().all(|(state, expect)| {
-            let found = states.get(state).and_then(|state| state.get(property)).cloned();
-            compare::same(expect, &found.unwrap_or_default())
+            let value = states.get(state).and_then(|state| state.get(property)).cloned();
+            compare::same(expect, &value.unwrap_or_default())
         })
     };
     match key {
@@ -71,13 +71,13 @@ fn empty() -> Value {
 }
 
 /// All fields that a vector may compare.
-fn outcome(vector: &Value) -> Value {
+fn fields_of_run(vector: &Value) -> Value {
     let source = vector.get("yaml").and_then(Value::as_str).unwrap_or_default();
     let library = Stored(vector.get("workflows").cloned().unwrap_or_default());
     let loaded = load_from(source, Some(Dialect::Machine), &library);
     let kinds = |severity: Severity| {
-        let found = loaded.diagnostics.iter().filter(|finding| finding.severity == severity);
-        Value::from(found.map(|finding| Value::from(finding.kind.as_str())).collect::<Vec<_>>())
+        let findings = loaded.diagnostics.iter().filter(|finding| finding.severity == severity);
+        Value::from(findings.map(|finding| Value::from(finding.kind.as_str())).collect::<Vec<_>>())
     };
     let warnings = kinds(Severity::Warning);
     let Some(program) = &loaded.program else {
@@ -89,11 +89,11 @@ fn outcome(vector: &Value) -> Value {
             ("warnings", warnings),
         ]);
     };
-    let (ran, [prompts, systems]) = perform(vector, &loaded, program);
-    let result = |key: &str| ran.result.get(key).cloned().unwrap_or_default();
-    let (path, branches) = visited(program, &ran);
+    let (outcome, [prompts, systems]) = perform(vector, &loaded, program);
+    let result = |key: &str| outcome.result.get(key).cloned().unwrap_or_default();
+    let (path, branches) = visited(program, &outcome);
     fields([
-        ("status", ran.exchange_problem.clone().map_or_else(|| result("status"), Value::from)),
+        ("status", outcome.exchange_problem.clone().map_or_else(|| result("status"), Value::from)),
         ("kinds", Value::from(vec![result("kind")])),
         ("message", result("message")),
         ("exit_code", result("exit_code")),
@@ -117,7 +117,7 @@ fn fields<const N: usize>(entries: [(&str, Value); N]) -> Value {
 fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (RunResult, [Vec<String>; 2]) {
     let dir = Directory::new();
     let lines = vector.get("user_inputs").and_then(Value::as_list);
-    let outside = Arc::new(Scripted {
+    let runner = Arc::new(Scripted {
         local: Local { shell: Some("/bin/sh".into()), ..Local::new(&dir.0) },
         replies: Mutex::new(replies(vector)),
         prompts: Mutex::default(),
@@ -130,45 +130,45 @@ fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (RunResult, [V
     let beside = Directory::new();
     let file = (hosting() != Hosting::Plain).then(|| beside.0.join("store.db"));
     let crashing = hosting() == Hosting::Crashing;
-    let ran = RealClock { root: program, children: &loaded.children, file, crashing }.run(inputs, &outside);
+    let outcome = RealClock { root: program, children: &loaded.children, file, crashing }.run(inputs, &runner);
     let folder = dir.0.canonicalize().unwrap_or_else(|_| dir.0.clone()).display().to_string();
-    let texts = [&outside.prompts, &outside.systems].map(|texts| texts.lock().expect("nobody panicked").clone());
-    (ran, texts.map(|texts| texts.into_iter().map(|text| text.replace(&folder, "$DIR")).collect()))
+    let texts = [&runner.prompts, &runner.systems].map(|texts| texts.lock().expect("no thread has panicked").clone());
+    (outcome, texts.map(|texts| texts.into_iter().map(|text| text.replace(&folder, "$DIR")).collect()))
 }
 
 /// The started states, and those started as branches.
-fn visited(program: &Program, ran: &RunResult) -> (Value, Value) {
+fn visited(program: &Program, outcome: &RunResult) -> (Value, Value) {
     let (mut path, mut branches) = (Vec::new(), Vec::new());
-    for note in &ran.notes {
+    for note in &outcome.notes {
         let NoteKind::Began(step, _) = &note.kind else { continue };
         let id = Value::Str(program.steps[step.0 as usize].id.clone());
-        match around(program, *step) {
-            Around::Nothing => path.push(id),
-            Around::Parallel => branches.push(id),
-            Around::Branch => {}
+        match enclosing(program, *step) {
+            Enclosing::Nothing => path.push(id),
+            Enclosing::Parallel => branches.push(id),
+            Enclosing::Branch => {}
         }
     }
     (Value::from(path), Value::from(branches))
 }
 
-enum Around {
+enum Enclosing {
     Nothing,
     Parallel,
     /// A step inside a branch.
     Branch,
 }
 
-fn around(program: &Program, step: StepId) -> Around {
+fn enclosing(program: &Program, step: StepId) -> Enclosing {
     let mut parent = program.steps[step.0 as usize].parent;
     let mut first = true;
     while let Some(step) = parent {
         let record = &program.steps[step.0 as usize];
         if &*record.kind == "parallel" {
-            return if first { Around::Parallel } else { Around::Branch };
+            return if first { Enclosing::Parallel } else { Enclosing::Branch };
         }
         (parent, first) = (record.parent, false);
     }
-    Around::Nothing
+    Enclosing::Nothing
 }
 
 fn replies(vector: &Value) -> BTreeMap<Arc<str>, Vec<Value>> {
@@ -215,7 +215,7 @@ impl Runner for Scripted {
     }
 
     fn next_line(&self) -> Option<String> {
-        self.lines.lock().expect("nobody panicked").pop()
+        self.lines.lock().expect("no thread has panicked").pop()
     }
 }
 
@@ -225,7 +225,7 @@ impl Scripted {
         let message = match request {
             Request::Model(request) => {
                 let parts = [&request.role, &request.system].map(|part| part.as_deref().unwrap_or_default());
-                self.systems.lock().expect("nobody panicked").push(format!("{state}: {}", parts.join("|")));
+                self.systems.lock().expect("no thread has panicked").push(format!("{state}: {}", parts.join("|")));
                 request.user_text()
             }
             Request::Http(request) => {
@@ -235,8 +235,8 @@ impl Scripted {
             }
             _ => String::new(),
         };
-        self.prompts.lock().expect("nobody panicked").push(format!("{state}: {message}"));
-        let reply = self.replies.lock().expect("nobody panicked").get_mut(&state).and_then(Vec::pop);
+        self.prompts.lock().expect("no thread has panicked").push(format!("{state}: {message}"));
+        let reply = self.replies.lock().expect("no thread has panicked").get_mut(&state).and_then(Vec::pop);
         match reply {
             None => Answer::failed("agent", format!("the script of `{state}` has run out")),
             Some(reply) => match reply.get("error") {

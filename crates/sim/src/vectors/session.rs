@@ -27,7 +27,7 @@ pub(super) fn run(vector: &Value) -> Verdict {
         Some(program) => match run_session(program, vector) {
             Ok((last, trace)) if vector.get("trace").is_none_or(|expected| *expected == trace) => last,
             Ok((last, trace)) => object([("last", last), ("trace", trace)]),
-            Err(refused) => Value::from(refused),
+            Err(error) => Value::from(error),
         },
     };
     verdict(vector, &got)
@@ -36,57 +36,55 @@ pub(super) fn run(vector: &Value) -> Verdict {
 /// The view after the last event, and the trace.
 fn run_session(program: &Program, vector: &Value) -> Result<(Value, Value), String> {
     let tools: Vec<&str> = list(vector, "allTools").iter().filter_map(Value::as_str).collect();
-    let gate = Gate::new(program, Some(&tools), SESSION_TTL_S).map_err(|refused| refused.to_string())?;
+    let gate = Gate::new(program, Some(&tools), SESSION_TTL_S).map_err(|error| error.to_string())?;
     let mut now_ms = 0;
     let mut player = Player::new(gate, program, vector.get("initialState").cloned())?;
     let mut trace = Vec::new();
     let mut last = None;
     for event in list(vector, "events") {
         match request(event) {
-            Some(request) => drop(player.ask(request, now_ms)?),
+            Some(request) => drop(player.request(request, now_ms)?),
             None => now_ms += SESSION_TTL_S * HOUR_MS,
         }
-        let answer = player.ask(SessionAction::Query, now_ms)?;
+        let answer = player.request(SessionAction::Query, now_ms)?;
         trace.push(part(&answer, &["activeStep", "allowedTools"]));
         last = Some(answer);
     }
     let last = match last {
         Some(last) => last,
-        None => player.ask(SessionAction::Query, now_ms)?,
+        None => player.request(SessionAction::Query, now_ms)?,
     };
     Ok((part(&last, &["activeStep", "allowedTools", "recentlyUsedTools", "sequenceIndex"]), Value::from(trace)))
 }
 
 /// A session on the configured host.
 enum Player<'p> {
-    VirtualDriver(Gate<'p>, Box<Session>),
-    Kept { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<StoredSessions<'p>>> },
+    InMemory(Gate<'p>, Box<Session>),
+    Stored { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<StoredSessions<'p>>> },
 }
 
 impl<'p> Player<'p> {
-    fn new(gate: Gate<'p>, program: &'p Program, kept: Option<Value>) -> Result<Self, String> {
+    fn new(gate: Gate<'p>, program: &'p Program, state: Option<Value>) -> Result<Self, String> {
         if hosting() == Hosting::Plain {
-            let session = gate.open(kept, 0).map_err(|refused| refused.to_string())?;
-            return Ok(Self::VirtualDriver(gate, Box::new(session)));
+            let session = gate.open(state, 0).map_err(|error| error.to_string())?;
+            return Ok(Self::InMemory(gate, Box::new(session)));
         }
         let folder = Directory::new();
-        let mut sessions = kept_sessions(&folder, gate.clone(), program, 0);
-        if let Some(kept) = kept {
-            sessions.restore(NAME, kept, 0).map_err(|trouble| trouble.to_string())?;
+        let mut sessions = stored_sessions(&folder, gate.clone(), program, 0);
+        if let Some(state) = state {
+            sessions.restore(NAME, state, 0).map_err(|error| error.to_string())?;
         }
-        Ok(Self::Kept { gate, program, folder, sessions: Some(Box::new(sessions)) })
+        Ok(Self::Stored { gate, program, folder, sessions: Some(Box::new(sessions)) })
     }
 
-    fn ask(&mut self, request: SessionAction, now_ms: i64) -> Result<SessionResponse, String> {
+    fn request(&mut self, request: SessionAction, now_ms: i64) -> Result<SessionResponse, String> {
         match self {
-            Self::VirtualDriver(gate, session) => {
-                gate.request(session, request, now_ms).map_err(|refused| refused.to_string())
-            }
-            Self::Kept { gate, program, folder, sessions } => {
-                let reopened = || Box::new(kept_sessions(folder, gate.clone(), program, now_ms));
+            Self::InMemory(gate, session) => gate.request(session, request, now_ms).map_err(|error| error.to_string()),
+            Self::Stored { gate, program, folder, sessions } => {
+                let reopened = || Box::new(stored_sessions(folder, gate.clone(), program, now_ms));
                 let open = sessions.take().unwrap_or_else(reopened);
                 let open = sessions.insert(open);
-                let answer = open.request(NAME, request, now_ms).map_err(|trouble| trouble.to_string());
+                let answer = open.request(NAME, request, now_ms).map_err(|error| error.to_string());
                 if hosting() == Hosting::Crashing {
                     *sessions = None;
                 }
@@ -97,14 +95,14 @@ impl<'p> Player<'p> {
 }
 
 /// Opens the sessions in the store of a folder, like a new process.
-fn kept_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, now_ms: i64) -> StoredSessions<'p> {
-    let store = Store::open(&folder.0.join("store.db"), Durability::Normal).expect("a store can be made");
+fn stored_sessions<'p>(folder: &Directory, gate: Gate<'p>, program: &'p Program, now_ms: i64) -> StoredSessions<'p> {
+    let store = Store::open(&folder.0.join("store.db"), Durability::Normal).expect("the store opens");
     let text = |text: &str| text.to_owned();
     let document = Document { name: text(NAME), dialect: text("session"), origin: text(""), text: text("") };
     let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
-    let workflow = store.save(workflow, now_ms).expect("it is kept");
+    let workflow = store.save(workflow, now_ms).expect("the document is stored");
     let host = Host::new(store, "vectors", DrivenRuns::Requested, Arc::new(|_| Value::Null), now_ms);
-    StoredSessions::new(host.expect("a host can be made"), gate, workflow, text(NAME))
+    StoredSessions::new(host.expect("the host starts"), gate, workflow, text(NAME))
 }
 
 /// The request of an event; `None` if the session expires.

@@ -7,33 +7,33 @@ use branchpoint_expr::{
 use super::{Verdict, object, verdict};
 
 /// Why a step has no decision.
-enum Refused {
+enum Rejected {
     AtLoad(Problems),
     AtRun(EvalError),
 }
 
-impl From<Problems> for Refused {
+impl From<Problems> for Rejected {
     fn from(problems: Problems) -> Self {
         Self::AtLoad(problems)
     }
 }
 
-impl From<EvalError> for Refused {
+impl From<EvalError> for Rejected {
     fn from(error: EvalError) -> Self {
         Self::AtRun(error)
     }
 }
 
 pub(super) fn condition(vector: &Value) -> Verdict {
-    let got = decide(vector).unwrap_or_else(|refused| refusal(vector, &refused));
+    let got = decide(vector).unwrap_or_else(|rejected| rejection(vector, &rejected));
     verdict(vector, &got)
 }
 
 /// The result of a rejection: the expected code if it is among the codes, else the first.
-fn refusal(vector: &Value, refused: &Refused) -> Value {
-    let (kind, at) = match refused {
-        Refused::AtRun(error) => (error.kind.as_str(), "run"),
-        Refused::AtLoad(problems) => {
+fn rejection(vector: &Value, rejected: &Rejected) -> Value {
+    let (kind, at) = match rejected {
+        Rejected::AtRun(error) => (error.kind.as_str(), "run"),
+        Rejected::AtLoad(problems) => {
             let expected = vector.get("expect").and_then(|expect| expect.get("error")?.as_str());
             let among = problems.0.iter().find(|problem| Some(problem.kind.as_str()) == expected);
             (among.unwrap_or(problems.first()).kind.as_str(), "load")
@@ -42,7 +42,7 @@ fn refusal(vector: &Value, refused: &Refused) -> Value {
     object([("error", Value::from(kind)), ("at", Value::from(at))])
 }
 
-fn decide(vector: &Value) -> Result<Value, Refused> {
+fn decide(vector: &Value) -> Result<Value, Rejected> {
     let config = Located::from(&vector.get("config").cloned().unwrap_or_default());
     let options = Options::dialect(Dialect::Steps);
     let mut context = context(vector);

@@ -94,10 +94,10 @@ fn summary(program: &Program, memory: &VirtualDriver<'_>) -> RunSummary {
         NoteKind::Warned(_, kind) => Some(kind.to_string()),
         _ => None,
     });
-    let asked = |key: &str, spec: &Value| spec.get(key).cloned().unwrap_or_default();
+    let field = |key: &str, spec: &Value| spec.get(key).cloned().unwrap_or_default();
     let reminders = memory.requested_approvals().iter().map(|question| {
         let times = question.reminded_ms.iter().map(|at| Value::from(iso_utc(*at).unwrap_or_default()));
-        (asked("step", &question.spec).to_string(), times.collect())
+        (field("step", &question.spec).to_string(), times.collect())
     });
     RunSummary {
         status: status(memory.status()),

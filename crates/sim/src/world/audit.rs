@@ -14,7 +14,7 @@ use crate::model::{End, Model, Output};
 pub(super) struct Audit<'t> {
     pub(super) model: Model<'t>,
     pub(super) effects: BTreeMap<EffectNo, u64>,
-    pub(super) asks: BTreeMap<RequestNo, u64>,
+    pub(super) requests: BTreeMap<RequestNo, u64>,
     /// The outputs of the model for the latest fact.
     expected: Vec<Output>,
     /// The commands of the machine for the latest fact, over all continuations.
@@ -23,7 +23,7 @@ pub(super) struct Audit<'t> {
 
 impl<'t> Audit<'t> {
     pub(super) fn new(model: Model<'t>) -> Self {
-        Self { model, effects: BTreeMap::new(), asks: BTreeMap::new(), expected: Vec::new(), got: Vec::new() }
+        Self { model, effects: BTreeMap::new(), requests: BTreeMap::new(), expected: Vec::new(), got: Vec::new() }
     }
 
     pub(super) fn expect(&mut self, outputs: Vec<Output>) {
@@ -38,7 +38,7 @@ impl<'t> Audit<'t> {
     pub(super) fn settle(&mut self, tables: &Tables) -> Result<(), String> {
         let (expected, got) = (std::mem::take(&mut self.expected), std::mem::take(&mut self.got));
         self.performed(&expected, &got)?;
-        self.asked(&expected, &got)?;
+        self.requested(&expected, &got)?;
         self.withdrawn(&expected, &got)?;
         finished(&expected, &got)?;
         self.alive(tables)
@@ -67,10 +67,12 @@ impl<'t> Audit<'t> {
         Ok(())
     }
 
-    fn asked(&mut self, expected: &[Output], got: &[Command]) -> Result<(), String> {
+    fn requested(&mut self, expected: &[Output], got: &[Command]) -> Result<(), String> {
         let expected: Vec<(u64, u32)> = expected
             .iter()
-            .filter_map(|output| if let Output::Ask { ask, node } = output { Some((*ask, *node)) } else { None })
+            .filter_map(
+                |output| if let Output::Ask { request, node } = output { Some((*request, *node)) } else { None },
+            )
             .collect();
         let got: Vec<(RequestNo, Option<&Value>)> = got
             .iter()
@@ -82,9 +84,9 @@ impl<'t> Audit<'t> {
         let same = expected.len() == got.len()
             && expected.iter().zip(&got).all(|((_, node), (_, got))| *got == Some(&Value::Int((*node).into())));
         if !same {
-            return Err(format!("questions differ:\n  model   {expected:?}\n  machine {got:?}"));
+            return Err(format!("requests differ:\n  model   {expected:?}\n  machine {got:?}"));
         }
-        self.asks.extend(got.iter().zip(&expected).map(|((no, _), (ask, _))| (*no, *ask)));
+        self.requests.extend(got.iter().zip(&expected).map(|((no, _), (request, _))| (*no, *request)));
         Ok(())
     }
 
@@ -94,8 +96,8 @@ impl<'t> Audit<'t> {
             .iter()
             .filter_map(|output| match output {
                 Output::Withdraw(effect) => Some(format!("effect {effect}")),
-                Output::Retract(ask) => Some(format!("question {ask}")),
-                Output::Remind { ask, users } => Some(format!("remind {ask} {users:?}")),
+                Output::Retract(request) => Some(format!("request {request}")),
+                Output::Remind { request, users } => Some(format!("remind {request} {users:?}")),
                 _ => None,
             })
             .collect();
@@ -103,9 +105,9 @@ impl<'t> Audit<'t> {
             .iter()
             .filter_map(|command| match command {
                 Command::Withdraw { effect } => Some(format!("effect {}", self.effects.get(effect).unwrap_or(&0))),
-                Command::Retract { request } => Some(format!("question {}", self.asks.get(request).unwrap_or(&0))),
+                Command::Retract { request } => Some(format!("request {}", self.requests.get(request).unwrap_or(&0))),
                 Command::Remind { request, users } => {
-                    Some(format!("remind {} {users:?}", self.asks.get(request).unwrap_or(&0)))
+                    Some(format!("remind {} {users:?}", self.requests.get(request).unwrap_or(&0)))
                 }
                 _ => None,
             })
@@ -126,9 +128,10 @@ impl<'t> Audit<'t> {
         let mut timers: Vec<i64> = tables.timers.values().copied().collect();
         timers.sort_unstable();
         compare("timers", &self.model.timers(), &timers)?;
-        let mut asks: Vec<u64> = tables.asks.keys().map(|no| self.asks.get(no).copied().unwrap_or(0)).collect();
-        asks.sort_unstable();
-        compare("questions", &self.model.questions(), &asks)
+        let mut requests: Vec<u64> =
+            tables.requests.keys().map(|no| self.requests.get(no).copied().unwrap_or(0)).collect();
+        requests.sort_unstable();
+        compare("requests", &self.model.requests(), &requests)
     }
 }
 

@@ -5,7 +5,7 @@ use branchpoint_core::{
 };
 use branchpoint_expr::{Object, Value};
 
-use super::{MAX_LOOKS, World};
+use super::{MAX_CHECKS, World};
 use crate::model::{Fact, INPUT};
 use crate::tree::NodeKind;
 
@@ -32,7 +32,7 @@ pub(super) enum Delivery {
     /// People check the run for open requests.
     People {
         run: usize,
-        looks: u32,
+        checks: u32,
     },
     Cancel {
         run: usize,
@@ -50,7 +50,7 @@ impl World<'_> {
             }
             Delivery::Sweep { run } => self.prepare(run),
             Delivery::Vote { run } => self.vote(run),
-            Delivery::People { run, looks } => self.people(run, looks),
+            Delivery::People { run, checks } => self.people(run, checks),
             Delivery::Cancel { run } => self.cancel(run),
             Delivery::Flush => self.flush(),
             Delivery::Crash => self.crash(),
@@ -67,7 +67,7 @@ impl World<'_> {
 
     /// Performs an attempt, and schedules its answer, perhaps twice.
     pub(super) fn perform(&mut self, run: usize, effect: EffectNo, attempt: u32) {
-        self.count("attempts made");
+        self.count("attempts");
         let slow = self.faulty() && self.faults.late && self.rng.percent(10);
         if slow {
             self.count("fault: slow answer");
@@ -91,7 +91,7 @@ impl World<'_> {
         let kind = *self.rng.pick(&["boom", "odd"]);
         let (again, answered) = (self.rng.percent(75), self.rng.percent(50));
         let again = if again && self.rng.percent(20) { RetryHint::After(self.rng.below(2_000)) } else { again.into() };
-        Err(AttemptError { kind: kind.into(), message: "it did not work".into(), retry: again, answered })
+        Err(AttemptError { kind: kind.into(), message: "the call failed".into(), retry: again, answered })
     }
 
     fn settle(
@@ -104,15 +104,15 @@ impl World<'_> {
     ) -> Result<(), String> {
         self.prepare(run)?;
         let known = self.runs[run].audit.effects.get(&effect).copied().unwrap_or(0);
-        let told = result.clone().map_err(|failed| {
-            let after_ms = i64::try_from(failed.retry.min_delay_ms()).expect("it is a short time");
+        let model_result = result.clone().map_err(|failed| {
+            let after_ms = i64::try_from(failed.retry.min_delay_ms()).expect("generated times are small");
             (failed.kind.to_string(), failed.retry.allows_retry().then_some(after_ms))
         });
         let usage = Usage { tokens, cost_micros: 0 };
         let event = Event::Settled { effect, attempt, result, usage };
-        let fact = Fact::Settled { effect: known, attempt, result: told, tokens };
+        let fact = Fact::Settled { effect: known, attempt, result: model_result, tokens };
         if !self.write(run, self.now, &event, Some(fact))? {
-            self.count("late answers refused");
+            self.count("late answers rejected");
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl World<'_> {
         }
         self.prepare(run)?;
         if self.write(run, self.now, &Event::Cancel { reason: Some("enough".into()) }, Some(Fact::Cancel))? {
-            self.count("cancels taken");
+            self.count("cancellations accepted");
         }
         if self.rng.percent(40) {
             let soon = self.rng.below(500);
@@ -146,7 +146,7 @@ impl World<'_> {
     /// Casts a random vote: on time, late, duplicated, invalid, or on a settled request.
     fn vote(&mut self, run: usize) -> Result<(), String> {
         self.prepare(run)?;
-        let known: Vec<RequestNo> = self.runs[run].audit.asks.keys().copied().collect();
+        let known: Vec<RequestNo> = self.runs[run].audit.requests.keys().copied().collect();
         if known.is_empty() {
             return Ok(());
         }
@@ -167,15 +167,15 @@ impl World<'_> {
             sender: Some(user.as_str().into()),
             key: None,
         };
-        let ask = self.runs[run].audit.asks.get(&request).copied().unwrap_or(0);
-        let fact = Fact::Vote { ask, user, choice: choice.into() };
-        let taken = self.write(run, self.now, &event, Some(fact))?;
-        self.count(if taken { "votes taken" } else { "votes refused" });
+        let number = self.runs[run].audit.requests.get(&request).copied().unwrap_or(0);
+        let fact = Fact::Vote { request: number, user, choice: choice.into() };
+        let is_accepted = self.write(run, self.now, &event, Some(fact))?;
+        self.count(if is_accepted { "votes accepted" } else { "votes rejected" });
         Ok(())
     }
 
     /// People check a run periodically until it ends.
-    fn people(&mut self, run: usize, looks: u32) -> Result<(), String> {
+    fn people(&mut self, run: usize, checks: u32) -> Result<(), String> {
         if self.runs[run].tables.finished {
             return Ok(());
         }
@@ -183,20 +183,20 @@ impl World<'_> {
         if healed && self.faults.silent {
             return Ok(());
         }
-        if healed && looks > MAX_LOOKS {
+        if healed && checks > MAX_CHECKS {
             return Err(format!("run {run} does not end: {:?}", self.runs[run].tables));
         }
         let pause = if healed { 400 } else { 100 + self.rng.below(900) };
-        self.schedule(pause, Delivery::People { run, looks: looks + u32::from(healed) });
+        self.schedule(pause, Delivery::People { run, checks: checks + u32::from(healed) });
         self.prepare(run)?;
         if healed {
             return self.answer_offers(run);
         }
         match self.rng.below(10) {
-            0..5 => self.some_signal(run),
+            0..5 => self.send_random_signal(run),
             5..8 => self.vote(run),
             8 => self.cancel_request(run),
-            _ => self.nonsense(run),
+            _ => self.send_invalid_event(run),
         }
     }
 
@@ -220,7 +220,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn some_signal(&mut self, run: usize) -> Result<(), String> {
+    fn send_random_signal(&mut self, run: usize) -> Result<(), String> {
         let nodes = self.runs[run].tree.nodes();
         let signals = nodes.iter().filter(|node| matches!(node.kind, NodeKind::Signal { .. })).map(|node| node.id);
         let signals: Vec<u32> = signals.collect();
@@ -235,28 +235,28 @@ impl World<'_> {
         let event =
             Event::Signal { name: format!("s{node}").into(), payload: Value::Int(payload), sender: None, key: None };
         let started = !self.runs[run].journal.is_empty();
-        let taken = self.write(run, self.now, &event, started.then_some(Fact::Signal { node, payload }))?;
-        self.count(if taken { "signals sent" } else { "signals refused" });
+        let is_accepted = self.write(run, self.now, &event, started.then_some(Fact::Signal { node, payload }))?;
+        self.count(if is_accepted { "signals sent" } else { "signals rejected" });
         Ok(())
     }
 
     fn cancel_request(&mut self, run: usize) -> Result<(), String> {
-        let pending: Vec<RequestNo> = self.runs[run].audit.asks.keys().copied().collect();
+        let pending: Vec<RequestNo> = self.runs[run].audit.requests.keys().copied().collect();
         if pending.is_empty() || !self.rng.percent(30) {
             return Ok(());
         }
         let request = *self.rng.pick(&pending);
-        let ask = self.runs[run].audit.asks[&request];
+        let number = self.runs[run].audit.requests[&request];
         let mut payload = Object::default();
         payload.insert("request".into(), Value::Int(i64::try_from(request.0).expect("numbers are small")));
         let event =
             Event::Signal { name: "cancel_request".into(), payload: Value::from(payload), sender: None, key: None };
-        self.write(run, self.now, &event, Some(Fact::CancelRequest { ask }))?;
+        self.write(run, self.now, &event, Some(Fact::CancelRequest { request: number }))?;
         Ok(())
     }
 
     /// Sends an invalid event, which must be rejected without any change.
-    fn nonsense(&mut self, run: usize) -> Result<(), String> {
+    fn send_invalid_event(&mut self, run: usize) -> Result<(), String> {
         if self.runs[run].journal.is_empty() {
             return Ok(());
         }
@@ -266,11 +266,11 @@ impl World<'_> {
             0 => Event::Continue,
             1 => Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 },
             2 => Event::TimerFired(future.unwrap_or(TimerNo(u64::MAX))),
-            3 => Event::Signal { name: "nobody".into(), payload: Value::Null, sender: None, key: None },
+            3 => Event::Signal { name: "unknown".into(), payload: Value::Null, sender: None, key: None },
             4 => Event::Signal { name: "vote".into(), payload: Value::from("nonsense"), sender: None, key: None },
             _ => Event::Settled { effect: unknown, attempt: 1, result: Ok(Value::Null), usage: Usage::default() },
         };
-        self.count("fault: nonsense");
+        self.count("fault: invalid event");
         if self.write(run, self.now, &event, None)? {
             return Err(format!("an invalid event was accepted: {event:?}"));
         }

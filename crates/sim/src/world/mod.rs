@@ -26,7 +26,7 @@ pub type Coverage = BTreeMap<&'static str, u64>;
 const HEAL_MS: i64 = 12_000;
 
 /// The maximum number of times that people check a run after faults have stopped.
-const MAX_LOOKS: u32 = 3_000;
+const MAX_CHECKS: u32 = 3_000;
 
 const CRASH: &str = "fault: crash";
 
@@ -81,7 +81,7 @@ impl World<'_> {
         for run in 0..self.runs.len() {
             let begins = self.rng.below(200);
             self.schedule(begins, Delivery::Start { run });
-            self.schedule(begins + 1, Delivery::People { run, looks: 0 });
+            self.schedule(begins + 1, Delivery::People { run, checks: 0 });
             if self.rng.percent(12) {
                 let when = self.rng.below(15_000);
                 self.schedule(when, Delivery::Cancel { run });
@@ -125,8 +125,8 @@ impl World<'_> {
             let due = self.runs[run].tables.timers.iter().map(|(timer, at)| (*at, *timer)).min();
             let Some((at, timer)) = due.filter(|(at, _)| *at <= self.now) else { return Ok(()) };
             let crashes = self.seen.get(CRASH).copied();
-            let taken = self.write(run, at, &Event::TimerFired(timer), Some(Fact::Timer))?;
-            if !taken {
+            let is_accepted = self.write(run, at, &Event::TimerFired(timer), Some(Fact::Timer))?;
+            if !is_accepted {
                 return Err(format!("a due timer was rejected: {timer:?}"));
             }
             self.count("timers fired");
@@ -146,7 +146,7 @@ impl World<'_> {
         // The fuel of the host must not change the behaviour of the run.
         let fuel = *self.rng.pick(&[0, 0, 1, 3, 1_000]);
         let stamp = Stamp { now_ms: at, seed: self.rng.draw(), offsets_s: vec![], fuel, record: false };
-        let Applied::Accepted(mut outcome) = self.runs[run].hand(&stamp, event, fact, &mut self.rng)? else {
+        let Applied::Accepted(mut outcome) = self.runs[run].apply(&stamp, event, fact, &mut self.rng)? else {
             self.count("events rejected");
             return Ok(false);
         };
@@ -156,7 +156,7 @@ impl World<'_> {
                 return Ok(true);
             }
             self.count("continues");
-            let next = self.runs[run].hand(&stamp, &Event::Continue, None, &mut self.rng)?;
+            let next = self.runs[run].apply(&stamp, &Event::Continue, None, &mut self.rng)?;
             let Applied::Accepted(next) = next else { return Err("a continuation was rejected".into()) };
             outcome = next;
         }

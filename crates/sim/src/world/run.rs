@@ -66,7 +66,7 @@ impl<'t> Run<'t> {
     }
 
     /// Applies an event to the machine, and its fact to the model.
-    pub(super) fn hand(
+    pub(super) fn apply(
         &mut self,
         stamp: &Stamp,
         event: &Event,
@@ -106,11 +106,11 @@ impl<'t> Run<'t> {
             Some(None) => return Err(format!("the machine accepts what the model rejects: {event:?}")),
             None => {}
         }
-        self.keep(stamp, event, &outcome)?;
+        self.record(stamp, event, &outcome)?;
         Ok(Applied::Accepted(outcome))
     }
 
-    fn keep(&mut self, stamp: &Stamp, event: &Event, outcome: &Outcome) -> Result<(), String> {
+    fn record(&mut self, stamp: &Stamp, event: &Event, outcome: &Outcome) -> Result<(), String> {
         let bytes = encode_event(stamp, event).map_err(|error| error.to_string())?;
         self.journal.push(Row { bytes, check: outcome.check });
         self.newest_ms = stamp.now_ms;
@@ -124,7 +124,7 @@ impl<'t> Run<'t> {
             _ => {}
         }
         for command in &outcome.commands {
-            self.tables.keep(command)?;
+            self.tables.apply(command)?;
         }
         self.audit.got(&outcome.commands);
         self.held.extend_from_slice(&outcome.commands);
@@ -187,15 +187,15 @@ pub(super) fn fold(
     let rows: Vec<_> = decoded.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     let mut fold = Fold::new(program, state, rows);
     let mut count = |note: Note| {
-        let what = match note.kind {
+        let name = match note.kind {
             NoteKind::Warned { .. } => "warnings",
             NoteKind::Decided { .. } => "decisions",
             NoteKind::AttemptEnded { error: Some(_), .. } => "attempts failed",
             NoteKind::Attempt { .. } => "attempts",
-            NoteKind::Resolved { .. } => "questions resolved",
+            NoteKind::Resolved { .. } => "requests resolved",
             _ => "marks",
         };
-        *notes.entry(what).or_default() += 1;
+        *notes.entry(name).or_default() += 1;
     };
     while let Some(folded) = if record { fold.replay_next(&mut count) } else { fold.next() } {
         folded.map_err(|error| format!("cannot fold the journal: {error}"))?;

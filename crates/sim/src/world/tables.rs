@@ -13,7 +13,7 @@ pub(super) struct Tables {
     /// The due times of timers.
     pub(super) timers: BTreeMap<TimerNo, i64>,
     /// Pending requests, with their number of recipients.
-    pub(super) asks: BTreeMap<RequestNo, i64>,
+    pub(super) requests: BTreeMap<RequestNo, i64>,
     /// Whether the run has to be continued.
     pub(super) more: bool,
     pub(super) finished: bool,
@@ -29,7 +29,7 @@ pub(super) struct Attempt {
 
 impl Tables {
     /// Applies a command. A command without a matching entry is an error.
-    pub(super) fn keep(&mut self, command: &Command) -> Result<(), String> {
+    pub(super) fn apply(&mut self, command: &Command) -> Result<(), String> {
         let fits = match command {
             Command::Perform { effect, attempt, input, answers, .. } => {
                 let row = Attempt { no: *attempt, input: input.clone(), answers: *answers };
@@ -40,13 +40,13 @@ impl Tables {
             Command::ClearTimer { timer } => self.timers.remove(timer).is_some(),
             Command::Ask { request, spec } => {
                 let people = spec.get("recipients").and_then(Value::as_list).map_or(0, <[Value]>::len);
-                self.asks.insert(*request, i64::try_from(people).unwrap_or(0)).is_none()
+                self.requests.insert(*request, i64::try_from(people).unwrap_or(0)).is_none()
             }
-            Command::Remind { request, .. } => self.asks.contains_key(request),
-            Command::Retract { request } => self.asks.remove(request).is_some(),
+            Command::Remind { request, .. } => self.requests.contains_key(request),
+            Command::Retract { request } => self.requests.remove(request).is_some(),
             Command::Finish { .. } => {
-                let left = (self.outbox.len(), self.timers.len(), self.asks.len());
-                !std::mem::replace(&mut self.finished, true) && left == (0, 0, 0)
+                let pending = (self.outbox.len(), self.timers.len(), self.requests.len());
+                !std::mem::replace(&mut self.finished, true) && pending == (0, 0, 0)
             }
         };
         if fits { Ok(()) } else { Err(format!("the command does not match the tables: {command:?} with {self:?}")) }

@@ -144,7 +144,7 @@ fn a_condition_may_be_an_expression_or_a_nested_group() {
     {"combinator": "not", "conditions": [{"variable": "{{ $x }}", "operator": "equals", "value": 0, "type": "number"}]},"#,
     );
     check!("conditional-groups", &either, r#"{"x": 0}"#);
-    let start = CONDITIONAL.find(r#""condition": {"#).expect("it has a condition");
+    let start = CONDITIONAL.find(r#""condition": {"#).expect("there is a condition");
     let end = CONDITIONAL.find(r#""truePath""#).expect("it has a true path");
     let expression =
         format!(r#"{}"if": "$x > 100 || $status == 'Open'", {}"#, &CONDITIONAL[..start], &CONDITIONAL[end..]);

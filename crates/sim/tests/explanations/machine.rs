@@ -19,8 +19,8 @@ fn case_with(states: &str, input: &str, script: &str, facts: &str, then: &[Then]
     let explained = Case { dialect: Dialect::Machine, document: &document, input, script, facts, then }.run();
     check_rules(&explained);
     for text in [explained.text(), explained.json()] {
-        let found = INTERNAL.iter().find(|word| text.contains(**word));
-        assert!(found.is_none(), "{found:?} is a word of the engine: {text}");
+        let word = INTERNAL.iter().find(|word| text.contains(**word));
+        assert!(word.is_none(), "{word:?} is an internal word: {text}");
     }
     explained
 }
@@ -55,10 +55,10 @@ fn transitions_name_every_branch() {
     check!("transition-second", check("5000", "0"));
     check!("transition-default", check("50", "0"));
     check!("transition-error", check("\"much\"", "10"));
-    let taken = check("250", "10");
-    assert_eq!(taken.records[0].branch.as_deref(), Some("sign"), "the record is told where it leads");
+    let chosen = check("250", "10");
+    assert_eq!(chosen.records[0].branch.as_deref(), Some("sign"), "the record names the target");
     let default = check("50", "0");
-    assert_eq!(default.records[0].branch.as_deref(), Some("done"), "also by default");
+    assert_eq!(default.records[0].branch.as_deref(), Some("done"), "also the target of the default");
     let end = default.records.iter().find(|record| &*default.program.steps[record.step.index()].id == "done");
     let end = end.expect("the terminal state has a record");
     assert_eq!((&end.status, end.decisions.len()), (&StepStatus::Completed, 0), "a terminal state decides nothing");
@@ -71,18 +71,18 @@ fn a_transition_without_a_condition_says_so() {
 }
 
 #[test]
-fn a_transition_can_be_decided_again_with_other_values() {
+fn a_transition_can_be_evaluated_again_with_other_values() {
     let was = case(CHECK, r#"{"amount": 250}"#, "{check: [{$exit: 10}], sign: [ok]}", &[]);
-    let (_, decided) = was.decisions().next().expect("it has decided");
+    let (_, decided) = was.decisions().next().expect("the run has a decision");
     let with = |path: &str, value: i64| what_if(&was.program, decided, &[(path.into(), value.into())]);
     let chosen = |path: &str, value: i64| {
-        let would_be = with(path, value).expect("the path is read");
+        let would_be = with(path, value).expect("the decision reads this path");
         would_be.chosen().map(|branch| branch.name.to_string())
     };
     assert_eq!(chosen("inputs.amount", 50).as_deref(), Some("done"));
     assert_eq!(chosen("states.check.ExitCode", 0).as_deref(), Some("done"));
     assert_eq!(chosen("inputs.amount", 5000).as_deref(), Some("sign"));
-    let would_be = with("inputs.amount", 50).expect("the path is read");
+    let would_be = with("inputs.amount", 50).expect("the decision reads this path");
     insta::assert_snapshot!("machine-transition-what-if", would_be.to_text(&was.program, "doc.yaml", &()));
     assert!(matches!(with("inputs.amont", 1), Err(WhatIfError::NotRead { .. })));
 }
@@ -99,7 +99,7 @@ const NAMED: &str = "  initial: build
 ";
 
 #[test]
-fn named_transitions_say_by_which_outcome() {
+fn named_transitions_show_their_outcome() {
     check!("on-success", case(NAMED, "{}", "{build: [ok], deploy: [ok]}", &[]));
     check!("on-failure", case(NAMED, "{}", "{build: [{$exit: 1}], undo: [ok]}", &[]));
     check!("on-failure-inline", case(NAMED, "{}", "{build: [ok], deploy: [{$exit: 1}]}", &[]));
@@ -107,10 +107,10 @@ fn named_transitions_say_by_which_outcome() {
     let continued = NAMED.replace("    on_success: deploy", "    continue_on_error: true\n    on_success: deploy");
     check!("continue-on-error", case(&continued, "{}", "{build: [{$exit: 1}], deploy: [ok]}", &[]));
     let was = case(NAMED, "{}", "{build: [ok], deploy: [ok]}", &[]);
-    let (_, decided) = was.decisions().next().expect("it has decided");
+    let (_, decided) = was.decisions().next().expect("the run has a decision");
     let with = |output: &str| {
         let would_be = what_if(&was.program, decided, &[("states.build.Output".into(), Value::from(output))]);
-        would_be.expect("the path is read").chosen().map(|branch| branch.name.to_string())
+        would_be.expect("the decision reads this path").chosen().map(|branch| branch.name.to_string())
     };
     assert_eq!(with("skip it").as_deref(), Some("done"));
     assert_eq!(with("build it").as_deref(), Some("deploy"), "the outcome is that of the run");
@@ -168,11 +168,11 @@ fn a_while_loop_says_for_each_round_why_it_continued_or_ended() {
     assert_eq!(rounds, [0, 1, 2], "states of the body know their round");
     let poll = limited.records.iter().flat_map(|record| &record.decisions).nth(3).expect("the limit was reached");
     let ready = what_if(&limited.program, poll, &[("states.ask.Output".into(), "ready".into())]);
-    let ready = ready.expect("the path is read").chosen().map(|branch| branch.name.to_string());
+    let ready = ready.expect("the decision reads this path").chosen().map(|branch| branch.name.to_string());
     assert_eq!(ready.as_deref(), Some("limit"), "the limit comes before the condition");
     let second = &limited.records[0].decisions[1];
     let ready = what_if(&limited.program, second, &[("states.ask.Output".into(), "ready".into())]);
-    assert_eq!(ready.expect("the path is read").chosen().map(|branch| &*branch.name), Some("end"));
+    assert_eq!(ready.expect("the decision reads this path").chosen().map(|branch| &*branch.name), Some("end"));
 }
 
 const EACH: &str = "  initial: each
@@ -211,7 +211,7 @@ fn a_loop_over_items_says_why_it_continued_or_ended() {
 }
 
 #[test]
-fn a_loop_says_that_its_time_was_up() {
+fn a_loop_says_that_it_timed_out() {
     let states = POLL.replace("    max_iterations: 3", "    timeout: 1s");
     check!("while-timeout", case(&states, "{}", "{ask: [{$hang: true}]}", &[Then::Wait(2000)]));
 }

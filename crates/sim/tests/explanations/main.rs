@@ -1,4 +1,4 @@
-//! For every kind of decision: a small document, what happens in its run, and the explanation as people and programs get it.
+//! For every kind of decision: a small document, the events of its run, and the explanation as text and as JSON.
 //!
 //! A snapshot is accepted only after someone has read it and found it right and readable.
 
@@ -18,7 +18,7 @@ use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_expr::{Dialect, Object, Part, Value};
 use branchpoint_host::{Script, VirtualDriver};
 
-/// What happens in a run after its start.
+/// An action in a run after its start.
 enum Then {
     /// Someone votes on the only open request: user, choice, comment.
     Vote(&'static str, &'static str, Option<&'static str>),
@@ -26,9 +26,9 @@ enum Then {
     CancelRequest(&'static str),
     /// Someone sends a signal: name, payload as JSON, sender.
     Signal(&'static str, &'static str, Option<&'static str>),
-    /// The clock moves on by so many milliseconds.
+    /// The clock advances by some milliseconds.
     Wait(i64),
-    /// The user writes a line.
+    /// The user sends a line.
     Line(&'static str),
 }
 
@@ -38,14 +38,14 @@ struct Case<'c> {
     document: &'c str,
     /// JSON.
     input: &'c str,
-    /// JSON: what calls answer.
+    /// JSON: the answers to calls.
     script: &'c str,
-    /// JSON: facts of the start.
+    /// JSON: the facts at the start.
     facts: &'c str,
     then: &'c [Then],
 }
 
-/// What a run has recorded.
+/// The records of a run.
 struct Explained {
     program: Program,
     records: Vec<StepRecord>,
@@ -79,16 +79,22 @@ impl Case<'_> {
         for then in self.then {
             let request = || -> RequestNo { host.requested_approvals().last().expect("a request is open").request };
             match then {
-                Then::Vote(user, choice, comment) => host.vote(request(), user, choice, *comment).expect("a vote"),
-                Then::CancelRequest(reason) => host.cancel_request(request(), Some(reason)).expect("a request"),
-                Then::Signal(name, payload, sender) => host.signal(name, value(payload), *sender).expect("a signal"),
+                Then::Vote(user, choice, comment) => {
+                    host.vote(request(), user, choice, *comment).expect("the vote is accepted")
+                }
+                Then::CancelRequest(reason) => {
+                    host.cancel_request(request(), Some(reason)).expect("the request is cancelled")
+                }
+                Then::Signal(name, payload, sender) => {
+                    host.signal(name, value(payload), *sender).expect("the signal is accepted")
+                }
                 Then::Wait(ms) => host.advance_clock(*ms, &mut |call| script.simulate(call)),
-                Then::Line(line) => host.signal("line", (*line).into(), None).expect("someone waits for a line"),
+                Then::Line(line) => host.signal("line", (*line).into(), None).expect("the run waits for a line"),
             }
             host.run_until_idle(&mut |call| script.simulate(call));
         }
         let status = host.status();
-        assert_ne!(status, Status::Running, "the run rests");
+        assert_ne!(status, Status::Running, "the run is idle");
         let records = steps(&program, host.notes(), status);
         drop(host);
         Explained { program, records }
@@ -96,7 +102,7 @@ impl Case<'_> {
 }
 
 impl Explained {
-    /// Every decision in order, as a terminal shows it.
+    /// Every decision in order, as text for a terminal.
     fn text(&self) -> String {
         let mut text = String::new();
         for (record, decided) in self.decisions() {
@@ -114,7 +120,7 @@ impl Explained {
         text
     }
 
-    /// Every decision in order, as programs read it.
+    /// Every decision in order, as JSON.
     fn json(&self) -> String {
         let decisions: Vec<Value> = self.decisions().map(|(_, decided)| decided.to_value(&self.program, &())).collect();
         serde_json::to_string_pretty(&Value::from(decisions)).expect("a value can be written")
@@ -142,7 +148,7 @@ impl Explained {
     }
 }
 
-/// What must hold for every explanation, whatever it says.
+/// Checks the rules that every explanation follows.
 #[track_caller]
 fn check_rules(explained: &Explained) {
     let text = explained.text();
@@ -160,7 +166,7 @@ fn check_rules(explained: &Explained) {
     }
 }
 
-/// Nothing in a part that was not evaluated was evaluated.
+/// Checks that no part inside an unevaluated part was evaluated.
 #[track_caller]
 fn check_tree(part: &Part) {
     for child in &part.children {

@@ -77,7 +77,7 @@ fn sequences_tools_and_patterns_activate_steps() {
 }
 
 #[test]
-fn an_unchanged_session_can_be_decided_again() {
+fn an_unchanged_session_can_be_evaluated_again() {
     let events = [
         Then::Signal("message", r#"{"text": "please research caching"}"#, None),
         Then::Signal("message", r#"{"text": "go on"}"#, None),
@@ -86,8 +86,8 @@ fn an_unchanged_session_can_be_decided_again() {
     let decisions: Vec<_> = explained.decisions().map(|(_, decided)| decided).collect();
     let with = |at: usize, message: &str| {
         let changes = [("message".to_owned(), branchpoint_expr::Value::from(message))];
-        let would_be =
-            branchpoint_core::what_if(&explained.program, decisions[at], &changes).expect("the path is read");
+        let would_be = branchpoint_core::what_if(&explained.program, decisions[at], &changes)
+            .expect("the decision reads this path");
         would_be.chosen().map(|branch| branch.name.to_string())
     };
     assert_eq!(with(1, "research it").as_deref(), Some("research"));

@@ -53,20 +53,20 @@ fn a_conditional_names_every_branch() {
 }
 
 #[test]
-fn a_decision_can_be_taken_again_with_other_values() {
+fn a_decision_can_be_evaluated_again_with_other_values() {
     let was = tier("0.7");
-    let (_, decided) = was.decisions().next().expect("it has decided");
+    let (_, decided) = was.decisions().next().expect("the run has a decision");
     let with = |path: &str, value: Value| branchpoint_core::what_if(&was.program, decided, &[(path.into(), value)]);
-    let lower = with("metadata.score", 0.1.into()).expect("the path is read");
+    let lower = with("metadata.score", 0.1.into()).expect("the decision reads this path");
     assert_eq!(lower.chosen().map(|branch| &*branch.name), Some("then"));
-    let higher = with("metadata.score", 0.9.into()).expect("the path is read");
+    let higher = with("metadata.score", 0.9.into()).expect("the decision reads this path");
     insta::assert_snapshot!("steps-conditional-what-if", higher.to_text(&was.program, "doc.yaml", &()));
     let long = branchpoint_core::what_if(
         &was.program,
         decided,
         &[("metadata.score".into(), 0.9.into()), ("input".into(), "a much longer text than before".into())],
     );
-    assert_eq!(long.expect("both are read").chosen().map(|branch| &*branch.name), Some("elif-0"));
+    assert_eq!(long.expect("the decision reads both paths").chosen().map(|branch| &*branch.name), Some("elif-0"));
     let unknown = with("metadata.scor", 1.into()).expect_err("nothing reads it");
     assert_eq!(unknown.to_string(), "the decision does not read `metadata.scor`; did you mean `metadata.score`?");
 }

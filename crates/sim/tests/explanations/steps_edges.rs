@@ -61,7 +61,7 @@ fn a_for_each_says_how_it_treats_failures_limits_and_no_items() {
 }
 
 #[test]
-fn a_parallel_step_that_wants_one_branch_says_why_none_delivered() {
+fn a_parallel_step_that_needs_one_branch_says_why_none_delivered() {
     let document = |steps: &str| {
         format!(
             "steps:\n  - id: both\n    step_type: parallel\n    wait: any\n    fail_fast: false\n    branches:\n      - {{name: one, steps: [{{id: a, {steps}}}]}}\n      - {{name: two, steps: [{{id: b, {steps}}}]}}\n"
@@ -128,13 +128,13 @@ fn a_failed_step_says_how_its_error_is_handled() {
 }
 
 #[test]
-fn a_limit_can_be_decided_again_with_other_values() {
+fn a_limit_can_be_evaluated_again_with_other_values() {
     let explained = case(&GROW.replace("< 4", "< 40"), "\"ab\"", "{}", &[]);
     let decisions: Vec<_> = explained.decisions().map(|(_, decided)| decided).collect();
     let with = |at: usize, input: &str| {
         let would_be =
             branchpoint_core::what_if(&explained.program, decisions[at], &[("input".into(), Value::from(input))]);
-        would_be.expect("the path is read").to_text(&explained.program, "doc.yaml", &())
+        would_be.expect("the decision reads this path").to_text(&explained.program, "doc.yaml", &())
     };
     insta::assert_snapshot!("steps-while-limit-what-if", with(2, &"x".repeat(50)));
     insta::assert_snapshot!("steps-while-continue-what-if", with(0, "abc"));
@@ -148,11 +148,11 @@ fn an_agent_says_why_it_stopped() {
     let workflow = load_with(document, &options).program.expect("the document is valid");
     let program = || {
         let program = branchpoint_dialects::agent_program_for(&workflow.effects[0]).expect("it compiles");
-        program.expect("it has a condition")
+        program.expect("there is a condition")
     };
     let calls = r#"{$reply: {text: wait, usage: {tokens: 50}, toolCalls: [{id: "1", name: echo, arguments: {}}]}}"#;
     let run_until = |last: &str, bounds: &str| {
-        let script = format!("{{agent.model: [{calls}, {{$reply: {{text: {last}}}}}], agent.tool: [heard]}}");
+        let script = format!("{{agent.model: [{calls}, {{$reply: {{text: {last}}}}}], agent.tool: [outputs]}}");
         let input = format!(r#"{{"request": {{"prompt": "Go."}}, "tools": [{{"name": "echo"}}], {bounds}}}"#);
         let input = &input;
         let case = Case { dialect: Dialect::Steps, document: "", input, script: &script, facts: "{}", then: &[] };

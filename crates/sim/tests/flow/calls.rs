@@ -1,4 +1,4 @@
-//! Calls: time, attempts, and what is sent.
+//! Calls: delays, attempts, and the requests that are sent.
 
 use crate::{check, program, ran};
 
@@ -11,9 +11,9 @@ fn pauses_grow_by_a_second_up_to_ten() {
 }
 
 #[test]
-fn whoever_is_busy_says_when_to_come_again() {
-    let ask = r#"{"id": "a", "type": "apiCall", "config": {"url": "https://a", "maxRetries": 3}}"#;
-    let (program, good) = (program(ask), r#"{"$status": 200, "body": 1}"#);
+fn a_retry_after_response_delays_the_next_attempt() {
+    let step = r#"{"id": "a", "type": "apiCall", "config": {"url": "https://a", "maxRetries": 3}}"#;
+    let (program, good) = (program(step), r#"{"$status": 200, "body": 1}"#);
     let busy = |wait: &str| format!(r#"{{"$status": 503, "headers": {{"Retry-After": "{wait}"}}}}"#);
     for (wait, waited_ms) in [("7", 7_000), ("0", 1_000), ("86400", 86_400_000)] {
         let host = ran(&program, "{}", &format!(r#"{{"a": [{}, {good}]}}"#, busy(wait)));
@@ -22,7 +22,7 @@ fn whoever_is_busy_says_when_to_come_again() {
 }
 
 #[test]
-fn a_call_that_hangs_takes_its_timeout_and_fails() {
+fn a_hanging_call_fails_at_its_timeout() {
     let expect = r#"{"status": "ERROR", "error": {"kind": "effect_failed", "step": "a"}}"#;
     let hang = r#"{"a": {"$hang": true}}"#;
     for (config, took_ms) in
@@ -35,7 +35,7 @@ fn a_call_that_hangs_takes_its_timeout_and_fails() {
 }
 
 #[test]
-fn a_mistake_in_a_request_is_no_failed_call() {
+fn an_invalid_request_is_not_a_failed_call() {
     let call = |url: &str, rest: &str| {
         format!(r#"{{"id": "a", "type": "apiCall", "config": {{"url": "{url}", "maxRetries": 3{rest}}}}}"#)
     };
@@ -51,7 +51,7 @@ fn a_mistake_in_a_request_is_no_failed_call() {
 }
 
 #[test]
-fn requests_are_sent_as_they_were_expanded() {
+fn requests_are_sent_with_expanded_fields() {
     let call = |rest: &str| {
         format!(r#"{{"id": "a", "type": "apiCall", "config": {{"url": "https://a", "resultVariable": "r"{rest}}}}}"#)
     };
@@ -75,15 +75,15 @@ fn requests_are_sent_as_they_were_expanded() {
 }
 
 #[test]
-fn secrets_are_named_in_the_effect_and_nowhere_in_the_run() {
+fn only_the_effect_names_secrets() {
     let call = r#"{"id": "a", "type": "apiCall", "config": {"url": "https://a", "credentials": {"token": "CRM_TOKEN"},
         "resultVariable": "r"}}"#;
     let program = program(call);
     let secrets: Vec<String> = program.effects[0].secrets.iter().map(ToString::to_string).collect();
     assert_eq!(secrets, ["headers.Authorization = Bearer CRM_TOKEN"]);
     let host = ran(&program, "{}", r#"{"a": {"$request": true}}"#);
-    let told = format!("{:?} {:?} {:?}", host.result(), host.notes(), host.journal());
-    assert!(!told.contains("CRM_TOKEN"), "{told}");
+    let output = format!("{:?} {:?} {:?}", host.result(), host.notes(), host.journal());
+    assert!(!output.contains("CRM_TOKEN"), "{output}");
 }
 
 #[test]

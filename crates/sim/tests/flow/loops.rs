@@ -1,11 +1,11 @@
-//! Loops: what their variables hide, what a round leaves, and how they end.
+//! Loops: hidden variables, the results of rounds, and how loops end.
 
 use branchpoint_expr::Value;
 
 use crate::{check, over, program, ran, set};
 
 #[test]
-fn a_loop_variable_can_be_set_and_never_leaves() {
+fn a_loop_variable_can_be_set_and_ends_with_the_loop() {
     let blocks = [set("it.seen", "true"), set("copy", r#""{{ $it }}""#)].join(", ");
     check(
         &over(r#"[{"a": 1}]"#, &blocks, ""),
@@ -29,7 +29,7 @@ fn a_loop_variable_can_be_set_and_never_leaves() {
 }
 
 #[test]
-fn settings_of_a_loop_see_what_its_variables_will_hide() {
+fn settings_of_a_loop_read_the_variables_that_it_hides() {
     let count = r#"{"type": "loop", "config": {"loopType": "for", "startValue": "{{ $i }}", "endValue": "{{ $i + 1 }}",
         "counterVariable": "i", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
             {"name": "seen", "value": "{{ $seen }}{{ $i }}"}]}}]}}"#;
@@ -37,7 +37,7 @@ fn settings_of_a_loop_see_what_its_variables_will_hide() {
 }
 
 #[test]
-fn an_outer_round_holds_what_inner_rounds_have_set() {
+fn an_outer_round_has_the_variables_set_by_inner_rounds() {
     let inner = r#"{"id": "in", "type": "loop", "config": {"loopType": "for", "startValue": 1, "endValue": 2, "counterVariable": "j",
         "resultVariable": "inner", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
             {"name": "deep.x", "value": "{{ $it + $j }}"}]}}]}}"#;
@@ -76,7 +76,7 @@ fn a_while_that_cannot_be_evaluated_later_fails_the_loop_itself() {
 }
 
 #[test]
-fn a_loop_that_failed_leaves_nothing_for_its_next_time() {
+fn a_failed_loop_starts_empty_the_next_time() {
     let inner = r#"{"id": "w", "type": "loop", "config": {"loopType": "while", "resultVariable": "inner",
         "if": "$n < $it", "loopBlocks": [{"type": "setVariables", "config": {"variables": [
             {"name": "n", "value": "{{ $it == 9 ? 'x' : $n + 1 }}"}]}}]}}"#;
@@ -90,7 +90,7 @@ fn a_loop_that_failed_leaves_nothing_for_its_next_time() {
 }
 
 #[test]
-fn caps_are_settings_like_others_and_long_loops_do_not_begin() {
+fn caps_are_checked_like_other_settings_and_too_long_loops_do_not_start() {
     let to = |rest: &str| {
         format!(
             r#"{{"id": "l", "type": "loop", "config": {{"loopType": "for", "startValue": 1, "endValue": "{{{{ $to }}}}",
@@ -148,7 +148,7 @@ fn a_loop_with_on_error_fail_fails_with_its_first_failing_round() {
 }
 
 #[test]
-fn lost_rounds_are_in_the_result_of_a_flow_that_ends_inside_the_loop_and_counted_when_there_are_many() {
+fn failed_rounds_are_listed_in_the_result_up_to_a_limit() {
     let blocks = format!(
         r#"{{"id": "c", "type": "conditional", "config": {{"condition": {{"combinator": "and", "conditions": [
             {{"variable": "{{{{ $it }}}}", "operator": "equals", "value": "end"}}]}},
@@ -158,14 +158,14 @@ fn lost_rounds_are_in_the_result_of_a_flow_that_ends_inside_the_loop_and_counted
     let items: Vec<String> = (0..150).map(|_| "\"no number\"".to_owned()).chain(["\"end\"".to_owned()]).collect();
     let program = program(&over(&format!("[{}]", items.join(", ")), &blocks, ""));
     let host = ran(&program, "{}", "{}");
-    let result = host.result().expect("it ends");
+    let result = host.result().expect("the run ends");
     let warnings = result.get("warnings").and_then(Value::as_list).expect("a list");
     assert_eq!(warnings.len(), 101);
     assert_eq!(warnings[100].get("message").and_then(Value::as_str), Some("50 more rounds failed"));
 }
 
 #[test]
-fn rounds_lost_to_long_errors_do_not_fail_the_loop_that_continues() {
+fn long_errors_of_rounds_do_not_fail_a_loop_that_continues() {
     let blocks = r#"{"id": "ask", "type": "llmInstruction", "config": {"instruction": "x", "resultVariable": "y"}}"#;
     let program = program(&over("[1, 2, 3, 4, 5, 6, 7, 8]", blocks, ""));
     let long = "x".repeat(5_000_000);

@@ -1,4 +1,4 @@
-//! What the vectors of whole flows do not pin: time, attempts, hiding, the ends of flows, and what the trace tells.
+//! Rules of flows that no vector covers: time, attempts, variables of loops, the ends of flows, and the trace.
 
 mod calls;
 mod examples;
@@ -19,18 +19,18 @@ fn program(steps: &str) -> Program {
     let source = format!(r#"{{"name": "n", "description": "d", "uuid": "u", "steps": [{steps}]}}"#);
     let loaded = load(&source, Some(Dialect::Flow));
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-    loaded.program.expect("nothing was found")
+    loaded.program.expect("a document without findings has a program")
 }
 
 fn ran<'p>(program: &'p Program, input: &str, script: &str) -> VirtualDriver<'p> {
     let mut host = VirtualDriver::new(program, 0);
-    host.start(json(input), Object::default()).expect("a run can start");
-    let mut script = Script::read(&json(script)).expect("this is a script");
+    host.start(json(input), Object::default()).expect("the run starts");
+    let mut script = Script::read(&json(script)).expect("the script is valid");
     host.run_until_idle(&mut |call| script.simulate(call));
     host
 }
 
-/// Runs a flow and compares `status`, and where they are given `variables`, `output` and `error` of its result.
+/// Runs a flow and compares `status`, and `variables`, `output` and `error` if they are expected.
 #[track_caller]
 fn check(steps: &str, input: &str, script: &str, expect: &str) {
     let program = program(steps);
@@ -39,7 +39,7 @@ fn check(steps: &str, input: &str, script: &str, expect: &str) {
     for (key, wanted) in json(expect).as_object().expect("an object") {
         let got = result.get(key).cloned().unwrap_or_default();
         let got = match (&**key, wanted.as_object()) {
-            // Only these are compared.
+            // Only the expected keys are compared.
             ("variables" | "error", Some(wanted)) => {
                 let got = wanted.keys().filter_map(|name| Some((name.clone(), got.get(name)?.clone())));
                 Value::from(got.collect::<Object>())

@@ -1,4 +1,4 @@
-//! Inputs, variables, switches, the ends of flows, and what the trace tells.
+//! Inputs, variables, switches, the ends of flows, and the trace.
 
 use branchpoint_core::ir::Index;
 use branchpoint_core::{StepStatus, steps};
@@ -8,7 +8,7 @@ use branchpoint_host::{Script, VirtualDriver};
 use crate::{check, over, program, ran, set};
 
 #[test]
-fn inputs_that_cannot_nest_end_the_run_before_its_first_step() {
+fn conflicting_inputs_end_the_run_before_its_first_step() {
     let steps = set("x", "1");
     check(
         &steps,
@@ -86,7 +86,7 @@ fn null_data_is_no_direct_output() {
 }
 
 #[test]
-fn declared_variables_of_other_sources_exist_only_if_something_gives_them() {
+fn declared_variables_without_a_default_exist_only_with_a_value() {
     let declare = r#"{"type": "flow_variables", "config": {"resultVariable": "r", "variables": [
         {"name": "a", "source": "system"}, {"name": "b", "source": "node_output", "value": "x"}, {"name": "c"},
         {"name": "d", "type": "number"}, {"name": "u.n", "type": "number", "value": "{{ $seed }}"}]}}"#;
@@ -116,23 +116,23 @@ fn names_of_any_kind_reach_variables_and_errors() {
 }
 
 #[test]
-fn variables_nested_too_deeply_to_be_told_still_tell_their_error() {
+fn variables_that_are_nested_too_deeply_to_be_shown_give_a_depth_error() {
     let deep = |levels: usize| format!(r#"{{"v": {}1{}}}"#, "[".repeat(levels), "]".repeat(levels));
     let steps = set("x", "1");
     let program = program(&steps);
     let mut host = VirtualDriver::new(&program, 0);
     let value = (0..199).fold(Value::Int(1), |inner, _| Value::from(vec![inner]));
     let input: Object = [("v".into(), value)].into_iter().collect();
-    host.start(Value::from(input), Object::default()).expect("200 levels may come in");
+    host.start(Value::from(input), Object::default()).expect("an input may have 200 levels");
     host.run_until_idle(&mut |call| Script::default().simulate(call));
-    let result = host.result().expect("it has ended");
+    let result = host.result().expect("the run has ended");
     assert_eq!(result.get("status"), Some(&Value::from("ERROR")));
     assert_eq!(result.get("error").and_then(|error| error.get("kind")), Some(&Value::from("depth_limit")));
     check(&steps, &deep(50), "{}", r#"{"status": "COMPLETED"}"#);
 }
 
 #[test]
-fn the_trace_tells_how_every_step_ended() {
+fn the_trace_shows_how_every_step_ended() {
     let blocks = format!(
         r#"{}, {{"id": "ask", "type": "llmInstruction", "config": {{"instruction": "x", "resultVariable": "y"}}}}"#,
         set("x", "1")
@@ -140,7 +140,7 @@ fn the_trace_tells_how_every_step_ended() {
     let end = r#"{"id": "c", "type": "conditional", "config": {"if": "true", "truePath": [{"id": "f", "type": "finish", "config": {}}]}}"#;
     let program = program(&format!("{}, {end}, {}", over("[1, 2]", &blocks, ""), set("never", "1")));
     let host = ran(&program, "{}", r#"{"ask": [{"$error": "no"}, "hi"]}"#);
-    let told: Vec<String> = steps(&program, host.notes(), host.status())
+    let records: Vec<String> = steps(&program, host.notes(), host.status())
         .iter()
         .map(|record| {
             let id = &program.steps[record.step.index()].id;
@@ -162,7 +162,7 @@ fn the_trace_tells_how_every_step_ended() {
         "f Completed {}",
         "set_never skipped arm_not_taken null",
     ];
-    assert_eq!(told, expect);
+    assert_eq!(records, expect);
 }
 
 /// Sets `x` to `[x, x]` forty times, each in a step of its own.
@@ -181,10 +181,13 @@ fn a_variable_that_doubles_fails_the_step_that_makes_it_too_large() {
     // 4,088 letters and eight bytes are 4 KiB, and 2^14 times that is 64 MiB, without the lists.
     let host = ran(&program, &format!(r#"{{"x": "{}"}}"#, "x".repeat(4_088)), "{}");
     let result = host.result().expect("a flow ends");
-    let error = result.get("error").expect("it has failed");
+    let error = result.get("error").expect("the flow has failed");
     assert_eq!(error.get("kind"), Some(&Value::from("value_limit")));
     assert_eq!(error.get("step"), Some(&Value::from("d14")));
-    assert!(result.get("variables").is_some_and(|variables| variables.size().bytes > 32 << 20), "it keeps what it had");
+    assert!(
+        result.get("variables").is_some_and(|variables| variables.size().bytes > 32 << 20),
+        "the earlier value is kept"
+    );
     let ran = steps(&program, host.notes(), branchpoint_core::ir::Status::Failed);
     assert_eq!(ran.iter().filter(|step| step.status == StepStatus::Completed).count(), 13);
 }

@@ -1,4 +1,4 @@
-//! Graphs from their documents: the examples end as they are known to, and what vectors do not pin holds.
+//! Runs of graph documents: the examples, and rules that no vector covers.
 
 use std::fs;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn loaded(source: &str) -> Program {
     let loaded = load(source, None);
     let shown = render_terminal(&loaded.diagnostics, source, "graph.json", false);
     assert!(loaded.diagnostics.is_empty(), "{shown}");
-    loaded.program.expect("nothing was found")
+    loaded.program.expect("a document without findings has a program")
 }
 
 fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
@@ -35,8 +35,8 @@ fn result(host: &VirtualDriver<'_>) -> Value {
     host.result().cloned().or_else(|| host.view("result")).expect("a run has a result at any moment")
 }
 
-/// How a run stands: its log, then the rest.
-fn told(host: &VirtualDriver<'_>) -> String {
+/// The log of a run, then the other fields of its result.
+fn summary(host: &VirtualDriver<'_>) -> String {
     let result = result(host);
     let text = |entry: &Value, key: &str| entry.get(key).map(ToString::to_string).unwrap_or_default();
     let logs = result.get("logs").and_then(Value::as_list).unwrap_or_default();
@@ -44,14 +44,14 @@ fn told(host: &VirtualDriver<'_>) -> String {
         .iter()
         .map(|entry| format!("{} {}: {}", text(entry, "type"), text(entry, "nodeId"), text(entry, "content")))
         .collect();
-    for (key, value) in result.as_object().expect("it is an object").iter().filter(|(key, _)| &***key != "logs") {
+    for (key, value) in result.as_object().expect("an object").iter().filter(|(key, _)| &***key != "logs") {
         lines.push(format!("{key}: {value:?}"));
     }
     lines.join("\n")
 }
 
 #[test]
-fn examples_end_as_they_are_known_to() {
+fn examples_end_as_recorded() {
     let examples = examples("graph");
     assert!(examples.len() >= 7, "only {} examples were found", examples.len());
     for path in examples {
@@ -59,9 +59,9 @@ fn examples_end_as_they_are_known_to() {
         let findings = preflight(&source);
         assert!(findings.is_empty(), "{}: {findings:?}", path.display());
         let program = loaded(&source);
-        let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
+        let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has a script");
         let script = read(&script).expect("the script is YAML").to_value();
-        let mut agents = Script::read(script.get("agents").expect("the agents answer")).expect("the script is one");
+        let mut agents = Script::read(script.get("agents").expect("the agents answer")).expect("the script is valid");
         let mut host = VirtualDriver::new(&program, 0);
         host.start(Value::Null, Object::default()).expect("a graph runs without input");
         host.run_until_idle(&mut |call| agents.simulate(call));
@@ -71,7 +71,7 @@ fn examples_end_as_they_are_known_to() {
             host.run_until_idle(&mut |call| agents.simulate(call));
         }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        insta::assert_snapshot!(format!("graph-{name}"), told(&host));
+        insta::assert_snapshot!(format!("graph-{name}"), summary(&host));
     }
 }
 
@@ -79,13 +79,13 @@ const APPROVAL: &str = r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "p", "
     "connections": [{"source": "s", "target": "p"}, {"source": "p", "target": "a", "sourceHandle": "approve"}]}"#;
 
 #[test]
-fn an_answer_that_is_refused_says_why_and_changes_nothing() {
+fn a_rejected_answer_has_a_reason_and_changes_nothing() {
     let program = loaded(APPROVAL);
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
-    let before = told(&host);
+    let before = summary(&host);
     let refused = |host: &mut VirtualDriver<'_>, written: &str| {
-        let answer = answer(&serde_json::from_str(written).expect("this is JSON"));
+        let answer = answer(&serde_json::from_str(written).expect("valid JSON"));
         host.signal("resume", answer.clone(), None)
             .err()
             .map(|refused| resume_rejection(&refused, &answer, &host.approvals()))
@@ -94,15 +94,15 @@ fn an_answer_that_is_refused_says_why_and_changes_nothing() {
         assert_eq!(refused(&mut host, written), Some("bad_approval_input"), "{written}");
     }
     assert_eq!(refused(&mut host, r#"{"$for": "q", "input": true}"#), Some("not_waiting"));
-    assert_eq!(told(&host), before);
+    assert_eq!(summary(&host), before);
     assert_eq!(refused(&mut host, r#"" Denied\n""#), None);
     assert_eq!(refused(&mut host, "true"), Some("not_paused"));
 }
 
-/// An agent that remembers what it was asked.
-struct Asked(Vec<Value>);
+/// An agent that records the inputs of its calls.
+struct RecordedCalls(Vec<Value>);
 
-impl Asked {
+impl RecordedCalls {
     fn answer(&mut self, call: &Call) -> Answer {
         self.0.push(call.input.clone());
         Answer::data("again")
@@ -110,7 +110,7 @@ impl Asked {
 }
 
 #[test]
-fn an_installation_sets_the_model_and_the_limit() {
+fn inputs_of_the_installation_set_the_model_and_the_limit() {
     let program = loaded(
         r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "a", "type": "agent", "data": {"tools": {"subagents": true}}},
             {"id": "k", "type": "agent"}],
@@ -120,17 +120,17 @@ fn an_installation_sets_the_model_and_the_limit() {
     let mut host = VirtualDriver::new(&program, 0);
     let given = [("model", Value::from("small")), ("stepLimit", Value::Int(3)), ("runId", Value::from("r1"))];
     host.start(object(given), Object::default()).unwrap();
-    let mut asked = Asked(Vec::new());
-    host.run_until_idle(&mut |call| asked.answer(call).into());
+    let mut agent = RecordedCalls(Vec::new());
+    host.run_until_idle(&mut |call| agent.answer(call).into());
     let result = result(&host);
     assert_eq!(result.get("runId"), Some(&Value::from("r1")));
     assert_eq!(result.get("error").and_then(|error| error.get("kind")), Some(&Value::from("step_limit")));
-    assert_eq!(asked.0.len(), 2, "the start and two runs of the agent are three node runs");
-    let kid = asked.0[0].get("subagents").and_then(Value::as_list).map(|kids| kids[0].clone()).unwrap_or_default();
-    assert_eq!((asked.0[0].get("model"), kid.get("model")), (Some(&Value::from("small")), Some(&Value::from("small"))));
+    assert_eq!(agent.0.len(), 2, "the start and two runs of the agent are three node runs");
+    let kid = agent.0[0].get("subagents").and_then(Value::as_list).map(|kids| kids[0].clone()).unwrap_or_default();
+    assert_eq!((agent.0[0].get("model"), kid.get("model")), (Some(&Value::from("small")), Some(&Value::from("small"))));
 }
 
-/// An agent that tells of a call and then fails.
+/// An agent that reports a call of a subagent, then fails.
 fn failing() -> SimulatedAnswer {
     let event = [("type", "subagent_call_start"), ("callId", "c1"), ("subagentNodeId", "k")];
     let event = object(event.map(|(key, text)| (key, Value::from(text))));
@@ -139,7 +139,7 @@ fn failing() -> SimulatedAnswer {
 }
 
 #[test]
-fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
+fn a_pending_call_of_a_subagent_fails_with_its_agent() {
     let program = loaded(
         r#"{"nodes": [{"id": "s", "type": "start"}, {"id": "a", "type": "agent"}],
             "connections": [{"source": "s", "target": "a"}]}"#,
@@ -148,26 +148,26 @@ fn a_call_of_a_subagent_that_is_open_when_its_agent_fails_has_failed_too() {
     host.start(Value::Null, Object::default()).unwrap();
     host.run_until_idle(&mut |_| failing());
     assert_eq!(host.now_ms(), 7);
-    let told = told(&host);
+    let summary = summary(&host);
     let error = r#"subagent_call_error a: {"type":"subagent_call_error","subagentNodeId":"k","callId":"c1","message":"the model is down"}"#;
-    assert!(told.contains(error), "{told}");
-    assert!(told.contains("llm_error a: the model is down"), "{told}");
+    assert!(summary.contains(error), "{summary}");
+    assert!(summary.contains("llm_error a: the model is down"), "{summary}");
 }
 
-/// Models of three agents: the boss asks the scout twice, and the scout asks the clerk, who is ill.
+/// The models of three agents: the boss calls the scout twice, and the scout calls the clerk, which fails.
 fn models(call: &Call) -> Answer {
     let text = |key: &str| call.input.get(key).and_then(Value::as_str).unwrap_or_default();
-    let said = call.input.get("since").and_then(Value::as_list).map_or(0, <[Value]>::len);
-    let reply = match (text("system"), said) {
+    let messages = call.input.get("since").and_then(Value::as_list).map_or(0, <[Value]>::len);
+    let reply = match (text("system"), messages) {
         ("Boss.", 0) => calls("subagent_scout_k", &["b1", "b2"]),
         ("Scout.", 0) => calls("subagent_clerk_l", &["s1"]),
-        ("Clerk.", _) => return Answer::refused("step_failed", "the clerk is ill"),
+        ("Clerk.", _) => return Answer::refused("step_failed", "the clerk has failed"),
         _ => calls("", &[]),
     };
     Answer::Model(ModelResult { value: reply, ..ModelResult::default() })
 }
 
-/// A reply that calls a tool under some ids, or is an answer if it calls none.
+/// A reply that calls a tool once for each id; without ids, a final answer.
 fn calls(tool: &str, ids: &[&str]) -> Value {
     let arguments = object([("message", Value::from("Look."))]);
     let call =
@@ -176,7 +176,7 @@ fn calls(tool: &str, ids: &[&str]) -> Value {
 }
 
 #[test]
-fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the_host_is_killed() {
+fn calls_of_subagents_are_logged_once_on_the_node_of_their_root_even_when_the_host_is_killed() {
     let program = loaded(
         r#"{"nodes": [{"id": "s", "type": "start"},
             {"id": "a", "type": "agent", "data": {"systemPrompt": "Boss.", "tools": {"subagents": true}}},
@@ -185,16 +185,16 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
             "connections": [{"source": "s", "target": "a"}, {"source": "a", "target": "k", "sourceHandle": "subagent"},
                 {"source": "k", "target": "l", "sourceHandle": "subagent"}]}"#,
     );
-    let parts = branchpoint_dialects::agent_programs([&program]).expect("there is no condition");
-    let folder = tempfile::tempdir().expect("there is room");
-    let kept = |name: &str| {
+    let parts = branchpoint_dialects::agent_programs([&program]).expect("no agent has a condition");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
+    let stored = |name: &str| {
         VirtualDriver::in_file(&folder.path().join(name), "r".to_owned(), &program, 0).with_children(&parts)
     };
-    for mut host in [kept("whole.db"), kept("killed.db").restarting()] {
+    for mut host in [stored("whole.db"), stored("killed.db").restarting()] {
         host.start(Value::Null, Object::default()).unwrap();
         host.run_until_idle(&mut |call| models(call).into());
-        let told = told(&host);
-        let of_calls: Vec<&str> = told.lines().filter(|line| line.starts_with("subagent_call")).collect();
+        let summary = summary(&host);
+        let subagent_lines: Vec<&str> = summary.lines().filter(|line| line.starts_with("subagent_call")).collect();
         let scout = |what: &str, id: &str| {
             format!(
                 r#"{what} a: {{"type":"{what}","parentNodeId":"a","subagentNodeId":"k","subagentName":"Scout","callId":"{id}","depth":1}}"#
@@ -208,15 +208,15 @@ fn calls_of_subagents_are_told_on_the_node_of_their_root_once_each_even_when_the
                 scout("subagent_call_start", id),
                 format!(r#"subagent_call_start a: {{"type":"subagent_call_start",{clerk}}}"#),
                 format!(
-                    r#"subagent_call_error a: {{"type":"subagent_call_error",{clerk},"message":"the clerk is ill"}}"#
+                    r#"subagent_call_error a: {{"type":"subagent_call_error",{clerk},"message":"the clerk has failed"}}"#
                 ),
                 scout("subagent_call_end", id),
             ];
-            let places = expected.map(|line| of_calls.iter().position(|told| *told == line));
-            assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{id}: {places:?}\n{told}");
+            let places = expected.map(|line| subagent_lines.iter().position(|logged| *logged == line));
+            assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{id}: {places:?}\n{summary}");
         }
-        assert_eq!(of_calls.len(), 8, "{told}");
-        assert!(told.contains("llm_response a: done"), "{told}");
+        assert_eq!(subagent_lines.len(), 8, "{summary}");
+        assert!(summary.contains("llm_response a: done"), "{summary}");
     }
 }
 

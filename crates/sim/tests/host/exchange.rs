@@ -1,4 +1,4 @@
-//! Runs that are exported and imported: equal bytes, all of a file or nothing, whatever is in it.
+//! Export and import of runs: equal bytes, and an import of the whole file or of nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ impl Library for Beside<'_> {
     }
 }
 
-/// Answers every call with a text, and the later ones with a failure.
+/// Answers the first 200 calls with text, and later ones with a failure.
 #[derive(Default)]
 struct Some200(usize);
 
@@ -50,7 +50,7 @@ fn every_example_is_exported_and_imported_with_equal_bytes() {
     let mut ran = 0;
     for path in paths {
         let Ok(source) = fs::read_to_string(&path) else { continue };
-        let loaded = load_from(&source, None, &Beside(path.parent().expect("it is in a folder")));
+        let loaded = load_from(&source, None, &Beside(path.parent().expect("the file is in a folder")));
         let Some(program) = loaded.program else { continue };
         let mut memory = VirtualDriver::new(&program, 0).with_children(&loaded.children).with_max_ops(100_000);
         if memory.start(Value::from(Object::default()), Object::default()).is_err() {
@@ -80,7 +80,7 @@ fn program(text: &str) -> Program {
 
 fn host(store: Store) -> Host {
     Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0)
-        .expect("it can be used")
+        .expect("the host starts")
         .deterministic()
 }
 
@@ -90,18 +90,18 @@ fn store_with(text: &str, id: &str, script: Option<&str>) -> Store {
 }
 
 fn store_of(text: &str, program: &Program, max_ops: u64, id: &str, script: Option<&str>) -> Store {
-    let store = Store::in_memory().expect("there is memory");
+    let store = Store::in_memory().expect("a store in memory opens");
     let name = |text: &str| text.to_owned();
     let document = Document { name: name("test"), dialect: name("machine"), origin: name("test"), text: text.into() };
     let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
-    let workflow = store.save(workflow, 0).expect("it is kept");
+    let workflow = store.save(workflow, 0).expect("the document is stored");
     let mut host = host(store).with_max_ops(max_ops);
-    let script = script.map(|script| serde_json::from_str(script).expect("this is JSON"));
+    let script = script.map(|script| serde_json::from_str(script).expect("valid JSON"));
     let input = Value::from(Object::default());
     host.start(Start { script, ..Start::new(workflow, id.into(), input) }, Ticket::default());
     let mut first = true;
     while host.next_ms().is_some_and(|at_ms| at_ms <= 1) {
-        for output in host.turn(1).expect("the store is fine") {
+        for output in host.turn(1).expect("the host can take its turn") {
             if let TurnOutput::Perform { run, call, reply: None, .. } = output
                 && std::mem::take(&mut first)
             {
@@ -113,16 +113,17 @@ fn store_of(text: &str, program: &Program, max_ops: u64, id: &str, script: Optio
 }
 
 fn exported(store: &Store) -> String {
-    let runs: Vec<_> = store.runs(&Filter::default()).expect("it reads").iter().map(|run| run.run).collect();
+    let runs: Vec<_> =
+        store.runs(&Filter::default()).expect("the store is readable").iter().map(|run| run.run).collect();
     let mut bytes = Vec::new();
-    store.export(&runs, &mut bytes).expect("it can be exported");
-    String::from_utf8(bytes).expect("it is text")
+    store.export(&runs, &mut bytes).expect("the run can be exported");
+    String::from_utf8(bytes).expect("UTF-8")
 }
 
 /// How many workflows and runs a store has.
 fn counts(store: &Store) -> (usize, usize) {
-    let runs = store.runs(&Filter { children: true, ..Filter::default() }).expect("it reads").len();
-    (store.workflows().expect("it reads").len(), runs)
+    let runs = store.runs(&Filter { children: true, ..Filter::default() }).expect("the store is readable").len();
+    (store.workflows().expect("the store is readable").len(), runs)
 }
 
 #[test]
@@ -130,9 +131,9 @@ fn a_damaged_file_is_imported_whole_or_not_at_all() {
     let text = exported(&store_with(WAITS, "r", None));
     let second = exported(&store_with(&WAITS.replace("waits", "other"), "s", None));
     // A second run follows the damaged first one, and the other way round.
-    let both = format!("{text}{}", second.split_once('\n').expect("it has lines").1);
+    let both = format!("{text}{}", second.split_once('\n').expect("the export has several lines").1);
     let lines: Vec<&str> = both.lines().collect();
-    let whole = counts(&imported(&both).expect("it is sound").0);
+    let whole = counts(&imported(&both).expect("the file is valid").0);
     assert_eq!(whole, (2, 2));
     let mut refused = 0;
     for index in 0..lines.len() {
@@ -170,7 +171,7 @@ fn a_damaged_file_is_imported_whole_or_not_at_all() {
 type Import<T> = Result<(Store, T), Box<(Store, TransferError)>>;
 
 fn imported(text: &str) -> Import<Vec<String>> {
-    let store = Store::in_memory().expect("there is memory");
+    let store = Store::in_memory().expect("a store in memory opens");
     match store.import(text.as_bytes(), ImportLimits::default(), 0) {
         Ok(imported) => Ok((store, imported.runs)),
         Err(error) => Err(Box::new((store, error))),
@@ -179,7 +180,7 @@ fn imported(text: &str) -> Import<Vec<String>> {
 
 #[test]
 fn an_endless_line_is_read_up_to_the_limit() {
-    let store = Store::in_memory().expect("there is memory");
+    let store = Store::in_memory().expect("a store in memory opens");
     let header = "{\"branchpoint\": \"runs\", \"format\": 1}\n";
     let mut endless = header.as_bytes().chain(std::io::repeat(b' '));
     let error = store.import(BufReader::new(&mut endless), ImportLimits::default(), 0).expect_err("it never ends");
@@ -190,11 +191,14 @@ fn an_endless_line_is_read_up_to_the_limit() {
 fn a_known_run_is_unchanged_and_another_run_of_its_id_is_an_error() {
     let (here, there) = (store_with(WAITS, "r", None), store_with(&WAITS.replace("two", "three"), "r", None));
     let before = exported(&here);
-    assert_eq!(here.import(before.as_bytes(), ImportLimits::default(), 0).expect("it is the same run").existing, ["r"]);
+    assert_eq!(
+        here.import(before.as_bytes(), ImportLimits::default(), 0).expect("the run is the same").existing,
+        ["r"]
+    );
     let with_more = format!(
         "{}{}",
         exported(&there),
-        exported(&store_with(WAITS, "s", None)).split_once('\n').expect("it has lines").1
+        exported(&store_with(WAITS, "s", None)).split_once('\n').expect("the export has several lines").1
     );
     let error = here.import(with_more.as_bytes(), ImportLimits::default(), 0).expect_err("it is another run");
     assert!(matches!(&error, TransferError::Run { run, .. } if run == "r"), "{error}");
@@ -207,15 +211,15 @@ fn an_imported_run_continues_with_its_script() {
     let store = store_with(WAITS, "r", Some(script));
     let text = exported(&store);
     assert_eq!(round_trip(&store), None);
-    let (store, runs) = imported(&text).map_err(|failed| failed.1).expect("it is sound");
+    let (store, runs) = imported(&text).map_err(|failed| failed.1).expect("the file is valid");
     assert_eq!(runs, ["r"]);
-    let run = store.run("r").expect("it reads").expect("it is there");
+    let run = store.run("r").expect("the store is readable").expect("the run exists");
     assert_eq!(run.status, Status::Running);
     let mut host = host(store);
     host.resume(run.run, false, Ticket::default());
     let mut delays = Vec::new();
     while host.next_ms().is_some_and(|at_ms| at_ms <= 2) {
-        for output in host.turn(2).expect("the store is fine") {
+        for output in host.turn(2).expect("the host can take its turn") {
             if let TurnOutput::Perform { reply, .. } = output {
                 delays.push(reply.expect("nothing is executed").delay_ms);
             }
@@ -246,7 +250,7 @@ fn a_run_that_may_execute_more_than_the_operator_allows_is_not_imported() {
         "{}",
         failed.1
     );
-    let store = Store::in_memory().expect("there is memory");
+    let store = Store::in_memory().expect("a store in memory opens");
     let limits = ImportLimits { run_ops: 0, ..ImportLimits::default() };
     assert_eq!(store.import(text.as_bytes(), limits, 0).expect("the operator allows it").runs, ["r"]);
 }
@@ -254,14 +258,14 @@ fn a_run_that_may_execute_more_than_the_operator_allows_is_not_imported() {
 #[test]
 fn replaying_an_import_is_bounded_and_needs_no_lock() {
     let text = exported(&store_with(WAITS, "r", None));
-    let folder = tempfile::tempdir().expect("there is room for a store");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
     let file = folder.path().join("store.db");
-    let store = Store::open(&file, Durability::Normal).expect("it opens");
-    let writer = rusqlite::Connection::open(&file).expect("it opens");
-    writer.execute_batch("BEGIN IMMEDIATE").expect("nobody writes");
+    let store = Store::open(&file, Durability::Normal).expect("the database opens");
+    let writer = rusqlite::Connection::open(&file).expect("the database opens");
+    writer.execute_batch("BEGIN IMMEDIATE").expect("no other writer");
     let limits = ImportLimits { total_ops: 3, ..ImportLimits::default() };
     let error = store.import(text.as_bytes(), limits, 0).expect_err("it executes more");
     assert!(matches!(&error, TransferError::Limit { limit, .. } if limit == "3 ops"), "{error}");
-    writer.execute_batch("COMMIT").expect("it can end");
+    writer.execute_batch("COMMIT").expect("the transaction commits");
     assert_eq!(counts(&store), (0, 0));
 }

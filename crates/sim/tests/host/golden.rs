@@ -1,4 +1,4 @@
-//! A store that an earlier build has written is opened by this one, and what waits in it goes on. Renew the file with
+//! A store that an earlier build has written opens in this build, and its pending runs continue. Renew the file with
 //! `UPDATE_GOLDEN=1` only while no build with its version was released.
 
 use std::path::Path;
@@ -9,18 +9,18 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-16.db")
 }
 
-/// A run that has ended, one that is in the middle of a call, one that waits for a person, one that waits for its time.
+/// Writes a run that has ended, one with a call in flight, one that waits for a person, and one that waits for a timer.
 fn written(folder: &Folder) {
     let mut host = folder.host(DrivenRuns::Requested);
     let [two, ask, later] = [TWO_STEPS, APPROVAL, LATER].map(|text| saved(host.store(), text, &[]));
-    let mut heard = Heard::default();
+    let mut outputs = TurnOutputs::default();
     start(&mut host, two, "ended");
-    heard.answer_all(&mut host, 1);
+    outputs.answer_all(&mut host, 1);
     start(&mut host, two, "calling");
     start(&mut host, ask, "asking");
     start(&mut host, later, "waiting");
-    heard.listen(&mut host, 2);
-    host.close().expect("it closes");
+    outputs.collect(&mut host, 2);
+    host.close().expect("the host closes");
 }
 
 #[test]
@@ -33,22 +33,22 @@ fn a_store_of_an_earlier_build_is_opened_and_its_runs_finish() {
         std::fs::copy(golden(), folder.file()).expect("the golden store is there");
     }
     let mut host = folder.host(DrivenRuns::All);
-    let ended = host.store().run("ended").expect("it reads").expect("it is there");
-    let result = host.store().load(ended.run).expect("it opens").result().expect("it has one");
+    let ended = host.store().run("ended").expect("the store is readable").expect("the run exists");
+    let result = host.store().load(ended.run).expect("the run can be read").result().expect("the run has a result");
     assert_eq!(result.get("output"), Some(&Value::from("answer 2")));
-    let asking = host.store().run("asking").expect("it reads").expect("it is there").run;
-    host.send(asking, vote(asked(host.store(), asking), "approve", "anna"), Ticket::default());
-    let mut heard = Heard::default();
-    heard.answer_all(&mut host, 60_000);
-    let ids: Vec<&str> = heard.ended.keys().map(String::as_str).collect();
+    let asking = host.store().run("asking").expect("the store is readable").expect("the run exists").run;
+    host.send(asking, vote(open_request(host.store(), asking), "approve", "anna"), Ticket::default());
+    let mut outputs = TurnOutputs::default();
+    outputs.answer_all(&mut host, 60_000);
+    let ids: Vec<&str> = outputs.ended.keys().map(String::as_str).collect();
     assert_eq!(ids, ["asking", "calling", "waiting"]);
     for id in ids {
-        heard.output(id);
+        outputs.output(id);
     }
-    let worked = host.store().run("asking").expect("it reads").expect("it is there");
+    let worked = host.store().run("asking").expect("the store is readable").expect("the run exists");
     assert_eq!(worked.updated_ms - worked.started_ms - worked.waited_ms, 0, "only people took time: {worked:?}");
     assert!(worked.waited_ms > 50_000, "{worked:?}");
-    let mine = host.store().run("waiting").expect("it reads").expect("it is there");
+    let mine = host.store().run("waiting").expect("the store is readable").expect("the run exists");
     assert_eq!(mine.waited_ms, 0, "a timer is not a person");
     {}
 }

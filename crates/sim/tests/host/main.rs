@@ -1,14 +1,14 @@
-//! The embedded host over a file: what it promises when processes come, go and are killed.
+//! The embedded host with a store in a file: durability, several processes, crashes.
 
 mod agent_turns;
 mod agents;
-mod cassettes;
 mod children;
+mod durability;
 mod exchange;
 mod golden;
-mod kept;
 mod notices;
 mod processes;
+mod recordings;
 mod scripted;
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl Folder {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("branchpoint-host-{}-{count}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder can be made");
+        std::fs::create_dir_all(&path).expect("a temporary folder can be created");
         Self(path)
     }
 
@@ -49,19 +49,23 @@ impl Folder {
 
     fn host(&self, drives: DrivenRuns) -> Host {
         let host = Host::new(self.store(), "test", drives, Arc::new(|_| Value::Null), 0);
-        host.expect("the store can be used").deterministic()
+        host.expect("the host starts").deterministic()
     }
 
-    /// Everything that lies in the files of the store, as text.
+    /// The content of all files of the store, as text.
     fn contents(&self) -> String {
         let files = std::fs::read_dir(&self.0).expect("it is there").flatten().filter(|entry| entry.path().is_file());
-        files.map(|file| String::from_utf8_lossy(&std::fs::read(file.path()).expect("it reads")).into_owned()).collect()
+        files
+            .map(|file| {
+                String::from_utf8_lossy(&std::fs::read(file.path()).expect("the store is readable")).into_owned()
+            })
+            .collect()
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // A remaining temporary folder does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -74,19 +78,19 @@ impl Library for Others<'_> {
     }
 }
 
-/// Keeps a document and those that it calls.
+/// Stores a document and the workflows that it calls.
 fn saved(store: &Store, text: &str, others: &[(&str, &str)]) -> WorkflowNo {
     let loaded = load_from(text, None, &Others(others));
-    let program = loaded.program.unwrap_or_else(|| panic!("the document loads: {:?}", loaded.diagnostics));
+    let program = loaded.program.unwrap_or_else(|| panic!("the document does not load: {:?}", loaded.diagnostics));
     let name = |name: &str| name.to_owned();
     let document = Document { name: name("test"), dialect: name("test"), origin: name("test"), text: text.into() };
     let workflow = Workflow { document: &document, program: &program, children: &loaded.children };
-    store.save(workflow, 0).expect("the store takes it")
+    store.save(workflow, 0).expect("the document is stored")
 }
 
-/// What a host wants performed, and what it says.
+/// The collected outputs of the turns of a host.
 #[derive(Default)]
-struct Heard {
+struct TurnOutputs {
     calls: Vec<(RunNo, Call)>,
     /// Calls that a script answers after a delay.
     delayed: Vec<(Call, Reply)>,
@@ -94,11 +98,11 @@ struct Heard {
     ended: BTreeMap<String, (Status, Value)>,
 }
 
-impl Heard {
-    /// Lets the host do everything that is due.
-    fn listen(&mut self, host: &mut Host, now_ms: i64) {
+impl TurnOutputs {
+    /// Runs all due turns of the host.
+    fn collect(&mut self, host: &mut Host, now_ms: i64) {
         while host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
-            for output in host.turn(now_ms).expect("the store is fine") {
+            for output in host.turn(now_ms).expect("the host can take its turn") {
                 match output {
                     TurnOutput::Perform { call, reply: Some(reply), .. } => self.delayed.push((call, *reply)),
                     TurnOutput::Perform { run, call, .. } => self.calls.push((run, call)),
@@ -117,14 +121,14 @@ impl Heard {
         }
     }
 
-    /// Answers every call with a word and its number, until nothing is asked for.
+    /// Answers every call with a numbered text, until no call is left.
     fn answer_all(&mut self, host: &mut Host, now_ms: i64) -> usize {
         let mut answered = 0;
-        self.listen(host, now_ms);
+        self.collect(host, now_ms);
         while let Some((run, call)) = self.calls.pop() {
             answered += 1;
             host.settle(run, &call, Answer::model(format!("answer {answered}")));
-            self.listen(host, now_ms);
+            self.collect(host, now_ms);
         }
         answered
     }
@@ -148,10 +152,14 @@ fn vote(request: i64, choice: &str, user: &str) -> Event {
     Event::Signal { name: "vote".into(), payload, sender: Some(user.into()), key: None }
 }
 
-/// The number of the question that a run waits for.
-fn asked(store: &Store, run: RunNo) -> i64 {
-    let open = store.approval_records(run).expect("it reads").into_iter().find(|question| question.closed_ms.is_none());
-    i64::try_from(open.expect("it asks").request.0).expect("numbers are small")
+/// The number of the open request of a run.
+fn open_request(store: &Store, run: RunNo) -> i64 {
+    let open = store
+        .approval_records(run)
+        .expect("the store is readable")
+        .into_iter()
+        .find(|question| question.closed_ms.is_none());
+    i64::try_from(open.expect("the run has an open approval").request.0).expect("numbers are small")
 }
 
 const TWO_STEPS: &str = "steps:

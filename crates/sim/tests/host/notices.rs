@@ -1,4 +1,4 @@
-//! Notifications: one reminder after downtime, and the outcome of a question with its end.
+//! Notifications: one reminder after downtime, and the outcome of an approval with its end.
 
 use super::*;
 
@@ -7,33 +7,33 @@ const REMINDS: &str = "steps:
 ";
 
 fn events(host: &Host) -> Vec<(String, Option<Value>)> {
-    let notices = host.store().notices(host.owner_number()).expect("it reads");
+    let notices = host.store().notices(host.owner_number()).expect("the store is readable");
     for notice in &notices {
-        host.store().drop_notice(notice).expect("it can be written");
+        host.store().drop_notice(notice).expect("the program can be encoded");
     }
     notices.into_iter().map(|notice| (notice.kind, notice.outcome)).collect()
 }
 
 #[test]
-fn reminders_that_were_missed_are_sent_once_and_the_end_carries_the_outcome() {
+fn missed_reminders_are_sent_once_and_the_final_notice_has_the_outcome() {
     let folder = Folder::new();
     let mut host = folder.host(DrivenRuns::All).with_notices();
     let workflow = saved(host.store(), REMINDS, &[]);
     start(&mut host, workflow, "r");
-    let mut heard = Heard::default();
-    heard.listen(&mut host, 0);
+    let mut outputs = TurnOutputs::default();
+    outputs.collect(&mut host, 0);
     assert_eq!(events(&host), [("asked".to_owned(), None)]);
-    heard.listen(&mut host, 10_000);
-    assert_eq!(events(&host), [("reminded".to_owned(), None)], "in time, each reminder is sent");
-    host.close().expect("it closes");
+    outputs.collect(&mut host, 10_000);
+    assert_eq!(events(&host), [("reminded".to_owned(), None)], "a host that runs sends each reminder");
+    host.close().expect("the host closes");
     let mut host = folder.host(DrivenRuns::All).with_notices();
-    heard.listen(&mut host, 95_000);
-    assert_eq!(events(&host), [("reminded".to_owned(), None)], "eight were missed");
-    let run = host.store().run("r").expect("it reads").expect("it is there").run;
-    let question = host.store().approval_records(run).expect("it reads").remove(0);
+    outputs.collect(&mut host, 95_000);
+    assert_eq!(events(&host), [("reminded".to_owned(), None)], "eight reminders were missed");
+    let run = host.store().run("r").expect("the store is readable").expect("the run exists").run;
+    let question = host.store().approval_records(run).expect("the store is readable").remove(0);
     assert_eq!(question.reminded, 9, "the run counts them all");
-    host.send(run, vote(asked(host.store(), run), "approve", "anna"), Ticket::default());
-    heard.listen(&mut host, 96_000);
+    host.send(run, vote(open_request(host.store(), run), "approve", "anna"), Ticket::default());
+    outputs.collect(&mut host, 96_000);
     let ended = events(&host);
     let [(event, Some(outcome))] = ended.as_slice() else { panic!("{ended:?}") };
     assert_eq!((event.as_str(), outcome.get("outcome")), ("ended", Some(&Value::from("approve"))));
@@ -41,17 +41,17 @@ fn reminders_that_were_missed_are_sent_once_and_the_end_carries_the_outcome() {
 }
 
 #[test]
-fn no_reminder_is_sent_when_the_deadline_has_passed_meanwhile() {
+fn no_reminder_is_sent_after_the_deadline() {
     let folder = Folder::new();
     let mut host = folder.host(DrivenRuns::All).with_notices();
     let workflow = saved(host.store(), REMINDS, &[]);
     start(&mut host, workflow, "r");
-    let mut heard = Heard::default();
-    heard.listen(&mut host, 0);
+    let mut outputs = TurnOutputs::default();
+    outputs.collect(&mut host, 0);
     events(&host);
-    host.close().expect("it closes");
+    host.close().expect("the host closes");
     let mut host = folder.host(DrivenRuns::All).with_notices();
-    heard.listen(&mut host, 2_000_000);
+    outputs.collect(&mut host, 2_000_000);
     let ended = events(&host);
     let [(event, Some(outcome))] = ended.as_slice() else { panic!("{ended:?}") };
     assert_eq!((event.as_str(), outcome.get("outcome")), ("ended", Some(&Value::from("timeout"))));

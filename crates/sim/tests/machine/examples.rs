@@ -1,4 +1,4 @@
-//! The examples of state machines run with real commands and the scripts beside them, and end as they are known to.
+//! The examples of state machines, run with real commands and their scripts.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use branchpoint_runners::{AnswerFuture, Call, CancellationToken, Local, Runner, 
 use branchpoint_sim::examples::examples;
 use branchpoint_sim::real_clock::RealClock;
 
-/// What this machine can do, and an agent that answers from a script.
+/// Real commands, and an agent that answers from a script.
 struct Rehearsal {
     local: Local,
     script: Mutex<Script>,
@@ -44,15 +44,15 @@ impl Library for Folder<'_> {
     }
 }
 
-/// How a state machine went, with real commands in a directory of its own.
-fn rehearsed(path: &Path) -> String {
+/// The summary of a run with real commands in its own directory.
+fn summary(path: &Path) -> String {
     let source = fs::read_to_string(path).unwrap();
     let loaded = load_from(&source, None, &Folder(path.parent().unwrap()));
     let shown = render_terminal(&loaded.diagnostics, &source, &path.display().to_string(), false);
     assert!(loaded.diagnostics.is_empty(), "{shown}");
-    let program = loaded.program.expect("nothing was found");
-    let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has its script");
-    let script = Script::read(&read(&script).expect("the script is YAML").to_value()).expect("the script is one");
+    let program = loaded.program.expect("a document without findings has a program");
+    let script = fs::read_to_string(path.with_extension("script.yaml")).expect("each example has a script");
+    let script = Script::read(&read(&script).expect("the script is YAML").to_value()).expect("the script is valid");
     let dir = std::env::temp_dir().join(format!("branchpoint-example-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     let local = Local { shell: Some("/bin/sh".into()), ..Local::new(&dir) };
@@ -79,11 +79,11 @@ fn rehearsed(path: &Path) -> String {
 }
 
 #[test]
-fn state_machines_end_as_they_are_known_to() {
+fn state_machines_end_as_recorded() {
     let examples = examples("machine");
     assert!(examples.len() >= 9, "only {} examples were found", examples.len());
     for path in examples {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        insta::assert_snapshot!(format!("machine-{name}"), rehearsed(&path));
+        insta::assert_snapshot!(format!("machine-{name}"), summary(&path));
     }
 }

@@ -1,10 +1,10 @@
-//! State machines beyond the conformance vectors: runs that pin what the specification says and no vector shows, and random
-//! machines whose path an independent model predicts.
+//! State machines beyond the conformance vectors: rules of the specification that no vector covers, and random machines whose
+//! path an independent model predicts.
 
 mod children;
 mod examples;
 mod paths;
-mod told;
+mod step_list;
 
 use branchpoint_sim::vectors;
 
@@ -13,7 +13,7 @@ const RUNS: &str = include_str!("runs.json");
 
 #[test]
 fn runs_end_as_the_specification_says() {
-    let verdicts = vectors::run(RUNS).expect("the file is one of vectors");
+    let verdicts = vectors::run(RUNS).expect("a valid file of vectors");
     assert!(verdicts.len() > 100, "only {} runs were found", verdicts.len());
     let wrong: Vec<String> = verdicts
         .into_iter()

@@ -1,7 +1,7 @@
 //! Random state machines: the states that a run visits are those that a slow model predicts.
 //!
-//! The model knows the document as its author would draw it, a list of states with ways between them, and walks it with a
-//! stack of loops. It shares nothing with the lowering: no contexts, no places, no scopes.
+//! The model has the states of the document and the transitions between them, and walks them with a stack of loops. It shares
+//! nothing with the lowering: no contexts, no places, no scopes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,46 +17,46 @@ use branchpoint_runners::{Answer, Call};
 /// How many machines are tried.
 const MACHINES: u64 = 300;
 
-/// Longer walks are cut: a machine may go on for ever.
-const LONGEST: usize = 80;
+/// The longest walk that is compared, because a machine may run for ever.
+const MAX_WALK: usize = 80;
 
-/// Enough for the longest walk that is looked at.
-const MOST_OPS: u64 = 3_000;
+/// The limit of ops of a run, enough for the longest walk.
+const MAX_OPS: u64 = 3_000;
 
 /// A state of a random machine.
 #[derive(Clone, Debug)]
 enum State {
-    /// A command that fails at every so-manieth run of it; 0 is never.
+    /// A command of which every n-th run fails; 0 means that none fails.
     Command {
         fails_every: usize,
-        /// How often it is tried before it has failed.
+        /// The number of attempts of one run.
         attempts: usize,
-        ways: Ways,
+        transitions: Transitions,
     },
-    /// A loop over so many items, or while its index is below a number.
+    /// A loop over some items, or while its index is below a number.
     Loop {
         each: bool,
         rounds: usize,
         body: Vec<usize>,
-        ways: Ways,
+        transitions: Transitions,
         breaks_at: Option<usize>,
     },
     Terminal,
 }
 
-/// Where a state goes on.
+/// The transitions of a state.
 #[derive(Clone, Debug, Default)]
-struct Ways {
-    /// A way that is taken when the state has run so often.
+struct Transitions {
+    /// A transition that applies in one run of the state: the number of the run and the target.
     at_run: Option<(usize, usize)>,
     on_success: Option<usize>,
     on_failure: Option<usize>,
-    /// A failure that has no other way ends the run with a message of its own.
+    /// Whether a failure without a transition ends the run with an inline message.
     inline: bool,
     continue_on_error: bool,
 }
 
-/// What the walk meets.
+/// The states and the progress of a walk.
 #[derive(Debug)]
 struct Model<'m> {
     states: &'m [State],
@@ -64,12 +64,12 @@ struct Model<'m> {
     path: Vec<usize>,
 }
 
-/// How a state, or the loop around it, ended.
+/// How a state or its loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Went {
-    /// On to a state.
+enum Exit {
+    /// Continues at a state.
     To(usize, bool),
-    /// Nowhere, after success or after failure.
+    /// Without a next state, after success or failure.
     Nowhere(bool),
     /// The run has ended.
     Ended,
@@ -79,22 +79,22 @@ impl Model<'_> {
     fn run(states: &[State]) -> Vec<usize> {
         let mut model = Model { states, runs: BTreeMap::new(), path: Vec::new() };
         let mut at = 0;
-        while let Went::To(next, _) = model.state(at) {
+        while let Exit::To(next, _) = model.state(at) {
             at = next;
         }
-        model.path.truncate(LONGEST);
+        model.path.truncate(MAX_WALK);
         model.path
     }
 
-    /// Runs a state with everything inside it, and says where it wants to go.
-    fn state(&mut self, at: usize) -> Went {
-        if self.path.len() >= LONGEST {
-            return Went::Ended;
+    /// Runs a state with everything inside it.
+    fn state(&mut self, at: usize) -> Exit {
+        if self.path.len() >= MAX_WALK {
+            return Exit::Ended;
         }
         self.path.push(at);
         match &self.states[at] {
-            State::Terminal => Went::Ended,
-            State::Command { fails_every, attempts, ways } => {
+            State::Terminal => Exit::Ended,
+            State::Command { fails_every, attempts, transitions } => {
                 let run = self.runs.entry(at).or_default();
                 let mut ok = false;
                 for _ in 0..*attempts {
@@ -104,70 +104,70 @@ impl Model<'_> {
                         break;
                     }
                 }
-                choose(ways, *run, ok)
+                choose(transitions, *run, ok)
             }
-            State::Loop { rounds, body, ways, breaks_at, .. } => {
-                let ended = self.looped(at, *rounds, body, *breaks_at);
+            State::Loop { rounds, body, transitions, breaks_at, .. } => {
+                let ended = self.repeat_body(at, *rounds, body, *breaks_at);
                 match ended {
-                    Went::Nowhere(ok) => choose(ways, 0, ok),
+                    Exit::Nowhere(ok) => choose(transitions, 0, ok),
                     other => other,
                 }
             }
         }
     }
 
-    /// `Nowhere` says that the loop has ended by itself, well or badly.
-    fn looped(&mut self, at: usize, rounds: usize, body: &[usize], breaks_at: Option<usize>) -> Went {
+    /// Runs a loop. `Exit::Nowhere` means that the loop has ended by itself, with success or failure.
+    fn repeat_body(&mut self, at: usize, rounds: usize, body: &[usize], breaks_at: Option<usize>) -> Exit {
         for round in 0..rounds {
             let mut position = 0;
             while position < body.len() {
                 let member = body[position];
                 match self.state(member) {
-                    Went::Ended => return Went::Ended,
-                    Went::To(to, _) if to == at => position += 1,
-                    Went::To(to, ok) => match body.iter().position(|member| *member == to) {
+                    Exit::Ended => return Exit::Ended,
+                    Exit::To(to, _) if to == at => position += 1,
+                    Exit::To(to, ok) => match body.iter().position(|member| *member == to) {
                         Some(inside) => position = inside,
-                        None => return Went::To(to, ok),
+                        None => return Exit::To(to, ok),
                     },
-                    Went::Nowhere(true) => position += 1,
-                    Went::Nowhere(false) if continues(&self.states[member]) => position += 1,
-                    Went::Nowhere(false) => return Went::Nowhere(false),
+                    Exit::Nowhere(true) => position += 1,
+                    Exit::Nowhere(false) if continues(&self.states[member]) => position += 1,
+                    Exit::Nowhere(false) => return Exit::Nowhere(false),
                 }
             }
             if breaks_at == Some(round) {
                 break;
             }
         }
-        Went::Nowhere(true)
+        Exit::Nowhere(true)
     }
 }
 
-fn ways(state: &State) -> Option<&Ways> {
+fn transitions(state: &State) -> Option<&Transitions> {
     match state {
-        State::Command { ways, .. } | State::Loop { ways, .. } => Some(ways),
+        State::Command { transitions, .. } | State::Loop { transitions, .. } => Some(transitions),
         State::Terminal => None,
     }
 }
 
 fn continues(state: &State) -> bool {
-    ways(state).is_some_and(|ways| ways.continue_on_error)
+    transitions(state).is_some_and(|transitions| transitions.continue_on_error)
 }
 
-fn choose(ways: &Ways, run: usize, ok: bool) -> Went {
-    if let Some((_, to)) = ways.at_run.filter(|(at, _)| *at == run) {
-        return Went::To(to, ok);
+fn choose(transitions: &Transitions, run: usize, ok: bool) -> Exit {
+    if let Some((_, to)) = transitions.at_run.filter(|(at, _)| *at == run) {
+        return Exit::To(to, ok);
     }
-    if !ok && !ways.continue_on_error && ways.inline {
-        return Went::Ended;
+    if !ok && !transitions.continue_on_error && transitions.inline {
+        return Exit::Ended;
     }
-    let named = if ok || ways.continue_on_error { ways.on_success } else { ways.on_failure };
-    named.map_or(Went::Nowhere(ok), |to| Went::To(to, ok))
+    let named = if ok || transitions.continue_on_error { transitions.on_success } else { transitions.on_failure };
+    named.map_or(Exit::Nowhere(ok), |to| Exit::To(to, ok))
 }
 
-/// A small generator of numbers: the same seed gives the same machine.
-struct Dice(u64);
+/// A random number generator. Equal seeds give equal machines.
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits fit") % bound
@@ -180,29 +180,29 @@ impl Dice {
 
 /// States 0 to n, of which the last is terminal. Loops hold states with higher numbers, so none holds itself.
 fn machine(seed: u64) -> Vec<State> {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let count = 4 + dice.below(6);
+    let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let count = 4 + rng.below(6);
     let mut states = Vec::new();
     for at in 0..count {
-        let mut target = |percent: usize| dice.chance(percent).then(|| dice.below(count + 1));
+        let mut target = |percent: usize| rng.chance(percent).then(|| rng.below(count + 1));
         let on_success = Some(target(100).unwrap_or(count));
-        let mut ways =
-            Ways { at_run: None, on_success, on_failure: target(60), inline: false, continue_on_error: false };
-        ways.inline = ways.on_failure.is_none() && dice.chance(30);
-        if dice.chance(50) {
-            ways.at_run = Some((1 + dice.below(3), dice.below(count + 1)));
+        let mut transitions =
+            Transitions { at_run: None, on_success, on_failure: target(60), inline: false, continue_on_error: false };
+        transitions.inline = transitions.on_failure.is_none() && rng.chance(30);
+        if rng.chance(50) {
+            transitions.at_run = Some((1 + rng.below(3), rng.below(count + 1)));
         }
-        ways.continue_on_error = dice.chance(15);
-        let inner: Vec<usize> = (at + 1..count).filter(|_| dice.chance(40)).take(3).collect();
-        states.push(if inner.is_empty() || dice.chance(45) {
-            State::Command { fails_every: dice.below(4), attempts: 1 + dice.below(4) / 2, ways }
+        transitions.continue_on_error = rng.chance(15);
+        let inner: Vec<usize> = (at + 1..count).filter(|_| rng.chance(40)).take(3).collect();
+        states.push(if inner.is_empty() || rng.chance(45) {
+            State::Command { fails_every: rng.below(4), attempts: 1 + rng.below(4) / 2, transitions }
         } else {
-            ways.at_run = None;
-            let breaks_at = dice.chance(30).then(|| dice.below(3));
-            State::Loop { each: dice.chance(50), rounds: dice.below(4), body: inner, ways, breaks_at }
+            transitions.at_run = None;
+            let breaks_at = rng.chance(30).then(|| rng.below(3));
+            State::Loop { each: rng.chance(50), rounds: rng.below(4), body: inner, transitions, breaks_at }
         });
     }
-    let held: Vec<usize> = states
+    let members: Vec<usize> = states
         .iter()
         .filter_map(|state| match state {
             State::Loop { body, .. } => Some(body.clone()),
@@ -210,12 +210,12 @@ fn machine(seed: u64) -> Vec<State> {
         })
         .flatten()
         .collect();
-    for at in held {
-        // A member of a body may leave it to the body where it goes on.
-        if let State::Command { ways, .. } | State::Loop { ways, .. } = &mut states[at]
-            && dice.chance(40)
+    for at in members {
+        // A state of a body may have no transition; the next state of the body follows.
+        if let State::Command { transitions, .. } | State::Loop { transitions, .. } = &mut states[at]
+            && rng.chance(40)
         {
-            ways.on_success = None;
+            transitions.on_success = None;
         }
     }
     states.push(State::Terminal);
@@ -246,26 +246,26 @@ fn yaml(states: &[State]) -> String {
                 }
             }
         }
-        let Some(ways) = ways(state) else { continue };
-        if let Some((run, to)) = ways.at_run {
+        let Some(transitions) = transitions(state) else { continue };
+        if let Some((run, to)) = transitions.at_run {
             let when = format!("states.s{at}.Stderr == 'run {run}'");
             let _ = writeln!(text, "    transitions:\n      - {{when: \"{when}\", goto: s{to}}}");
         }
-        let named = [("on_success", ways.on_success), ("on_failure", ways.on_failure)];
+        let named = [("on_success", transitions.on_success), ("on_failure", transitions.on_failure)];
         for (key, to) in named.into_iter().filter_map(|(key, to)| Some((key, to?))) {
             let _ = writeln!(text, "    {key}: s{to}");
         }
-        if ways.inline {
+        if transitions.inline {
             let _ = writeln!(text, "    on_failure: {{message: it is over, status: 9}}");
         }
-        if ways.continue_on_error {
+        if transitions.continue_on_error {
             text.push_str("    continue_on_error: true\n");
         }
     }
     text
 }
 
-/// Commands fail as the machine says, and tell how often they have run.
+/// Commands that fail as the machine defines, and print the number of their run.
 struct Commands<'m> {
     states: &'m [State],
     runs: BTreeMap<String, usize>,
@@ -281,8 +281,8 @@ impl Commands<'_> {
         *run += 1;
         let State::Command { fails_every, .. } = self.states[at] else { panic!("only commands are run") };
         let exit = i32::from(fails_every != 0 && run.is_multiple_of(fails_every));
-        if self.calls > 2 * LONGEST {
-            // The rest of a walk without an end is of no interest.
+        if self.calls > 2 * MAX_WALK {
+            // An endless walk is compared up to its longest length only.
             return Answer::Missing;
         }
         Answer::Process(ProcessResult::new(exit, "", format!("run {run}")))
@@ -293,10 +293,10 @@ fn visited(states: &[State], source: &str) -> Vec<usize> {
     let loaded = load(source, Some(Dialect::Machine));
     let errors: Vec<_> = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).collect();
     let mut program = loaded.program.unwrap_or_else(|| panic!("{source}\n{errors:?}"));
-    // A loop over nothing that leads to itself is legal and never ends.
-    program.limits.ops = MOST_OPS;
+    // A loop over no items that leads to itself is valid and never ends.
+    program.limits.ops = MAX_OPS;
     let mut host = VirtualDriver::new(&program, 0);
-    host.start(Value::Null, Object::default()).expect("a run can start");
+    host.start(Value::Null, Object::default()).expect("the run starts");
     let mut commands = Commands { states, runs: BTreeMap::new(), calls: 0 };
     host.run_until_idle(&mut |call| commands.answer(call).into());
     let began = host.notes().iter().filter_map(|note| match note.kind {
@@ -305,7 +305,7 @@ fn visited(states: &[State], source: &str) -> Vec<usize> {
     });
     // An inline failure is an end, not a state.
     let began = began.filter(|name| !name.starts_with("__inline"));
-    began.map(|name| name[1..].parse().expect("states are numbered")).take(LONGEST).collect()
+    began.map(|name| name[1..].parse().expect("states are numbered")).take(MAX_WALK).collect()
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn random_machines_visit_what_the_model_predicts() {
         let states = machine(seed);
         let source = yaml(&states);
         let loaded = load(&source, Some(Dialect::Machine));
-        // No terminal state may be in reach, and a state may lack a way on: such a document is refused.
+        // A document without a reachable terminal state, or with a state without a transition, is rejected.
         if loaded.program.is_none() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Sessions from their documents: the examples answer as they are known to, and what a gate promises its host holds.
+//! Sessions from their documents: the responses of the examples, and the contract between a gate and its host.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn loaded(source: &str) -> Program {
     let loaded = load(source, None);
     let shown = render_terminal(&loaded.diagnostics, source, "session.json", false);
     assert!(loaded.diagnostics.is_empty(), "{shown}");
-    loaded.program.expect("nothing was found")
+    loaded.program.expect("a document without findings has a program")
 }
 
 fn part(answer: &SessionResponse, key: &str) -> Value {
@@ -36,16 +36,17 @@ fn request(event: &Value) -> SessionAction {
     }
 }
 
-/// The answers to the events beside a document.
-fn told(path: &Path) -> String {
+/// The responses to the events of an example.
+fn responses(path: &Path) -> String {
     let program = loaded(&fs::read_to_string(path).unwrap());
-    let events = fs::read_to_string(path.with_extension("events.yaml")).expect("each example has its events");
+    let events = fs::read_to_string(path.with_extension("events.yaml")).expect("each example has events");
     let events = read(&events).expect("the events are YAML").to_value();
     let tools = events.get("tools").and_then(Value::as_list);
     let tools: Option<Vec<&str>> = tools.map(|tools| tools.iter().filter_map(Value::as_str).collect());
-    let mut sessions = Sessions::new(Gate::new(&program, tools.as_deref(), SESSION_TTL_S).expect("it has a session"));
+    let mut sessions =
+        Sessions::new(Gate::new(&program, tools.as_deref(), SESSION_TTL_S).expect("the program has a session"));
     let lines = events.get("events").and_then(Value::as_list).unwrap_or_default().iter().map(|event| {
-        let answer = sessions.request("s", request(event), 0).expect("every event is taken");
+        let answer = sessions.request("s", request(event), 0).expect("every event is accepted");
         assert!(answer.problems.is_empty(), "{:?}", answer.problems);
         let view = answer.view("s");
         let part = |key: &str| view.get(key).cloned().unwrap_or_default();
@@ -62,12 +63,12 @@ fn told(path: &Path) -> String {
 }
 
 #[test]
-fn examples_answer_as_they_are_known_to() {
+fn examples_respond_as_recorded() {
     let examples = examples("session");
     assert!(examples.len() >= 6, "only {} examples were found", examples.len());
     for path in examples {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        insta::assert_snapshot!(format!("session-{name}"), told(&path));
+        insta::assert_snapshot!(format!("session-{name}"), responses(&path));
     }
 }
 
@@ -78,7 +79,7 @@ const TOOLS: [&str; 2] = ["search", "save"];
 
 #[track_caller]
 fn allowed(sessions: &mut Sessions<'_>, id: &str, request: SessionAction, now_ms: i64, expect: &[&str]) {
-    let answer = sessions.request(id, request, now_ms).expect("it is taken");
+    let answer = sessions.request(id, request, now_ms).expect("the request is accepted");
     assert_eq!(
         part(&answer, "allowedTools"),
         Value::from(expect.iter().map(|tool| Value::from(*tool)).collect::<Vec<_>>())
@@ -86,13 +87,13 @@ fn allowed(sessions: &mut Sessions<'_>, id: &str, request: SessionAction, now_ms
 }
 
 #[test]
-fn sessions_are_apart_and_expire_when_nobody_touches_them() {
+fn sessions_are_independent_and_expire_without_requests() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 60).unwrap());
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
     allowed(&mut sessions, "b", SessionAction::Query, 30_000, &["search"]);
     allowed(&mut sessions, "a", SessionAction::Query, 59_999, &["save"]);
-    // The question counted as a touch.
+    // A query counts as a request.
     allowed(&mut sessions, "a", SessionAction::Query, 119_998, &["save"]);
     assert_eq!(sessions.remove_expired(119_998), 1);
     allowed(&mut sessions, "a", SessionAction::Query, 179_998, &["search"]);
@@ -104,7 +105,7 @@ fn the_response_to_a_reset_is_the_view_of_the_default_step() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 60).unwrap());
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
-    let answer = sessions.request("a", SessionAction::Reset, 1).expect("it is taken");
+    let answer = sessions.request("a", SessionAction::Reset, 1).expect("the request is accepted");
     assert_eq!((part(&answer, "activeStep"), part(&answer, "changed")), (Value::from("search"), Value::Bool(true)));
     assert_eq!(part(&answer, "allowedTools"), Value::from(vec![Value::from("search")]));
     // A new session is in its default step as well.
@@ -112,7 +113,7 @@ fn the_response_to_a_reset_is_the_view_of_the_default_step() {
 }
 
 #[test]
-fn a_session_may_live_for_ever_but_not_for_less_than_nothing() {
+fn a_session_may_never_expire_but_its_lifetime_is_not_negative() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), 0).unwrap());
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
@@ -130,7 +131,7 @@ fn a_report_whose_key_was_seen_changes_nothing() {
     let mut report = |tool: &str| {
         let answer = sessions
             .request("a", SessionRequest { key: Some("k1".into()), ..SessionAction::Tool(tool.into()).into() }, 0)
-            .expect("it is taken");
+            .expect("the request is accepted");
         (part(&answer, "changed") == Value::Bool(true), answer.view("a").get("recentlyUsedTools").cloned())
     };
     let once = Some(Value::from(vec![Value::from("search")]));
@@ -140,33 +141,34 @@ fn a_report_whose_key_was_seen_changes_nothing() {
 }
 
 #[test]
-fn an_answer_tells_the_whole_reason_when_it_is_asked_to() {
+fn a_response_has_explanations_on_request() {
     let program = loaded(SEARCH_THEN_SAVE);
     let mut sessions = Sessions::new(Gate::new(&program, Some(&TOOLS), SESSION_TTL_S).unwrap());
-    let answer =
-        sessions.request("a", SessionRequest { explain: true, ..SessionAction::Query.into() }, 0).expect("it is taken");
-    let [reason] = answer.reasons.as_slice() else { panic!("one step was asked: {:?}", answer.reasons) };
+    let answer = sessions
+        .request("a", SessionRequest { explain: true, ..SessionAction::Query.into() }, 0)
+        .expect("the request is accepted");
+    let [reason] = answer.reasons.as_slice() else { panic!("expected one reason: {:?}", answer.reasons) };
     assert_eq!((reason.get("step"), reason.get("holds")), (Some(&Value::from("save")), Some(&Value::Bool(false))));
     assert!(reason.get("explanation").is_some_and(|explanation| explanation.get("sentence").is_some()), "{reason:?}");
 }
 
 #[test]
-fn a_condition_that_cannot_be_evaluated_does_not_hold_and_is_told() {
+fn a_condition_that_cannot_be_evaluated_does_not_hold_and_is_reported() {
     let program = loaded(
         r#"{"steps": [{"name": "odd", "conditions": [{"if": "sequence_index + message > 1"}]},
         {"name": "later", "conditions": [{"type": "message_contains", "value": "x"}]}, {"name": "d", "isDefault": true}]}"#,
     );
     let mut sessions = Sessions::new(Gate::new(&program, Some(&[]), SESSION_TTL_S).unwrap());
-    let answer = sessions.request("a", SessionAction::Message("x".into()), 0).expect("it is taken");
+    let answer = sessions.request("a", SessionAction::Message("x".into()), 0).expect("the request is accepted");
     assert_eq!(part(&answer, "activeStep"), Value::from("later"));
     assert_eq!(answer.problems.len(), 1);
     assert_eq!(answer.problems[0].get("step"), Some(&Value::from("odd")));
-    let answer = sessions.request("a", SessionAction::Query, 0).expect("it is taken");
-    assert!(answer.problems.is_empty(), "an event tells its own problems");
+    let answer = sessions.request("a", SessionAction::Query, 0).expect("the request is accepted");
+    assert!(answer.problems.is_empty(), "a response has only the problems of its own event");
 }
 
 #[test]
-fn living_sessions_take_a_changed_document_and_forget_a_step_that_is_gone() {
+fn open_sessions_adopt_a_changed_document_and_drop_removed_steps() {
     let (before, after) = (
         loaded(SEARCH_THEN_SAVE),
         loaded(
@@ -176,24 +178,24 @@ fn living_sessions_take_a_changed_document_and_forget_a_step_that_is_gone() {
     );
     let mut sessions = Sessions::new(Gate::new(&before, Some(&TOOLS), 60).unwrap());
     allowed(&mut sessions, "a", SessionAction::Tool("search".into()), 0, &["save"]);
-    sessions.adopt(Gate::new(&after, Some(&TOOLS), 60).unwrap()).expect("it rests");
-    let answer = sessions.request("a", SessionAction::Query, 1).expect("it is taken");
+    sessions.adopt(Gate::new(&after, Some(&TOOLS), 60).unwrap()).expect("the session is idle");
+    let answer = sessions.request("a", SessionAction::Query, 1).expect("the request is accepted");
     assert_eq!(part(&answer, "activeStep"), Value::from("first"));
     assert_eq!(answer.view("a").get("recentlyUsedTools"), Some(&Value::from(vec![Value::from("search")])));
     allowed(&mut sessions, "a", SessionAction::Query, 60_001, &["search"]);
 }
 
-/// A model that gives these replies, and tools that all work but one.
+/// A model with these replies, and tools of which one fails.
 struct Model {
     replies: Vec<Value>,
-    asked: Vec<Value>,
+    inputs: Vec<Value>,
     ran: Vec<String>,
 }
 
 impl Model {
     fn answer(&mut self, call: &Call) -> Answer {
         if call.kind() == branchpoint_core::effect::Kind::Model {
-            self.asked.push(call.input.clone());
+            self.inputs.push(call.input.clone());
             return Answer::data(self.replies.remove(0));
         }
         let tool = call.input.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -210,14 +212,14 @@ impl Model {
 }
 
 fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("this is JSON")
+    serde_json::from_str(text).expect("valid JSON")
 }
 
-/// A turn of the example's agent with a model that gives these replies.
+/// Runs a turn of the example's agent with these replies of the model.
 fn turn(host: &mut VirtualDriver<'_>, text: &str, replies: &[&str]) -> Model {
-    let mut model = Model { replies: replies.iter().map(|reply| json(reply)).collect(), asked: vec![], ran: vec![] };
+    let mut model = Model { replies: replies.iter().map(|reply| json(reply)).collect(), inputs: vec![], ran: vec![] };
     let payload = [("text".into(), Value::from(text))].into_iter().collect::<Object>();
-    host.signal("turn", Value::from(payload), None).expect("it waits for a turn");
+    host.signal("turn", Value::from(payload), None).expect("the session waits for a turn");
     host.run_until_idle(&mut |call| model.answer(call).into());
     model
 }
@@ -228,7 +230,7 @@ fn researcher() -> Program {
 }
 
 #[test]
-fn a_turn_looks_at_each_call_when_its_turn_comes() {
+fn a_turn_checks_each_call_just_before_it_runs() {
     let program = researcher();
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
@@ -236,7 +238,7 @@ fn a_turn_looks_at_each_call_when_its_turn_comes() {
         &mut host,
         "tides?",
         &[
-            // The second call is not offered before the first has run, and the last never is.
+            // The second tool is offered only after the first has run, and the last one never.
             r#"{"text": "", "toolCalls": [{"id": "1", "name": "search", "arguments": {}},
                 {"id": "2", "name": "think", "arguments": {}}, {"id": "3", "name": "search", "arguments": {}}],
                 "usage": {"tokens": 5}}"#,
@@ -244,10 +246,10 @@ fn a_turn_looks_at_each_call_when_its_turn_comes() {
         ],
     );
     assert_eq!(model.ran, ["search", "think"]);
-    let tools = |call: usize| model.asked[call].get("tools").map(|tools| format!("{tools:?}"));
+    let tools = |call: usize| model.inputs[call].get("tools").map(|tools| format!("{tools:?}"));
     assert_eq!(tools(0).as_deref(), Some(r#"["search"]"#));
     assert_eq!(tools(1).as_deref(), Some(r#"["summarize","save_result"]"#));
-    let sent = model.asked[1].get("messages").and_then(Value::as_list).unwrap();
+    let sent = model.inputs[1].get("messages").and_then(Value::as_list).unwrap();
     let errors: Vec<_> =
         sent.iter().map(|message| message.get("error").map(ToString::to_string).unwrap_or_default()).collect();
     assert_eq!(
@@ -259,7 +261,7 @@ fn a_turn_looks_at_each_call_when_its_turn_comes() {
 }
 
 #[test]
-fn a_turn_refuses_unreadable_arguments_and_keeps_the_thoughts_of_a_reply() {
+fn a_turn_rejects_invalid_arguments_and_keeps_the_thoughts_of_a_reply() {
     let program = researcher();
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
@@ -267,14 +269,14 @@ fn a_turn_refuses_unreadable_arguments_and_keeps_the_thoughts_of_a_reply() {
         "toolCalls": [{"id": "1", "name": "search", "arguments": "{\"q\": 1, oo"}]}"#;
     let model = turn(&mut host, "tides?", &[unreadable, r#"{"text": "done"}"#]);
     assert!(model.ran.is_empty());
-    let sent = model.asked[1].get("messages").and_then(Value::as_list).unwrap();
+    let sent = model.inputs[1].get("messages").and_then(Value::as_list).unwrap();
     assert_eq!(sent[1].get("thoughts"), Some(&json(r#"["deep"]"#)));
     let error = sent[2].get("error").map(ToString::to_string).unwrap_or_default();
     assert_eq!(error, "the arguments of `search` are not a JSON object, so it was not called: {\"q\": 1, oo");
 }
 
 #[test]
-fn the_operator_limits_a_turn_and_each_turn_counts_anew() {
+fn the_operator_limits_each_turn_separately() {
     let program = researcher();
     let again = r#"{"text": "again", "toolCalls": [{"id": "1", "name": "search", "arguments": {}}],
         "usage": {"tokens": 60, "cost_micros": 6}}"#;
@@ -286,25 +288,25 @@ fn the_operator_limits_a_turn_and_each_turn_counts_anew() {
         host.start(json(&format!(r#"{{"limits": {{"{limits}": {limit}}}}}"#)), Object::default()).unwrap();
         for _ in 0..2 {
             let model = turn(&mut host, "tides?", &[again; 2][..calls]);
-            assert_eq!(model.asked.len(), calls, "{limits}");
+            assert_eq!(model.inputs.len(), calls, "{limits}");
             assert_eq!(host.view("turn"), Some(json(&format!(r#"{{"text": "again", "warnings": ["{warning}"]}}"#))));
         }
     }
 }
 
 #[test]
-fn a_turn_makes_so_many_model_calls_and_no_more() {
+fn a_turn_makes_at_most_the_configured_model_calls() {
     let program = researcher();
     let mut host = VirtualDriver::new(&program, 0);
     host.start(Value::Null, Object::default()).unwrap();
     let again = r#"{"text": "again", "toolCalls": [{"id": "1", "name": "search", "arguments": {}}]}"#;
     let model = turn(&mut host, "tides?", &[again; 4]);
-    assert_eq!(model.asked.len(), 4);
+    assert_eq!(model.inputs.len(), 4);
     assert_eq!(host.view("turn"), Some(json(r#"{"text": "again", "warnings": ["max_steps"]}"#)));
     assert!(host.notes().iter().any(|note| matches!(&note.kind, NoteKind::Warned(_, kind) if &**kind == "max_steps")));
-    // The session goes on, and what was said is sent again.
+    // The session continues, and the next turn sends the earlier messages.
     let model = turn(&mut host, "thanks", &[r#"{"text": "You are welcome."}"#]);
-    assert_eq!(model.asked[0].get("messages").and_then(Value::as_list).map(<[_]>::len), Some(10));
+    assert_eq!(model.inputs[0].get("messages").and_then(Value::as_list).map(<[_]>::len), Some(10));
 }
 
 #[test]
@@ -324,7 +326,7 @@ fn a_persona_changes_model_calls_while_its_step_is_active() {
     let thinks = r#"{"text": "", "toolCalls": [{"id": "1", "name": "think", "arguments": {}}]}"#;
     let model = turn(&mut host, "go", &[thinks, r#"{"text": "done"}"#]);
     let sent = |call: usize, names: &[&str]| {
-        let values = names.iter().map(|name| model.asked[call].get(name).cloned().unwrap_or_default());
+        let values = names.iter().map(|name| model.inputs[call].get(name).cloned().unwrap_or_default());
         Value::from(values.collect::<Vec<_>>())
     };
     let names = ["system", "model", "temperature", "top_p", "max_tokens"];

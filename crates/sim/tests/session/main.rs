@@ -1,4 +1,4 @@
-//! Sessions from their documents: the examples, what a gate promises its host, and sessions in a store.
+//! Sessions: the examples, the contract of a gate, and sessions in a store.
 
 mod examples;
-mod kept;
+mod stored;

@@ -1,4 +1,4 @@
-//! Attachments as values: manifests, rules, selectors, and what models are given.
+//! Attachments as values: manifests, rules, selectors, and the attachments of model calls.
 
 use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_expr::{Dialect, Object, Value};
@@ -8,7 +8,7 @@ use branchpoint_host::{Script, VirtualDriver};
 const INPUT: &str = r#"{text: hello, attachments: [{storage_key: "sha256:1", mime: application/pdf, name: a.pdf, bytes: 1},
     {storage_key: "sha256:2", mime: image/png, name: b.png, bytes: 2}, {storage_key: "sha256:3", mime: application/pdf, name: c.pdf, bytes: 3}]}"#;
 
-/// Runs steps with an input and answers for some of them. Its result, and the input of the last call that was not scripted.
+/// Runs steps with an input and scripted answers. Returns the result, and the input of the last call without a scripted answer.
 fn run(steps: &str, input: &str, script: &str) -> (Value, Value) {
     let script = read(script).expect("the script is YAML").to_value();
     let scripted = script.as_object().expect("an object").keys().map(ToString::to_string).collect();
@@ -35,7 +35,7 @@ fn check(steps: &str, script: &str, expect: &str) {
     assert_eq!(run(steps, INPUT, script).0.to_string(), expect, "{steps}");
 }
 
-/// A loop over what rules select.
+/// A loop over the attachments that rules select.
 fn names(rules: &str) -> String {
     format!(
         "  - {{id: l, step_type: for_each, iterate_attachments: true, {rules}, body: [{{id: b, step_type: text, template: '{{{{step.l.item.name}}}}'}}]}}"
@@ -43,7 +43,7 @@ fn names(rules: &str) -> String {
 }
 
 #[test]
-fn rules_choose_from_the_manifest_that_the_run_is_started_with() {
+fn rules_select_from_the_manifest_in_the_input() {
     for (rules, expect) in [
         ("attachment_rules: null", r#"["a.pdf","b.png","c.pdf"]"#),
         ("attachment_rules: [{kind: pattern, pattern: '*.pdf'}]", r#"["a.pdf","c.pdf"]"#),
@@ -59,7 +59,7 @@ fn rules_choose_from_the_manifest_that_the_run_is_started_with() {
 }
 
 #[test]
-fn an_input_that_is_no_manifest_has_no_attachments() {
+fn an_input_without_a_manifest_has_no_attachments() {
     let text = format!("'{}'", r#"{"attachments": [{"storage_key": "sha256:1", "mime": "a/b", "name": "a.pdf"}]}"#);
     for input in ["hello", &text, "{attachments: [{title: x}]}", "{attachments: a.pdf}", "[]"] {
         assert_eq!(run(&names("attachment_rules: null"), input, "{}").0.to_string(), "[]", "{input}");
@@ -79,15 +79,15 @@ fn attachments_pass_through_steps_until_one_emits_a_manifest() {
     );
     check(
         &steps,
-        "{get: [{$output: {text: made, attachments: [{storage_key: k, mime: a/b, name: d.bin}]}}]}",
+        "{get: [{$output: {text: output, attachments: [{storage_key: k, mime: a/b, name: d.bin}]}}]}",
         "a.pdf d.bin",
     );
     check(&steps, "{get: [plain]}", "a.pdf a.pdf");
     let rules =
         names("attachment_rules: [{source: step, step_id: get, kind: all}, {source: agent, kind: index, index: 0}]");
     let steps = format!("{emit}  - {{id: between, step_type: text, template: x}}\n{rules}");
-    let made = "{get: [{$output: {storage_key: k, mime: a/b, name: d.bin, bytes: 1}}]}";
-    check(&steps, made, r#"["d.bin","a.pdf"]"#);
+    let output = "{get: [{$output: {storage_key: k, mime: a/b, name: d.bin, bytes: 1}}]}";
+    check(&steps, output, r#"["d.bin","a.pdf"]"#);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_merge_of_several_values_has_the_attachments_of_all() {
 }
 
 #[test]
-fn a_model_is_given_the_stored_files_of_the_input_or_what_its_step_chooses() {
+fn a_model_gets_the_stored_files_of_the_input_or_the_selection_of_its_step() {
     let given = |fields: &str, input: &str| {
         let (_, request) =
             run(&format!("  - {{id: p, step_type: prompt_call, prompt_template: Read{fields}}}"), input, "{}");
@@ -120,7 +120,7 @@ fn a_model_is_given_the_stored_files_of_the_input_or_what_its_step_chooses() {
     assert_eq!(given(", attachments: '*.png'", INPUT), "b.png");
     assert_eq!(given(", attachment_rules: [{source: agent, kind: index, index: 2}]", INPUT), "c.pdf");
     assert_eq!(given("", "hello"), "");
-    // Data that comes from elsewhere does not choose files of the operator's folder or addresses.
+    // Data cannot name files of the operator's folder or addresses.
     let elsewhere = "{attachments: [{storage_key: passwords.txt, mime: text/plain, name: p}, {storage_key: x, url: 'https://x.test'}]}";
     assert_eq!(given("", elsewhere), "");
 }

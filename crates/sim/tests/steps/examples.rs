@@ -1,4 +1,4 @@
-//! Every example of the dialect `steps` runs offline, with the answers that lie beside it.
+//! Every example of the dialect `steps` runs offline with its script.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms};
 use branchpoint_host::{Script, VirtualDriver};
 
-/// An example, what it is run with, the vote if it is not the one of the script, and the output.
+/// An example, its metadata, the vote if it differs from the script, and the output.
 const RUNS: &[(&str, &str, Option<&str>, &str)] = &[
     ("content-type-route", "{}", None, "News"),
     ("premium-email", "{plan: premium, email: ada@example.com}", None, "mail-1"),
@@ -47,7 +47,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn every_example_gives_what_is_written_here() {
+fn every_example_has_the_expected_output() {
     for (name, metadata, vote, expect) in RUNS {
         let output = run(name, metadata, *vote);
         assert!(output.starts_with(expect), "{name}: expected {expect:?}, got {output:?}");
@@ -82,7 +82,7 @@ fn run(name: &str, metadata: &str, vote: Option<&str>) -> String {
         host.vote(question.request, "u1", &choice, None).unwrap();
         host.run_until_idle(&mut |call| script.simulate(call));
     }
-    // A run is pinned to the bytes of its program: what is read back from them tells the same story.
+    // A run is pinned to the bytes of its program, so the decoded program must give the same state and notes.
     let stored = decode_program(&encode_program(&program).unwrap()).unwrap();
     let (state, notes) = replay(&stored, State::new(), host.journal()).expect("the journal can be folded again");
     assert_eq!((&state, notes.as_slice()), (host.state(), host.notes()), "{name}");

@@ -1,4 +1,4 @@
-//! Step trees from their documents: the examples, what the vectors leave open, and calls of other workflows.
+//! Step trees: the examples, rules that no vector covers, and calls of other workflows.
 
 mod attachments;
 mod calls;

@@ -1,4 +1,4 @@
-//! Policies of step trees: what blocks, masks, flags and asks, and that nothing after a mask has the value.
+//! Policies of step trees: blocking, masking, flags and approvals. Nothing after a mask contains the masked value.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use branchpoint_dialects::read;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::{Script, VirtualDriver};
 
-/// The end of a run and everything that it asked for.
+/// The result of a run, its requests and its notes.
 struct Ended {
     result: Value,
     requests: String,
@@ -45,7 +45,7 @@ fn run(source: &str, script: &str, input: &str, vote: Option<&str>) -> Ended {
         host.run_until_idle(&mut answer);
     }
     let notes = format!("{:?}", host.notes());
-    Ended { result: host.result().expect("it has ended").clone(), requests, notes }
+    Ended { result: host.result().expect("the run has ended").clone(), requests, notes }
 }
 
 fn step(policy: &str, more: &str) -> String {
@@ -96,7 +96,7 @@ fn a_judge_decides_from_a_score_of_one_half() {
 }
 
 #[test]
-fn a_policy_that_asks_continues_only_with_approval() {
+fn a_policy_with_an_approval_continues_only_if_approved() {
     let source = step("on: input, if: 'true', then: ask, message: Send it?", "");
     assert_eq!(run(&source, "{a: [sent]}", "x", Some("approve")).output(), "sent");
     let denied = run(&source, "{a: [sent]}", "x", Some("deny"));

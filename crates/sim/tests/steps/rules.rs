@@ -1,4 +1,4 @@
-//! What the public vectors of whole step trees leave open, in their format.
+//! Rules of step trees that the public vectors do not cover, in the same format.
 
 use branchpoint_sim::vectors;
 

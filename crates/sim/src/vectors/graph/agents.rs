@@ -67,7 +67,7 @@ impl Agents {
         let agent = call.step.clone().unwrap_or_default();
         let calls = self.calls.entry(agent.clone()).or_default();
         let number = calls.len();
-        calls.push(spelled(&call.input));
+        calls.push(request_fields(&call.input));
         let script = self.script.get(&agent).cloned().unwrap_or_default();
         let entry = match script.as_list() {
             Some(entries) => entries.get(number).or(entries.last()).cloned().unwrap_or_default(),
@@ -96,7 +96,7 @@ impl Agents {
 }
 
 /// A request in the format of the vectors.
-fn spelled(request: &Value) -> Value {
+fn request_fields(request: &Value) -> Value {
     let names = [
         ("system", "systemPrompt"),
         ("prompt", "userContent"),
@@ -107,12 +107,13 @@ fn spelled(request: &Value) -> Value {
     let field = |(name, value): (&Arc<str>, &Value)| match &**name {
         "tool" => None,
         "subagents" => {
-            let agents = value.as_list().unwrap_or_default().iter().map(spelled).collect::<Vec<_>>();
+            let agents = value.as_list().unwrap_or_default().iter().map(request_fields).collect::<Vec<_>>();
             Some((name.clone(), Value::from(agents)))
         }
         own => {
-            let spelled = names.iter().find(|(known, _)| *known == own).map_or(own, |(_, spelled)| spelled);
-            Some((Arc::from(spelled), value.clone()))
+            let request_fields =
+                names.iter().find(|(known, _)| *known == own).map_or(own, |(_, request_fields)| request_fields);
+            Some((Arc::from(request_fields), value.clone()))
         }
     };
     Value::from(request.as_object().into_iter().flatten().filter_map(field).collect::<Object>())

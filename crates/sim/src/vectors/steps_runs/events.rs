@@ -11,18 +11,18 @@ use super::object;
 pub(super) fn feed(vector: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> Vec<String> {
     let mut problems = Vec::new();
     for event in vector.get("hitl").and_then(Value::as_list).unwrap_or_default() {
-        let outcome = hand(event, memory, script);
-        let refused = outcome.err().map(|rejected| code(&rejected));
+        let outcome = send(event, memory, script);
+        let rejection = outcome.err().map(|rejected| code(&rejected));
         let wanted = event.get("refused").and_then(Value::as_str).map(str::to_owned);
-        if refused != wanted {
-            problems.push(format!("{event:?} was answered {refused:?}"));
+        if rejection != wanted {
+            problems.push(format!("{event:?} has the rejection {rejection:?}"));
         }
         memory.run_until_idle(&mut |call| script.simulate(call));
     }
     problems
 }
 
-fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> Result<(), Rejected> {
+fn send(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> Result<(), Rejected> {
     if event.get("cancel_run").is_some() {
         return memory.cancel(None);
     }
@@ -55,12 +55,12 @@ fn hand(event: &Value, memory: &mut VirtualDriver<'_>, script: &mut Script) -> R
 
 /// The pending request of a step, or the oldest one; else the latest, which rejects the event.
 fn find_request(memory: &VirtualDriver<'_>, step: Option<&str>) -> Option<RequestedApproval> {
-    let of_step = |question: &&RequestedApproval| step.is_none_or(|step| asks(question, step));
+    let of_step = |question: &&RequestedApproval| step.is_none_or(|step| is_of_step(question, step));
     let open = memory.requested_approvals().iter().filter(of_step).find(|question| question.is_open);
     open.or_else(|| memory.requested_approvals().iter().rev().find(of_step)).cloned()
 }
 
-fn asks(question: &RequestedApproval, step: &str) -> bool {
+fn is_of_step(question: &RequestedApproval, step: &str) -> bool {
     question.spec.get("step").and_then(Value::as_str) == Some(step)
 }
 

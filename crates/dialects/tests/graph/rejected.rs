@@ -1,11 +1,11 @@
-//! Every rule that rejects a graph or warns about it: the kind, and the text it points at.
+//! Every rule that rejects a graph or warns about it: the kind of the finding and its place.
 
 use branchpoint_dialects::{load, preflight};
 use branchpoint_expr::{Dialect, Severity};
 
 use crate::{boss, edge, graph};
 
-/// Loads a document and compares its findings, in order: the kind and the beginning of the text pointed at.
+/// Loads a document and compares its findings in order: the kind, and the beginning of the text at its place.
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Graph));
@@ -14,11 +14,11 @@ fn check(source: &str, expect: &[(&str, &str)]) {
     let agree = actual.len() == expect.len()
         && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
     assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
-    let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
+    let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    assert_eq!(loaded.program.is_none(), rejected, "a document has a program exactly when it has no errors");
 }
 
-/// The same for a node that follows the start.
+/// Like [`check`], for a node that follows the start.
 #[track_caller]
 fn node(kind: &str, data: &str, expect: &[(&str, &str)]) {
     let node = format!(r#"{{"id": "n", "type": "{kind}", "data": {data}}}"#);

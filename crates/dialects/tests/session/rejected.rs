@@ -1,9 +1,9 @@
-//! Every rule that rejects a session or warns about it: the kind, and the text it points at.
+//! Every rule that rejects a session or warns about it: the kind of the finding and its place.
 
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity};
 
-/// Loads a document and compares its findings, in order: the kind and the beginning of the text pointed at.
+/// Loads a document and compares its findings in order: the kind, and the beginning of the text at its place.
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Session));
@@ -12,18 +12,18 @@ fn check(source: &str, expect: &[(&str, &str)]) {
     let agree = actual.len() == expect.len()
         && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
     assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
-    let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
+    let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    assert_eq!(loaded.program.is_none(), rejected, "a document has a program exactly when it has no errors");
 }
 
-/// The same for the one step that a default step leads to.
+/// Like [`check`], for one step beside a default step.
 #[track_caller]
 fn step(fields: &str, expect: &[(&str, &str)]) {
     let default = r#"{"name": "d", "isDefault": true}"#;
     check(&format!(r#"{{"steps": [{default}, {{"name": "s", {fields}}}]}}"#), expect);
 }
 
-/// The same for a template; a field that is given replaces the one that would be there.
+/// Like [`check`], for a template in which these fields replace the valid ones.
 #[track_caller]
 fn template(fields: &[(&str, Option<&str>)], expect: &[(&str, &str)]) {
     let mut whole = vec![
@@ -173,7 +173,7 @@ fn probable_mistakes_are_reported() {
 }
 
 #[test]
-fn a_session_is_known_by_its_content() {
+fn a_session_is_recognised_by_its_content() {
     let known = |source: &str| load(source, None).dialect;
     assert_eq!(known(r#"{"steps": [{"name": "a", "availableTools": {}}]}"#), Some(Dialect::Session));
     assert_eq!(known(r#"{"steps": [{"name": "a"}, {"name": "b", "isDefault": true}]}"#), Some(Dialect::Session));

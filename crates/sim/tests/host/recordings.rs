@@ -1,11 +1,11 @@
-//! A cassette is YAML that the reader takes, and holds what was put into it.
+//! Recordings are written as YAML that reads back to the same values.
 
 use branchpoint_dialects::read;
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::{Script, recording_yaml};
 
 #[test]
-fn every_text_comes_back_from_a_cassette() {
+fn every_text_survives_a_recording() {
     let texts = [
         "plain",
         "",
@@ -30,5 +30,5 @@ fn every_text_comes_back_from_a_cassette() {
     let text = recording_yaml(&script);
     let read = read(&text).unwrap_or_else(|findings| panic!("{findings:?} in\n{text}"));
     assert_eq!(read.to_value(), script, "{text}");
-    assert!(Script::read(&script).expect("it is a script").recording().is_some());
+    assert!(Script::read(&script).expect("the script is valid").recording().is_some());
 }

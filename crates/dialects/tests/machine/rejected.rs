@@ -1,11 +1,11 @@
-//! Every rule that rejects a state machine or warns about it: the kind, and the text it points at.
+//! Every rule that rejects a state machine or warns about it: the kind of the finding and its place.
 
 use branchpoint_dialects::{Library, load, load_from};
 use branchpoint_expr::{Dialect, Severity};
 
 use crate::machine;
 
-/// Loads a document and compares its findings, in order: the kind and the beginning of the text pointed at.
+/// Loads a document and compares its findings in order: the kind, and the beginning of the text at its place.
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Machine));
@@ -14,20 +14,20 @@ fn check(source: &str, expect: &[(&str, &str)]) {
     let agree = actual.len() == expect.len()
         && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
     assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
-    let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
+    let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    assert_eq!(loaded.program.is_none(), rejected, "a document has a program exactly when it has no errors");
     for finding in &loaded.diagnostics {
         assert!(finding.help.is_some() || finding.kind.as_str() == "yaml", "{finding} has no help");
     }
 }
 
-/// The same for a machine whose first state has these fields.
+/// Like [`check`], for a machine whose first state has these fields.
 #[track_caller]
 fn state(fields: &str, expect: &[(&str, &str)]) {
     check(&machine(&format!("  a: {{{fields}}}\n")), expect);
 }
 
-/// The same with a state `b` that is run inside the first one.
+/// Like [`state`], with a state `b` that runs inside the first one.
 #[track_caller]
 fn with_b(fields: &str, expect: &[(&str, &str)]) {
     check(&machine(&format!("  a: {{{fields}}}\n  b: {{command: x}}\n")), expect);
@@ -53,7 +53,7 @@ fn a_document_has_a_name_states_and_a_beginning() {
     check("name: [x\n", &[("yaml", "")]);
     let twice = "name: n\nstates: {initial: a, a: {type: terminal}, a: {type: terminal}}";
     check(twice, &[("yaml", "a")]);
-    assert_eq!(load(twice, None).diagnostics[0].kind.as_str(), "yaml", "what could be read shows the dialect");
+    assert_eq!(load(twice, None).diagnostics[0].kind.as_str(), "yaml", "the readable part shows the dialect");
     check("states: {initial: a, a: {type: terminal}}", &[("missing_field", "states")]);
     check("name: n", &[("missing_field", "name: n")]);
     check("name: n\nstates: {a: {type: terminal}}", &[("missing_field", "{a:")]);
@@ -110,7 +110,7 @@ fn every_kind_needs_its_fields() {
 }
 
 #[test]
-fn values_are_of_their_kind_and_in_their_range() {
+fn values_have_their_type_and_range() {
     state("command: x, timeout: soon, on_success: done", &[("bad_value", "soon")]);
     state("command: x, retry: {max_attempts: 0}, on_success: done", &[("bad_value", "0")]);
     state("command: x, retry: {backoff: fast}, on_success: done", &[("bad_value", "fast")]);
@@ -143,7 +143,7 @@ fn values_are_of_their_kind_and_in_their_range() {
 }
 
 #[test]
-fn one_thing_is_said_once() {
+fn a_setting_is_given_once() {
     state("command: x, script_file: y, on_success: done", &[("conflict", "y")]);
     state("command: x, transitions: [{goto: done, target: done}]", &[("conflict", "done")]);
     state(
@@ -170,7 +170,7 @@ fn one_thing_is_said_once() {
 }
 
 #[test]
-fn names_of_states_are_there() {
+fn states_that_are_named_exist() {
     let lost = ("unreachable_terminal", "done");
     state("command: x, on_success: dnoe", &[("unknown_state", "dnoe"), lost]);
     help_of_first("command: x, on_success: dnoe", "did you mean `done`?");
@@ -184,7 +184,7 @@ fn names_of_states_are_there() {
 }
 
 #[test]
-fn ways_and_bodies_make_sense() {
+fn transitions_and_bodies_are_consistent() {
     state("command: x", &[("no_exit", "a"), ("no_terminal", "a"), ("unreachable_terminal", "done")]);
     state("command: x, transitions: [{when: 'env.X == 1', goto: done}]", &[("no_default", "a")]);
     state("command: x, transitions: [{goto: done}, {goto: done}]", &[("unreachable_transition", "{goto")]);
@@ -249,7 +249,7 @@ fn names_that_can_never_exist_are_reported() {
         "command: x, transitions: [{when: 'states.a.exit_code == 1', goto: done}], on_success: done",
         "did you mean `ExitCode`?",
     );
-    // A state that only runs later has nothing to read yet.
+    // A state that runs only later has no result yet.
     check(
         &machine(
             "  a: {command: 'x {{escape states.b.Output}}', on_success: b}\n  b: {command: x, on_success: done}\n",
@@ -268,7 +268,7 @@ fn names_that_can_never_exist_are_reported() {
 }
 
 #[test]
-fn variables_are_named_where_they_can_be_seen() {
+fn variables_are_used_where_they_are_in_scope() {
     let computed = "command: 'x {{env.HOME | escape}} {{index env \"HOME\" | escape}}', transitions: [{when: 'env[inputs.k] == 1', goto: done}], on_success: done";
     state(computed, &[("unknown_name", "env")]);
     let declared = machine(&format!("  a: {{{computed}}}\n")).replace("states:", "env: [HOME]\nstates:");
@@ -276,7 +276,7 @@ fn variables_are_named_where_they_can_be_seen() {
 }
 
 #[test]
-fn loops_and_errors_are_reported_where_they_never_exist() {
+fn loop_and_error_variables_are_reported_where_they_never_exist() {
     let (no_loop, no_error) = (("unknown_name", "loop.Item"), ("unknown_name", "error.Message"));
     state("command: 'x {{escape loop.Item}} {{escape error.Message}}', on_success: done", &[no_loop, no_error]);
     state("command: x, transitions: [{when: 'loop.Item == 1', goto: done}], on_success: done", &[no_loop]);
@@ -289,7 +289,7 @@ fn loops_and_errors_are_reported_where_they_never_exist() {
         "type: agent, provider: p, prompt: q, mode: conversation, conversation: {stop_condition: 'loop.Index > 2'}, on_success: done",
         &[],
     );
-    // A state in a loop, at any depth, has its `loop`; an inline failure is an end outside of it.
+    // A state in a loop, at any depth, has the variable `loop`; an inline failure is outside the loop.
     check(
         &machine(
             "  a: {type: for_each, items: [1], body: [p], on_complete: done}\n  p: {type: parallel, parallel: [b]}\n  \
@@ -306,14 +306,14 @@ fn loops_and_errors_are_reported_where_they_never_exist() {
 }
 
 #[test]
-fn what_is_not_offered_is_said_so() {
+fn unsupported_features_are_reported() {
     state("type: operation, operation: http.get, on_success: done", &[("unsupported", "http.get")]);
     state("type: database.query, config: {}, next: done", &[("unsupported", "database.query")]);
     state("use_template: t, command: x, on_success: done", &[("unsupported", "use_template")]);
     // Fields of a plugin or a template are not checked.
     state("type: step, use_template: t, parameters: {a: 1}, next: done", &[("unsupported", "use_template")]);
     state("type: step, operation: github.x, inputs: {a: 1}, outputs: {b: c}", &[("unsupported", "github.x")]);
-    // A command defines the work, regardless of the type.
+    // With a command, the type is irrelevant.
     state("type: step, operation: shell, command: x, on_success: done", &[("unknown_key", "operation")]);
     check("name: n\nplugins: []\nstates: {initial: a, a: {type: terminal}}", &[("unsupported", "plugins")]);
 }
@@ -335,13 +335,13 @@ fn inputs_of_operations_are_checked() {
 }
 
 #[test]
-fn a_proxy_offers_tools_of_servers_where_nothing_is_intercepted() {
+fn a_proxy_offers_tools_of_servers_unless_it_intercepts() {
     let agent = |provider: &str, proxy: &str| {
         format!("type: agent, provider: {provider}, prompt: q, mcp_proxy: {proxy}, on_success: done")
     };
     state(&agent("claude", "{}"), &[]);
     state(&agent("claude", "{enable: true}"), &[("unsupported", "{enable: true}")]);
-    // A warning: the original cannot replace the tools of this program either.
+    // A warning, because the original system cannot replace the tools of this program either.
     state(&agent("codex", "{enable: true}"), &[("unsupported", "{enable: true}")]);
     let nothing = "{enable: true, intercept_builtins: false}";
     state(&agent("claude", nothing), &[("bad_value", nothing)]);

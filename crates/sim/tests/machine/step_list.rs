@@ -1,4 +1,4 @@
-//! What the list of steps tells of a state machine: failures as failures, and attempts of a state's own work only.
+//! The step list of a state machine: failed steps, and the attempts of a state without those of its hooks and turns.
 
 use branchpoint_core::ir::{Index, Program};
 use branchpoint_core::{StepStatus, steps};
@@ -12,14 +12,14 @@ fn check(states: &str, script: &str, expect: &[(&str, bool, usize)]) {
     let source = format!("name: n\nstates:\n  initial: a\n{states}");
     let loaded = load(&source, Some(Dialect::Machine));
     let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
-    let script: Value = serde_json::from_str(script).expect("this is JSON");
+    let script: Value = serde_json::from_str(script).expect("valid JSON");
     let mut host = VirtualDriver::new(&program, 0);
     let facts: Object = [("user_attached".into(), Value::Bool(false))].into_iter().collect();
-    host.start(Value::Null, facts).expect("a run can start");
-    let mut script = Script::read(&script).expect("this is a script");
+    host.start(Value::Null, facts).expect("the run starts");
+    let mut script = Script::read(&script).expect("the script is valid");
     host.run_until_idle(&mut |call| script.simulate(call));
-    let told = steps(&program, host.notes(), host.status());
-    let ran: Vec<_> = told
+    let records = steps(&program, host.notes(), host.status());
+    let ran: Vec<_> = records
         .iter()
         .filter(|record| !matches!(record.status, StepStatus::Skipped(_)))
         .map(|record| {
@@ -31,7 +31,7 @@ fn check(states: &str, script: &str, expect: &[(&str, bool, usize)]) {
 }
 
 #[test]
-fn a_terminal_that_is_a_failure_shows_as_one() {
+fn a_terminal_state_of_failure_is_a_failed_step() {
     let end = "  bad: {type: terminal, status: failure, message: over}\n  done: {type: terminal}\n";
     let a = format!("  a: {{command: x, on_success: done, on_failure: bad}}\n{end}");
     check(&a, r#"{"a": {"$exit": 1}}"#, &[("a", true, 1), ("bad", true, 0)]);
@@ -41,7 +41,7 @@ fn a_terminal_that_is_a_failure_shows_as_one() {
 }
 
 #[test]
-fn a_loop_that_a_failure_has_left_shows_as_failed() {
+fn a_loop_that_a_failure_left_is_a_failed_step() {
     let states = "  a: {type: for_each, items: [1, 2], body: [b], on_complete: done}\n  \
                   b: {command: x, on_failure: done}\n  done: {type: terminal}\n";
     check(states, r#"{"b": {"$exit": 1}}"#, &[("a", true, 0), ("b", true, 1), ("done", false, 0)]);
@@ -60,7 +60,7 @@ fn a_condition_that_is_not_true_or_false_is_named() {
         let loaded = load(&source, Some(Dialect::Machine));
         let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
         let mut host = VirtualDriver::new(&program, 0);
-        host.start(Value::Null, Object::default()).expect("a run can start");
+        host.start(Value::Null, Object::default()).expect("the run starts");
         let mut script = Script::read(&serde_json::from_str(r#"{"b": "ok"}"#).expect("JSON")).expect("a script");
         host.run_until_idle(&mut |call| script.simulate(call));
         let message = host.result().and_then(|result| result.get("message")).map(ToString::to_string);
@@ -69,7 +69,7 @@ fn a_condition_that_is_not_true_or_false_is_named() {
 }
 
 #[test]
-fn hooks_and_turns_are_no_attempts() {
+fn hooks_and_turns_are_not_attempts() {
     let hooked = "  a: {command: x, hooks: {pre: [{command: h}, {log: l}], post: [{command: h}]}, on_success: done,\n      \
                   retry: {max_attempts: 3, initial_delay: 1s}}\n  done: {type: terminal}\n";
     check(hooked, r#"{"a": [{"$exit": 1}, {"$exit": 1}, "ok"]}"#, &[("a", false, 3), ("done", false, 0)]);

@@ -1,11 +1,11 @@
-//! Every rule that rejects a flow or warns about it: the kind, and the text it points at.
+//! Every rule that rejects a flow or warns about it: the kind of the finding and its place.
 
 use branchpoint_dialects::load;
 use branchpoint_expr::{Dialect, Severity};
 
 use crate::flow;
 
-/// Loads a document and compares its findings, in order: the kind and the beginning of the text pointed at.
+/// Loads a document and compares its findings in order: the kind, and the beginning of the text at its place.
 #[track_caller]
 fn check(source: &str, expect: &[(&str, &str)]) {
     let loaded = load(source, Some(Dialect::Flow));
@@ -14,8 +14,8 @@ fn check(source: &str, expect: &[(&str, &str)]) {
     let agree = actual.len() == expect.len()
         && actual.iter().zip(expect).all(|(actual, expect)| actual.0 == expect.0 && actual.1.starts_with(expect.1));
     assert!(agree, "{source}\nexpected {expect:?}\nfound    {actual:?}");
-    let refused = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    assert_eq!(loaded.program.is_none(), refused, "a document has a program exactly when nothing is wrong with it");
+    let rejected = loaded.diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    assert_eq!(loaded.program.is_none(), rejected, "a document has a program exactly when it has no errors");
     for finding in &loaded.diagnostics {
         let compiled =
             matches!(finding.kind.as_str(), "bad_expression" | "missing_value" | "type_mismatch" | "unknown_type");
@@ -24,7 +24,7 @@ fn check(source: &str, expect: &[(&str, &str)]) {
     }
 }
 
-/// The same for a flow of one step.
+/// Like [`check`], for a flow of one step.
 #[track_caller]
 fn step(ty: &str, config: &str, expect: &[(&str, &str)]) {
     check(&flow(&format!(r#"{{"id": "s", "type": "{ty}", "config": {config}}}"#)), expect);
@@ -110,7 +110,7 @@ fn a_conditional_has_one_condition() {
 }
 
 #[test]
-fn conditions_are_refused_by_their_own_rules() {
+fn conditions_are_rejected_by_their_own_rules() {
     let clause = |clause: &str| format!(r#"{{"condition": {{"combinator": "and", "conditions": [{clause}]}}}}"#);
     step(
         "conditional",
@@ -146,7 +146,7 @@ fn variables_are_declared_once_at_the_top() {
 }
 
 #[test]
-fn declarations_have_names_and_types_that_can_be() {
+fn declarations_have_valid_names_and_types() {
     let declare = |entry: &str| format!(r#"{{"variables": [{entry}]}}"#);
     step("flow_variables", "{}", &[("invalid_config", "{")]);
     step("flow_variables", r#"{"variables": {}}"#, &[("invalid_config", "{}")]);
@@ -168,7 +168,7 @@ fn declarations_have_names_and_types_that_can_be() {
 }
 
 #[test]
-fn assignments_have_names_values_and_types_that_can_be() {
+fn assignments_have_valid_names_values_and_types() {
     let set = |entry: &str| format!(r#"{{"variables": [{entry}]}}"#);
     step("setVariables", "{}", &[("invalid_config", "{")]);
     step("setVariables", &set(r#"{"name": "a"}"#), &[("invalid_config", "{")]);
@@ -203,7 +203,7 @@ fn a_switch_has_a_variable_and_different_cases() {
 }
 
 #[test]
-fn loops_have_what_their_type_asks_for() {
+fn loops_have_the_settings_of_their_type() {
     let of = |ty: &str, rest: &str| format!(r#"{{"loopType": "{ty}", "loopBlocks": []{rest}}}"#);
     step("loop", r#"{"loopBlocks": []}"#, &[("invalid_config", "{")]);
     step("loop", &of("until", ""), &[("invalid_config", "\"until\"")]);
@@ -229,7 +229,7 @@ fn loops_have_what_their_type_asks_for() {
 }
 
 #[test]
-fn credentials_are_names_and_a_tool_has_its_own() {
+fn credentials_are_names_and_fit_the_tool() {
     let ask =
         |credentials: &str| format!(r#"{{"url": "https://a", "instruction": "hi", "credentials": {credentials}}}"#);
     let call = |credentials: &str| format!(r#"{{"url": "https://a", "credentials": {credentials}}}"#);
@@ -244,7 +244,7 @@ fn credentials_are_names_and_a_tool_has_its_own() {
 }
 
 #[test]
-fn calls_have_limits_within_bounds() {
+fn limits_of_calls_are_in_range() {
     let ask = |rest: &str| format!(r#"{{"instruction": "hi"{rest}}}"#);
     step("llmInstruction", &ask(r#", "timeout": 300, "maxRetries": 10, "credentials": {"key": "NAME"}"#), &[]);
     step("llmInstruction", &ask(r#", "timeout": 0"#), &[("invalid_config", "0")]);
@@ -294,7 +294,7 @@ fn requests_have_an_address_and_pairs() {
 }
 
 #[test]
-fn other_calls_name_what_they_call() {
+fn other_calls_have_a_target() {
     step("runCommand", "{}", &[("invalid_config", "{")]);
     step("runCommand", r#"{"command": "ls", "args": "{{ $args }}", "env": {"A": "b"}, "cwd": "/tmp"}"#, &[]);
     step(
