@@ -92,6 +92,10 @@ pub use workflow::{Document, Part, Workflow, WorkflowNo, WorkflowSummary};
 /// }
 /// ```
 pub trait Backend: Send {
+    /// Opens another handle on the same storage and driver, for another thread. Requests that arrive through several handles at the
+    /// same time share a commit. Only one handle should be [stopped](Backend::stop).
+    fn handle(&self) -> Result<Box<dyn Backend>, BackendError>;
+
     /// Finds a run by its id.
     fn run(&self, id: &str) -> Result<Option<Run>, BackendError>;
 

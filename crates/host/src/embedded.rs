@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ const SEND_PAUSE: Duration = Duration::from_millis(30);
 #[derive(Debug)]
 pub struct Embedded {
     store: Store,
-    driver: Option<Driver>,
+    driver: Option<Arc<Driver>>,
 }
 
 impl Embedded {
@@ -41,11 +42,11 @@ impl Embedded {
 
     /// Reads a store, and drives runs. The driver has a connection of its own.
     pub fn with_driver(store: Store, driver: Driver) -> Self {
-        Self { store, driver: Some(driver) }
+        Self { store, driver: Some(Arc::new(driver)) }
     }
 
     fn driver(&self) -> Result<&Driver, BackendError> {
-        self.driver.as_ref().ok_or(BackendError::ReadOnly)
+        self.driver.as_deref().ok_or(BackendError::ReadOnly)
     }
 
     fn driven(&self) -> Result<Driven<'_>, BackendError> {
@@ -152,10 +153,14 @@ impl Backend for Embedded {
         drivers() -> Vec<DriverProcess>;
     }
 
+    fn handle(&self) -> Result<Box<dyn Backend>, BackendError> {
+        Ok(Box::new(Self { store: self.store.reopen()?, driver: self.driver.clone() }))
+    }
+
     fn load(&self, run: RunNo) -> Result<RunView, BackendError> {
         let view = self.store.load(run)?;
         // A driver that has stopped reports nothing more.
-        let _ = self.driver.as_ref().map(Driver::sync);
+        let _ = self.driver.as_deref().map(Driver::sync);
         Ok(view)
     }
 
@@ -202,7 +207,7 @@ impl Backend for Embedded {
     }
 
     fn is_driving(&self) -> bool {
-        self.driver.as_ref().is_some_and(Driver::is_alive)
+        self.driver.as_deref().is_some_and(Driver::is_alive)
     }
 
     fn stop(&mut self, grace: Duration) -> Result<(), BackendError> {

@@ -6,7 +6,7 @@
 mod calls;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -50,8 +50,10 @@ pub type OrderResult = Result<Accepted, Rejection>;
 #[derive(Debug)]
 pub struct Driver {
     mailbox: SyncSender<Message>,
-    thread: Option<JoinHandle<Result<(), StoreError>>>,
+    thread: Mutex<Option<DriverThread>>,
 }
+
+type DriverThread = JoinHandle<Result<(), StoreError>>;
 
 /// Queues an order under a ticket.
 type HostOrder = Box<dyn FnOnce(&mut Host, Ticket) + Send>;
@@ -77,7 +79,7 @@ impl Driver {
             let listeners = Vec::new();
             Loop { host, calls, listeners, callers: HashMap::new(), last_ticket: 0, leaving: None }.run(&messages)
         };
-        Self { mailbox, thread: Some(thread::spawn(body)) }
+        Self { mailbox, thread: Mutex::new(Some(thread::spawn(body))) }
     }
 
     /// Starts a run. It is stored when this returns.
@@ -132,11 +134,13 @@ impl Driver {
 
     /// Whether the driver still drives: it stops when its store fails.
     pub fn is_alive(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        self.thread().as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Begins no further calls, gives those in flight the time `grace` to end, and releases every run.
-    pub fn stop(mut self, grace: Duration) -> Result<(), StoreError> {
+    ///
+    /// Requests that other threads send meanwhile fail.
+    pub fn stop(&self, grace: Duration) -> Result<(), StoreError> {
         // A driver that has stopped by itself does not receive this; joining it returns its error.
         let _ = self.mailbox.send(Message::Leave(grace));
         self.join()
@@ -165,8 +169,13 @@ impl Driver {
         self.mailbox.send(message).map_err(|_| gone())
     }
 
-    fn join(&mut self) -> Result<(), StoreError> {
-        match self.thread.take().map(JoinHandle::join) {
+    fn thread(&self) -> MutexGuard<'_, Option<DriverThread>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(&self) -> Result<(), StoreError> {
+        let thread = self.thread().take();
+        match thread.map(JoinHandle::join) {
             Some(Ok(ended)) => ended,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None => Ok(()),
@@ -176,10 +185,11 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        if self.thread.is_some() {
+        let thread = self.thread().take();
+        if let Some(thread) = thread {
             let _ = self.mailbox.send(Message::Leave(Duration::ZERO));
             // The caller does not read the result of a driver that it drops.
-            let _ = self.thread.take().map(JoinHandle::join);
+            let _ = thread.join();
         }
     }
 }

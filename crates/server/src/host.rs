@@ -1,0 +1,46 @@
+//! What a server needs of the program that starts it.
+
+use std::sync::Arc;
+
+use branchpoint_backend::Backend;
+use branchpoint_core::ir::Program;
+use branchpoint_expr::{Diagnostic, Object, Value};
+
+/// Reports the steps of a program that have no configured runner, as warnings about the text.
+pub type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
+
+/// The backend, the local user, and what is known of the machine.
+pub struct Host {
+    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) user: String,
+    pub(crate) account: Value,
+    pub(crate) runner_check: RunnerCheck,
+}
+
+impl Host {
+    /// A backend, and the user who sends requests without credentials from this machine.
+    pub fn new(backend: Box<dyn Backend>, user: impl Into<String>) -> Self {
+        let user = user.into();
+        let people = |name: &str| Value::from(vec![Value::from(name)]);
+        let account: Object = [
+            (Arc::from("owner"), Value::from(user.as_str())),
+            (Arc::from("admins"), people(&user)),
+            (Arc::from("members"), people(&user)),
+        ]
+        .into_iter()
+        .collect();
+        Self { backend, user, account: Value::from(account), runner_check: Arc::new(|_, _| Vec::new()) }
+    }
+
+    /// The possible approvers of workflows that name none: `{owner, admins, members}`.
+    #[must_use]
+    pub fn with_account(self, account: Value) -> Self {
+        Self { account, ..self }
+    }
+
+    /// Reports steps without a configured runner when a document is checked.
+    #[must_use]
+    pub fn with_runner_check(self, runner_check: RunnerCheck) -> Self {
+        Self { runner_check, ..self }
+    }
+}

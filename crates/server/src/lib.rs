@@ -1,0 +1,40 @@
+//! The HTTP API of Branchpoint: workflows, runs, live events, approvals and sessions over one [`Backend`].
+//!
+//! [`Server::bind`] opens the listening socket, and [`Server::serve`] handles requests until it is told to stop. The server holds no
+//! rules of workflows: an endpoint checks its caller, translates the request, and calls the backend on a thread that may block.
+//!
+//! ```no_run
+//! use branchpoint_backend::Backend;
+//! use branchpoint_server::{Content, Host, Server, Settings};
+//!
+//! async fn serve(backend: Box<dyn Backend>) -> std::io::Result<()> {
+//!     let server = Server::bind(Host::new(backend, "ada"), Content::default(), Settings::default()).await?;
+//!     println!("http://{}", server.address());
+//!     server.serve(std::future::pending()).await
+//! }
+//! ```
+
+mod app;
+mod body;
+mod caller;
+mod connections;
+mod content;
+mod guard;
+mod handles;
+mod host;
+mod list;
+mod metrics;
+mod openapi;
+mod problem;
+mod router;
+mod routes;
+mod settings;
+mod time;
+
+pub use connections::Server;
+pub use content::{Content, Example, Template};
+pub use host::Host;
+pub use settings::Settings;
+
+#[cfg(doc)]
+use branchpoint_backend::Backend;

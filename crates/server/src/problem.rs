@@ -1,0 +1,215 @@
+//! Errors of requests: RFC 9457 problem responses with the kinds and spans of diagnostics.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use branchpoint_backend::{BackendError, Rejection, SessionRejection};
+use branchpoint_core::{Refusal, Rejected};
+use branchpoint_expr::{Diagnostic, render_json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// The media type of problem responses.
+const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// The kinds of problems, each with its status and title.
+macro_rules! problem_kinds {
+    ($($kind:ident $name:literal $status:ident $title:literal,)*) => {
+        /// The kind of a problem.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum ProblemKind {
+            $(#[doc = $title] $kind,)*
+        }
+
+        impl ProblemKind {
+            /// All kinds.
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The stable name.
+            pub(crate) fn as_str(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            pub(crate) fn status(self) -> StatusCode {
+                match self { $(Self::$kind => StatusCode::$status,)* }
+            }
+
+            fn title(self) -> &'static str {
+                match self { $(Self::$kind => $title,)* }
+            }
+        }
+    };
+}
+
+problem_kinds! {
+    BadRequest "bad_request" BAD_REQUEST "The request is malformed",
+    Unauthenticated "unauthenticated" UNAUTHORIZED "Sign in first",
+    Forbidden "forbidden" FORBIDDEN "This action is not allowed",
+    NotRecipient "not_recipient" FORBIDDEN "Not an approver",
+    NotFound "not_found" NOT_FOUND "Not found",
+    MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED "Unsupported method",
+    Timeout "timeout" REQUEST_TIMEOUT "The request took too long",
+    Conflict "conflict" CONFLICT "The request conflicts with the current state",
+    NotPending "not_pending" CONFLICT "Already settled",
+    AlreadyVoted "already_voted" CONFLICT "Already voted",
+    Outdated "outdated" CONFLICT "A newer version exists",
+    TooLarge "too_large" PAYLOAD_TOO_LARGE "The request is too large",
+    UnsupportedMedia "unsupported_media" UNSUPPORTED_MEDIA_TYPE "Unsupported media type",
+    Misdirected "misdirected" MISDIRECTED_REQUEST "Unknown host name",
+    InvalidDocument "invalid_document" UNPROCESSABLE_ENTITY "The document is invalid",
+    InvalidInput "invalid_input" UNPROCESSABLE_ENTITY "The input is invalid",
+    UnknownChoice "unknown_choice" UNPROCESSABLE_ENTITY "Unknown choice",
+    TooManyRequests "too_many_requests" TOO_MANY_REQUESTS "Too many requests",
+    Internal "internal" INTERNAL_SERVER_ERROR "The server has a defect",
+    Unavailable "unavailable" SERVICE_UNAVAILABLE "Temporarily unavailable",
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    kind: ProblemKind,
+    detail: String,
+    diagnostics: Option<Value>,
+    extra: Map<String, Value>,
+    retry_after_s: Option<u32>,
+}
+
+impl Problem {
+    pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), diagnostics: None, extra: Map::new(), retry_after_s: None }
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::NotFound, detail)
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::BadRequest, detail)
+    }
+
+    pub(crate) fn invalid_input(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::InvalidInput, detail)
+    }
+
+    /// A document with errors. The findings have spans in `text`.
+    pub(crate) fn invalid_document(findings: &[Diagnostic], text: &str, origin: &str) -> Self {
+        let errors = findings.iter().filter(|finding| finding.severity == branchpoint_expr::Severity::Error);
+        let first = errors.clone().next().map(|finding| finding.message.clone()).unwrap_or_default();
+        let detail = match errors.count() {
+            0 | 1 => first,
+            more => format!("{first} ({} more errors)", more - 1),
+        };
+        Self {
+            diagnostics: Some(render_json(findings, text, origin)),
+            ..Self::new(ProblemKind::InvalidDocument, detail)
+        }
+    }
+
+    /// Adds a member to the problem.
+    pub(crate) fn with(mut self, name: &str, value: impl Serialize) -> Self {
+        self.extra.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
+        self
+    }
+
+    /// Asks the client to try again after so many seconds.
+    pub(crate) fn retry_after(self, seconds: u32) -> Self {
+        Self { retry_after_s: Some(seconds), ..self }
+    }
+
+    pub(crate) fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+}
+
+/// The body of a problem response.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct ProblemBody {
+    /// The page about the kind of problem.
+    r#type: String,
+    /// The kind in a few words.
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// What happened, and what to do.
+    detail: String,
+    /// The stable name of the kind.
+    kind: &'static str,
+    /// Findings about the document of the request, with spans in its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    diagnostics: Option<Value>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    extra: Map<String, Value>,
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.kind.status();
+        let body = ProblemBody {
+            r#type: format!("/docs/{}", self.kind.as_str()),
+            title: self.kind.title(),
+            status: status.as_u16(),
+            detail: self.detail,
+            kind: self.kind.as_str(),
+            diagnostics: self.diagnostics,
+            extra: self.extra,
+        };
+        let mut response = (status, serde_json::to_vec(&body).unwrap_or_default()).into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<BackendError> for Problem {
+    fn from(error: BackendError) -> Self {
+        let detail = error.to_string();
+        match error {
+            BackendError::Unavailable(_) | BackendError::Incompatible(_) | BackendError::ReadOnly => {
+                Self::new(ProblemKind::Unavailable, detail)
+            }
+            BackendError::NoResponse | BackendError::Pending => {
+                Self::new(ProblemKind::Unavailable, detail).retry_after(1)
+            }
+            BackendError::Damaged(_) => Self::new(ProblemKind::Conflict, detail).with("code", "damaged"),
+            BackendError::Rejection(rejection) => rejection.into(),
+            BackendError::Session(SessionRejection::Event(_) | SessionRejection::View(_)) => {
+                Self::new(ProblemKind::Conflict, detail)
+            }
+            BackendError::Session(_) | BackendError::BadFile(_) => Self::invalid_input(detail),
+            BackendError::Limit(_) => Self::new(ProblemKind::TooLarge, detail),
+        }
+    }
+}
+
+impl From<Rejection> for Problem {
+    fn from(rejection: Rejection) -> Self {
+        let detail = rejection.to_string();
+        match rejection {
+            Rejection::NoRun => Self::not_found(detail),
+            Rejection::NoPart(_) | Rejection::Unstorable(_) => Self::invalid_input(detail),
+            Rejection::Rejected(rejected) => Self::new(kind_of(&rejected), detail),
+            Rejection::Driven | Rejection::Broken(_) | Rejection::UnknownCode(_) => {
+                Self::new(ProblemKind::Conflict, detail)
+            }
+        }
+    }
+}
+
+/// The kind of problem of an event that a run rejects.
+fn kind_of(rejected: &Rejected) -> ProblemKind {
+    match rejected {
+        Rejected::Vote(Refusal::NotRecipient) => ProblemKind::NotRecipient,
+        Rejected::Vote(Refusal::AlreadyVoted) => ProblemKind::AlreadyVoted,
+        Rejected::Vote(Refusal::UnknownChoice) => ProblemKind::UnknownChoice,
+        Rejected::Vote(Refusal::NotPending) | Rejected::NotPending => ProblemKind::NotPending,
+        Rejected::TooLarge(_) => ProblemKind::TooLarge,
+        Rejected::MissingFact(_) | Rejected::NotAccepted(_) | Rejected::TooDeep => ProblemKind::InvalidInput,
+        _ => ProblemKind::Conflict,
+    }
+}
