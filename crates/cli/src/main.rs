@@ -36,6 +36,7 @@ mod run;
 mod run_driver;
 mod runs;
 mod schema;
+mod serve;
 mod session;
 mod sessions;
 mod source;
@@ -75,6 +76,7 @@ enum Command {
     Fmt(fmt::Arguments),
     Run(run::Arguments),
     Work(work::Arguments),
+    Serve(serve::Arguments),
     Graph(graph::Arguments),
     Ir(ir::Arguments),
     Eval(eval::Arguments),
@@ -112,6 +114,7 @@ fn main() -> ExitCode {
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Work(arguments) => work::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),

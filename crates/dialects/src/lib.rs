@@ -69,6 +69,7 @@ mod report;
 mod schema;
 mod secrets;
 mod session;
+mod start;
 mod steps;
 mod substitution;
 mod trigger;
@@ -80,5 +81,6 @@ pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_wit
 pub use picture::picture;
 pub use reader::{limits, not_json, read};
 pub use schema::schema;
+pub use start::{STEPS_INPUTS, StartValues, document_name, input_with_id, script_by_step, start_values};
 pub use steps::missing_input;
 pub use trigger::unserved_trigger;

@@ -1,8 +1,9 @@
 //! What every request handler shares.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use crate::content::Content;
 use crate::handles::Handles;
@@ -20,6 +21,8 @@ pub(crate) struct Parts {
     pub(crate) content: Content,
     pub(crate) settings: Settings,
     pub(crate) metrics: Metrics,
+    /// Scripts that answer the runs of a workflow unless they have another, by name.
+    pub(crate) default_scripts: Mutex<BTreeMap<String, String>>,
     /// Whether the server is shutting down.
     pub(crate) is_stopping: AtomicBool,
 }
@@ -33,11 +36,12 @@ pub(crate) struct HostFacts {
 
 impl App {
     pub(crate) fn new(host: Host, content: Content, settings: Settings) -> Self {
-        let Host { backend, user, account, runner_check } = host;
+        let Host { backend, user, account, runner_check, examples: _ } = host;
         let handles = Handles::new(backend, settings.handles);
         let host = HostFacts { user, account, runner_check };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
-        Self(Arc::new(Parts { handles, host, content, settings, metrics, is_stopping }))
+        let default_scripts = Mutex::default();
+        Self(Arc::new(Parts { handles, host, content, settings, metrics, default_scripts, is_stopping }))
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
+use branchpoint_runners::CancellationToken;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -16,8 +17,8 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::app::App;
-use crate::router;
 use crate::{Content, Host, Settings};
+use crate::{examples, router};
 
 /// How long to wait after a connection could not be accepted, such as for a free file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -31,10 +32,14 @@ pub struct Server {
 
 impl Server {
     /// Opens the listening socket. Clients can connect from now on; they are answered by [`Server::serve`].
-    pub async fn bind(host: Host, content: Content, settings: Settings) -> io::Result<Self> {
+    pub async fn bind(mut host: Host, content: Content, settings: Settings) -> io::Result<Self> {
         let listener = TcpListener::bind(settings.listen).await?;
         let address = listener.local_addr()?;
-        Ok(Self { app: App::new(host, content, settings), listener, address })
+        let examples = std::mem::take(&mut host.examples);
+        let app = App::new(host, content, settings);
+        let saved = app.clone();
+        spawn_blocking(move || examples::save(&saved, &examples)).await.map_err(io::Error::other)??;
+        Ok(Self { app, listener, address })
     }
 
     /// The address on which it listens.
@@ -76,6 +81,23 @@ impl Server {
         let stopped = spawn_blocking(move || app.handles.stop(grace)).await;
         stopped.map_err(io::Error::other)?.map_err(io::Error::other)
     }
+}
+
+/// Serves until a token is cancelled, and reports the address on which it listens. Blocks; a second runtime would disturb the calls of
+/// runs, so requests have threads of their own.
+pub fn serve_until(
+    host: Host,
+    content: Content,
+    settings: Settings,
+    stop: &CancellationToken,
+    listening: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_name("requests").enable_all().build()?;
+    runtime.block_on(async {
+        let server = Server::bind(host, content, settings).await?;
+        listening(server.address());
+        server.serve(stop.cancelled()).await
+    })
 }
 
 /// Accepts a connection when there is room for it. Others wait in the queue of the operating system.

@@ -1,14 +1,20 @@
 //! Texts that are part of the program that starts a server: pages, templates and examples.
 
 /// The texts that a server offers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Content {
     /// The Markdown page of a kind of diagnostic.
     pub page: Option<fn(&str) -> Option<&'static str>>,
     /// The workflows that people start from.
-    pub templates: &'static [Template],
+    pub templates: fn() -> Vec<Template>,
     /// The version of the program.
     pub version: &'static str,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self { page: None, templates: Vec::new, version: env!("CARGO_PKG_VERSION") }
+    }
 }
 
 /// A workflow that people start from.

@@ -72,9 +72,8 @@ async fn handle(guard: &Guard, request: Request, next: Next) -> Result<Response,
     let wait = std::time::Duration::from_secs(if is_waiting { MAX_WAIT_S } else { 0 });
     let limit = app.settings.request_time + wait;
     let response = tokio::time::timeout(limit, next.run(request)).await;
-    response.map_err(|_| {
-        Problem::new(ProblemKind::Timeout, format!("The request took more than {} s.", limit.as_secs()))
-    })
+    response
+        .map_err(|_| Problem::new(ProblemKind::Timeout, format!("The request took more than {} s.", limit.as_secs())))
 }
 
 fn is_safe(method: &Method) -> bool {
@@ -168,14 +167,24 @@ mod tests {
     #[test]
     fn the_nearest_proxy_is_believed() {
         check(&[], None, None);
-        check(&[("forwarded", "for=1.2.3.4;host=evil.example, host=\"flow.example:8443\";proto=https")], Some("flow.example:8443"), Some("https"));
+        check(
+            &[("forwarded", "for=1.2.3.4;host=evil.example, host=\"flow.example:8443\";proto=https")],
+            Some("flow.example:8443"),
+            Some("https"),
+        );
         check(&[("forwarded", "host=evil.example"), ("forwarded", "Host=flow.example")], Some("flow.example"), None);
-        check(&[("x-forwarded-host", "evil.example, flow.example"), ("x-forwarded-proto", "https")], Some("flow.example"), Some("https"));
+        check(
+            &[("x-forwarded-host", "evil.example, flow.example"), ("x-forwarded-proto", "https")],
+            Some("flow.example"),
+            Some("https"),
+        );
     }
 
     #[test]
     fn ports_are_not_part_of_host_names() {
-        for (host, name) in [("a.example", "a.example"), ("a.example:80", "a.example"), ("[::1]:80", "[::1]"), ("[::1]", "[::1]")] {
+        for (host, name) in
+            [("a.example", "a.example"), ("a.example:80", "a.example"), ("[::1]:80", "[::1]"), ("[::1]", "[::1]")]
+        {
             assert_eq!(without_port(host), name);
         }
     }

@@ -62,7 +62,10 @@ impl App {
         result.unwrap_or_else(|panic| {
             // The thread's panic message is on stderr; a client learns nothing about it.
             debug_assert!(panic.is_panic(), "blocking calls are not cancelled");
-            Err(Problem::new(ProblemKind::Internal, "The request could not be handled because of a defect of the server."))
+            Err(Problem::new(
+                ProblemKind::Internal,
+                "The request could not be handled because of a defect of the server.",
+            ))
         })
     }
 }

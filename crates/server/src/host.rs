@@ -6,6 +6,8 @@ use branchpoint_backend::Backend;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Object, Value};
 
+use crate::Example;
+
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
 pub type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
 
@@ -15,6 +17,7 @@ pub struct Host {
     pub(crate) user: String,
     pub(crate) account: Value,
     pub(crate) runner_check: RunnerCheck,
+    pub(crate) examples: Vec<Example>,
 }
 
 impl Host {
@@ -29,7 +32,13 @@ impl Host {
         ]
         .into_iter()
         .collect();
-        Self { backend, user, account: Value::from(account), runner_check: Arc::new(|_, _| Vec::new()) }
+        Self {
+            backend,
+            user,
+            account: Value::from(account),
+            runner_check: Arc::new(|_, _| Vec::new()),
+            examples: Vec::new(),
+        }
     }
 
     /// The possible approvers of workflows that name none: `{owner, admins, members}`.
@@ -42,5 +51,11 @@ impl Host {
     #[must_use]
     pub fn with_runner_check(self, runner_check: RunnerCheck) -> Self {
         Self { runner_check, ..self }
+    }
+
+    /// Saves examples when the server starts. A run of an example is answered by its script unless it has another.
+    #[must_use]
+    pub fn with_examples(self, examples: Vec<Example>) -> Self {
+        Self { examples, ..self }
     }
 }

@@ -19,6 +19,8 @@ mod body;
 mod caller;
 mod connections;
 mod content;
+mod documents;
+mod examples;
 mod guard;
 mod handles;
 mod host;
@@ -31,7 +33,7 @@ mod routes;
 mod settings;
 mod time;
 
-pub use connections::Server;
+pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};
 pub use host::Host;
 pub use settings::Settings;

@@ -41,7 +41,8 @@ impl PageRequest {
 
     /// The number after which the page begins.
     pub(crate) fn after(&self) -> Result<Option<i64>, Problem> {
-        let read = |cursor: &String| cursor.parse().map_err(|_| Problem::bad_request("`cursor` is not one of this list."));
+        let read =
+            |cursor: &String| cursor.parse().map_err(|_| Problem::bad_request("`cursor` is not one of this list."));
         self.cursor.as_ref().map(read).transpose()
     }
 }
@@ -50,7 +51,8 @@ impl<T> Page<T> {
     /// A page of a list that is in memory as a whole, whose cursors count items.
     pub(crate) fn of(all: Vec<T>, request: &PageRequest) -> Result<Self, Problem> {
         let (skipped, limit) = (request.after()?.unwrap_or(0), request.limit()? as usize);
-        let skipped = usize::try_from(skipped).map_err(|_| Problem::bad_request("`cursor` is not one of this list."))?;
+        let skipped =
+            usize::try_from(skipped).map_err(|_| Problem::bad_request("`cursor` is not one of this list."))?;
         let more = all.len() > skipped.saturating_add(limit);
         let items = all.into_iter().skip(skipped).take(limit).collect();
         Ok(Self { items, next: more.then(|| (skipped + limit).to_string()) })

@@ -31,9 +31,9 @@ impl Metrics {
     pub(crate) fn render(&self, backend: &dyn Backend) -> Result<String, Problem> {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let runs = backend.counts()?.into_iter().map(|(status, count)| (format!("{{status=\"{status}\"}}"), count));
-        let responses = (1..).zip(&self.responses[1..]).map(|(class, counter)| {
-            (format!("{{status=\"{class}xx\"}}"), value(counter))
-        });
+        let responses = (1..)
+            .zip(&self.responses[1..])
+            .map(|(class, counter)| (format!("{{status=\"{class}xx\"}}"), value(counter)));
         let one = |counter: &AtomicU64| vec![(String::new(), value(counter))];
         let families = [
             ("runs", "gauge", "Runs in the store", runs.collect()),

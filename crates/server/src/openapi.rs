@@ -29,7 +29,12 @@ pub(crate) fn finish(mut document: Document) -> Document {
     let problem = || {
         let schema = utoipa::openapi::Ref::from_schema_name("Problem");
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        RefOr::T(ResponseBuilder::new().description("The request failed").content("application/problem+json", content).build())
+        RefOr::T(
+            ResponseBuilder::new()
+                .description("The request failed")
+                .content("application/problem+json", content)
+                .build(),
+        )
     };
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];

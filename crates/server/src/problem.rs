@@ -117,8 +117,8 @@ impl Problem {
         Self { retry_after_s: Some(seconds), ..self }
     }
 
-    pub(crate) fn kind(&self) -> ProblemKind {
-        self.kind
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
     }
 }
 

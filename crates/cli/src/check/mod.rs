@@ -14,6 +14,7 @@ use clap::ValueEnum;
 
 use self::files::Files;
 use self::report::Report;
+pub(crate) use self::runner_check::RunnerCheck;
 use crate::{dialect_argument, source, terminal};
 
 /// Check workflows for errors before they run

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use branchpoint_expr::nearest;
 
-use self::templates::{TEMPLATES, Template};
+pub(crate) use self::templates::{TEMPLATES, Template};
 use crate::terminal;
 
 /// The placeholder of templates for the name of the workflow.

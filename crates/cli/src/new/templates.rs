@@ -3,14 +3,14 @@
 use branchpoint_expr::Dialect;
 
 /// A workflow to start from, with what a run of it without models and people needs.
-pub(super) struct Template {
-    pub(super) name: &'static str,
-    pub(super) dialect: Dialect,
-    pub(super) about: &'static str,
-    pub(super) text: &'static str,
+pub(crate) struct Template {
+    pub(crate) name: &'static str,
+    pub(crate) dialect: Dialect,
+    pub(crate) about: &'static str,
+    pub(crate) text: &'static str,
     /// The answers to its calls.
-    pub(super) script: &'static str,
-    pub(super) inputs: &'static str,
+    pub(crate) script: &'static str,
+    pub(crate) inputs: &'static str,
 }
 
 /// Reads the files of a template.
@@ -27,7 +27,7 @@ macro_rules! template {
     };
 }
 
-pub(super) const TEMPLATES: [Template; 9] = [
+pub(crate) static TEMPLATES: [Template; 9] = [
     template!("hello", Steps, ".inputs.json", "two steps without outside calls"),
     template!("approval", Steps, ".inputs.json", "a draft that people must approve"),
     template!("route", Steps, ".inputs.json", "one of several branches, chosen by a model"),
@@ -41,12 +41,12 @@ pub(super) const TEMPLATES: [Template; 9] = [
 
 impl Template {
     /// The end of the name of the file with its inputs: the lines of a conversation are text.
-    pub(super) fn inputs_ending(&self) -> &'static str {
+    pub(crate) fn inputs_ending(&self) -> &'static str {
         if self.dialect == Dialect::Session { "inputs.txt" } else { "inputs.json" }
     }
 
     /// The arguments that run it.
-    pub(super) fn command(&self, stem: &str, file: &str, with_script: bool) -> String {
+    pub(crate) fn command(&self, stem: &str, file: &str, with_script: bool) -> String {
         match (self.dialect, with_script) {
             (Dialect::Session, true) => format!("chat {file} --script {stem}.script.yaml < {stem}.inputs.txt"),
             (Dialect::Session, false) => format!("session {file}"),

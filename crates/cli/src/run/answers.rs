@@ -10,6 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use branchpoint_core::Approval;
 use branchpoint_core::effect::Request;
 use branchpoint_core::ir::Program;
+use branchpoint_dialects::script_by_step;
 use branchpoint_expr::{Diagnostic, Kind, Located, Object, Span, Value};
 use branchpoint_host::{Script, ScriptError, SimulatedAnswer};
 use branchpoint_runners::{Answer, Call, Secrets};
@@ -199,7 +200,7 @@ fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
         Ok(document) => document,
         Err(findings) => return Err(refused(&source, &findings)),
     };
-    let written = by_step(document.to_value());
+    let written = script_by_step(document.to_value());
     match Script::read(&written) {
         Ok(script) => Ok((script, written, (source, document))),
         Err(ScriptError::Entry { at, error }) => {
@@ -235,20 +236,4 @@ fn key_span(within: &Located, key: &str) -> Span {
     let deeper = within.get("agents").into_iter().flat_map(Located::fields);
     let field = within.fields().iter().chain(deeper).find(|field| &*field.key == key);
     field.map_or(within.span, |field| field.key_span)
-}
-
-/// Scripts of graphs have the answers of their agents under `agents` and those of people under `resume`, where `{$for: node, input}`
-/// is for one node.
-fn by_step(script: Value) -> Value {
-    let Some(fields) = script.as_object() else { return script };
-    let of_graph = fields.keys().all(|key| matches!(&**key, "agents" | "resume"));
-    let Some(agents) = fields.get("agents").and_then(Value::as_object).filter(|_| of_graph) else { return script };
-    let mut people: BTreeMap<Arc<str>, Vec<Value>> = BTreeMap::new();
-    for answer in fields.get("resume").and_then(Value::as_list).unwrap_or_default() {
-        let node = answer.get("$for").and_then(Value::as_str);
-        let said = node.and_then(|_| answer.get("input")).unwrap_or(answer);
-        people.entry(node.unwrap_or("resume").into()).or_default().push(said.clone());
-    }
-    let people = people.into_iter().map(|(node, said)| (node, Value::from(said)));
-    Value::from(agents.clone().into_iter().chain(people).collect::<Object>())
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_backend::{Accepted, Backend, BackendError, Document, Start, WorkflowNo};
 use branchpoint_core::ir::Program;
+use branchpoint_dialects::{document_name, input_with_id};
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::host::new_id;
 use branchpoint_host::recording_yaml;
@@ -177,7 +178,7 @@ impl Arguments {
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let secrets = secrets_of(workflow, &input, facts);
-        let input = with_id(workflow.dialect, input, &id);
+        let input = input_with_id(workflow.dialect, input, &id);
         let store = backend::open(project, &self.store)?;
         let wanted = |number| Wanted {
             workflow: number,
@@ -297,25 +298,8 @@ fn children_of(workflow: &Workflow) -> Result<BTreeMap<Arc<str>, Program>> {
 
 /// What a workflow is called: what it says itself, else its file.
 fn name_of(workflow: &Workflow) -> String {
-    let document = branchpoint_dialects::read(&workflow.source.text).ok();
-    let said = document.and_then(|document| {
-        let name = document.get("name")?.to_value();
-        name.as_str().map(str::trim).filter(|name| !name.is_empty()).map(ToOwned::to_owned)
-    });
     let file = || Path::new(&workflow.source.origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    said.or_else(file).unwrap_or_else(|| "workflow".into())
-}
-
-/// A graph tells the id of its run in its result.
-fn with_id(dialect: Option<Dialect>, input: Value, id: &str) -> Value {
-    match (dialect, input.as_object()) {
-        (Some(Dialect::Graph), Some(fields)) if !fields.contains_key("runId") => {
-            let mut fields = fields.clone();
-            fields.insert("runId".into(), Value::from(id));
-            Value::from(fields)
-        }
-        _ => input,
-    }
+    document_name(&workflow.source.text).or_else(file).unwrap_or_else(|| "workflow".into())
 }
 
 /// An id is a word that can be typed, and that names no child run.

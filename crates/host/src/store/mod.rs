@@ -274,7 +274,8 @@ impl Store {
 
     /// Opens another connection to the same file, for another thread.
     pub fn reopen(&self) -> Result<Self, StoreError> {
-        let path = self.path().ok_or_else(|| StoreError::Missing("file: a store in memory has one connection".into()))?;
+        let path =
+            self.path().ok_or_else(|| StoreError::Missing("file: a store in memory has one connection".into()))?;
         let is_read_only: bool = self.db.pragma_query_value(None, "query_only", |row| row.get(0))?;
         if is_read_only { Self::read_only(path) } else { Self::open(path, self.durability) }
     }

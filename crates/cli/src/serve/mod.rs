@@ -1,0 +1,173 @@
+//! `branchpoint serve`: the HTTP API and a worker over one store, until a signal.
+
+mod content;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use branchpoint_server::{Host, Settings, serve_until};
+use tempfile::TempDir;
+
+use crate::backend::{self, Driving};
+use crate::check::RunnerCheck;
+use crate::exit::Exit;
+use crate::local_runner::{self, LocalRunner, OutputListeners};
+use crate::project::{Project, Reach, StoreArguments};
+use crate::{interrupt, terminal};
+
+/// Serve the HTTP API over a store
+#[derive(clap::Args)]
+#[command(
+    long_about = terminal::page(include_str!("about.txt")),
+    after_long_help = terminal::page(include_str!("after.txt")),
+)]
+pub(crate) struct Arguments {
+    /// Examples and a temporary store, which is removed at the end
+    #[arg(long, conflicts_with_all = ["store", "durability"])]
+    demo: bool,
+
+    #[command(flatten)]
+    listen: Listen,
+
+    #[command(flatten)]
+    reach: Reach,
+
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+/// Where a server listens, for every command that starts one.
+#[derive(clap::Args)]
+pub(crate) struct Listen {
+    /// Address to listen on; port 0 chooses a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+
+    /// Path below which everything is served, behind a proxy
+    #[arg(long, value_name = "PATH", default_value = "", value_parser = base_path)]
+    base_path: String,
+
+    /// Host name that clients may use besides localhost; can be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+
+    /// Trust the `Forwarded` header of the proxy in front
+    #[arg(long)]
+    behind_proxy: bool,
+
+    /// Maximum number of concurrent calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    calls: Option<u32>,
+
+    /// Seconds that requests and calls in flight have to end on shutdown
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    grace: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let project = Project::find()?.reaching(arguments.reach);
+    let place = if arguments.demo || !is_configured(&project, &arguments.store)? {
+        Place::temporary()?
+    } else {
+        Place::Store(arguments.store.clone())
+    };
+    serve(&project, &place, &arguments.listen)
+}
+
+/// Whether there is a project, a chosen store, or the default store of earlier commands.
+fn is_configured(project: &Project, store: &StoreArguments) -> Result<bool> {
+    Ok(store.store.is_some() || Project::find_configured()?.is_some() || project.store_path(store)?.is_file())
+}
+
+/// The store of a server.
+enum Place {
+    Store(StoreArguments),
+    /// A store in a folder that is removed at the end.
+    Temporary(TempDir),
+}
+
+impl Place {
+    fn temporary() -> Result<Self> {
+        let folder = TempDir::with_prefix("branchpoint-").context("cannot create a temporary store")?;
+        Ok(Self::Temporary(folder))
+    }
+
+    fn store(&self) -> StoreArguments {
+        match self {
+            Self::Store(arguments) => arguments.clone(),
+            Self::Temporary(folder) => {
+                StoreArguments { store: Some(folder.path().join("store.db")), durability: Some("normal".into()) }
+            }
+        }
+    }
+}
+
+/// Serves until Ctrl-C or SIGTERM.
+fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> {
+    if !listen.listen.ip().is_loopback() {
+        bail!(
+            "{} can be reached from other machines, and the server has no sign-in yet\n\
+             help: listen on 127.0.0.1 and put a proxy that authenticates users in front of it",
+            listen.listen
+        );
+    }
+    let store = place.store();
+    let runner = Arc::new(LocalRunner::for_worker(project, &store, OutputListeners::of(|_| {}))?);
+    let mut driving = Driving::here(&runner, project);
+    if let Some(calls) = listen.calls {
+        driving.limits.calls = usize::try_from(calls)?;
+    }
+    let backend = backend::drive(project, &store, "serve", &runner, driving)?;
+    backend.drive_all()?;
+    let user = project.user(None);
+    let mut host = Host::new(backend, &user).with_account(local_runner::account(project, &user));
+    if let Some(check) = RunnerCheck::find()? {
+        host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
+    }
+    if let Place::Temporary(_) = place {
+        host = host.with_examples(content::examples());
+    }
+    let token = interrupt::cancellation_token()?;
+    let is_temporary = matches!(place, Place::Temporary(_));
+    let path = project.store_path(&store)?;
+    serve_until(host, content::CONTENT, listen.settings(), &token, |address| {
+        announce(address, listen, is_temporary, path)
+    })
+    .map_err(|error| Exit::system(format!("cannot serve on {}: {error}", listen.listen)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: PathBuf) {
+    let store = match is_temporary {
+        true => "Examples in a temporary store, which is removed at the end. Use --store FILE to keep runs.".to_owned(),
+        false => format!("Store: {}", store.display()),
+    };
+    terminal::message(&format!("Serving http://{address}{}\n{store}\n", listen.base_path));
+}
+
+impl Listen {
+    fn settings(&self) -> Settings {
+        Settings {
+            listen: self.listen,
+            base_path: self.base_path.clone(),
+            hosts: self.hosts.clone(),
+            behind_proxy: self.behind_proxy,
+            grace: Duration::from_secs(self.grace),
+            ..Settings::default()
+        }
+    }
+}
+
+/// A path such as `/branchpoint`.
+fn base_path(text: &str) -> Result<String, String> {
+    let path = text.trim_end_matches('/');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~".contains(c);
+    if path.is_empty() || path.starts_with('/') && path.chars().all(is_plain) {
+        return Ok(path.to_owned());
+    }
+    Err("a base path begins with `/` and has letters, digits, `-`, `_`, `.`, `~` and `/`".into())
+}

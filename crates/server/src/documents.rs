@@ -1,0 +1,120 @@
+//! Loads documents over the workflows of the store, and saves them.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use branchpoint_backend::{Backend, Document, Workflow, WorkflowNo};
+use branchpoint_core::ir::Program;
+use branchpoint_dialects::{Library, LoadOptions, Loaded, agent_programs, document_name, load_all};
+use branchpoint_expr::Dialect;
+
+use crate::problem::Problem;
+use crate::time::now_ms;
+
+/// A text to load.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Source<'t> {
+    pub(crate) text: &'t str,
+    /// The name under which it is or will be saved. A call of this name is circular.
+    pub(crate) name: Option<&'t str>,
+    /// The dialect; detected by the content if absent.
+    pub(crate) dialect: Option<Dialect>,
+}
+
+/// Loads a text with the stored workflows that it calls.
+pub(crate) fn load(backend: &dyn Backend, source: Source<'_>) -> Result<Loaded, Problem> {
+    load_scripted(backend, source, BTreeSet::new())
+}
+
+/// The same for a run in which a script answers these steps.
+pub(crate) fn load_scripted(
+    backend: &dyn Backend,
+    source: Source<'_>,
+    scripted: BTreeSet<String>,
+) -> Result<Loaded, Problem> {
+    let callees = backend.workflows()?.into_iter().map(|workflow| workflow.name).collect();
+    let options = LoadOptions { dialect: source.dialect, scripted, callees: Some(callees) };
+    Ok(load_all(source.text, &options, &Stored { backend, root: source.name }))
+}
+
+/// The latest versions of the stored workflows.
+struct Stored<'b> {
+    backend: &'b dyn Backend,
+    root: Option<&'b str>,
+}
+
+impl Stored<'_> {
+    fn text(&self, name: &str) -> Option<Result<String, String>> {
+        let found = self.backend.workflow(name).transpose()?;
+        let text = found.and_then(|number| Ok(self.backend.document(number)?.text));
+        Some(text.map_err(|error| error.to_string()))
+    }
+}
+
+impl Library for Stored<'_> {
+    fn workflow(&self, name: &str) -> Option<String> {
+        self.text(name)?.ok()
+    }
+
+    fn unreadable(&self, name: &str) -> Option<String> {
+        self.text(name)?.err()
+    }
+
+    fn root(&self) -> Option<&str> {
+        self.root
+    }
+}
+
+/// A document that can run.
+pub(crate) struct Executable {
+    pub(crate) document: Document,
+    pub(crate) dialect: Option<Dialect>,
+    pub(crate) program: Program,
+    /// The programs that it calls: other workflows, and turns of agents.
+    pub(crate) children: BTreeMap<Arc<str>, Program>,
+}
+
+impl Executable {
+    /// A loaded document; a problem with its findings if it has errors.
+    pub(crate) fn new(loaded: Loaded, name: String, origin: String, text: String) -> Result<Self, Problem> {
+        let Some(program) = loaded.program else {
+            return Err(Problem::invalid_document(&loaded.diagnostics, &text, &name));
+        };
+        let mut children = loaded.children;
+        let agents = agent_programs([&program].into_iter().chain(children.values()));
+        let refused = |problems| Problem::invalid_input(format!("An agent's `stop_when` is invalid: {problems}."));
+        children.extend(agents.map_err(refused)?);
+        let dialect = loaded.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default();
+        let document = Document { name, dialect, origin, text };
+        Ok(Self { document, dialect: loaded.dialect, program, children })
+    }
+
+    /// Saves it. Equal content is saved once.
+    pub(crate) fn save(&self, backend: &dyn Backend) -> Result<WorkflowNo, Problem> {
+        let Self { document, program, children, .. } = self;
+        Ok(backend.save(Workflow { document, program, children }, now_ms())?)
+    }
+}
+
+/// The name of a document: its own, else the one that the request chose.
+pub(crate) fn name_of(text: &str, chosen: Option<String>) -> Result<String, Problem> {
+    let name = chosen.or_else(|| document_name(text));
+    let name = name.ok_or_else(|| Problem::invalid_input("The document has no name. Send one as `name`."))?;
+    check_name(&name)?;
+    Ok(name)
+}
+
+/// The longest name of a workflow, in bytes.
+const NAME_BYTES: usize = 200;
+
+/// Rejects names that cannot be part of a path.
+pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
+    let is_plain = !name.trim().is_empty() && !name.chars().any(|c| c.is_control() || "/\\".contains(c));
+    if is_plain && name.len() <= NAME_BYTES && name != "." && name != ".." {
+        return Ok(());
+    }
+    Err(Problem::invalid_input(format!(
+        "The name of a workflow has 1 to {NAME_BYTES} bytes without `/`, `\\` and control characters."
+    )))
+}
