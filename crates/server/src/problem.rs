@@ -3,7 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use branchpoint_backend::{BackendError, Rejection, SessionRejection};
-use branchpoint_core::{Refusal, Rejected};
+use branchpoint_core::{Rejected, VoteRejection};
 use branchpoint_expr::{Diagnostic, render_json};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -204,10 +204,10 @@ impl From<Rejection> for Problem {
 /// The kind of problem of an event that a run rejects.
 fn kind_of(rejected: &Rejected) -> ProblemKind {
     match rejected {
-        Rejected::Vote(Refusal::NotRecipient) => ProblemKind::NotRecipient,
-        Rejected::Vote(Refusal::AlreadyVoted) => ProblemKind::AlreadyVoted,
-        Rejected::Vote(Refusal::UnknownChoice) => ProblemKind::UnknownChoice,
-        Rejected::Vote(Refusal::NotPending) | Rejected::NotPending => ProblemKind::NotPending,
+        Rejected::Vote(VoteRejection::NotRecipient) => ProblemKind::NotRecipient,
+        Rejected::Vote(VoteRejection::AlreadyVoted) => ProblemKind::AlreadyVoted,
+        Rejected::Vote(VoteRejection::UnknownChoice) => ProblemKind::UnknownChoice,
+        Rejected::Vote(VoteRejection::NotPending) | Rejected::NotPending => ProblemKind::NotPending,
         Rejected::TooLarge(_) => ProblemKind::TooLarge,
         Rejected::MissingFact(_) | Rejected::NotAccepted(_) | Rejected::TooDeep => ProblemKind::InvalidInput,
         _ => ProblemKind::Conflict,
