@@ -1,0 +1,111 @@
+import type { InfiniteData, QueryClient } from '@tanstack/react-query'
+import type { Approval, Overview, Page, Run, RunDetail, Step } from '../api/types.ts'
+import { traceStore } from '../pages/run/traceStore.ts'
+import type { LiveEvent } from './stream.ts'
+
+/** Applies a batch of live events to the cached data. Nothing polls while the stream is open. */
+export function applyEvents(client: QueryClient, events: LiveEvent[]): void {
+  const stale = new Set<string>()
+  for (const { event, data } of events) {
+    if (event === 'run') patchRun(client, data as Run, stale)
+    else if (event === 'step') patchStep(client, data as { run: string; step: Step })
+    else if (event === 'text') patchText(data as { run: string; key: string; text: string; offset: number })
+    else if (event === 'approval' || event === 'approval_settled') patchApproval(client, data as Approval, stale)
+    else if (event === 'overview') client.setQueryData<Overview>(['overview'], data as Overview)
+    else if (event === 'workflow') stale.add('workflows').add('workflow')
+    else if (event === 'session') stale.add('sessions').add('session')
+    else if (event === 'reset') resetTopic((data as { topic?: string }).topic ?? '', stale)
+  }
+  for (const key of stale) void client.invalidateQueries({ queryKey: [key] })
+}
+
+function resetTopic(topic: string, stale: Set<string>): void {
+  if (topic.startsWith('run:')) {
+    traceStore(topic.slice(4)).reload()
+    stale.add('run').add('step')
+  } else if (topic.startsWith('session:')) stale.add('session')
+  else for (const key of ['runs', 'overview', 'approvals', 'workflows', 'sessions']) stale.add(key)
+}
+
+function patchRun(client: QueryClient, run: Run, stale: Set<string>): void {
+  const known = client.getQueryData<RunDetail>(['run', run.id])
+  client.setQueryData<RunDetail>(['run', run.id], (old) => (old ? { ...old, ...run } : old))
+  if (known && known.status !== run.status) {
+    void client.invalidateQueries({ queryKey: ['run', run.id] })
+    stale.add('overview')
+  }
+  let found = false
+  client.setQueriesData<Page<Run> | InfiniteData<Page<Run>>>({ queryKey: ['runs'] }, (old) => {
+    if (!old) return old
+    const replace = (page: Page<Run>): Page<Run> => {
+      const index = page.items.findIndex((item) => item.id === run.id)
+      if (index < 0) return page
+      found = true
+      return { ...page, items: page.items.map((item) => (item.id === run.id ? { ...item, ...run } : item)) }
+    }
+    return 'pages' in old ? { ...old, pages: old.pages.map(replace) } : replace(old)
+  })
+  if (!found) newRuns.add(run.id)
+}
+
+/** Runs that arrived since a list was loaded. The list decides when to show them. */
+class NewRuns {
+  private ids = new Set<string>()
+  private listeners = new Set<() => void>()
+  private size = 0
+
+  add(id: string): void {
+    this.ids.add(id)
+    this.publish()
+  }
+
+  clear(): void {
+    this.ids.clear()
+    this.publish()
+  }
+
+  private publish(): void {
+    this.size = this.ids.size
+    for (const listener of this.listeners) listener()
+  }
+
+  subscribe = (listener: () => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  count = () => this.size
+}
+
+export const newRuns = new NewRuns()
+
+function patchStep(client: QueryClient, { run, step }: { run: string; step: Step }): void {
+  traceStore(run).merge(step)
+  // The full record has evaluation trees and whole values, which deltas leave out: it is loaded again when it is in view.
+  const open = client.getQueryData<Step>(['step', run, step.key])
+  if (open && (open.status !== step.status || open.attempts.length !== step.attempts.length)) {
+    void client.invalidateQueries({ queryKey: ['step', run, step.key] })
+  }
+}
+
+function patchText(data: { run: string; key: string; text: string; offset: number }): void {
+  traceStore(data.run).appendText(data.key, data.text, data.offset)
+}
+
+function patchApproval(client: QueryClient, approval: Approval, stale: Set<string>): void {
+  if (typeof approval?.key !== 'string' || !Array.isArray(approval.votes)) {
+    stale.add('approvals').add('approval').add('overview')
+    return
+  }
+  client.setQueryData<Approval>(['approval', approval.key], (old) => (old ? { ...old, ...approval } : old))
+  let known = false
+  client.setQueriesData<Page<Approval>>({ queryKey: ['approvals'] }, (old) => {
+    if (!old) return old
+    const index = old.items.findIndex((item) => item.key === approval.key)
+    if (index < 0) return old
+    known = true
+    return { ...old, items: old.items.map((item) => (item.key === approval.key ? { ...item, ...approval } : item)) }
+  })
+  if (!known && approval.status === 'open') stale.add('approvals')
+  stale.add('overview')
+}

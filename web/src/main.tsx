@@ -1,0 +1,44 @@
+import './tokens.css'
+import './styles/index.css'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { Problem } from './api/client.ts'
+import { router } from './app/router.tsx'
+import { onLiveEvents, startLive } from './live/connect.ts'
+import { applyEvents } from './live/patch.ts'
+import { handleShortcut } from './ui/shortcuts.ts'
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 15_000,
+      refetchOnWindowFocus: false,
+      retry: (count, error) => error instanceof Problem && (error.status === 0 || error.status >= 500) && count < 1,
+    },
+    mutations: { retry: false },
+  },
+})
+
+client.getQueryCache().subscribe((event) => {
+  const error = event.type === 'updated' && event.action.type === 'error' ? event.action.error : null
+  if (error instanceof Problem && error.status === 401 && !/^\/(signin|a\/)/.test(location.pathname)) {
+    void router.navigate({ to: '/signin', search: { to: location.pathname + location.search }, replace: true })
+  }
+})
+
+startLive()
+onLiveEvents((events) => applyEvents(client, events))
+window.addEventListener('keydown', handleShortcut)
+
+const container = document.getElementById('root')
+if (container) {
+  createRoot(container).render(
+    <StrictMode>
+      <QueryClientProvider client={client}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}

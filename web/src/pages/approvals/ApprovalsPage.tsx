@@ -1,0 +1,1 @@
+export function ApprovalsPage() { return <main id="main" className="page-scroll" /> }

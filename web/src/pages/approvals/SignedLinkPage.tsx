@@ -1,0 +1,1 @@
+export function SignedLinkPage() { return <main id="main" className="page-scroll" /> }

@@ -1,0 +1,1 @@
+export function ChatPage() { return <main id="main" className="page-scroll" /> }

@@ -1,0 +1,1 @@
+export function DocsPage() { return <main id="main" className="page-scroll" /> }

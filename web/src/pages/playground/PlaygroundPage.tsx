@@ -1,0 +1,1 @@
+export function PlaygroundPage() { return <main id="main" className="page-scroll" /> }

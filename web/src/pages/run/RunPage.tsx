@@ -1,0 +1,1 @@
+export function RunPage() { return <main id="main" className="page-scroll" /> }

@@ -1,0 +1,1 @@
+export function SessionsPage() { return <main id="main" className="page-scroll" /> }

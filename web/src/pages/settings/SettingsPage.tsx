@@ -1,0 +1,1 @@
+export function SettingsPage() { return <main id="main" className="page-scroll" /> }

@@ -1,0 +1,1 @@
+export function SignInPage() { return <main id="main" className="page-scroll" /> }

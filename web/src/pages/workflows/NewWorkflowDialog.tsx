@@ -1,0 +1,1 @@
+export default function NewWorkflowDialog(_: { how: string; onClose: () => void }) { return null }
