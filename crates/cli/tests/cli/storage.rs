@@ -220,3 +220,31 @@ fn secrets_are_neither_stored_nor_indexed() {
     exits(&output, 3);
     assert!(err(&output).contains("`chat_id` of a `chat_history` request contains a secret"), "{}", err(&output));
 }
+
+#[test]
+fn an_indexed_content_is_found_in_the_default_knowledge_base() {
+    let search = "  - {id: r, step_type: retrieval, query: refund}";
+    for settings in ["", "[files]\ndir = \"out\"\n"] {
+        let place = Place::new(&[("branchpoint.toml", settings)]);
+        fs::create_dir(place.path().join("out")).expect("folders can be made");
+        let write = |more: &str| {
+            format!(
+                "  - {{id: w, step_type: write_content_attachment, attachment_key: notes/r.html, content_type: text/html, \
+                 content: \"<p>A refund takes {{{{input}}}}, {{{{metadata.API_KEY}}}}</p>\"{more}}}"
+            )
+        };
+        let secret = "metadata.API_KEY=hunter2-hunter2";
+        result(&place, &write(""), &["-i", "input=a day", "-i", secret]);
+        assert_eq!(result(&place, search, &["-i", "input=x"]), serde_json::json!([]), "only on request");
+        let indexed = write(", indexed: \"{{metadata.on}}\"");
+        let written = result(&place, &indexed, &["-i", "input=a week", "-i", secret, "-i", "metadata.on=true"]);
+        let found = result(&place, search, &["-i", "input=x"]);
+        assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+        assert_eq!(found[0]["content"], "A refund takes a week, ***", "the text of the page, {found}");
+        let metadata = |name: &str| found[0]["metadata"][name].as_str().unwrap_or_default();
+        assert_eq!((metadata("name"), metadata("mime")), ("r.html", "text/html"), "{found}");
+        assert_eq!(metadata("storage_key"), written["storage_key"], "{found}");
+        let without = "  - {id: r, step_type: retrieval, query: refund, include_attachments: false}";
+        assert_eq!(result(&place, without, &["-i", "input=x"]), serde_json::json!([]));
+    }
+}

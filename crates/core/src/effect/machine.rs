@@ -90,6 +90,8 @@ request! {
         content: Value,
         /// The media type of the content.
         content_type: Option<String>,
+        /// Write: whether the content is added to the knowledge base `default`.
+        indexed: bool,
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn has_rules(step: &Step<'_>) -> bool {
 }
 
 /// The steps whose models get attachments.
-pub(super) const ATTACHING: [&str; 3] = ["prompt_call", "agent", "extract_data"];
+pub(super) const ATTACHING: [&str; 4] = ["prompt_call", "agent", "extract_data", "evaluate_step"];
 
 /// The steps whose attachments the rules of a step choose from.
 pub(super) fn source_steps<'d>(step: &Step<'d>) -> impl Iterator<Item = &'d str> {

@@ -63,7 +63,13 @@ pub(super) fn definition(step: &Step<'_>, kind: Kind, request: &Request) -> Effe
             let callee = step.callee().map(|(name, _)| Value::Str(name));
             store("workflow", callee.unwrap_or_default());
         }
-        Kind::Files => _ = store("operation", operation(step).into()),
+        Kind::Files => {
+            store("operation", operation(step).into());
+            // An index needs more than the folder, so it is checked before the run starts.
+            if step.flag("indexed", false) {
+                store("indexed", Value::Bool(true));
+            }
+        }
         Kind::Memory => {
             let operation = match step.kind.name {
                 "add_memory" => MemoryOperation::Add,

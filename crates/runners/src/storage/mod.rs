@@ -54,7 +54,7 @@ pub const MAX_PASSAGES: u32 = 1_000_000;
 pub const CANDIDATES: u32 = 100;
 
 /// The collection and the knowledge base of requests that name none.
-const DEFAULT_NAME: &str = "default";
+pub(crate) const DEFAULT_NAME: &str = "default";
 
 /// Memories: texts in named collections.
 pub trait Memory: Debug + Send + Sync {

@@ -29,16 +29,32 @@ impl Tools {
             FilesOperation::Publish => return self.publish(call, request, named).await,
             _ => {}
         }
-        if self.settings.files.is_some() || self.storage.is_none() {
+        let document = self.attachment_document(call, &request, named).await?;
+        let answer = if self.keeps_files_in_folder() {
             let folder = self.folder().map_err(impossible)?.clone();
-            return blocking(move || folder.perform(&request)).await;
+            blocking(move || folder.perform(&request)).await
+        } else {
+            self.store_content(call, request, named).await
+        };
+        let answer = answer?;
+        match document {
+            Some(document) => self.index(document, answer).await,
+            None => Ok(answer),
         }
-        self.store_content(call, request, named).await
+    }
+
+    /// Whether steps write files of the folder, and not of their run.
+    pub(super) fn keeps_files_in_folder(&self) -> bool {
+        self.settings.files.is_some() || self.storage.is_none()
     }
 
     /// Why contents cannot be read or written; none if they can.
-    pub(super) fn content_unavailable_reason(&self, operation: FilesOperation) -> Option<String> {
-        match operation {
+    pub(super) fn content_unavailable_reason(&self, request: &FilesRequest) -> Option<String> {
+        match request.operation {
+            FilesOperation::Write if request.indexed => {
+                let of_file = || self.content_unavailable_reason(&FilesRequest { indexed: false, ..request.clone() });
+                self.storage_unavailable_reason().or_else(|| self.embeddings_unavailable_reason()).or_else(of_file)
+            }
             FilesOperation::Publish => self.objects_unavailable_reason(),
             _ if self.settings.files.is_none() && self.storage.is_some() => None,
             // Which content is loaded depends on the run: a published one needs no folder, and others no service.
@@ -52,11 +68,7 @@ impl Tools {
     /// The text of a content. PDF and DOCX files give their extracted text, other files must be text.
     async fn load_content(&self, call: &Call, request: &FilesRequest) -> Result<Answer, Answer> {
         let key = request.path.as_deref().unwrap_or_default();
-        let files = StoredFiles {
-            folder: self.settings.files.clone(),
-            storage: self.storage.clone(),
-            extractor: self.extractor.clone(),
-        };
+        let files = self.stored_files();
         let file = if let Some(bucket) = uses_objects(request).then(|| self.bucket(None)).flatten() {
             let bytes = bucket?.get(key).await?;
             LoadedFile { name: last_name(key).to_owned(), mime: String::new(), bytes }
@@ -75,6 +87,14 @@ impl Tools {
             impossible(format!("`{name}` is not text; hand it to a model with `attachments`"))
         })?;
         Ok(Answer::data(text))
+    }
+
+    pub(super) fn stored_files(&self) -> StoredFiles {
+        StoredFiles {
+            folder: self.settings.files.clone(),
+            storage: self.storage.clone(),
+            extractor: self.extractor.clone(),
+        }
     }
 
     /// Stores a content as a file of the run. Neither secrets that the call names nor those of its run are stored.

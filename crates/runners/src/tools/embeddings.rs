@@ -123,6 +123,18 @@ impl Tools {
         Ok(vector.map(|vector| ModelVector { model: settings.name(), vector }))
     }
 
+    /// The vectors of the passages of a document and the name of their model; none if no embedding model is configured.
+    pub(super) async fn embed_passages(&self, passages: &[&str]) -> Result<Option<(Arc<str>, Vec<Vector>)>, Answer> {
+        let Some(settings) = self.settings.embeddings.as_ref().filter(|_| !passages.is_empty()) else {
+            return Ok(None);
+        };
+        let mut vectors = Vec::new();
+        for batch in passages.chunks(MAX_BATCH) {
+            vectors.extend(self.embed(settings, batch).await?);
+        }
+        Ok(Some((settings.name(), vectors)))
+    }
+
     /// Why texts cannot be embedded although a model is configured.
     pub(super) fn embeddings_unavailable_reason(&self) -> Option<String> {
         let name = self.settings.embeddings.as_ref()?.key_env.as_ref()?;

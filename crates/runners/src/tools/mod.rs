@@ -14,6 +14,7 @@ mod failure;
 mod fetch;
 mod files;
 mod http;
+mod indexed;
 mod lookup;
 mod mail;
 mod mcp;
@@ -143,7 +144,8 @@ impl Tools {
             Request::Webhook(_) => webhook.secret_env.as_ref(),
             Request::Search(_) => search.as_ref().and_then(|search| search.key_env.as_ref()),
             Request::Mail(_) => mail.as_ref().and_then(|mail| mail.password_env.as_ref()),
-            Request::Memory(_) | Request::Retrieval(_) => {
+            Request::Files(request) if !request.indexed => None,
+            Request::Memory(_) | Request::Retrieval(_) | Request::Files(_) => {
                 embeddings.as_ref().and_then(|embeddings| embeddings.key_env.as_ref())
             }
             _ => None,
@@ -166,9 +168,7 @@ impl Tools {
             Request::Webhook(_) => self.webhook_unavailable_reason(),
             Request::Search(_) => self.search_unavailable_reason(),
             Request::Mail(_) => self.mail_server().err(),
-            Request::Files(request) if !request.operation.is_local() => {
-                self.content_unavailable_reason(request.operation)
-            }
+            Request::Files(request) if !request.operation.is_local() => self.content_unavailable_reason(&request),
             Request::Mcp(request) => self.mcp.server_unavailable_reason(request.server.as_deref()),
             Request::Memory(_) => self.storage_unavailable_reason().or_else(|| self.embeddings_unavailable_reason()),
             Request::ChatHistory(_) => self.storage_unavailable_reason(),

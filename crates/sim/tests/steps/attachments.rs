@@ -124,3 +124,26 @@ fn a_model_gets_the_stored_files_of_the_input_or_the_selection_of_its_step() {
     let elsewhere = "{attachments: [{storage_key: passwords.txt, mime: text/plain, name: p}, {storage_key: x, url: 'https://x.test'}]}";
     assert_eq!(given("", elsewhere), "");
 }
+
+#[test]
+fn an_evaluation_is_given_the_stored_files_of_what_it_rates_or_what_its_step_chooses() {
+    let key = format!("sha256:{}", "0".repeat(64));
+    let emit =
+        "  - {id: get, step_type: http, url: 'https://x.test'}\n  - {id: between, step_type: text, template: x}\n";
+    let script = format!("{{get: [{{$output: {{attachments: [{{storage_key: '{key}', mime: a/b, name: d.bin}}]}}}}]}}");
+    let given = |before: &str, fields: &str, script: &str| {
+        let step = format!("{before}  - {{id: rate, step_type: evaluate_step, evaluation_prompt: Rate{fields}}}");
+        let (_, request) = run(&step, INPUT, script);
+        let list = request.get("attachments").cloned().unwrap_or_default();
+        let name = |file: &Value| file.get("name").map(ToString::to_string).unwrap_or_default();
+        list.as_list().unwrap_or_default().iter().map(name).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(given("", "", "{}"), "a.pdf b.png c.pdf");
+    assert_eq!(given(emit, ", target_step_id: get", &script), "d.bin");
+    assert_eq!(given(emit, ", target_step_id: between", &script), "", "the rated output is a text");
+    assert_eq!(given(emit, "", &script), "", "without a target the input is rated");
+    assert_eq!(given(emit, ", target_step_id: get, attachments: []", &script), "");
+    assert_eq!(given("", ", attachments: '*.png'", "{}"), "b.png");
+    let rules = ", target_step_id: between, attachment_rules: [{source: step, step_id: get}, {source: agent, kind: index, index: 2}]";
+    assert_eq!(given(emit, rules, &script), "d.bin c.pdf");
+}

@@ -53,7 +53,7 @@ impl Lower<'_, '_> {
         let decide = self.b.decide(guarded, otherwise, Some(failure));
         self.b.decides(decide, decision, exits);
         let begin = self.b.set(probe, decide, Some(failure));
-        self.begin(index, begin);
+        self.begin(index, at, begin);
         skipped
     }
 

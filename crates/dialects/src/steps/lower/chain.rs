@@ -169,12 +169,12 @@ impl Lower<'_, '_> {
 
     /// Defines the place where a step begins: its input is stored if it is used. Lists below it begin with its
     /// value, so earlier gaps no longer matter.
-    pub(super) fn begin(&mut self, index: StepIndex, next: PlaceId) {
+    pub(super) fn begin(&mut self, index: StepIndex, at: Location, next: PlaceId) {
         let input = self.b.read(self.slots["value"]);
         let mut writes = self.begin_writes(index);
         writes.extend(self.no_gap());
         writes.extend(self.selected_by(index));
-        writes.extend(self.sent_with(index));
+        writes.extend(self.sent_with(index, at.scope));
         if let Some(step_slots) = self.own.step_slots.get(&index) {
             writes.push(Write::Put(step_slots.input, input));
             // The latest run of a step may have neither.

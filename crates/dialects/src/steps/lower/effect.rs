@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::ROOT;
-use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, Write};
+use branchpoint_core::ir::{Effect, EffectId, ExprId, Failure, PlaceId, ScopeId, Write};
 use branchpoint_expr::{Dialect, Expression, Form, Located, Object, Value};
 
 use super::{Location, Lower};
 use crate::agent::stop_names;
 use crate::lowering::texts;
 use crate::steps::request::{Request, located};
-use crate::steps::tree::StepIndex;
+use crate::steps::tree::{Step, StepIndex};
 use crate::steps::{attachments, condition, effect, guard};
 
 /// The name of the local that holds the attachments for a model, in the fields of its request. No file has a name with a slash.
 const SENT: &str = "attachments[/]";
 
 impl Lower<'_, '_> {
-    /// What a call of a model attaches: what the rules of its step select; without any, the stored files of the input. A step
-    /// with a template for them needs nothing.
-    pub(super) fn sent_with(&mut self, index: StepIndex) -> Vec<Write> {
+    /// What a call of a model attaches: what the rules of its step select; without any, the stored files of the input, or of the
+    /// output that it rates. A step with a template for them needs nothing.
+    pub(super) fn sent_with(&mut self, index: StepIndex, scope: ScopeId) -> Vec<Write> {
         let step = &self.own.document.steps[index];
         if !self.sends_attachments(index) {
             return Vec::new();
@@ -28,7 +28,12 @@ impl Lower<'_, '_> {
         if attachments::has_rules(step) {
             return self.picked(step);
         }
-        vec![self.store("probe", "storedAttachments(value)")]
+        let Some(rated) = rated_output(step) else {
+            return vec![self.store("probe", "storedAttachments(value)")];
+        };
+        let rated = located(&rated, step.located.span);
+        let rated = self.written(scope, |options| Expression::with_form(&rated, Form::Value, options));
+        vec![Write::Put(self.slots["probe"], rated), self.store("probe", "storedAttachments(probe)")]
     }
 
     fn sends_attachments(&self, index: StepIndex) -> bool {
@@ -91,10 +96,9 @@ impl Lower<'_, '_> {
 
     fn request_input(&mut self, index: StepIndex, at: Location, mut request: Request) -> ExprId {
         let step = &self.own.document.steps[index];
-        if let Some(target) = step.text("target_step_id") {
-            let judged = Value::from(format!("{{{{step.{target}.output}}}}"));
+        if let Some(rated) = rated_output(step) {
             request.fields.retain(|(name, ..)| &**name != "subject");
-            request.fields.push(field("subject", &judged, step.located));
+            request.fields.push(field("subject", &rated, step.located));
         }
         if self.sends_attachments(index) {
             request.fields.retain(|(name, ..)| &**name != "attachments");
@@ -123,6 +127,11 @@ impl Lower<'_, '_> {
         }
         self.b.set(writes, finish, None)
     }
+}
+
+/// A template for the output of the step that an evaluation names.
+fn rated_output(step: &Step<'_>) -> Option<Value> {
+    step.text("target_step_id").map(|target| Value::from(format!("{{{{step.{target}.output}}}}")))
 }
 
 fn field(name: &str, value: &Value, near: &Located) -> (Arc<str>, Form, Located) {

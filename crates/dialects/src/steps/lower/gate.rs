@@ -23,7 +23,7 @@ impl Lower<'_, '_> {
         let exits = [(names[0], Some(condition)), (names[1], None)]
             .map(|(name, condition)| Some(self.b.branch(decision, name, condition, None)));
         self.b.decides(decide, decision, exits);
-        self.begin(index, decide);
+        self.begin(index, at, decide);
         skipped
     }
 

@@ -69,7 +69,7 @@ impl Lower<'_, '_> {
             let none = self.b.value(Value::from(Vec::new()));
             enter = self.b.set([Write::Put(gaps, none)], enter, None);
         }
-        self.begin(index, enter);
+        self.begin(index, at, enter);
         if revives { enter } else { children_skipped }
     }
 

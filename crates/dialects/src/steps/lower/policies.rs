@@ -78,11 +78,11 @@ impl<'d> Lower<'_, 'd> {
     /// Defines where a step begins, with the policies over its input first.
     pub(super) fn begin_governed(&mut self, index: StepIndex, at: Location, next: PlaceId) {
         if !self.has_policies(index, Stage::Input) {
-            return self.begin(index, next);
+            return self.begin(index, at, next);
         }
         let begin = self.b.reserve();
         let start = std::mem::replace(&mut self.own.begins[index], begin);
-        self.begin(index, next);
+        self.begin(index, at, next);
         self.own.begins[index] = start;
         let failure = self.own.failures[&index];
         let first = self.policies(index, at, Stage::Input, begin, failure);

@@ -76,7 +76,9 @@ impl<'d> Check<'_, 'd> {
             "for_each" => self.for_each(step),
             "while" => self.body(step),
             "parallel" => self.parallel(step),
-            "prompt_call" | "agent" | "extract_data" => self.attachment_rules(step, &["attachment_rules"]),
+            "prompt_call" | "agent" | "extract_data" | "evaluate_step" => {
+                self.attachment_rules(step, &["attachment_rules"]);
+            }
             _ => {}
         }
         // A wait calls no runner, unless it has a scripted answer.

@@ -134,7 +134,7 @@ const WRITE_CONTENT_ATTACHMENT: Table = &[
     field("attachment_key", Text, "Which attachment. A template."),
     field("content", Text, "What is written. A template."),
     field("content_type", Text, "Its content type. A template."),
-    field("indexed", Flag, "Whether it is indexed."),
+    field("indexed", Flag, "Whether `retrieval` finds it, in the knowledge base `default`.").or("false"),
 ];
 
 const WRITE_METADATA: Table = &[
@@ -200,7 +200,7 @@ pub(super) static EFFECTS: &[StepType] = &[
         "evaluate_step",
         Effect::Model,
         "Lets a model rate the output of a step; gives `{score, passed, …}`.",
-        &[EVALUATE_STEP],
+        &[ATTACHED, EVALUATE_STEP],
     ),
     effect("retrieval", Effect::Retrieval, "Searches a knowledge base; gives a JSON list.", &[RETRIEVAL]),
     effect("web_search", Effect::Search, "Searches the web.", &[WEB_SEARCH]),
