@@ -1,7 +1,7 @@
-//! Open approvals: what a run waits for people to decide, who may answer, and which event carries an answer.
+//! Open approvals: the decisions that a run waits for, who may answer, and the event that carries an answer.
 //!
-//! A run asks people in one of two ways. A request (see [`Request`]) has recipients, choices and votes. A program with the
-//! signal `resume` lists its open approvals in the view `approvals`, as `[{id, prompt}]`, and the first answer settles one.
+//! There are two kinds. A request (see [`Request`]) has recipients, choices and votes. A program with the signal `resume` lists its
+//! open approvals in the view `approvals`, as `[{id, prompt}]`, and the first answer settles an approval.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub const LINE: &str = "line";
 /// The view of the approvals that the signal `resume` answers.
 const APPROVALS: &str = "approvals";
 
-/// The choices of such an approval.
+/// The choices of an approval that the signal `resume` answers.
 const DECISIONS: [&str; 2] = ["approve", "reject"];
 
 /// Identifies an open approval within its run.
@@ -58,11 +58,11 @@ pub enum ApprovalKey {
 pub struct Approval {
     /// Identifies the approval within its run.
     pub key: ApprovalKey,
-    /// The step that asks.
+    /// The step that waits for the approval.
     pub step: Arc<str>,
-    /// The positions of the items around the step, outermost first.
+    /// The positions of the enclosing items, outermost first.
     pub path: Vec<u32>,
-    /// The text that people read.
+    /// The text shown to approvers.
     pub prompt: String,
     /// The request as the workflow wrote it; null if people do not vote.
     pub spec: Value,
@@ -70,7 +70,7 @@ pub struct Approval {
     pub request: Option<Request>,
 }
 
-/// The open approvals of a run; `specs` are its requests as the workflow wrote them.
+/// The open approvals of a run. `specs` are its requests as the workflow wrote them.
 ///
 /// ```
 #[doc = include_str!("../docs/approval.txt")]
@@ -136,7 +136,7 @@ impl Approval {
         })
     }
 
-    /// The possible answers; empty if any text is one.
+    /// The possible answers; empty if any text is accepted.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -161,7 +161,7 @@ impl Approval {
         self.choices().into_iter().find(|choice| approval_decision(choice) == Some(approves))
     }
 
-    /// Who may answer; empty if anybody may.
+    /// The users who may answer; empty if everyone may.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -171,7 +171,7 @@ impl Approval {
         self.request.as_ref().map_or(&[], |request| &request.recipients)
     }
 
-    /// Who has voted.
+    /// The users who have voted.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -205,7 +205,7 @@ impl Approval {
         self.request.is_none() || self.missing_voters().iter().any(|voter| &**voter == user)
     }
 
-    /// When the approval settles by itself.
+    /// The time when the approval expires.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -259,7 +259,7 @@ impl ApprovalKey {
         signal(name, payload, user)
     }
 
-    /// The event that cancels the approval; none if only an answer or the end of the run settles it.
+    /// The event that cancels the approval; none if the approval cannot be cancelled on its own.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -270,9 +270,9 @@ impl ApprovalKey {
     /// ```
     pub fn cancel(&self, user: Option<&str>, reason: Option<&str>) -> Option<Event> {
         let Self::Request(request) = self else { return None };
-        let mut order = object([("request", number(*request))]);
-        order.extend(reason.map(|reason| (Arc::from("reason"), Value::from(reason))));
-        Some(signal(CANCEL_REQUEST, Value::from(order), user))
+        let mut payload = object([("request", number(*request))]);
+        payload.extend(reason.map(|reason| (Arc::from("reason"), Value::from(reason))));
+        Some(signal(CANCEL_REQUEST, Value::from(payload), user))
     }
 }
 

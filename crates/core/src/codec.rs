@@ -1,8 +1,7 @@
-//! The stored bytes of programs, events and snapshots. Both hosts use these, so both read the same.
+//! The stored bytes of programs, events, snapshots, commands and values. All hosts use this encoding.
 //!
-//! Four bytes come first: two that say whose bytes these are, the kind, and the version. A version that this build does not
-//! know is refused before anything else is read. Equal things have equal bytes. A program's content hash is the host's
-//! business.
+//! The header has four bytes: the two magic bytes `BP`, the kind, and the version. An unknown version is rejected before the content is
+//! read. Equal contents have equal bytes. The host computes and checks the content hash of a program.
 //!
 //! ```
 //! use branchpoint_core::codec::{CodecError, decode_event, encode_event};
@@ -30,10 +29,10 @@ use crate::state::State;
 
 const MAGIC: [u8; 2] = *b"BP";
 const HEADER: usize = 4;
-/// Most events and commands fit without growing.
-const USUAL: usize = 256;
+/// The initial capacity of the buffer; most events and commands fit.
+const INITIAL_CAPACITY: usize = 256;
 
-/// What stored bytes can be.
+/// The kind of content that stored bytes have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A program.
@@ -42,67 +41,67 @@ pub enum Kind {
     Event,
     /// A snapshot of a run.
     State,
-    /// A command that is not carried out yet.
+    /// A command that the host has not executed yet.
     Command,
     /// A value on its own.
     Value,
 }
 
-/// Why bytes cannot be read, or a thing not be written.
+/// Why bytes cannot be decoded, or content cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
-    /// They do not begin like ours.
-    #[error("these bytes are not Branchpoint's: they begin with {found:02x?}, not with `BP`")]
+    /// The bytes do not begin with `BP`.
+    #[error("not data of Branchpoint: the bytes begin with {found:02x?}, expected `BP`")]
     Magic {
-        /// The first bytes, four at most.
+        /// The first bytes, up to four.
         found: Vec<u8>,
     },
-    /// They are of another kind.
-    #[error("these bytes should be {expected}, and the mark in them says {}", kind_name(*.found))]
+    /// The bytes have another kind.
+    #[error("expected {expected}, but the data is {}", kind_name(*.found))]
     Kind {
-        /// What was asked for.
+        /// The expected kind.
         expected: Kind,
-        /// The mark.
+        /// The byte that names the kind.
         found: u8,
     },
-    /// They were written by another build.
+    /// The bytes were written by another version of Branchpoint.
     #[error(
-        "these bytes are {kind} of version {found}, and this build reads version {}; use the build that wrote them",
+        "the data is {kind} of format version {found}, but this build of Branchpoint reads version {}; use the build that wrote it",
         .kind.version()
     )]
     Version {
-        /// What they are.
+        /// The kind of the content.
         kind: Kind,
-        /// Their version.
+        /// The version in the header.
         found: u8,
     },
-    /// They break off or make no sense.
-    #[error("these bytes should be {kind}, and they are damaged: {reason}")]
+    /// The bytes are truncated or invalid.
+    #[error("the data of {kind} is damaged: {reason}")]
     Damaged {
-        /// What was asked for.
+        /// The expected kind.
         kind: Kind,
-        /// What the reader stumbled over.
+        /// The error of the decoder.
         reason: String,
     },
-    /// Something follows where they should end.
-    #[error("these bytes are {kind}, and {count} more follow where it ends")]
+    /// Bytes follow after the end of the content.
+    #[error("the data of {kind} is followed by {count} unexpected bytes")]
     Trailing {
-        /// What they are.
+        /// The kind of the content.
         kind: Kind,
-        /// How many.
+        /// The number of extra bytes.
         count: usize,
     },
-    /// A value in it is nested more deeply than any reader would go.
+    /// The content cannot be encoded, because a value is nested too deeply to be decoded.
     #[error("{kind} cannot be stored: {reason}")]
     Unstorable {
-        /// What it is.
+        /// The kind of the content.
         kind: Kind,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The stored form of a program.
+/// Encodes a program.
 ///
 /// ```
 /// let program = branchpoint_core::ir::builder::Builder::sample();
@@ -113,7 +112,7 @@ pub fn encode_program(program: &Program) -> Result<Vec<u8>, CodecError> {
     encode(Kind::Program, program)
 }
 
-/// Reads a stored program. The bytes must be those of a validated program: the host checks their hash.
+/// Decodes a program. The bytes must be those of a validated program; the host checks their hash.
 ///
 /// ```
 /// use branchpoint_core::codec::{decode_program, encode_program};
@@ -126,7 +125,7 @@ pub fn decode_program(bytes: &[u8]) -> Result<Program, CodecError> {
     decode(Kind::Program, bytes)
 }
 
-/// The stored form of an event with its stamp. [`Stamp::record`] is not stored, because it does not change what happens.
+/// Encodes an event with its stamp. [`Stamp::record`] is not stored, because it does not change what the run does.
 ///
 /// ```
 /// use branchpoint_core::codec::{decode_event, encode_event};
@@ -140,7 +139,7 @@ pub fn encode_event(stamp: &Stamp, event: &Event) -> Result<Vec<u8>, CodecError>
     encode(Kind::Event, &(Stamp { record: false, ..stamp.clone() }, event))
 }
 
-/// Reads a stored event and its stamp.
+/// Decodes an event and its stamp.
 ///
 /// ```
 /// use branchpoint_core::codec::{decode_event, encode_event};
@@ -154,7 +153,7 @@ pub fn decode_event(bytes: &[u8]) -> Result<(Stamp, Event), CodecError> {
     decode(Kind::Event, bytes)
 }
 
-/// The stored form of a run's state: a snapshot.
+/// Encodes the state of a run as a snapshot.
 ///
 /// ```
 /// use branchpoint_core::{State, codec::encode_state};
@@ -166,7 +165,7 @@ pub fn encode_state(state: &State) -> Result<Vec<u8>, CodecError> {
     encode(Kind::State, state)
 }
 
-/// Reads a snapshot.
+/// Decodes a snapshot.
 ///
 /// ```
 /// use branchpoint_core::State;
@@ -179,7 +178,7 @@ pub fn decode_state(bytes: &[u8]) -> Result<State, CodecError> {
     decode(Kind::State, bytes)
 }
 
-/// The stored form of a command.
+/// Encodes a command.
 ///
 /// ```
 #[doc = include_str!("../docs/waiting.txt")]
@@ -190,7 +189,7 @@ pub fn encode_command(command: &Command) -> Result<Vec<u8>, CodecError> {
     encode(Kind::Command, command)
 }
 
-/// Reads a stored command.
+/// Decodes a command.
 ///
 /// ```
 #[doc = include_str!("../docs/waiting.txt")]
@@ -202,7 +201,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, CodecError> {
     decode(Kind::Command, bytes)
 }
 
-/// The stored form of a value.
+/// Encodes a value.
 ///
 /// ```
 /// assert!(branchpoint_core::codec::encode_value(&"hello".into())?.starts_with(b"BP"));
@@ -212,7 +211,7 @@ pub fn encode_value(value: &Value) -> Result<Vec<u8>, CodecError> {
     encode(Kind::Value, value)
 }
 
-/// Reads a stored value.
+/// Decodes a value.
 ///
 /// ```
 /// use branchpoint_core::codec::{decode_value, encode_value};
@@ -225,10 +224,10 @@ pub fn decode_value(bytes: &[u8]) -> Result<Value, CodecError> {
 }
 
 fn encode(kind: Kind, content: &impl Serialize) -> Result<Vec<u8>, CodecError> {
-    let mut bytes = Vec::with_capacity(USUAL);
+    let mut bytes = Vec::with_capacity(INITIAL_CAPACITY);
     bytes.extend([MAGIC[0], MAGIC[1], kind.mark(), kind.version()]);
     postcard::to_extend(content, bytes)
-        .map_err(|_| CodecError::Unstorable { kind, reason: "a value in it is nested too deeply".into() })
+        .map_err(|_| CodecError::Unstorable { kind, reason: "a value is nested too deeply".into() })
 }
 
 fn decode<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
@@ -264,7 +263,8 @@ impl Kind {
         }
     }
 
-    /// A change of the bytes gets a new number and a golden file, and the old one stays readable as long as its semantics.
+    /// The format version. A change of the bytes gets a new version and a golden file; old versions stay readable as long as their
+    /// semantics are supported.
     fn version(self) -> u8 {
         match self {
             Self::Program | Self::Event | Self::State | Self::Command | Self::Value => 1,
@@ -285,6 +285,6 @@ impl fmt::Display for Kind {
 }
 
 fn kind_name(mark: u8) -> String {
-    let known = Kind::ALL.into_iter().find(|kind| kind.mark() == mark);
-    known.map_or_else(|| format!("{mark}, which this build does not know"), |kind| kind.to_string())
+    let kind = Kind::ALL.into_iter().find(|kind| kind.mark() == mark);
+    kind.map_or_else(|| format!("of the unknown kind {mark}"), |kind| kind.to_string())
 }

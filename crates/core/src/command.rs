@@ -1,4 +1,4 @@
-//! Requests that go out.
+//! Commands: what a run asks its host to do.
 
 use std::sync::Arc;
 
@@ -8,65 +8,65 @@ use serde::{Deserialize, Serialize};
 use crate::ir::{EffectId, Status};
 use crate::state::{EffectNo, RequestNo, TimerNo};
 
-/// A request going out. The host carries out commands in order, after it has kept the event that gave them.
+/// An instruction to the host. The host stores the event that produced the commands, then executes them in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Command {
-    /// Perform an attempt of an effect, and hand in how it settled.
+    /// Perform an attempt of an effect, and report the outcome as [`crate::Event::Settled`].
     Perform {
-        /// The effect of this run, by number.
+        /// The number of the effect within the run.
         effect: EffectNo,
-        /// The attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
-        /// What kind of work it is.
+        /// The definition of the effect in the program.
         effect_id: EffectId,
-        /// What it is asked with.
+        /// The fields of the request that the run computed.
         input: Value,
-        /// How many answers the effect has had: together with the run and the effect, the key on the wire.
+        /// The number of replies to earlier attempts. Together with the run and the effect, the idempotency key of the request.
         answers: u32,
-        /// The positions of the items around it, outermost first.
+        /// The positions of the enclosing items, outermost first.
         path: Vec<u32>,
     },
-    /// Nobody waits for this effect any more.
+    /// Abandon an effect: the run no longer waits for it.
     Withdraw {
-        /// Which.
+        /// The effect.
         effect: EffectNo,
     },
-    /// Hand in [`crate::Event::TimerFired`] at that time.
+    /// Report [`crate::Event::TimerFired`] at that time.
     SetTimer {
-        /// Which.
+        /// The timer.
         timer: TimerNo,
-        /// When, in milliseconds since the Unix epoch.
+        /// The due time, in milliseconds since the Unix epoch.
         at_ms: i64,
     },
-    /// Forget a timer.
+    /// Delete a timer.
     ClearTimer {
-        /// Which.
+        /// The timer.
         timer: TimerNo,
     },
-    /// Ask people.
+    /// Open a request to people.
     Ask {
         /// The request.
         request: RequestNo,
-        /// The question.
+        /// The request as the workflow wrote it.
         spec: Value,
     },
-    /// Remind those who have not answered.
+    /// Remind the recipients who have not voted.
     Remind {
         /// The request.
         request: RequestNo,
-        /// Whom.
+        /// The recipients to remind.
         users: Vec<Arc<str>>,
     },
-    /// The question is settled or not asked any more.
+    /// Close a request: it is settled or withdrawn.
     Retract {
         /// The request.
         request: RequestNo,
     },
     /// The run has ended.
     Finish {
-        /// How.
+        /// The final status.
         status: Status,
-        /// The dialect's own result object.
+        /// The result object of the dialect.
         result: Value,
     },
 }

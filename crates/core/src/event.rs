@@ -1,4 +1,4 @@
-//! Facts that come in.
+//! Events: the facts that a host hands to a run.
 
 use std::sync::Arc;
 
@@ -7,75 +7,75 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::{EffectNo, State, TimerNo};
 
-/// What the host knows when it hands in an event.
+/// Facts of the host that go with an event: the time, a random seed and the granted fuel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// The time, in milliseconds since the Unix epoch. It never goes back within a run.
+    /// The time, in milliseconds since the Unix epoch. Within a run, time never decreases.
     pub now_ms: i64,
-    /// A random number, for jitter.
+    /// A random number for the jitter of retries.
     pub seed: u64,
-    /// How far each of [`Program::zones`](crate::ir::Program::zones) is ahead of UTC at that time, in seconds.
+    /// The offset from UTC of each of [`Program::zones`](crate::ir::Program::zones) at that time, in seconds.
     pub offsets_s: Vec<i32>,
-    /// How many ops the call may run. It is at most [`Program::fuel`](crate::ir::Program::fuel), which 0 stands for. The host grants
-    /// little fuel to a call that others wait for, and much to a run that only continues, so that its journal stays short.
+    /// The maximum number of ops of this call, limited by [`Program::fuel`](crate::ir::Program::fuel); 0 grants the program's fuel. The
+    /// host grants little fuel to a call that others wait for, and much to a run that only continues, so that its journal stays short.
     pub fuel: u32,
-    /// Whether the trace is wanted. It changes nothing but what is told.
+    /// Whether to record a trace. Recording does not change what the run does.
     pub record: bool,
 }
 
-/// A fact coming in.
+/// A fact that a host hands to a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// The run begins.
     Start {
-        /// What it was started with.
+        /// The input of the run.
         input: Value,
         /// The facts that the program names.
         facts: Object,
-        /// How many runs are around this one: a child run has one more than the run that asked for it.
+        /// The number of runs that enclose this one: a child run has one more than its parent.
         depth: u32,
-        /// How many ops the run may execute, as the operator has set it; 0 is no bound. It is a part of the event, so a replay ends
-        /// where the run has ended, whatever the setting is by then.
+        /// The maximum number of ops of the run, as configured by the operator; 0 is no limit. The limit is a part of the event, so that
+        /// a replay ends where the run ended, even if the setting has changed since.
         max_ops: u64,
     },
     /// An attempt of an effect has ended.
     Settled {
-        /// Which effect.
+        /// The effect.
         effect: EffectNo,
-        /// Which attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
-        /// Its value or its error.
+        /// The value or the error of the attempt.
         result: Result<Value, AttemptError>,
-        /// What it used up.
+        /// The tokens and the cost of the attempt.
         usage: Usage,
     },
     /// A timer is due. The stamp's time is its due time.
     TimerFired(TimerNo),
     /// Someone sent a signal.
     Signal {
-        /// Its name.
+        /// The name of the signal.
         name: Arc<str>,
-        /// What it says.
+        /// The data of the signal.
         payload: Value,
-        /// Who sent it.
+        /// The sender, if known.
         sender: Option<Arc<str>>,
-        /// What the sender calls it. The host takes one signal of a key and run; it stays with the event, so that whoever
-        /// rebuilds the host's index finds it.
+        /// The sender's deduplication key. The host accepts one signal for each key and run. The key is stored with the event, so that
+        /// the host can rebuild its index from the journal.
         key: Option<Arc<str>>,
     },
-    /// The run is to end; a second time, at once.
+    /// A request to cancel the run. A second request ends the run immediately, without the program's cleanup.
     Cancel {
-        /// Why.
+        /// The reason, if one was given.
         reason: Option<Arc<str>>,
     },
-    /// The fuel of the last call was spent before everything was done.
+    /// Continues a run whose last call ran out of fuel.
     Continue,
-    /// The run crosses into a changed program, or into other semantics, carrying its state.
+    /// Moves the run to a changed program or to other semantics, with this state.
     Adopt(Box<State>),
 }
 
 impl Event {
-    /// The start of a run with this input and without facts, which no other run has called.
+    /// The start of a top-level run with this input, without facts and without a limit of ops.
     ///
     /// ```
     /// use branchpoint_core::Event;
@@ -87,28 +87,28 @@ impl Event {
     }
 }
 
-/// Why an attempt failed.
+/// The error of a failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptError {
     /// The kind of error.
     pub kind: Arc<str>,
-    /// One sentence for people.
+    /// One sentence that describes the error.
     pub message: Arc<str>,
-    /// Whether another attempt makes sense.
+    /// Whether, and when, another attempt makes sense.
     pub retry: RetryHint,
-    /// Whether the other side answered. An attempt whose fate is unknown is repeated under the same key.
+    /// Whether the remote side replied. If it did not, the outcome is unknown, and the next attempt uses the same idempotency key.
     pub answered: bool,
 }
 
-/// Whether another attempt makes sense, and when. The first two have the stored bytes of `false` and `true`, which older journals
-/// have in their place.
+/// Whether, and when, another attempt makes sense. The first two variants have the stored bytes of `false` and `true`, which older
+/// journals contain instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetryHint {
-    /// It would only fail again.
+    /// Another attempt would fail too.
     Never,
-    /// It may help, whenever the policy says.
+    /// Another attempt may succeed, after the delay of the retry policy.
     Soon,
-    /// It may help, but not before so many milliseconds: the other side has said so.
+    /// Another attempt may succeed, but not before this number of milliseconds: the remote side sent a `Retry-After`.
     After(u64),
 }
 
@@ -124,7 +124,7 @@ impl RetryHint {
         self != Self::Never
     }
 
-    /// How many milliseconds the other side wants the caller to wait before another attempt.
+    /// The minimum delay that the remote side demands before another attempt, in milliseconds.
     ///
     /// ```
     /// use branchpoint_core::RetryHint;
@@ -146,12 +146,12 @@ impl From<bool> for RetryHint {
     }
 }
 
-/// What an attempt used up.
+/// The tokens and the cost of an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens.
+    /// The number of tokens.
     pub tokens: u64,
-    /// Cost, in millionths.
+    /// The cost, in millionths of the currency unit.
     pub cost_micros: u64,
 }
 

@@ -14,10 +14,10 @@ use crate::trace::Note;
 /// One row of a journal: the stamp, the event, and the check word of its outcome when it was written.
 pub type JournalRow = (Stamp, Event, u32);
 
-/// Folds a journal, event by event, from a state on: a new one, or a snapshot.
+/// Folds a journal, event by event, onto a new state or a snapshot.
 ///
-/// Every event must have the outcome that it had when it was written, so a fold that diverges stops at that event. A journal
-/// ends where the run crosses into another program; the rest is folded from there, with that program.
+/// Every event must have the outcome that it had when it was written: a fold that diverges stops at that event. A journal ends where
+/// the run moves to another program; the rest is folded with that program.
 ///
 /// ```
 /// use branchpoint_core::ir::{Program, builder::Builder};
@@ -40,38 +40,38 @@ pub struct Fold<'p, I> {
 /// One folded event.
 #[derive(Clone, Debug)]
 pub struct FoldedEvent {
-    /// Its number in the run, counted from 1.
+    /// The number of the event in the run, counted from 1.
     pub seq: u64,
-    /// Its stamp.
+    /// The stamp of the event.
     pub stamp: Stamp,
     /// The event.
     pub event: Event,
-    /// What it led to; the trace stays empty.
+    /// The outcome of the event, with an empty trace.
     pub outcome: Outcome,
 }
 
-/// What the folded events requested and what has not come back. Pending timers are those of the state.
+/// Effects and requests of the folded events that are not settled. Pending timers are those of the state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pending {
     /// The newest [`Command::Perform`] of each effect.
     pub effects: BTreeMap<EffectNo, Command>,
-    /// The open requests to people, with the time at which they were made.
+    /// The open requests to people, with the time at which they were opened.
     pub requests: BTreeMap<RequestNo, (Value, i64)>,
 }
 
 /// Why a journal cannot be folded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FoldError {
-    /// An event is rejected, so it was never in this run's journal.
+    /// An event is rejected, so it does not belong to the journal of this run.
     #[error("event {seq} is rejected: {rejected}")]
     Rejected {
         /// The number of the event, counted from 1.
         seq: u64,
-        /// Why.
+        /// The reason.
         rejected: Rejected,
     },
     /// An event has another outcome than it had when it was written.
-    #[error("event {seq} does not lead to what it led to when it was written")]
+    #[error("the replay of event {seq} has another outcome than the original; the journal or the program was changed")]
     Diverged {
         /// The number of the event, counted from 1.
         seq: u64,
@@ -104,7 +104,7 @@ impl<'p, I: Iterator<Item = JournalRow>> Fold<'p, I> {
         self
     }
 
-    /// Folds the next event with recording on, and hands its notes over one by one: the notes of a long journal need not fit into
+    /// Folds the next event with recording on, and passes its notes on one by one, so that the notes of a long journal need not fit into
     /// memory together.
     ///
     /// ```
@@ -171,7 +171,7 @@ impl<I> Fold<'_, I> {
         &self.state
     }
 
-    /// What the events folded so far have left pending.
+    /// The effects and requests that are pending after the events folded so far.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -182,7 +182,7 @@ impl<I> Fold<'_, I> {
         &self.pending
     }
 
-    /// The state after the events folded so far, and what they have left pending.
+    /// The state after the events folded so far, and the effects and requests that are pending.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -220,7 +220,7 @@ impl Pending {
     }
 }
 
-/// Folds a journal with recording on, and returns the state and everything that happened.
+/// Folds a journal with recording on, and returns the state and all notes.
 pub fn replay(
     program: &Program,
     state: State,

@@ -1,4 +1,4 @@
-//! The stable names of what can go wrong in a run, and of what a host cannot do for a document. Each has a page in `docs/diagnostics/`.
+//! Kinds of failures of runs, and of documents that a host cannot run. The names are stable; each has a page in `docs/diagnostics/`.
 
 use branchpoint_expr::kinds;
 
@@ -6,7 +6,7 @@ kinds! {
     /// Kinds of failures of runs, as constants of [`Kind`](branchpoint_expr::Kind).
     pub trait RunKinds, listed in RUN_KINDS {
         // Bounds.
-        /// The values of a run are too large together.
+        /// The values of a run exceed the size limit together.
         StateLimit = "state_limit",
 
         // Whole flows.
@@ -22,7 +22,7 @@ kinds! {
         OutputLimit = "output_limit",
         /// Stored data or a search of it exceeds a size or a count.
         StorageLimit = "storage_limit",
-        /// A loop that its limit ended.
+        /// A loop reached its limit.
         MaxIterations = "max_iterations",
 
         // Step trees.
@@ -33,10 +33,10 @@ kinds! {
         /// A policy that could not be evaluated.
         PolicyError = "policy_error",
 
-        // What a host cannot do for a document.
+        // Documents that a host cannot run.
         /// A step without a configured runner.
         NoRunner = "no_runner",
-        /// An agent that is a program, which is not installed here.
+        /// The command-line program of an agent is not installed.
         ProviderNotFound = "provider_not_found",
         /// An unsupported trigger.
         TriggerNotServed = "trigger_not_served",
@@ -59,7 +59,7 @@ kinds! {
         /// A run has executed more operations than the operator allows.
         OpLimit = "op_limit",
 
-        // Failures of runs that no document tells.
+        // Failures that only occur while a run executes.
         /// A command ended with an exit code other than 0.
         ExitCode = "exit_code",
         /// A command could not be started.
@@ -70,15 +70,15 @@ kinds! {
         BadEnvName = "bad_env_name",
         /// A step took longer than its time limit.
         Timeout = "timeout",
-        /// The output of a step does not fit its schema.
+        /// The output of a step does not match its schema.
         OutputSchema = "output_schema",
-        /// A request was answered with a status that is not expected.
+        /// The response to a request has an unexpected HTTP status.
         HttpStatus = "http_status",
         /// A called workflow did not complete.
         CalleeFailed = "callee_failed",
         /// A loop that needs items has none.
         ForEachEmpty = "for_each_empty",
-        /// A loop was ended by its bound while its condition still held.
+        /// A loop reached its limit while its condition was still true.
         WhileLimit = "while_limit",
         /// A document gives its input a content type that does not exist.
         InputContentType = "input_content_type",
@@ -90,7 +90,7 @@ kinds! {
         Agent = "agent",
         /// An HTTP request or a notification failed.
         Operation = "operation",
-        /// The reply of an agent is not in the format that is asked for.
+        /// The reply of an agent does not have the requested format.
         Format = "format",
         /// A text cannot be expanded.
         Template = "template",
@@ -102,15 +102,15 @@ kinds! {
         Condition = "condition",
         /// A called workflow did not complete.
         Child = "child",
-        /// A chat turn was ended by its bound on model calls.
+        /// A chat turn reached its limit of model calls.
         MaxSteps = "max_steps",
-        /// A run reached one of its bounds.
+        /// A run reached one of its limits.
         Exhausted = "exhausted",
         /// Workflows call each other too deeply.
         CallDepth = "call_depth",
-        /// An answer is nested too deeply to be stored.
+        /// A result is nested too deeply to be stored.
         TooDeep = "too_deep",
-        /// A call ended without a response, because of an error of Branchpoint itself.
+        /// A call ended without a response because of an error in Branchpoint itself.
         Runner = "runner",
         /// An approval has no recipients.
         HitlNoRecipients = "hitl_no_recipients",

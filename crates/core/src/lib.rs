@@ -1,12 +1,12 @@
 //! The core of Branchpoint: a synchronous, deterministic state machine without I/O, clock, randomness or async.
 //!
-//! A front-end lowers a workflow document to a [`Program`](ir::Program). A host advances a run of it by events and performs the
-//! commands that come out. This page builds a small program and runs it by hand, as a host does.
+//! A front-end lowers a workflow document to a [`Program`](ir::Program). A host hands events to a run of the program and executes the
+//! commands that each event returns. This page builds a small program and runs it by hand, as a host does.
 //!
 //! # Build a program
 //!
-//! The [`Builder`](ir::builder::Builder) makes programs. Names become slots, and [`finish`](ir::builder::Builder::finish) validates
-//! the result. This program calls a model and ends with its answer.
+//! The [`Builder`](ir::builder::Builder) builds programs. Names become slots, and [`finish`](ir::builder::Builder::finish) validates
+//! the result. This program calls a model and ends with its reply.
 //!
 //! ```
 //! use branchpoint_core::effect::Kind;
@@ -33,7 +33,7 @@
 //! # Advance a run
 //!
 //! [`advance`] takes the program, the [`State`] of one run, a [`Stamp`] with the time, and an [`Event`]. It changes the state and
-//! returns the [`Command`]s that the host performs. The host reports each result as another event.
+//! returns the [`Command`]s that the host executes. The host reports each result as another event.
 //!
 //! ```
 //! use branchpoint_core::{Command, Event, Stamp, State, Usage, advance, status};
@@ -60,13 +60,13 @@
 //! # Ok::<(), branchpoint_core::Rejected>(())
 //! ```
 //!
-//! A host must do three things. It hands in the events of a run one at a time. Time never goes back. Before an event of time t it
+//! A host must follow three rules. It hands in the events of a run one at a time. Time never decreases. Before an event of time t, it
 //! hands in every timer due by t, in the order of due time and id, each stamped with its due time.
 //!
 //! # Store the events and fold them
 //!
-//! The journal of events is the truth; a state is its [`Fold`]. So a run can be rebuilt at any past moment, and finished work is
-//! never repeated. [`codec`] has the stored bytes of events, states and programs.
+//! The journal of events is the source of truth; a state is its [`Fold`]. A host can therefore rebuild a run at any past moment and
+//! never repeats finished work. [`codec`] encodes events, states and programs as bytes.
 //!
 //! ```
 //! use branchpoint_core::{Event, Fold, Stamp, State, advance};
@@ -80,11 +80,11 @@
 //! # Ok::<(), branchpoint_core::FoldError>(())
 //! ```
 //!
-//! # Ask what happened
+//! # Explain what happened
 //!
-//! With [`Stamp::record`], an outcome has a trace of [`Note`]s. [`steps`] makes the list of steps from it, [`replay`] makes the trace
-//! of a stored run, and [`what_if`] takes a recorded [`DecisionRecord`] again with other values. [`approvals`] lists what people must
-//! answer, and [`effect`] has the requests that runners perform.
+//! With [`Stamp::record`], an outcome has a trace of [`Note`]s. [`steps`] computes the list of steps from it, [`replay`] the trace
+//! of a stored run, and [`what_if`] evaluates a recorded decision again with other values. [`approvals`] lists the open approvals, and
+//! [`effect`] has the requests that runners perform.
 
 mod advance;
 mod approval;

@@ -1,4 +1,4 @@
-//! Queries beside `advance`: what a run would accept now, how it stands, and pure reads of it.
+//! Queries of a run: the signals and votes that it accepts now, its status, and views.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use crate::ir::{Arm, Index, Op, Program, Status, ViewId};
 use crate::request::Request;
 use crate::state::{Parked, RequestNo, State, Strand, StrandNo};
 
-/// Something that a run would accept now.
+/// A signal or vote that a run accepts now.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Offer {
     /// A signal that a strand waits for.
     Signal {
-        /// Its name.
+        /// The name of the signal.
         name: Arc<str>,
-        /// Who waits.
+        /// The strand that waits for the signal.
         strand: StrandNo,
     },
-    /// A vote on a question.
+    /// A vote on a request to people.
     Vote {
-        /// The question.
+        /// The number of the request.
         request: RequestNo,
-        /// Who is asked what, and who has answered.
+        /// The request with its votes so far.
         details: Request,
     },
 }
 
-/// Which signals and votes a run would accept now: what an approval screen shows.
+/// The signals and votes that a run accepts now. An approval screen shows this list.
 ///
 /// ```
 #[doc = include_str!("../docs/approval.txt")]
@@ -52,8 +52,8 @@ pub fn offers(program: &Program, state: &State) -> Vec<Offer> {
     offers
 }
 
-/// Whether a run would accept anything, told without making the list.
-fn is_asking(program: &Program, state: &State) -> bool {
+/// Whether a run accepts any signal or vote now. Unlike [`offers`], this builds no list.
+fn waits_for_people(program: &Program, state: &State) -> bool {
     let waits = |strand: &Strand| match (&strand.parked, &program.place(strand.at).op) {
         (Parked::Wait { .. }, Op::Wait { arms, .. }) => arms.iter().any(|arm| matches!(arm, Arm::Signal { .. })),
         _ => false,
@@ -74,7 +74,7 @@ pub fn status(program: &Program, state: &State) -> Status {
     let working = !state.ready.is_empty() || state.effects.values().any(|effect| effect.backoff.is_none());
     if working {
         Status::Running
-    } else if is_asking(program, state) {
+    } else if waits_for_people(program, state) {
         Status::WaitingPeople
     } else if !state.timers.is_empty() {
         Status::WaitingTimer
@@ -83,8 +83,8 @@ pub fn status(program: &Program, state: &State) -> Status {
     }
 }
 
-/// Evaluates a view of a run, such as "which tools are allowed now", at the time of the newest event. A run that has ended
-/// has no slots any more, only its result.
+/// Evaluates a view of a run, such as the list of tools that are allowed now, at the time of the newest event. A run that has ended
+/// has no slots, only its result.
 ///
 /// ```
 /// use branchpoint_core::ir::{Program, ViewId};

@@ -1,11 +1,11 @@
-//! Questions to people: recipients, choices, votes, quorum, reminders, deadline. Pure, and used by every approval.
+//! Requests to people: recipients, choices, votes, quorum, reminders and deadline. The rules are pure functions.
 
 use std::sync::Arc;
 
 use branchpoint_expr::{Object, Value, iso_utc};
 use serde::{Deserialize, Serialize};
 
-/// The signal that carries a vote: `{request, choice, comment?}`, its sender being the voter.
+/// The signal that carries a vote: `{request, choice, comment?}`. The sender of the signal is the voter.
 ///
 /// ```
 #[doc = include_str!("../docs/approval.txt")]
@@ -14,54 +14,54 @@ use serde::{Deserialize, Serialize};
 /// ```
 pub const VOTE: &str = "vote";
 
-/// The signal that calls a question off: `{request, reason?}`.
+/// The signal that cancels a request: `{request, reason?}`.
 pub(crate) const CANCEL_REQUEST: &str = "cancel_request";
 
-/// A question that is pending. Its life: pending until a choice has enough votes, everyone has voted, the time ran out,
-/// or it is cancelled.
+/// A pending request to people. The request is settled when a choice has enough votes, every recipient has voted, the deadline has
+/// passed, or an operator cancels it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Who is asked, each once.
+    /// The users who may vote, without duplicates.
     pub recipients: Vec<Arc<str>>,
-    /// What can be answered.
+    /// The possible answers.
     pub choices: Vec<Arc<str>>,
-    /// How many votes a choice needs.
+    /// The number of votes that a choice needs.
     pub required: u32,
-    /// When it was asked.
+    /// The time when the request was opened.
     pub requested_ms: i64,
-    /// When the time runs out.
+    /// The time when the request expires.
     pub deadline_ms: Option<i64>,
-    /// How often people are reminded, and how many times at most.
+    /// The interval between reminders in milliseconds, and the maximum number of reminders.
     pub reminder: Option<(i64, u32)>,
-    /// How many times they were.
+    /// The number of reminders so far.
     pub reminded: u32,
     /// The votes in order of arrival.
     pub votes: Vec<Vote>,
 }
 
-/// One vote. Nobody votes twice, and no vote is changed.
+/// One vote. Each recipient votes at most once, and votes cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vote {
-    /// Who.
+    /// The voter.
     pub user: Arc<str>,
-    /// What.
+    /// The choice of the voter.
     pub choice: Arc<str>,
-    /// A word with it.
+    /// The comment of the voter.
     pub comment: Option<Arc<str>>,
-    /// When.
+    /// The time of the vote.
     pub at_ms: i64,
 }
 
-/// How a question was settled.
+/// How a request was settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resolution {
     /// A choice has the votes it needs.
     Choice(Arc<str>),
-    /// Everyone has voted, and no choice has enough.
+    /// Every recipient has voted, and no choice has enough votes.
     NoQuorum,
-    /// The time ran out.
+    /// The deadline has passed.
     Timeout,
-    /// An operator called it off, with a reason or without.
+    /// An operator cancelled the request, with an optional reason.
     Cancelled(Option<Arc<str>>),
 }
 
@@ -81,26 +81,26 @@ impl Resolution {
     }
 }
 
-/// Why a vote is refused. The order of the checks is that of the variants.
+/// Why a vote is rejected. The checks run in the order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum VoteRejection {
-    /// The time ran out, whether or not its timer has fired.
+    /// The deadline has passed, even if its timer has not fired yet.
     #[error("the deadline of the approval has passed")]
     NotPending,
-    /// The voter was not asked.
+    /// The voter is not a recipient of the request.
     #[error("the voter is not an approver")]
     NotRecipient,
-    /// Not one of the choices, to the letter.
+    /// The answer is not one of the choices. The comparison is exact.
     #[error("unknown choice")]
     UnknownChoice,
-    /// One vote each.
+    /// The voter has voted before.
     #[error("the voter has already voted, and votes cannot be changed")]
     AlreadyVoted,
 }
 
 impl VoteRejection {
-    /// The code of the refusal, as the specs of documents name it.
+    /// The stable code of the rejection.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::VoteRejection::AlreadyVoted.code(), "already_voted");
@@ -115,17 +115,17 @@ impl VoteRejection {
     }
 }
 
-/// Why a question cannot be asked.
+/// Why a request to people is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRequest {
-    /// There is nobody to ask.
-    #[error("there are no approvers")]
+    /// The list of recipients is empty.
+    #[error("the approval has no approvers; list at least one recipient")]
     NoRecipients,
-    /// There is nothing to choose from.
-    #[error("there is nothing to choose from")]
+    /// The list of choices is empty.
+    #[error("the approval has no choices; list at least one choice")]
     NoChoices,
-    /// A number makes no sense.
-    #[error("`{0}` is not a valid number")]
+    /// A number is out of range.
+    #[error("`{0}` of the approval is not a valid number")]
     Number(&'static str),
 }
 
@@ -143,7 +143,7 @@ impl InvalidRequest {
     }
 }
 
-/// What is due at a time.
+/// The action that is due at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
@@ -152,8 +152,8 @@ pub(crate) enum Due {
 }
 
 impl Request {
-    /// Reads a request `{recipients, choices, required?, timeout_ms?, reminder_ms?, reminder_max?}`. An invalid number is an error:
-    /// its default might let one vote decide where two were meant.
+    /// Reads a request `{recipients, choices, required?, timeout_ms?, reminder_ms?, reminder_max?}`. An invalid number is an error and
+    /// does not fall back to the default, which could let one vote decide where two were intended.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -165,7 +165,7 @@ impl Request {
         let texts = |key: &str| -> Vec<Arc<str>> {
             let mut unique: Vec<Arc<str>> = Vec::new();
             for text in spec.get(key).and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_str) {
-                if !unique.iter().any(|known| &**known == text) {
+                if !unique.iter().any(|other| &**other == text) {
                     unique.push(text.into());
                 }
             }
@@ -203,7 +203,7 @@ impl Request {
         })
     }
 
-    /// Whether the request would accept this vote now.
+    /// Checks whether the request accepts this vote now.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -217,7 +217,7 @@ impl Request {
         if !self.recipients.iter().any(|recipient| &**recipient == user) {
             return Err(VoteRejection::NotRecipient);
         }
-        if !self.choices.iter().any(|known| &**known == choice) {
+        if !self.choices.iter().any(|other| &**other == choice) {
             return Err(VoteRejection::UnknownChoice);
         }
         if self.votes.iter().any(|vote| &*vote.user == user) {
@@ -226,9 +226,9 @@ impl Request {
         Ok(())
     }
 
-    /// Takes a vote that was checked, and tells whether it settles the question.
-    pub(crate) fn take(&mut self, vote: Vote) -> Option<Resolution> {
-        assert!(self.check(&vote.user, &vote.choice, vote.at_ms).is_ok(), "a vote is checked before it is taken");
+    /// Records a valid vote, and returns the resolution if the vote settles the request.
+    pub(crate) fn record_vote(&mut self, vote: Vote) -> Option<Resolution> {
+        assert!(self.check(&vote.user, &vote.choice, vote.at_ms).is_ok(), "a vote is checked before it is recorded");
         let choice = Arc::clone(&vote.choice);
         self.votes.push(vote);
         let for_choice = self.votes.iter().filter(|vote| vote.choice == choice).count();
@@ -238,7 +238,7 @@ impl Request {
         (self.votes.len() == self.recipients.len()).then_some(Resolution::NoQuorum)
     }
 
-    /// When the next reminder or the deadline is due.
+    /// The time of the next reminder, or of the deadline.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -252,7 +252,7 @@ impl Request {
         reminder.or(self.deadline_ms)
     }
 
-    /// What is due at a time that [`Self::next_due_ms`] named.
+    /// The action that is due at a time that [`Self::next_due_ms`] returned.
     pub(crate) fn due(&mut self, now_ms: i64) -> Due {
         if self.deadline_ms.is_some_and(|deadline| now_ms >= deadline) {
             return Due::Expired;
@@ -312,7 +312,7 @@ pub(crate) fn object<const N: usize>(entries: [(&str, Value); N]) -> Object {
 mod tests {
     use super::*;
 
-    fn asked(required: i64) -> Request {
+    fn request(required: i64) -> Request {
         let texts = |texts: &[&str]| Value::from(texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>());
         let spec = object([
             ("recipients", texts(&["u1", "u2", "u3", "u1"])),
@@ -321,7 +321,7 @@ mod tests {
             ("timeout_ms", Value::Int(100)),
             ("reminder_ms", Value::Int(30)),
         ]);
-        Request::open(&Value::from(spec), 1000).expect("there is somebody to ask")
+        Request::open(&Value::from(spec), 1000).expect("the request is valid")
     }
 
     fn vote(user: &str, choice: &str, at_ms: i64) -> Vote {
@@ -329,25 +329,25 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_with_enough_votes_settles_the_question() {
-        let mut request = asked(2);
-        assert_eq!(request.recipients.len(), 3, "each recipient is asked once");
-        assert_eq!(request.take(vote("u1", "approve", 1001)), None);
-        assert_eq!(request.take(vote("u3", "approve", 1002)), Some(Resolution::Choice("approve".into())));
+    fn a_choice_with_enough_votes_settles_the_request() {
+        let mut request = request(2);
+        assert_eq!(request.recipients.len(), 3, "duplicate recipients are removed");
+        assert_eq!(request.record_vote(vote("u1", "approve", 1001)), None);
+        assert_eq!(request.record_vote(vote("u3", "approve", 1002)), Some(Resolution::Choice("approve".into())));
     }
 
     #[test]
-    fn no_quorum_is_told_only_when_everyone_has_voted() {
-        let mut request = asked(3);
-        assert_eq!(request.take(vote("u1", "approve", 1001)), None);
-        assert_eq!(request.take(vote("u2", "deny", 1001)), None);
-        assert_eq!(request.take(vote("u3", "deny", 1001)), Some(Resolution::NoQuorum));
+    fn no_quorum_needs_the_votes_of_all_recipients() {
+        let mut request = request(3);
+        assert_eq!(request.record_vote(vote("u1", "approve", 1001)), None);
+        assert_eq!(request.record_vote(vote("u2", "deny", 1001)), None);
+        assert_eq!(request.record_vote(vote("u3", "deny", 1001)), Some(Resolution::NoQuorum));
     }
 
     #[test]
-    fn votes_are_refused_in_the_order_of_the_reasons() {
-        let mut request = asked(2);
-        request.take(vote("u1", "approve", 1001));
+    fn rejections_are_checked_in_their_order() {
+        let mut request = request(2);
+        request.record_vote(vote("u1", "approve", 1001));
         assert_eq!(request.check("u1", "approve", 1100), Err(VoteRejection::NotPending));
         assert_eq!(request.check("u9", "maybe", 1002), Err(VoteRejection::NotRecipient));
         assert_eq!(request.check("u1", "maybe", 1002), Err(VoteRejection::UnknownChoice));
@@ -356,9 +356,9 @@ mod tests {
     }
 
     #[test]
-    fn reminders_go_to_the_silent_and_end_before_the_deadline() {
-        let mut request = asked(2);
-        request.take(vote("u2", "deny", 1001));
+    fn reminders_go_to_missing_voters_and_end_before_the_deadline() {
+        let mut request = request(2);
+        request.record_vote(vote("u2", "deny", 1001));
         assert_eq!(request.next_due_ms(), Some(1030));
         assert_eq!(request.due(1030), Due::Remind(vec!["u1".into(), "u3".into()]));
         assert_eq!(
@@ -366,7 +366,7 @@ mod tests {
             (Some(1060), Due::Remind(vec!["u1".into(), "u3".into()]))
         );
         request.due(1090);
-        assert_eq!(request.next_due_ms(), Some(1100), "the next reminder would come after the deadline");
+        assert_eq!(request.next_due_ms(), Some(1100), "the next reminder would be after the deadline");
         assert_eq!(request.due(1100), Due::Expired);
     }
 }

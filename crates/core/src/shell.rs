@@ -1,12 +1,12 @@
-//! Values as words of a shell command. What a value holds is never a part of the command, wherever the author has put it.
+//! Safe insertion of values into shell commands. A value is always one quoted word and never shell syntax.
 //!
-//! Only as much of a shell's grammar is followed as is the same everywhere: quotes, escapes, comments, and substitutions that are
-//! plain. Where a value stands in anything else, or behind something that was not followed, it is refused.
+//! The parser follows only the grammar that all shells share: quotes, escapes, comments, and simple substitutions. A value inside or
+//! after any other syntax is rejected.
 
 use branchpoint_expr::Escape;
 pub use branchpoint_expr::shell_word as word;
 
-/// Escapes the values of placeholders in a shell command: [`Form::Escaped`](branchpoint_expr::Form::Escaped) takes it.
+/// Returns an escaper for the values of placeholders in a shell command, for [`Form::Escaped`](branchpoint_expr::Form::Escaped).
 ///
 /// ```
 /// use branchpoint_core::shell;
@@ -25,25 +25,25 @@ impl Escape for Command {
     }
 
     fn value(&mut self) -> Result<(&'static str, &'static str), String> {
-        let around = self.word_quotes();
+        let quotes = self.word_quotes();
         self.insert_word();
-        around.map_err(|place| format!("a value cannot be put into {place}, where the shell does not read quotes"))
+        quotes.map_err(|place| format!("a value cannot be inserted into {place}, because quoting does not work there"))
     }
 
     fn help(&self) -> &'static str {
-        "hand it over in `env` or `stdin`"
+        "pass the value in `env` or `stdin`"
     }
 }
 
-/// Where a command has come to: what is around the next thing that is put into it.
+/// The syntactic state at the end of a command that is being assembled: the context of the next inserted word.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
     state: State,
-    /// What the substitution holds that is being read.
-    held: String,
-    /// Whether a word begins here: only there a comment can.
+    /// The content of the current substitution.
+    substitution: String,
+    /// Whether the position is inside a word. A comment can only begin outside of words.
     in_word: bool,
-    /// Whether the word has a bracket that is not in quotes: what follows may be arithmetic.
+    /// Whether the word has an unquoted bracket, so that the rest may be arithmetic.
     has_bracket: bool,
 }
 
@@ -58,19 +58,19 @@ enum Quote {
 enum State {
     Text(Quote),
     Single,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped(Quote),
-    /// Behind a dollar sign.
+    /// After a dollar sign.
     Dollar(Quote),
-    /// Behind characters that may begin something else: `(`, `<` and `>`.
-    Behind(char),
-    /// Behind `>&` or `<&`, and whether the number of a descriptor, or `-`, has begun.
+    /// After a character that may begin an operator: `(`, `<` and `>`.
+    Operator(char),
+    /// After `>&` or `<&`, and whether the number of a descriptor, or `-`, has begun.
     Descriptor(bool),
     Comment,
-    /// In a substitution that ends with this character, if it is plain, and with this around it.
-    Plain(char, Quote),
-    /// From here on nothing is known.
-    Lost(&'static str),
+    /// In a simple substitution that ends with this character, and the quotes that enclose it.
+    Substitution(char, Quote),
+    /// After syntax that the parser does not follow, with its name.
+    Unsupported(&'static str),
 }
 
 impl Default for State {
@@ -79,13 +79,13 @@ impl Default for State {
     }
 }
 
-/// What a plain substitution holds: nothing that a quote, a substitution or a comment could begin or end with.
-fn is_plain(next: char) -> bool {
+/// Whether a substitution with this character stays simple: the character cannot begin or end a quote, a substitution or a comment.
+fn is_simple(next: char) -> bool {
     next.is_ascii_alphanumeric() || " _-+.,:/=%@*?".contains(next)
 }
 
 impl Command {
-    /// Reads more of the command, as its author wrote it.
+    /// Reads the next part of the command, as its author wrote it.
     ///
     /// ```
     /// use branchpoint_core::shell::Command;
@@ -99,29 +99,29 @@ impl Command {
             self.state = match self.state {
                 State::Text(quote) => self.text(quote, next),
                 State::Single if next == '\'' => State::Text(Quote::None),
-                // A line that goes on with the next is one word if it was one before.
+                // A continued line does not end the word.
                 State::Escaped(quote) if next == '\n' => State::Text(quote),
                 State::Escaped(quote) => self.within(quote),
                 State::Dollar(quote) => self.dollar(quote, next),
-                State::Behind(first) => self.behind(first, next),
+                State::Operator(first) => self.operator(first, next),
                 State::Descriptor(has_begun) => self.descriptor(has_begun, next),
                 State::Comment if next == '\n' => State::Text(Quote::None),
-                State::Plain(end, quote) if next == end => self.substituted(quote),
-                State::Plain(..) if !is_plain(next) => State::Lost(SUBSTITUTION),
-                State::Plain(end, quote) => {
-                    self.held.push(next);
-                    State::Plain(end, quote)
+                State::Substitution(end, quote) if next == end => self.substituted(quote),
+                State::Substitution(..) if !is_simple(next) => State::Unsupported(SUBSTITUTION),
+                State::Substitution(end, quote) => {
+                    self.substitution.push(next);
+                    State::Substitution(end, quote)
                 }
                 same => same,
             };
         }
     }
 
-    /// The text before and after a word that is put in here: it closes the quotes around the word and opens them again.
+    /// The text before and after a word inserted here: it closes the quotes that enclose the word and opens them again.
     ///
     /// # Errors
     ///
-    /// The name of the place, if no word can be put there safely.
+    /// The name of the syntax, if no word can be inserted safely.
     ///
     /// ```
     /// use branchpoint_core::shell::{Command, word};
@@ -133,17 +133,17 @@ impl Command {
     /// ```
     pub fn word_quotes(&self) -> Result<(&'static str, &'static str), &'static str> {
         match self.state {
-            State::Text(Quote::None) | State::Behind(_) if self.has_bracket => Err("brackets"),
-            State::Text(Quote::None) | State::Behind('(') => Ok(("", "")),
+            State::Text(Quote::None) | State::Operator(_) if self.has_bracket => Err("brackets"),
+            State::Text(Quote::None) | State::Operator('(') => Ok(("", "")),
             State::Text(Quote::Double) => Ok(("\"", "\"")),
             State::Single => Ok(("'", "'")),
-            State::Behind(_) => Ok((" ", "")),
-            State::Escaped(_) => Err("a place behind a backslash"),
-            State::Dollar(_) => Err("a place behind a dollar sign"),
+            State::Operator(_) => Ok((" ", "")),
+            State::Escaped(_) => Err("the place after a backslash"),
+            State::Dollar(_) => Err("the place after a dollar sign"),
             State::Descriptor(_) => Err(REDIRECTION),
             State::Comment => Err("a comment"),
-            State::Plain(..) => Err(SUBSTITUTION),
-            State::Lost(place) => Err(place),
+            State::Substitution(..) => Err(SUBSTITUTION),
+            State::Unsupported(place) => Err(place),
         }
     }
 
@@ -160,7 +160,7 @@ impl Command {
         matches!(self.state, State::Single | State::Text(Quote::Double))
     }
 
-    /// Notes that a word was put in here.
+    /// Records that a word was inserted here.
     ///
     /// ```
     /// use branchpoint_core::shell::Command;
@@ -172,7 +172,7 @@ impl Command {
     /// ```
     pub fn insert_word(&mut self) {
         self.in_word = true;
-        if let State::Behind(_) = self.state {
+        if let State::Operator(_) = self.state {
             self.state = State::Text(Quote::None);
         }
     }
@@ -184,7 +184,7 @@ impl Command {
                 self.in_word = true;
                 return State::Dollar(quote);
             }
-            (_, '`') => return State::Plain('`', quote),
+            (_, '`') => return State::Substitution('`', quote),
             (Quote::Double, '"') => return self.within(Quote::None),
             (Quote::None, '"') => return self.within(Quote::Double),
             (Quote::None, '\'') => {
@@ -194,7 +194,7 @@ impl Command {
             (Quote::None, '#') if !self.in_word => return State::Comment,
             (Quote::None, '(' | '<' | '>') => {
                 self.end_word();
-                return State::Behind(next);
+                return State::Operator(next);
             }
             (Quote::None, '[') => self.has_bracket = true,
             (Quote::None, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')') => {
@@ -208,39 +208,43 @@ impl Command {
 
     fn dollar(&mut self, quote: Quote, next: char) -> State {
         match next {
-            '(' => State::Plain(')', quote),
-            '{' => State::Plain('}', quote),
-            '[' => State::Lost(SUBSTITUTION),
-            '\'' if quote == Quote::None => State::Lost("a text in $'...'"),
-            // A parameter of one character, such as `$$`, begins nothing.
+            '(' => State::Substitution(')', quote),
+            '{' => State::Substitution('}', quote),
+            '[' => State::Unsupported(SUBSTITUTION),
+            '\'' if quote == Quote::None => State::Unsupported("a text in $'...'"),
+            // A parameter of one character, such as `$$`, is complete.
             '$' | '#' | '*' | '?' | '!' | '-' | '@' => self.within(quote),
             next => self.text(quote, next),
         }
     }
 
-    fn behind(&mut self, first: char, next: char) -> State {
+    fn operator(&mut self, first: char, next: char) -> State {
         match (first, next) {
-            ('(', '(') => State::Lost("arithmetic"),
-            ('<', '<') => State::Lost("a here-document"),
+            ('(', '(') => State::Unsupported("arithmetic"),
+            ('<', '<') => State::Unsupported("a here-document"),
             ('<' | '>', '&') => State::Descriptor(false),
             (_, next) => self.text(Quote::None, next),
         }
     }
 
-    /// What follows `>&` is the number of a descriptor, not a file. Some shells evaluate it once more, so only numbers are followed.
+    /// Reads the number of a descriptor after `>&`. Some shells evaluate this operand once more, so anything else is rejected.
     fn descriptor(&mut self, has_begun: bool, next: char) -> State {
         match next {
             '0'..='9' | '-' => State::Descriptor(true),
             ' ' | '\t' if !has_begun => State::Descriptor(false),
             ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' | '<' | '>' if has_begun => self.text(Quote::None, next),
-            _ => State::Lost(REDIRECTION),
+            _ => State::Unsupported(REDIRECTION),
         }
     }
 
-    /// The patterns of a `case` end with a parenthesis that nothing opens, so that is not the end of what `case` is in.
+    /// Ends a substitution. A `case` pattern ends with an unpaired parenthesis, which does not end the substitution.
     fn substituted(&mut self, quote: Quote) -> State {
-        let held = std::mem::take(&mut self.held);
-        if held.split_whitespace().any(|word| word == "case") { State::Lost(SUBSTITUTION) } else { self.within(quote) }
+        let content = std::mem::take(&mut self.substitution);
+        if content.split_whitespace().any(|word| word == "case") {
+            State::Unsupported(SUBSTITUTION)
+        } else {
+            self.within(quote)
+        }
     }
 
     fn within(&mut self, quote: Quote) -> State {
@@ -254,13 +258,13 @@ impl Command {
 }
 
 const REDIRECTION: &str = "a redirection";
-const SUBSTITUTION: &str = "a substitution, or behind one that is not plain";
+const SUBSTITUTION: &str = "a substitution, or the text after one that is not simple";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The command with a word at each `@@`.
+    /// Replaces each `@@` of a command by the value as a word.
     fn filled(written: &str, value: &str) -> Result<String, &'static str> {
         let (mut command, mut filled) = (Command::default(), String::new());
         for (index, part) in written.split("@@").enumerate() {
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_around_a_word_are_left_for_it() {
+    fn quotes_are_closed_before_a_word_and_opened_after_it() {
         assert_eq!(filled("echo @@", "a b").unwrap(), "echo 'a b'");
         assert_eq!(filled(r#"echo "<@@>""#, "$(id)").unwrap(), r#"echo "<"'$(id)'">""#);
         assert_eq!(filled("echo '<@@>'", "it's").unwrap(), r"echo '<''it'\''s''>'");
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_stands_where_quotes_mean_nothing() {
+    fn a_word_is_rejected_where_quoting_does_not_work() {
         for written in [
             "true # @@",
             "echo >&@@",

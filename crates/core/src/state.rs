@@ -1,4 +1,4 @@
-//! One run.
+//! The state of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +19,11 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// An effect of this run: one call of the outside, however many attempts it takes.
+    /// An effect of this run: one call to a runner, with all its attempts.
     EffectNo,
     /// A timer of this run.
     TimerNo,
-    /// A question to people.
+    /// A request to people.
     RequestNo,
     /// A strand of this run.
     StrandNo,
@@ -31,48 +31,49 @@ numbers! {
     FrameNo,
 }
 
-/// One run: the fold of its events. Nothing in it grows with the number of steps that are done.
+/// The state of one run: the fold of its events. Its size does not grow with the number of finished steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Threads of control that have not ended. They come, move and go by the functions below, which keep `whereabouts`.
+    /// Threads of control that have not ended. Only the functions below insert, move and remove strands, because they also update
+    /// `whereabouts`.
     pub(crate) strands: BTreeMap<StrandNo, Strand>,
-    /// A sum over the numbers and places of all strands: what the check word says of them, at no cost for those that rest.
+    /// A hash over the numbers and places of all strands, updated incrementally. The check word of an outcome includes it.
     pub(crate) whereabouts: u64,
     /// The strands that wait at a merge.
     pub(crate) at_merges: BTreeSet<StrandNo>,
-    /// Frames that are open.
+    /// Open frames.
     pub(crate) frames: BTreeMap<FrameNo, Frame>,
-    /// Strands that can go on; the last goes first.
+    /// Strands that can continue; the last one runs first.
     pub(crate) ready: Vec<StrandNo>,
     /// Effects in flight or waiting for their next attempt.
     pub(crate) effects: BTreeMap<EffectNo, InFlight>,
     /// Timers that are set.
     pub(crate) timers: BTreeMap<TimerNo, Timer>,
-    /// Questions that are pending.
+    /// Pending requests to people.
     pub(crate) requests: BTreeMap<RequestNo, Pending>,
-    /// Signals that came before their wait.
+    /// Signals that arrived before the wait that accepts them.
     pub(crate) mailbox: Vec<(SignalId, Value)>,
-    /// What the run has used up.
+    /// The ops, effects, tokens and cost that the run has used.
     pub(crate) spent: Consumption,
-    /// The unfolded size of all values above, in bytes. The functions in `held` keep it.
+    /// The unfolded size of all values above, in bytes, updated by the functions in `state_size`.
     pub(crate) size: u64,
-    /// The last number that was given out, of whatever kind.
+    /// The last assigned number, of any kind.
     pub(crate) last_no: u64,
-    /// How many events it has taken.
+    /// The number of accepted events.
     pub(crate) seq: u64,
     /// The time of the newest event.
     pub(crate) now_ms: i64,
-    /// How many runs are around it.
+    /// The number of runs that enclose this run.
     pub(crate) depth: u32,
-    /// How many ops it may execute; 0 is no bound.
+    /// The maximum number of ops; 0 is no limit.
     pub(crate) max_ops: u64,
-    /// The semantics it was begun with.
+    /// The semantics of the run.
     pub(crate) semantics: u16,
-    /// Whether it was asked to end, and why.
+    /// The reason of a requested cancellation, if one was requested; null without a reason.
     pub(crate) cancelling: Option<Value>,
-    /// Whether it says its last word: what the program does after a failure or a cancel, once.
+    /// Whether the run executes its cleanup: the part of the program that runs once after a failure or a cancellation.
     pub(crate) last_word: bool,
-    /// How it ended.
+    /// The final status and result.
     pub(crate) ended: Option<FinalResult>,
 }
 
@@ -86,7 +87,7 @@ pub(crate) struct Strand {
     pub(crate) parked: Parked,
 }
 
-/// What a strand waits for. What belongs to the waiting lives in it.
+/// The reason why a strand waits, with the numbers that belong to the wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Parked {
     /// Nothing: it is ready.
@@ -101,19 +102,19 @@ pub(crate) enum Parked {
     Meet,
 }
 
-/// A structure that is open.
+/// An open frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Frame {
     pub(crate) scope: ScopeId,
-    /// The strand that entered; the root frame has none.
+    /// The strand that entered the scope; the root frame has none.
     pub(crate) entered_by: Option<StrandNo>,
-    /// The values of its slots; in a frame of items, each entry has its own.
+    /// The values of the slots; in a frame of items, each entry has its own.
     pub(crate) values: Vec<Option<Value>>,
     /// Entries that have begun and not ended.
     pub(crate) entries: BTreeMap<u32, Entry>,
-    /// How many of them have work to do.
+    /// The number of entries that have work to do.
     pub(crate) working: u32,
-    /// What became of entries, by position.
+    /// The results of the entries, by position.
     pub(crate) results: Vec<EntryResult>,
     /// The items, in a frame of items.
     pub(crate) items: List,
@@ -122,28 +123,28 @@ pub(crate) struct Frame {
     /// The locals that entries begin with.
     pub(crate) locals: Vec<Value>,
     pub(crate) delivered: u32,
-    /// The first failure of an entry that was kept.
+    /// The first error of an entry, in a frame that continues after failures.
     pub(crate) failure: Option<Value>,
     pub(crate) deadline: Option<TimerNo>,
     pub(crate) attempt: u32,
-    /// Set while it waits to be tried again.
+    /// The timer of the next attempt, while the frame waits for it.
     pub(crate) backoff: Option<TimerNo>,
 }
 
 /// An entry of a frame that has begun and not ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// Its strands, in the order in which they began.
+    /// The strands of the entry, in the order in which they began.
     pub(crate) strands: Vec<StrandNo>,
-    /// Whether any of them has work to do.
+    /// Whether any strand has work to do.
     pub(crate) works: bool,
-    /// Its own slots, in a frame of items.
+    /// The slots of the entry, in a frame of items.
     pub(crate) values: Vec<Option<Value>>,
-    /// The newest value that a strand of it delivered.
+    /// The newest value that a strand of the entry delivered.
     pub(crate) value: Option<Value>,
 }
 
-/// What became of an entry.
+/// The result of an entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum EntryResult {
     Open,
@@ -159,32 +160,32 @@ pub(crate) struct InFlight {
     pub(crate) effect_id: EffectId,
     pub(crate) attempt: u32,
     pub(crate) answers: u32,
-    /// Kept only while another attempt may need it.
+    /// The input of the call, stored only while another attempt may need it.
     pub(crate) input: Option<Value>,
-    /// The unfolded size of its input, whether kept or not: the host keeps it until the effect settles.
+    /// The unfolded size of the input, even if the input is not stored here: the host stores it until the effect settles.
     pub(crate) input_bytes: u64,
-    /// Set while it waits for its next attempt.
+    /// The timer of the next attempt, while the effect waits for it.
     pub(crate) backoff: Option<TimerNo>,
 }
 
-/// A timer that is set, and what it is for.
+/// A timer that is set, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Timer {
     pub(crate) at_ms: i64,
     pub(crate) purpose: Purpose,
 }
 
-/// What a timer is for, as far as a host may want to know: one with a virtual clock moves it by itself only where the run
-/// is at work, and not where it waits.
+/// The use of a timer. A host with a virtual clock advances the clock by itself only for timers of running work, not for timers of a
+/// run that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerUse {
     /// A wait for a moment.
     Wait,
-    /// The pause before another attempt.
+    /// The delay before another attempt.
     Retry,
     /// The time limit of a part of the run.
     Deadline,
-    /// A reminder or the deadline of a question to people.
+    /// A reminder or the deadline of a request to people.
     Request,
     /// The time limit of the run.
     Wall,
@@ -206,19 +207,19 @@ pub(crate) enum Purpose {
     Wall,
 }
 
-/// A question that is pending.
+/// A pending request to people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub(crate) strand: StrandNo,
     pub(crate) arm: u32,
     pub(crate) request: Request,
-    /// The unfolded size of what is asked, and of the comments of the votes so far.
+    /// The unfolded size of the request, and of the comments of the votes so far.
     pub(crate) bytes: u64,
-    /// The timer of whatever comes next: a reminder or the deadline.
+    /// The timer of the next reminder or of the deadline.
     pub(crate) timer: Option<TimerNo>,
 }
 
-/// What a run has used up.
+/// The ops, effects, tokens and cost that a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Consumption {
     pub(crate) ops: u64,
@@ -226,7 +227,7 @@ pub(crate) struct Consumption {
     pub(crate) usage: Usage,
 }
 
-/// How a run ended.
+/// The final status and result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FinalResult {
     pub(crate) status: Status,
@@ -263,7 +264,7 @@ impl State {
         self.now_ms
     }
 
-    /// How many runs have called each other down to this one.
+    /// The number of runs that enclose this run: 0 for a top-level run.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -283,7 +284,7 @@ impl State {
         self.timers.iter().map(|(no, timer)| (*no, timer.at_ms))
     }
 
-    /// The positions of the items around the strand that waits for a request, outermost first; none if it is not open.
+    /// The positions of the items that enclose the strand of a request, outermost first; none if the request is not open.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
@@ -308,7 +309,7 @@ impl State {
         path
     }
 
-    /// Whether strands are ready: the next event is [`Event::Continue`](crate::Event::Continue).
+    /// Whether the last event is not fully processed: the next event must be [`Event::Continue`](crate::Event::Continue).
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -318,7 +319,7 @@ impl State {
         !self.ready.is_empty()
     }
 
-    /// Replaces every value as a whole, for a host that stores some of them apart.
+    /// Replaces every value as a whole, for a host that stores large values separately.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -347,7 +348,7 @@ impl State {
         self.ended.as_ref().map(|ended| (ended.status, &ended.result))
     }
 
-    /// What all calls of the run have used.
+    /// The tokens and the cost of all calls of the run.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -357,7 +358,7 @@ impl State {
         self.spent.usage
     }
 
-    /// How many ops the run has executed.
+    /// The number of ops that the run has executed.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -396,27 +397,27 @@ impl State {
     }
 
     pub(crate) fn insert_strand(&mut self, no: StrandNo, strand: Strand) {
-        self.whereabouts = self.whereabouts.wrapping_add(stands(no, strand.at));
+        self.whereabouts = self.whereabouts.wrapping_add(place_hash(no, strand.at));
         self.hold(values_bytes(&strand.locals));
         self.strands.insert(no, strand);
     }
 
     pub(crate) fn move_strand(&mut self, no: StrandNo, to: PlaceId) {
         if let Some(strand) = self.strands.get_mut(&no) {
-            let left = std::mem::replace(&mut strand.at, to);
-            self.whereabouts = self.whereabouts.wrapping_sub(stands(no, left)).wrapping_add(stands(no, to));
+            let before = std::mem::replace(&mut strand.at, to);
+            self.whereabouts = self.whereabouts.wrapping_sub(place_hash(no, before)).wrapping_add(place_hash(no, to));
         }
     }
 
     pub(crate) fn remove_strand(&mut self, no: StrandNo) -> Option<Strand> {
         let strand = self.strands.remove(&no)?;
-        self.whereabouts = self.whereabouts.wrapping_sub(stands(no, strand.at));
+        self.whereabouts = self.whereabouts.wrapping_sub(place_hash(no, strand.at));
         self.release(values_bytes(&strand.locals));
         self.at_merges.remove(&no);
         Some(strand)
     }
 
-    /// The root frame: the one that nobody entered.
+    /// The root frame: the frame that no strand entered.
     pub(crate) fn root(&self) -> Option<FrameNo> {
         self.frames.iter().find(|(_, frame)| frame.entered_by.is_none()).map(|(no, _)| *no)
     }
@@ -431,7 +432,7 @@ impl Frame {
     /// The number of the attempt of a frame that has exceeded its time limit.
     pub(crate) const EXPIRED: u32 = u32::MAX;
 
-    /// Whether it has exceeded its time limit.
+    /// Whether the frame has exceeded its time limit.
     pub(crate) fn is_expired(&self) -> bool {
         self.attempt == Self::EXPIRED
     }
@@ -453,8 +454,8 @@ impl Frame {
     }
 }
 
-/// What a strand at a place adds to the sum: a product, so that two strands that change places do not cancel out.
-fn stands(no: StrandNo, at: PlaceId) -> u64 {
+/// The hash of a strand at a place. The hash multiplies the two numbers, so that two strands that exchange places do not cancel out.
+fn place_hash(no: StrandNo, at: PlaceId) -> u64 {
     let mixed = no.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(at.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }

@@ -1,14 +1,14 @@
-//! How large the values of a run are together, when nothing is shared: so large is its snapshot.
+//! The size of all values of a run, counting shared parts each time: the approximate size of its snapshot.
 //!
-//! [`State::size`] is kept exact as values come and go, so that asking costs nothing. Everything that brings a value into
-//! the run or takes one out goes through the functions here, or through `write` of the machine.
+//! [`State::size`] is updated with every change, so that reading it costs nothing. Code that adds a value to the run or removes one
+//! calls the functions here, or `write` of the machine.
 
 use branchpoint_expr::Value;
 
 use crate::state::{EffectNo, Entry, EntryResult, Frame, FrameNo, InFlight, Pending, RequestNo, State};
 
 impl State {
-    /// The size of all values that the run keeps, in bytes, as if they shared no parts.
+    /// The size of all values that the run stores, in bytes, counting shared parts each time.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -26,7 +26,7 @@ impl State {
         self.size = self.size.saturating_sub(bytes);
     }
 
-    /// Opens a frame, or replaces one by its next attempt.
+    /// Inserts a frame, or replaces a frame by its next attempt.
     pub(crate) fn insert_frame(&mut self, no: FrameNo, frame: Frame) {
         self.hold(frame_bytes(&frame));
         if let Some(old) = self.frames.insert(no, frame) {
@@ -62,7 +62,7 @@ impl State {
         Some(pending)
     }
 
-    /// Recomputes [`Self::size_bytes`], after a host has replaced values by others of another size, such as by `***`.
+    /// Recomputes [`Self::size_bytes`] after a host has replaced values, for example by `***`.
     ///
     /// ```
     #[doc = include_str!("../docs/waiting.txt")]
@@ -73,13 +73,13 @@ impl State {
         self.size = self.count_size();
     }
 
-    /// Whether [`Self::size_bytes`] is what counting gives. Only small runs are counted: this runs after every event.
+    /// Whether [`Self::size_bytes`] equals the recomputed size. Large runs are not checked, because the check runs after every event.
     pub(crate) fn size_is_exact(&self) -> bool {
         const SMALL: usize = 64;
         self.strands.len() > SMALL || self.size == self.count_size()
     }
 
-    /// What [`Self::size_bytes`] must be: everything counted anew.
+    /// Computes the size of all values from scratch.
     pub(crate) fn count_size(&self) -> u64 {
         let strands: u64 = self.strands.values().map(|strand| values_bytes(&strand.locals)).sum();
         let frames: u64 = self.frames.values().map(frame_bytes).sum();
@@ -95,7 +95,7 @@ pub(crate) fn bytes(value: &Value) -> u64 {
     value.size().bytes
 }
 
-/// The unfolded size of what may hold a value.
+/// The unfolded size of an optional value.
 pub(crate) fn some_bytes(value: Option<&Value>) -> u64 {
     value.map_or(0, bytes)
 }
@@ -105,12 +105,12 @@ pub(crate) fn values_bytes(values: &[Value]) -> u64 {
     values.iter().map(bytes).sum()
 }
 
-/// The unfolded size of what an entry keeps.
+/// The unfolded size of the values of an entry.
 pub(crate) fn entry_bytes(entry: &Entry) -> u64 {
     slots_bytes(&entry.values) + some_bytes(entry.value.as_ref())
 }
 
-/// The unfolded size of what became of entries.
+/// The unfolded size of the results of entries.
 pub(crate) fn results_bytes(results: &[EntryResult]) -> u64 {
     results.iter().map(EntryResult::bytes).sum()
 }

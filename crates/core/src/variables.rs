@@ -1,10 +1,11 @@
-//! Names of environment variables: which ones data may set, and which decide what a command runs.
+//! Names of environment variables: the names that inputs may set, and the names that decide which programs a command runs.
 
-/// Names that documents cannot set either: they decide which program runs.
+/// Names that neither inputs nor documents can set, because they decide which program runs.
 const PROTECTED: [&str; 5] = ["PATH", "SHELL", "HOME", "IFS", "BASH_ENV"];
 const PROTECTED_PREFIXES: [&str; 3] = ["LD_", "DYLD_", "BASH_FUNC_"];
 
-/// Names that no input sets, beside the protected ones. Case matters, as it does to those who read them.
+/// Names that inputs cannot set, in addition to the protected ones. The comparison is case-sensitive, as in the programs that read
+/// them.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     // Shells.
@@ -29,7 +30,7 @@ const RESERVED: &[&str] = &[
     "CURL_HOME", "WGETRC", "NETRC",
 ];
 
-/// Beginnings of names that no input sets.
+/// Prefixes of names that inputs cannot set.
 #[rustfmt::skip]
 const RESERVED_PREFIXES: &[&str] = &[
     "BASH_", "ZSH_", "LC_", "MALLOC_", "NSS_", "XDG_", "PYTHON", "PERL", "RUBY", "BUNDLE_", "NODE_", "NPM_CONFIG_", "npm_config_",
@@ -37,7 +38,7 @@ const RESERVED_PREFIXES: &[&str] = &[
     "AWS_", "PIP_", "UV_", "SSH_", "ANSIBLE_", "TF_", "R_LIBS", "R_PROFILE", "R_ENVIRON", "JULIA_",
 ];
 
-/// Ends of names that no input sets, in any case.
+/// Suffixes of names that inputs cannot set. The comparison ignores case.
 const RESERVED_SUFFIXES: [&str; 1] = ["_PROXY"];
 
 /// Whether a name consists of letters, digits and `_` and does not begin with a digit.
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_decide_what_runs_are_reserved() {
+    fn names_that_decide_which_programs_run_are_reserved() {
         let names = "PATH SHELL HOME IFS ENV BASH_ENV BASH_FUNC_ls BASHOPTS SHELLOPTS PS4 PROMPT_COMMAND CDPATH GLOBIGNORE ZDOTDIR \
                      TMPDIR LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES GLIBC_TUNABLES GCONV_PATH PYTHONHOME PYTHONSTARTUP PERL5OPT \
                      PERL5LIB RUBYOPT RUBYLIB NODE_OPTIONS NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS CLASSPATH LUA_INIT PHPRC \

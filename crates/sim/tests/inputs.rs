@@ -55,7 +55,7 @@ fn a_flow_checks_its_variables_and_fills_in_defaults() {
     assert_eq!(out(r#"{"count": 2, "user.tier": "paid", "note": null}"#), Some(Value::from("2 paid")));
     assert_eq!(out(r#"{"count": 2, "user": {"tier": "paid"}}"#), Some(Value::from("2 paid")));
     rejected(FLOW, "{}", "{}", ("invalid_input", "input `count` is required"));
-    rejected(FLOW, r#"{"count": "2"}"#, "{}", ("invalid_input", "input `count` must be an integer, and it is text"));
+    rejected(FLOW, r#"{"count": "2"}"#, "{}", ("invalid_input", "input `count` must be an integer, but is text"));
     rejected(
         FLOW,
         r#"{"count": 2.5}"#,
@@ -114,13 +114,13 @@ fn a_step_tree_checks_its_input_and_metadata() {
     let ada = r#"{"metadata": {"customer": "ada"}, "content_type": "text/plain"}"#;
     assert_eq!(out(r#""""#, ada), Some(Value::from("ada [1,2] [1,2]")));
     assert_eq!(out("[3]", ada), Some(Value::from("ada [3] [3]")));
-    rejected(STEPS, r#""text""#, ada, ("invalid_input", "input `input` must be a list, and it is text"));
+    rejected(STEPS, r#""text""#, ada, ("invalid_input", "input `input` must be a list, but is text"));
     rejected(STEPS, "[]", "{}", ("invalid_input", "input `metadata.customer` is required"));
     rejected(
         STEPS,
         "[]",
         r#"{"metadata": {"customer": ""}}"#,
-        ("invalid_input", "input `metadata.customer` is required, and it is empty"),
+        ("invalid_input", "input `metadata.customer` is required, but is empty"),
     );
     rejected(
         STEPS,

@@ -27,7 +27,7 @@ fn a_run_with_wrong_inputs_shows_the_declared_ones() {
         assert_eq!(code(&output), Some(1), "{report}");
         for part in [
             "the run was not started [unknown_input]: there is no input `user.teir`; did you mean `user.tier`?; input `count` must be an \
-             integer, and it is text",
+             integer, but is text",
             "  count      integer, required: How many\n",
             "  user.tier  one of \"free\", \"paid\", default \"free\"\n",
             "Give text as -i NAME=TEXT and other values as -i NAME:=JSON.",

@@ -1,7 +1,7 @@
-//! How a resting run crosses into a changed program, or into other semantics.
+//! Moves a waiting run to a changed program or to other semantics.
 //!
-//! The host makes the state that goes over with [`carry`] and hands it in as [`Event::Adopt`](crate::Event::Adopt), with the
-//! new program. What the run waited for is withdrawn, and it comes to rest anew: the new program says what it waits for now.
+//! The host converts the state with [`carry`] and hands it in as [`Event::Adopt`](crate::Event::Adopt), with the new program. The
+//! event withdraws the current wait, and the new program defines what the run waits for next.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::command::Command;
 use crate::ir::{Entries, Home, Index, Op, PlaceId, Program, SignalId, Slot};
 use crate::state::{Parked, Purpose, State, Strand};
 
-/// The state of a resting run as a changed program takes it: slots, locals and kept signals are carried by name. What the new
-/// program does not have is left behind.
+/// Converts the state of a waiting run for a changed program. Slots, locals and stored signals are carried over by name; those that the
+/// new program does not have are dropped.
 ///
 /// ```
 #[doc = include_str!("../../docs/waiting.txt")]
@@ -28,7 +28,7 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
     let at = rests(new).nth(rest).ok_or(Rejected::NotResting)?;
     let frame =
         state.frames.get(&strand.frame).filter(|frame| frame.scope == Program::ROOT).ok_or(Rejected::NotResting)?;
-    let held = |wanted: &Slot| {
+    let old_value = |wanted: &Slot| {
         let same = |slot: &&Slot| slot.name == wanted.name && matches!(slot.home, Home::Frame(Program::ROOT, _));
         match old.slots.iter().find(same)?.home {
             Home::Frame(_, index) => frame.values.get(index as usize).cloned().flatten(),
@@ -36,11 +36,11 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
         }
     };
     let slots = new.scope(Program::ROOT).slots.iter().map(|slot| new.slot(*slot));
-    let values = slots.map(|slot| held(slot).or_else(|| slot.first.clone())).collect();
+    let values = slots.map(|slot| old_value(slot).or_else(|| slot.first.clone())).collect();
     let strand = Strand { at, parked: Parked::Ready, locals: locals(old, new, &strand.locals), ..strand.clone() };
     let signal = |id: SignalId| new.signals.iter().position(|signal| signal.name == old.signals[id.index()].name);
-    let kept = state.mailbox.iter().filter_map(|(id, payload)| Some((*id, signal(*id)?, payload)));
-    let mailbox = kept.filter_map(|(_, id, payload)| Some((SignalId(u32::try_from(id).ok()?), payload.clone())));
+    let stored = state.mailbox.iter().filter_map(|(id, payload)| Some((*id, signal(*id)?, payload)));
+    let mailbox = stored.filter_map(|(_, id, payload)| Some((SignalId(u32::try_from(id).ok()?), payload.clone())));
     let lasting = |purpose: &Purpose| matches!(purpose, Purpose::Wall | Purpose::Deadline(_));
     let mut carried = State {
         frames: BTreeMap::from([(strand.frame, frame.clone())]),
@@ -71,7 +71,7 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
 }
 
 impl Machine<'_> {
-    /// The snapshot that the event carries is the truth from here on. It must be this very run, at rest on both sides.
+    /// Replaces the state by the carried one. Both must be states of the same run, at a place where its document can be changed.
     pub(super) fn adopt(&mut self, carried: State) -> Result<(), Rejected> {
         let before = &self.state;
         let facts = |state: &State| (state.seq, state.last_no, state.depth, state.max_ops);
@@ -79,14 +79,14 @@ impl Machine<'_> {
         if !same_run || resting(before).is_none() || !self.fits(&carried) {
             return Err(Rejected::NotResting);
         }
-        let left = std::mem::replace(self.state, carried);
-        for request in left.requests.keys() {
+        let old = std::mem::replace(self.state, carried);
+        for request in old.requests.keys() {
             self.outcome.commands.push(Command::Retract { request: *request });
         }
-        for timer in left.timers.keys().filter(|timer| !self.state.timers.contains_key(timer)) {
+        for timer in old.timers.keys().filter(|timer| !self.state.timers.contains_key(timer)) {
             self.outcome.commands.push(Command::ClearTimer { timer: *timer });
         }
-        // It works again until it rests.
+        // The carried strand is ready.
         let strands: Vec<_> = self.state.strands.keys().copied().collect();
         for strand in strands {
             self.strand_changed(strand);
@@ -94,12 +94,12 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether a carried state is what [`carry`] makes for this program: one strand, ready at a rest, in the root.
+    /// Whether a carried state has the form that [`carry`] produces for this program: one strand, ready at a rest, in the root.
     fn fits(&self, carried: &State) -> bool {
         let mut strands = carried.strands.iter();
         let (Some((no, strand)), None) = (strands.next(), strands.next()) else { return false };
         let Some(frame) = carried.frames.get(&strand.frame) else { return false };
-        let known = |id: SignalId| self.program.signals.get(id.index()).is_some();
+        let exists = |id: SignalId| self.program.signals.get(id.index()).is_some();
         rests(self.program).any(|place| place == strand.at)
             && strand.parked == Parked::Ready
             && carried.ready == [*no]
@@ -111,14 +111,14 @@ impl Machine<'_> {
             && matches!(&self.program.scope(Program::ROOT).start, Entries::Branches(places) if places.len() == frame.results.len())
             && carried.effects.is_empty()
             && carried.requests.is_empty()
-            && carried.mailbox.iter().all(|(id, _)| known(*id))
+            && carried.mailbox.iter().all(|(id, _)| exists(*id))
             && carried.ended.is_none()
             && carried.semantics == self.program.semantics
             && carried.size_bytes() == carried.count_size()
     }
 }
 
-/// The one strand of a run that waits where it may take a changed document, and nothing else is going on.
+/// The only strand of a run, if the run waits at a place where its document can be changed.
 fn resting(state: &State) -> Option<(crate::state::StrandNo, &Strand)> {
     let mut strands = state.strands.iter();
     let (Some((no, strand)), None) = (strands.next(), strands.next()) else { return None };
@@ -126,13 +126,13 @@ fn resting(state: &State) -> Option<(crate::state::StrandNo, &Strand)> {
     (waits && state.effects.is_empty() && state.cancelling.is_none() && !state.last_word).then_some((*no, strand))
 }
 
-/// The places where runs may take a changed document, in order.
+/// The places where the document of a run can be changed, in order.
 fn rests(program: &Program) -> impl Iterator<Item = PlaceId> {
     let places = (0..).map(PlaceId).zip(&program.places);
     places.filter(|(_, place)| matches!(place.op, Op::Wait { rest: true, .. })).map(|(id, _)| id)
 }
 
-/// Locals by name.
+/// Converts locals by name.
 fn locals(old: &Program, new: &Program, values: &[Value]) -> Vec<Value> {
     let position = |slot: &Slot| match slot.home {
         Home::Local(position) => Some(position as usize),
@@ -141,7 +141,7 @@ fn locals(old: &Program, new: &Program, values: &[Value]) -> Vec<Value> {
     let mut carried = Vec::new();
     for slot in &new.slots {
         let Some(to) = position(slot) else { continue };
-        let from = old.slots.iter().filter(|known| known.name == slot.name).find_map(position);
+        let from = old.slots.iter().filter(|other| other.name == slot.name).find_map(position);
         if carried.len() <= to {
             carried.resize(to + 1, Value::Null);
         }

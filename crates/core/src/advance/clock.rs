@@ -1,4 +1,4 @@
-//! The time of an event as expressions read it. A text is made when the first expression asks for it, because most never do.
+//! The time of an event in expressions. Texts are formatted on first use, because most events do not need them.
 
 use std::cell::OnceCell;
 
@@ -7,14 +7,14 @@ use branchpoint_expr::{Value, iso_at, iso_date_at, iso_utc};
 use crate::event::Stamp;
 use crate::ir::Program;
 
-/// The clocks of one event.
+/// The time of one event, in UTC and in the zones of the program.
 #[derive(Default)]
 pub(crate) struct Clock {
     now_ms: i64,
-    /// How far the zones that the program names are ahead of UTC.
+    /// The offsets of the zones of the program from UTC.
     offsets_s: Vec<i32>,
     now: OnceCell<Value>,
-    /// By zone: date and time, date alone.
+    /// The texts of each zone: date and time, and the date.
     zoned: Vec<[OnceCell<Value>; 2]>,
 }
 
@@ -29,12 +29,12 @@ impl Clock {
         Self { now_ms, ..Self::default() }
     }
 
-    /// ISO 8601 in UTC.
+    /// The time in UTC, ISO 8601.
     pub(crate) fn now(&self) -> &Value {
         self.now.get_or_init(|| iso_utc(self.now_ms).map_or(Value::Null, Value::from))
     }
 
-    /// ISO 8601 with the offset of a zone, or the date there.
+    /// The time in a zone, ISO 8601 with offset, or the date in the zone.
     pub(crate) fn zoned(&self, zone: u32, date: bool) -> Option<&Value> {
         let offset_s = *self.offsets_s.get(zone as usize)?;
         let text = &self.zoned.get(zone as usize)?[usize::from(date)];

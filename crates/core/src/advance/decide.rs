@@ -1,4 +1,4 @@
-//! `Decide`: ordered guards. An error never picks an arm.
+//! `Decide`: evaluates guards in order and takes the first that holds. An error never selects an arm.
 
 use super::{Flow, Machine};
 use crate::ir::{ConditionId, Failure, PlaceId};

@@ -1,9 +1,9 @@
-//! `Do`: ask the outside, park until it settles, try again as the policy says.
+//! `Do`: requests an effect, parks until it settles, and retries it according to its policy.
 
 use branchpoint_expr::Value;
 
 use super::scope_view::error_object;
-use super::{Flow, Machine, Rejected, over};
+use super::{Flow, Machine, Rejected, exceeds};
 use crate::command::Command;
 use crate::event::{AttemptError, RetryHint, Usage};
 use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
@@ -20,7 +20,7 @@ impl Machine<'_> {
                 return self.failed(no, fail, error);
             }
         };
-        if let Some(limit) = self.spent_up(1) {
+        if let Some(limit) = self.exceeded_budget(1) {
             self.exhausted(limit);
             return Flow::Stop;
         }
@@ -30,10 +30,10 @@ impl Machine<'_> {
         }
         self.state.spent.effects += 1;
         let effect = EffectNo(self.state.number());
-        let kept = self.program.effects[effect_id.index()].retry.is_some().then(|| input.clone());
+        let stored = self.program.effects[effect_id.index()].retry.is_some().then(|| input.clone());
         let input_bytes = bytes(&input);
         let flight =
-            InFlight { strand: no, effect_id, attempt: 1, answers: 0, input: kept, input_bytes, backoff: None };
+            InFlight { strand: no, effect_id, attempt: 1, answers: 0, input: stored, input_bytes, backoff: None };
         self.state.insert_effect(effect, flight);
         let path = self.item_path(no);
         self.outcome.commands.push(Command::Perform { effect, attempt: 1, effect_id, input, answers: 0, path });
@@ -41,25 +41,26 @@ impl Machine<'_> {
         self.park(no, Parked::Effect(effect))
     }
 
-    /// The budget that one more attempt would go over; so many effects begin with it.
-    fn spent_up(&self, begins: u64) -> Option<&'static str> {
+    /// The budget that another attempt would exceed, if this number of effects begins with it.
+    fn exceeded_budget(&self, begins: u64) -> Option<&'static str> {
         let (limits, spent) = (self.program.limits, self.state.spent);
         let budgets = [
             ("effects", limits.effects, spent.effects + begins),
             ("tokens", limits.tokens, spent.usage.tokens),
             ("cost_micros", limits.cost_micros, spent.usage.cost_micros),
         ];
-        budgets.into_iter().find(|(_, limit, used)| over(*limit, *used)).map(|(name, ..)| name)
+        budgets.into_iter().find(|(_, limit, used)| exceeds(*limit, *used)).map(|(name, ..)| name)
     }
 
-    /// The error of a child run that would nest more deeply than the program allows. It fails the call, not the run, and
-    /// trying again would not help.
+    /// The error of a child run that would exceed the nesting limit of the program. The error fails the call, not the run, and is not
+    /// retried.
     fn too_deep(&self, effect_id: EffectId) -> Option<Value> {
         let (effect, limit) = (&self.program.effects[effect_id.index()], self.program.limits.depth);
-        if !effect.is_child_run() || !over(limit.into(), u64::from(self.state.depth) + 1) {
+        if !effect.is_child_run() || !exceeds(limit.into(), u64::from(self.state.depth) + 1) {
             return None;
         }
-        let message = format!("runs may call each other {limit} levels deep, and this call would be one level more");
+        let message =
+            format!("workflows may call each other at most {limit} levels deep, and this call exceeds the limit");
         Some(error_object("call_depth", &message, self.step_id(effect.step)))
     }
 
@@ -82,7 +83,7 @@ impl Machine<'_> {
         }
         match result {
             Ok(value) => match self.exceeded(&value) {
-                None => self.answered(effect, strand, value),
+                None => self.succeeded(effect, strand, value),
                 Some((kind, message)) => {
                     let (kind, message) = (kind.as_str().into(), message.into());
                     let failed = AttemptError { kind, message, retry: RetryHint::Never, answered: true };
@@ -94,13 +95,13 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn answered(&mut self, effect: EffectNo, strand: StrandNo, value: Value) {
+    fn succeeded(&mut self, effect: EffectNo, strand: StrandNo, value: Value) {
         let step =
             self.state.effects.get(&effect).and_then(|flight| self.program.effects[flight.effect_id.index()].step);
         self.note(strand, NoteKind::AttemptEnded { step, error: None });
         self.state.remove_effect(effect);
         let Op::Do { into, next, .. } = self.program.place(self.state.strands[&strand].at).op else {
-            unreachable!("a strand with an effect stands at the op that asked for it");
+            unreachable!("a strand with an effect is at the op that requested it");
         };
         if let Some(into) = into {
             self.write(strand, into, Some(value));
@@ -115,14 +116,14 @@ impl Machine<'_> {
         let error = error_object(kind.response.reported_kind(&failed.kind), &failed.message, step);
         self.note(strand, NoteKind::AttemptEnded { step: kind.step, error: Some(error.clone()) });
         let again = kind.retry.filter(|retry| failed.retry.allows_retry() && attempt < retry.max_attempts);
-        // Whoever comes before the time that the other side has named is only sent away again.
+        // The remote side would reject an attempt before the time of its `Retry-After`.
         let delay = again.map(|retry| delay_ms(&retry, attempt, self.stamp.seed).max(failed.retry.min_delay_ms()));
         if let (Some(step), Some(limit)) =
             (kind.step, kind.retry.map(|retry| retry.max_attempts).filter(|most| *most > 1))
         {
             let basis = Basis::Attempt { attempt, limit, delay_ms: delay, retryable: failed.retry.allows_retry() };
-            let fails = format!("the step fails ({})", kind.response.reported_kind(&failed.kind));
-            self.decided_by_policy(strand, step, basis, error.clone(), vec![fails.into()]);
+            let failure = format!("the step fails ({})", kind.response.reported_kind(&failed.kind));
+            self.decided_by_policy(strand, step, basis, error.clone(), vec![failure.into()]);
         }
         if let Some(delay) = delay {
             if failed.answered
@@ -145,22 +146,22 @@ impl Machine<'_> {
     }
 
     pub(super) fn next_attempt(&mut self, effect: EffectNo) {
-        if let Some(limit) = self.spent_up(0) {
-            // Its last attempt has ended, so there is nothing to withdraw.
+        if let Some(limit) = self.exceeded_budget(0) {
+            // The last attempt has ended, so there is nothing to withdraw.
             self.state.remove_effect(effect);
             return self.exhausted(limit);
         }
         let Some(flight) = self.state.effects.get_mut(&effect) else { return };
         flight.backoff = None;
         flight.attempt += 1;
-        let input = flight.input.clone().expect("the input of an effect with a retry policy is kept");
+        let input = flight.input.clone().expect("the input of an effect with a retry policy is stored");
         let (strand, attempt, effect_id, answers) = (flight.strand, flight.attempt, flight.effect_id, flight.answers);
         let path = self.item_path(strand);
         self.outcome.commands.push(Command::Perform { effect, attempt, effect_id, input, answers, path });
         self.note(strand, NoteKind::Attempt { step: self.program.effects[effect_id.index()].step, effect, attempt });
     }
 
-    /// A parked strand whose waiting ended badly.
+    /// Continues a parked strand after a failure.
     pub(super) fn resume_failed(&mut self, no: StrandNo, fail: Option<Failure>, error: Value) {
         if let Some(strand) = self.state.strands.get_mut(&no) {
             strand.parked = Parked::Ready;
@@ -178,7 +179,7 @@ impl Machine<'_> {
     }
 }
 
-/// The wait before the next attempt: grown, bounded, then changed by up to the jitter's share of it.
+/// The delay before the next attempt: the backoff, limited to the maximum, then varied by the jitter.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is clamped to the range first")]
 pub(super) fn delay_ms(retry: &Retry, attempt: u32, seed: u64) -> u64 {
     let first = retry.delay_ms as f64;
@@ -197,14 +198,14 @@ pub(super) fn delay_ms(retry: &Retry, attempt: u32, seed: u64) -> u64 {
     jittered.round().clamp(0.0, 1e15) as u64
 }
 
-/// Multiplies once for each attempt after the first. The library's power function may differ between platforms in its last
-/// bits, and a fold may not.
+/// Multiplies once for each attempt after the first. The power function of the library may differ between platforms in the last bits,
+/// but a replay must not.
 fn grow(first: f64, factor: f64, attempt: u32) -> f64 {
     const LONGEST: f64 = 1e15;
     let mut grown = first;
     for _ in 1..attempt {
         let next = (grown * factor).min(LONGEST);
-        // It has come to a bound, or the factor is 1: it will not change any more.
+        // The value has reached a bound, or the factor is 1: it no longer changes.
         if next.to_bits() == grown.to_bits() {
             break;
         }

@@ -1,5 +1,5 @@
-//! How a run ends: by its own verdict, by a failure, by order, by reaching a bound. After a failure or a cancel the program may
-//! say a last word, once.
+//! The end of a run: by its verdict, by a failure, by a cancellation or by a limit. After a failure or a cancellation, the program may
+//! run its cleanup once.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::state::{Entry, EntryResult, FinalResult};
 use crate::state_size::{bytes, results_bytes};
 
 impl Machine<'_> {
-    /// The run ends: everything in it is withdrawn, and nothing is accepted any more.
+    /// Ends the run: withdraws all work. The run accepts no more events.
     pub(super) fn finish(&mut self, status: Status, result: Value) {
         if let Some(root) = self.state.root() {
-            self.take_frame(root);
+            self.close_frame(root);
         }
         for timer in std::mem::take(&mut self.state.timers).into_keys() {
             self.outcome.commands.push(Command::ClearTimer { timer });
@@ -30,14 +30,13 @@ impl Machine<'_> {
         self.outcome.commands.push(Command::Finish { status, result });
     }
 
-    /// A bound of the run is reached. That is an outcome, not a crash, and it is final: a last word would need the very thing
-    /// that has run out.
+    /// Ends a run that has reached a limit. The failure is final and runs no cleanup, because the cleanup would exceed the limit too.
     pub(super) fn exhausted(&mut self, limit: &str) {
-        let message = format!("the run has reached its limit of {limit}");
+        let message = format!("the run has reached its limit `{limit}`");
         self.finish(Status::Failed, scope_view::error_object("exhausted", &message, None));
     }
 
-    /// The run has executed as many ops as it may. Like [`Self::exhausted`], this is final.
+    /// Ends a run that has executed its maximum number of ops. Like [`Self::exhausted`], this is final.
     pub(super) fn out_of_ops(&mut self) {
         let bounds = [self.program.limits.ops, self.state.max_ops].into_iter().filter(|bound| *bound > 0);
         let bound = bounds.min().unwrap_or_default();
@@ -46,22 +45,22 @@ impl Machine<'_> {
         self.finish(Status::Failed, scope_view::error_object("op_limit", &message, None));
     }
 
-    /// Whether the values of the run are too large together.
-    pub(super) fn is_outgrown(&self) -> bool {
+    /// Whether the values of the run exceed the size limit together.
+    pub(super) fn is_too_large(&self) -> bool {
         self.state.size_bytes() > self.program.limits.state_bytes()
     }
 
-    /// Ends a run whose values are too large together. Final, too: whatever handles an error would have to keep them.
-    pub(super) fn outgrown(&mut self) {
+    /// Ends a run whose values exceed the size limit together. This is final too, because a cleanup would have to store the values.
+    pub(super) fn finish_too_large(&mut self) {
         let limit = self.program.limits.state_bytes();
         let message = format!(
-            "the run keeps more than {limit} bytes of values, counting repeated parts each time; \
-             keep less in variables, or run fewer branches and items at once"
+            "the values of the run exceed {limit} bytes, counting repeated parts each time; \
+             store less in variables, or run fewer branches and items at once"
         );
         self.finish(Status::Failed, scope_view::error_object(Kind::StateLimit.as_str(), &message, None));
     }
 
-    /// Everything is withdrawn; then the program may say its last word. A second cancel does not wait for that.
+    /// Cancels the run: withdraws all work, then runs the cleanup of the program. A second cancellation skips the cleanup.
     pub(super) fn cancel(&mut self, reason: Option<Arc<str>>) {
         let again = self.state.cancelling.is_some();
         let reason = reason.map_or(Value::Null, Value::Str);
@@ -76,8 +75,8 @@ impl Machine<'_> {
         self.finish(Status::Cancelled, Value::from(object([("reason", reason)])));
     }
 
-    /// The root has failed: its `fail` is run, unless it ran already. A run that was cancelled ends as cancelled, whatever
-    /// becomes of its last word.
+    /// Handles the failure of the root: runs its `fail`, unless it has run before. A cancelled run ends as cancelled, even if its cleanup
+    /// fails.
     pub(super) fn root_failed(&mut self, error: Value) {
         if let Some(reason) = self.state.cancelling.clone() {
             return self.finish_cancelled(reason);
@@ -90,15 +89,15 @@ impl Machine<'_> {
         }
     }
 
-    /// Withdraws everything and goes on at one place of the root; the root's slots stay.
+    /// Withdraws all work and continues at one place of the root. The slots of the root keep their values.
     fn restart_root(&mut self, place: PlaceId, written: Option<(SlotId, Value)>) {
         let root = self.state.root().expect("a run that has not ended has its root");
         self.withdraw_entries(root);
         self.state.last_word = true;
-        let frame = self.state.frames.get_mut(&root).expect("it was just found");
+        let frame = self.state.frames.get_mut(&root).expect("the root frame exists");
         let backoff = frame.backoff.take();
         let results = std::mem::replace(&mut frame.results, vec![EntryResult::Open]);
-        // When the last word fails, the run does not begin anew.
+        // A failure of the cleanup does not restart the run.
         frame.attempt = u32::MAX;
         frame.next_entry = 1;
         frame.entries.insert(0, Entry::default());

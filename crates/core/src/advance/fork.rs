@@ -1,4 +1,4 @@
-//! `Fork`: this strand ends, and one strand of the same frame goes on at each place.
+//! `Fork`: ends this strand and starts a strand of the same frame at each target place.
 
 use branchpoint_expr::Value;
 
@@ -10,14 +10,14 @@ impl Machine<'_> {
     pub(super) fn fork(&mut self, no: StrandNo, to: &[PlaceId]) -> Flow {
         let Some(strand) = self.state.remove_strand(no) else { return Flow::Stop };
         self.spawn(strand.frame, strand.entry, to, &strand.locals);
-        self.forget(no, strand.frame, strand.entry);
+        self.remove_from_entry(no, strand.frame, strand.entry);
         if to.is_empty() {
-            self.entry_quiet(strand.frame, strand.entry);
+            self.end_entry_if_empty(strand.frame, strand.entry);
         }
         Flow::Stop
     }
 
-    /// Starts strands in an entry. They run next, in order, before older ready ones.
+    /// Starts strands in an entry. They run next, in order, before older ready strands.
     pub(super) fn spawn(&mut self, frame: FrameNo, entry: u32, to: &[PlaceId], locals: &[Value]) {
         let mut started = Vec::with_capacity(to.len());
         for at in to {
@@ -33,8 +33,8 @@ impl Machine<'_> {
         self.entry_changed(frame, entry);
     }
 
-    /// A strand is no more: its entry forgets it.
-    pub(super) fn forget(&mut self, no: StrandNo, frame: FrameNo, entry: u32) {
+    /// Removes a strand that has ended from its entry.
+    pub(super) fn remove_from_entry(&mut self, no: StrandNo, frame: FrameNo, entry: u32) {
         if let Some(record) = self.state.frames.get_mut(&frame).and_then(|frame| frame.entries.get_mut(&entry)) {
             record.strands.retain(|strand| *strand != no);
         }

@@ -1,5 +1,5 @@
-//! `Enter`, and the life of a frame: entries begin as width allows, end, deliver, fail; the frame closes, or is tried
-//! again. Whatever closes a frame withdraws its work in flight.
+//! `Enter`, and the life cycle of a frame: entries begin within the width, deliver values, end or fail; then the frame closes or is
+//! retried. Closing a frame withdraws its work in flight.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Machine<'_> {
             Entries::Each { items, .. } => match self.value(no, *items) {
                 Ok(Value::List(items)) => items,
                 Ok(other) => {
-                    let message = format!("only a list has items, and this is {}", other.view().type_name());
+                    let message = format!("the items of a loop must be a list, but are {}", other.view().type_name());
                     return self.failed(no, spec.fail, error_object("wrong_kind", &message, None));
                 }
                 Err(error) => return self.failed(no, spec.fail, error),
@@ -34,7 +34,7 @@ impl Machine<'_> {
         let frame = FrameNo(self.state.number());
         let deadline = spec.time_limit_ms.map(|limit| self.set_timer(limit, Purpose::Deadline(frame)));
         let locals = self.state.strands[&no].locals.clone();
-        let opened = Frame { deadline, ..self.fresh(scope, Some(no), items, locals) };
+        let opened = Frame { deadline, ..self.new_frame(scope, Some(no), items, locals) };
         self.state.insert_frame(frame, opened);
         self.park(no, Parked::Frame(frame));
         self.fill(frame);
@@ -42,18 +42,18 @@ impl Machine<'_> {
         Flow::Stop
     }
 
-    /// The root frame has nobody who entered it.
+    /// Opens the root frame, which no strand enters.
     pub(super) fn open_root(&mut self, values: Vec<Option<Value>>) {
         let root = FrameNo(self.state.number());
         let limit = self.program.scope(Program::ROOT).time_limit_ms;
         let deadline = limit.map(|limit| self.set_timer(limit, Purpose::Deadline(root)));
-        let frame = Frame { values, deadline, ..self.fresh(Program::ROOT, None, List::default(), Vec::new()) };
+        let frame = Frame { values, deadline, ..self.new_frame(Program::ROOT, None, List::default(), Vec::new()) };
         self.state.insert_frame(root, frame);
         self.fill(root);
         self.close_if_done(root);
     }
 
-    fn fresh(&self, scope: ScopeId, entered_by: Option<StrandNo>, items: List, locals: Vec<Value>) -> Frame {
+    fn new_frame(&self, scope: ScopeId, entered_by: Option<StrandNo>, items: List, locals: Vec<Value>) -> Frame {
         let spec = self.program.scope(scope);
         let count = match &spec.start {
             Entries::Branches(places) => places.len(),
@@ -81,12 +81,12 @@ impl Machine<'_> {
         self.program.scope(scope).slots.iter().map(|slot| self.program.slot(*slot).first.clone()).collect()
     }
 
-    /// Begins entries, in order, as long as the width has room.
+    /// Begins entries in order, as far as the width allows.
     pub(super) fn fill(&mut self, no: FrameNo) {
         let program = self.program;
         let mut begun = Vec::new();
-        // A run that keeps too much is about to end: it begins nothing more.
-        while !self.is_outgrown()
+        // A run that exceeds its size limit is about to end.
+        while !self.is_too_large()
             && let Some(frame) = self.state.frames.get(&no)
         {
             let spec = program.scope(frame.scope);
@@ -99,11 +99,11 @@ impl Machine<'_> {
                 Entries::Each { place, .. } => *place,
             };
             let (values, locals) = (self.entry_values(no, entry), frame.locals.clone());
-            let begun_with = Entry { values, ..Entry::default() };
-            self.state.hold(entry_bytes(&begun_with));
+            let new_entry = Entry { values, ..Entry::default() };
+            self.state.hold(entry_bytes(&new_entry));
             if let Some(frame) = self.state.frames.get_mut(&no) {
                 frame.next_entry += 1;
-                frame.entries.insert(entry, begun_with);
+                frame.entries.insert(entry, new_entry);
             }
             let before = self.state.ready.len();
             self.spawn(no, entry, &[place], &locals);
@@ -113,14 +113,14 @@ impl Machine<'_> {
         self.frame_changed(no);
     }
 
-    /// The slots of an entry of a frame of items, with its item and its position in them.
+    /// The slots of an entry of a frame of items, with its item and its position.
     fn entry_values(&self, no: FrameNo, entry: u32) -> Vec<Option<Value>> {
         let frame = &self.state.frames[&no];
         let spec = self.program.scope(frame.scope);
         let Entries::Each { item, index, .. } = &spec.start else { return Vec::new() };
         let mut values = self.first_values(frame.scope);
         let mut put = |slot: &SlotId, value: Value| {
-            if let Some(at) = spec.slots.iter().position(|known| known == slot) {
+            if let Some(at) = spec.slots.iter().position(|own| own == slot) {
                 values[at] = Some(value);
             }
         };
@@ -129,10 +129,10 @@ impl Machine<'_> {
         values
     }
 
-    /// A strand of an entry has left it.
+    /// Handles a strand that has left its entry.
     pub(super) fn strand_done(&mut self, no: StrandNo, value: Option<Value>) {
         let Some(strand) = self.state.remove_strand(no) else { return };
-        self.forget(no, strand.frame, strand.entry);
+        self.remove_from_entry(no, strand.frame, strand.entry);
         let frame = self.state.frames.get_mut(&strand.frame);
         if let (Some(value), Some(entry)) = (value, frame.and_then(|frame| frame.entries.get_mut(&strand.entry))) {
             let written = bytes(&value);
@@ -140,23 +140,23 @@ impl Machine<'_> {
             self.state.hold(written);
             self.state.release(some_bytes(old.as_ref()));
         }
-        self.entry_quiet(strand.frame, strand.entry);
+        self.end_entry_if_empty(strand.frame, strand.entry);
     }
 
-    /// Ends an entry that has no strand left.
-    pub(super) fn entry_quiet(&mut self, no: FrameNo, entry: u32) {
+    /// Ends an entry without strands.
+    pub(super) fn end_entry_if_empty(&mut self, no: FrameNo, entry: u32) {
         let Some(frame) = self.state.frames.get(&no) else { return };
         if frame.entries.get(&entry).is_none_or(|entry| !entry.strands.is_empty()) {
-            return self.fill_around(no);
+            return self.fill_enclosing(no);
         }
-        let keeps = self.program.scope(frame.scope).into.is_some();
-        let ended = self.take_entry(no, entry).unwrap_or_default();
+        let is_read = self.program.scope(frame.scope).into.is_some();
+        let ended = self.remove_entry(no, entry).unwrap_or_default();
         let Some(frame) = self.state.frames.get_mut(&no) else { return };
         let result = match ended.value {
             Some(value) => {
                 frame.delivered += 1;
-                // A value that nobody will read is not kept: there may be many of them.
-                EntryResult::Done(if keeps { value } else { Value::Null })
+                // Values that are never read are not stored, because there may be many.
+                EntryResult::Done(if is_read { value } else { Value::Null })
             }
             None => EntryResult::None,
         };
@@ -166,13 +166,13 @@ impl Machine<'_> {
         self.entry_ended(no);
     }
 
-    /// A strand has failed, and with it its entry.
+    /// Handles the failure of a strand, which fails its entry.
     pub(super) fn entry_failed(&mut self, no: StrandNo, error: Value) {
         let Some(strand) = self.state.strands.get(&no) else { return };
         let (frame_no, entry) = (strand.frame, strand.entry);
-        let keep = self.program.scope(self.state.frames[&frame_no].scope).on_fail == OnFail::Keep;
-        if !keep {
-            // The record of the frame's end names the entry that failed. The frame is gone or begun anew after this.
+        let continues = self.program.scope(self.state.frames[&frame_no].scope).on_fail == OnFail::Keep;
+        if !continues {
+            // The record of the frame's end names the failed entry. The frame closes or restarts below.
             if let Some(frame) = self.state.frames.get_mut(&frame_no).filter(|frame| frame.entered_by.is_some()) {
                 frame.results[entry as usize] = EntryResult::Failed;
             }
@@ -191,11 +191,11 @@ impl Machine<'_> {
 
     fn entry_ended(&mut self, no: FrameNo) {
         if !self.close_if_done(no) {
-            self.fill_around(no);
+            self.fill_enclosing(no);
         }
     }
 
-    /// Closes a frame that has what it wants, or whose entries have all ended.
+    /// Closes a frame that has enough values, or whose entries have all ended.
     fn close_if_done(&mut self, no: FrameNo) -> bool {
         let Some(frame) = self.state.frames.get(&no) else { return true };
         let spec = self.program.scope(frame.scope);
@@ -212,9 +212,9 @@ impl Machine<'_> {
         true
     }
 
-    /// A frame is done: the strand that entered it goes on, with what became of the entries.
+    /// Closes a frame that is done: the strand that entered it continues with the results of the entries.
     fn close(&mut self, no: FrameNo) {
-        let Some(frame) = self.take_frame(no) else { return };
+        let Some(frame) = self.close_frame(no) else { return };
         let spec = self.program.scope(frame.scope);
         self.decided_by_frame(&frame, None);
         let Some(by) = frame.entered_by else {
@@ -248,7 +248,7 @@ impl Machine<'_> {
         self.wake(by, spec.next);
     }
 
-    /// A frame has failed: it is tried again, or the strand that entered it fails.
+    /// Handles the failure of a frame: retries it, or fails the strand that entered it.
     pub(super) fn frame_failed(&mut self, no: FrameNo, error: Value) {
         let Some(frame) = self.state.frames.get(&no) else { return };
         let spec = self.program.scope(frame.scope);
@@ -260,7 +260,7 @@ impl Machine<'_> {
             let timer = self.set_timer(delay, Purpose::FrameAttempt(no));
             if let Some(frame) = self.state.frames.get_mut(&no) {
                 frame.backoff = Some(timer);
-                // Its entries have not begun again: merges wait for them, and the frame keeps its place in those around.
+                // The entries count as not begun, so that merges wait for them and the frame keeps its place in enclosing frames.
                 frame.next_entry = 0;
                 let dropped = results_bytes(&frame.results);
                 frame.results.fill(EntryResult::Open);
@@ -270,17 +270,17 @@ impl Machine<'_> {
         }
         let Some(by) = frame.entered_by else { return self.root_failed(error) };
         let fail = spec.fail;
-        // A frame whose time is up has not used up its attempts.
+        // A frame that exceeded its time limit has not used all its attempts.
         if let Some(retry) = spec.retry.filter(|retry| attempt == retry.max_attempts && attempt > 1) {
             self.frame_attempt_failed(no, retry.max_attempts, error.clone(), None);
         }
-        if let Some(frame) = self.take_frame(no) {
+        if let Some(frame) = self.close_frame(no) {
             self.decided_by_frame(&frame, Some(&error));
         }
         self.resume_failed(by, fail, error);
     }
 
-    /// Records what a retry policy says about a frame that failed.
+    /// Records the decision of a retry policy about a failed frame.
     fn frame_attempt_failed(&mut self, no: FrameNo, limit: u32, error: Value, delay_ms: Option<u64>) {
         let Some(frame) = self.state.frames.get(&no) else { return };
         let by = frame.entered_by.and_then(|by| Some((by, self.state.strands.get(&by)?.at)));
@@ -296,18 +296,18 @@ impl Machine<'_> {
 
     pub(super) fn next_frame_attempt(&mut self, no: FrameNo) {
         let Some(frame) = self.state.frames.get(&no) else { return };
-        let mut fresh = self.fresh(frame.scope, frame.entered_by, frame.items.clone(), frame.locals.clone());
+        let mut next = self.new_frame(frame.scope, frame.entered_by, frame.items.clone(), frame.locals.clone());
         if frame.entered_by.is_none() {
-            // What the run was started with is no work of the attempt that failed.
+            // The input and the facts of the run survive a failed attempt.
             let given = [self.program.input_slot, self.program.facts_slot];
             let slots = &self.program.scope(Program::ROOT).slots;
-            for ((slot, old), new) in slots.iter().zip(&frame.values).zip(&mut fresh.values) {
+            for ((slot, old), new) in slots.iter().zip(&frame.values).zip(&mut next.values) {
                 if given.contains(&Some(*slot)) {
                     new.clone_from(old);
                 }
             }
         }
-        let again = Frame { deadline: frame.deadline, attempt: frame.attempt + 1, ..fresh };
+        let again = Frame { deadline: frame.deadline, attempt: frame.attempt + 1, ..next };
         self.state.insert_frame(no, again);
         self.fill(no);
         self.close_if_done(no);
@@ -317,7 +317,7 @@ impl Machine<'_> {
         let Some(frame) = self.state.frames.get_mut(&no) else { return };
         let limit_ms = self.program.scope(frame.scope).time_limit_ms.unwrap_or_default();
         frame.deadline = None;
-        // The limit is over all attempts: there is no other one.
+        // The limit applies to all attempts together, so no attempt follows.
         frame.attempt = Frame::EXPIRED;
         if let Some(timer) = frame.backoff.take() {
             self.clear_timer(timer);

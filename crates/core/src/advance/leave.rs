@@ -1,4 +1,4 @@
-//! `Leave`: out of a scope that encloses this place, with a value, an error, to another place, or out of the run.
+//! `Leave`: leaves an enclosing scope with a value, with an error or to another place, or ends the run.
 
 use super::{Flow, Machine};
 use crate::ir::{Exit, PlaceId, ScopeId};
@@ -16,7 +16,7 @@ impl Machine<'_> {
                 Err(error) => self.entry_failed(no, error),
             },
             Exit::Fail(error) => {
-                // An error that cannot be computed is an error all the same.
+                // If the error object cannot be evaluated, the evaluation error replaces it.
                 let error = self.value(no, *error).unwrap_or_else(|error| error);
                 if let Some(carrier) = self.carrier(no, scope) {
                     self.entry_failed(carrier, error);
@@ -31,7 +31,7 @@ impl Machine<'_> {
         Flow::Stop
     }
 
-    /// The strand of the scope's frame that this one runs in, or is; the frames between are closed.
+    /// The strand of the scope's frame that contains this strand, or this strand itself. Closes the frames in between.
     fn carrier(&mut self, no: StrandNo, scope: ScopeId) -> Option<StrandNo> {
         let mut carrier = no;
         loop {
@@ -43,7 +43,7 @@ impl Machine<'_> {
             carrier = frame.entered_by?;
         }
         if let Parked::Frame(inner) = self.state.strands.get(&carrier)?.parked {
-            self.take_frame(inner);
+            self.close_frame(inner);
             if let Some(strand) = self.state.strands.get_mut(&carrier) {
                 strand.parked = Parked::Ready;
             }
@@ -57,7 +57,7 @@ impl Machine<'_> {
     }
 
     fn jump_out(&mut self, frame: FrameNo, place: PlaceId) {
-        if let Some(by) = self.take_frame(frame).and_then(|frame| frame.entered_by) {
+        if let Some(by) = self.close_frame(frame).and_then(|frame| frame.entered_by) {
             self.wake(by, place);
         }
     }

@@ -1,4 +1,4 @@
-//! The transition function. Each op has a file; this one hands in events, runs ready strands, and dispatches.
+//! The transition function. This file applies events, runs ready strands and dispatches ops; each op has a file of its own.
 
 mod adopt;
 mod clock;
@@ -34,22 +34,22 @@ pub(crate) use clock::Clock;
 pub use rejection::Rejected;
 pub(crate) use scope_view::ScopeView;
 
-/// What an event led to.
+/// The outcome of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What the host has to carry out, in order.
+    /// The commands that the host must execute, in order.
     pub commands: Vec<Command>,
-    /// What a person is told; empty unless the stamp asks for it.
+    /// The notes of the event; empty unless [`Stamp::record`] is set.
     pub trace: Vec<Note>,
-    /// Whether strands are still ready: the host hands in [`Event::Continue`] next.
+    /// Whether strands are still ready: the host must hand in [`Event::Continue`] next.
     pub more: bool,
-    /// 32 bits over the commands and the places of live strands. A fold that strays shows at the very event.
+    /// A hash over the commands and the places of all strands. A replay that diverges is detected at the event where it diverges.
     pub check: u32,
 }
 
-/// Hands in one event.
+/// Applies one event to a run.
 ///
-/// A bad event is refused and changes nothing. A run's own failure is not an error of this function: it is data.
+/// An invalid event is rejected and changes nothing. The failure of a run is not an error of this function: it is an outcome.
 ///
 /// ```
 /// use branchpoint_core::ir::{Program, Status, builder::Builder};
@@ -67,8 +67,8 @@ pub fn advance(program: &Program, state: &mut State, stamp: &Stamp, event: Event
     Ok(Outcome { trace, ..outcome })
 }
 
-/// The same, with notes handed over one by one: a call that executes many ops can make more notes than there is memory for. The
-/// outcome's own trace stays empty.
+/// Like [`advance`], but passes notes on one by one, because the notes of a long call may not fit into memory. The trace of the
+/// outcome stays empty.
 pub(crate) fn advance_noting(
     program: &Program,
     state: &mut State,
@@ -93,7 +93,7 @@ pub(crate) fn advance_noting(
     if !crosses && state.semantics != program.semantics {
         return Err(Rejected::OtherSemantics { run: state.semantics, program: program.semantics });
     }
-    // What was begun is finished first, at its own time: else the order of work would depend on where a host was cut off.
+    // An unfinished event is finished first, at its own time. Otherwise the order of work would depend on where a host was interrupted.
     if !state.ready.is_empty() {
         match event {
             Event::Cancel { .. } => {}
@@ -119,17 +119,17 @@ pub(crate) fn advance_noting(
         fuel,
         work: Cell::new(0),
     };
-    machine.take(event)?;
+    machine.apply(event)?;
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
     machine.run();
-    debug_assert!(machine.widths_agree(), "who works is known without counting");
-    debug_assert!(machine.state.size_is_exact(), "the size of all values is known without counting");
+    debug_assert!(machine.widths_agree(), "the counters of working entries are exact");
+    debug_assert!(machine.state.size_is_exact(), "the size of all values is exact");
     machine.outcome.check = machine.check();
     Ok(machine.outcome)
 }
 
-/// How many steps of evaluations count as one op.
+/// The number of evaluation steps that count as one op.
 const STEPS_PER_OP: u64 = 100;
 
 pub(crate) struct Machine<'m> {
@@ -137,29 +137,29 @@ pub(crate) struct Machine<'m> {
     state: &'m mut State,
     stamp: &'m Stamp,
     clock: Clock,
-    /// The payload of the signal that is being checked.
+    /// The payload of the current signal.
     payload: Value,
-    /// Who sent the signal that is being applied, for the trace.
+    /// The sender of the current signal, for the trace.
     sender: Option<Arc<str>>,
     outcome: Outcome,
-    /// Takes what a person is told.
+    /// Receives the notes.
     notes: &'m mut dyn FnMut(Note),
     fuel: u32,
-    /// The steps of evaluations since the last op ended.
+    /// The evaluation steps since the last op ended.
     work: Cell<u64>,
 }
 
-/// What a strand does after an op.
+/// How a strand continues after an op.
 enum Flow {
-    /// It goes on there.
+    /// The strand continues at a place.
     Goto(PlaceId),
-    /// It waits, or is no more.
+    /// The strand waits or has ended.
     Stop,
 }
 
 impl Machine<'_> {
-    /// Applies an event. Everything that can refuse it comes before the first change.
-    fn take(&mut self, event: Event) -> Result<(), Rejected> {
+    /// Applies an event. All checks that can reject the event run before the first change.
+    fn apply(&mut self, event: Event) -> Result<(), Rejected> {
         match event {
             Event::Start { input, facts, depth, max_ops } => self.start(&input, facts, depth, max_ops),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
@@ -178,11 +178,11 @@ impl Machine<'_> {
         }
     }
 
-    /// Runs ready strands until none is left or the fuel is spent. Merges are looked at when nothing is ready.
+    /// Runs ready strands until none is left or the fuel is spent. Merges are checked when no strand is ready.
     fn run(&mut self) {
         while self.state.ended.is_none() {
-            if self.is_outgrown() {
-                return self.outgrown();
+            if self.is_too_large() {
+                return self.finish_too_large();
             }
             let Some(strand) = self.state.ready.pop() else {
                 if self.meet() {
@@ -190,7 +190,7 @@ impl Machine<'_> {
                 }
                 break;
             };
-            // A strand that was withdrawn is no work, and costs no fuel.
+            // A withdrawn strand costs no fuel.
             if !self.state.strands.contains_key(&strand) {
                 continue;
             }
@@ -200,7 +200,7 @@ impl Machine<'_> {
             }
             self.run_strand(strand);
         }
-        // Strands that were withdrawn are forgotten here, all at once: one by one would cost the square of their number.
+        // Withdrawn strands are removed here together, because removing them one by one would take quadratic time.
         self.state.ready.retain(|no| self.state.strands.contains_key(no));
         self.outcome.more = self.state.ended.is_none() && !self.state.ready.is_empty();
     }
@@ -209,17 +209,19 @@ impl Machine<'_> {
     fn run_strand(&mut self, no: StrandNo) {
         loop {
             let Some(strand) = self.state.strands.get(&no) else { return };
-            // A strand that was withdrawn and one that was started anew never share a number.
+            // The strand was withdrawn, or it waits. Numbers of strands are never reused.
             if strand.parked != Parked::Ready {
                 return;
             }
-            if self.fuel == 0 || self.is_outgrown() {
+            if self.fuel == 0 || self.is_too_large() {
                 self.state.ready.push(no);
                 return;
             }
             self.fuel -= 1;
             self.state.spent.ops += 1;
-            if over(self.program.limits.ops, self.state.spent.ops) || over(self.state.max_ops, self.state.spent.ops) {
+            if exceeds(self.program.limits.ops, self.state.spent.ops)
+                || exceeds(self.state.max_ops, self.state.spent.ops)
+            {
                 return self.out_of_ops();
             }
             let at = strand.at;
@@ -232,14 +234,14 @@ impl Machine<'_> {
         }
     }
 
-    /// Counts large evaluations as ops: without this, a few ops over long lists could keep other runs waiting for minutes.
+    /// Counts large evaluations as ops. Otherwise a few ops over long lists could delay other runs for minutes.
     fn charge_work(&mut self) {
         let ops = self.work.take() / STEPS_PER_OP;
         self.fuel = self.fuel.saturating_sub(u32::try_from(ops).unwrap_or(u32::MAX));
         self.state.spent.ops = self.state.spent.ops.saturating_add(ops);
     }
 
-    /// The one place that knows all ops.
+    /// Dispatches an op.
     fn op(&mut self, no: StrandNo, at: PlaceId) -> Flow {
         let place = self.program.place(at);
         if self.stamp.record {
@@ -272,7 +274,7 @@ impl Machine<'_> {
         Flow::Stop
     }
 
-    /// A parked strand goes on at a place.
+    /// Continues a parked strand at a place.
     fn wake(&mut self, no: StrandNo, place: PlaceId) {
         self.state.move_strand(no, place);
         self.state.at_merges.remove(&no);
@@ -283,7 +285,7 @@ impl Machine<'_> {
         self.strand_changed(no);
     }
 
-    /// Where a failure of an op goes: to its `fail`, else it is the failure of the strand's entry.
+    /// Handles the failure of an op: continues at its `fail`, or fails the entry of the strand.
     fn failed(&mut self, no: StrandNo, fail: Option<Failure>, error: Value) -> Flow {
         let Some(Failure { to, error: slot }) = fail else {
             self.entry_failed(no, error);
@@ -341,12 +343,12 @@ impl Machine<'_> {
 
     fn mark(&mut self, no: StrandNo, marks: &[Mark]) {
         for mark in marks {
-            let shown = |machine: &Self, expr: Option<crate::ir::ExprId>| {
+            let value = |machine: &Self, expr: Option<crate::ir::ExprId>| {
                 expr.map(|expr| machine.recorded_value(no, expr).unwrap_or_else(|error| error))
             };
             let kind = match mark {
-                Mark::Begin(step, input) => NoteKind::Began(*step, shown(self, *input)),
-                Mark::End(step, output) => NoteKind::Ended(*step, shown(self, *output)),
+                Mark::Begin(step, input) => NoteKind::Began(*step, value(self, *input)),
+                Mark::End(step, output) => NoteKind::Ended(*step, value(self, *output)),
                 Mark::Branch(step, marker) => NoteKind::Branch(*step, marker.clone()),
                 Mark::Warn(step, warning) => NoteKind::Warned(*step, warning.clone()),
                 Mark::Fail(step, error) => {
@@ -361,7 +363,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A hash over what an event led to. It depends on nothing that a snapshot or a host could change.
+    /// The check word of the outcome. The hash is independent of snapshots and hosts.
     fn check(&self) -> u32 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |number: u64| {
@@ -383,17 +385,17 @@ impl Machine<'_> {
             add(no);
         }
         add(self.state.whereabouts);
-        u32::try_from(hash & u64::from(u32::MAX)).expect("it was cut to 32 bits")
+        u32::try_from(hash & u64::from(u32::MAX)).expect("the mask leaves 32 bits")
     }
 }
 
-/// How many ops a call may run: what the stamp grants, at most the program's fuel, at least one.
+/// The fuel of a call: the fuel of the stamp, at most that of the program, and at least one op.
 fn granted(program: &Program, stamp: &Stamp) -> u32 {
     let granted = if stamp.fuel == 0 { program.fuel } else { stamp.fuel.min(program.fuel) };
     granted.max(1)
 }
 
-/// Whether a bound is passed; 0 is no bound.
-fn over(limit: u64, spent: u64) -> bool {
+/// Whether a limit is exceeded; 0 is no limit.
+fn exceeds(limit: u64, spent: u64) -> bool {
     limit > 0 && spent > limit
 }

@@ -1,4 +1,4 @@
-//! Records the author's decisions while recording is on: the same evaluation, with everything that led to it.
+//! Records decisions of the document while recording is on: every branch with its explanation.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::trace::{
     Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, FAILED_LISTED, InputState, ItemCount, NoteKind,
 };
 
-/// The exit of an `Enter` that is taken when its frame fails.
+/// The exit of an `Enter` whose frame fails.
 pub(super) const FRAME_FAILED: usize = 1;
 
 impl Machine<'_> {
-    /// The `Decide` at a place was left by an exit; none is a failure that ends the decision.
+    /// Records that the `Decide` at a place took an exit; none is a failure that ends the decision.
     pub(super) fn decided_by_conditions(&mut self, no: StrandNo, at: PlaceId, exit: Option<usize>) {
         let Some(decides) = self.recorded(at) else { return };
         let (chosen, before) = match exit {
@@ -39,7 +39,7 @@ impl Machine<'_> {
                     let condition = &program.conditions[condition.index()];
                     let view = self.scope_view(no);
                     for read in condition.reads(&view) {
-                        if !reads.iter().any(|known| known.path == read.path) {
+                        if !reads.iter().any(|other| other.path == read.path) {
                             reads.push(read);
                         }
                     }
@@ -75,14 +75,14 @@ impl Machine<'_> {
         self.note_decision(no, DecisionRecord { reads, ..decided });
     }
 
-    /// The op at a place was left by an exit, by a rule instead of conditions.
+    /// Records that the op at a place took an exit by a rule instead of conditions.
     pub(super) fn decided_by_rule(&mut self, no: StrandNo, at: PlaceId, exit: usize, basis: impl FnOnce() -> Basis) {
-        if let Some(decided) = self.taken_by_rule(no, at, exit, basis) {
+        if let Some(decided) = self.record_of_rule(no, at, exit, basis) {
             self.note_decision(no, decided);
         }
     }
 
-    fn taken_by_rule(
+    fn record_of_rule(
         &self,
         no: StrandNo,
         at: PlaceId,
@@ -99,7 +99,7 @@ impl Machine<'_> {
         Some(self.decided(no, decides.decision, Some(chosen), branches, basis()))
     }
 
-    /// People have settled a request, or time has. The choices are known only now; the document's branches say where they lead.
+    /// Records the outcome of a request to people. The choices are known only now; the branches of the document have their targets.
     pub(super) fn decided_by_votes(&mut self, no: StrandNo, at: PlaceId, request: &Request, resolution: &Resolution) {
         let Some(decides) = self.recorded(at) else { return };
         let decision = &self.program.decisions[decides.decision.index()];
@@ -127,7 +127,7 @@ impl Machine<'_> {
         self.note_decision(no, decided);
     }
 
-    /// A frame has closed, or failed with an error.
+    /// Records that a frame has closed, or failed with an error.
     pub(super) fn decided_by_frame(&mut self, frame: &Frame, error: Option<&Value>) {
         let Some(by) = frame.entered_by else { return };
         let Some(at) = self.state.strands.get(&by).map(|strand| strand.at) else { return };
@@ -156,21 +156,21 @@ impl Machine<'_> {
             }
         };
         let exit = if error.is_some() { FRAME_FAILED } else { 0 };
-        // A frame whose failures do not matter still has had one.
+        // A frame that continues after failures may have closed with one.
         let error = error.or(frame.failure.as_ref()).cloned();
-        if let Some(decided) = self.taken_by_rule(by, at, exit, || basis) {
+        if let Some(decided) = self.record_of_rule(by, at, exit, || basis) {
             self.note_decision(by, DecisionRecord { items, error, ..decided });
         }
     }
 
-    /// An attempt failed, and a retry policy says what follows. `fails` is where its last failure leads.
+    /// Records the decision of a retry policy about a failed attempt. `failure_targets` are the targets of the last failure.
     pub(super) fn decided_by_policy(
         &mut self,
         no: StrandNo,
         step: StepId,
         basis: Basis,
         error: Value,
-        fails: Vec<Arc<str>>,
+        failure_targets: Vec<Arc<str>>,
     ) {
         if !self.stamp.record {
             return;
@@ -182,8 +182,8 @@ impl Machine<'_> {
             (false, true) => format!("attempt {limit} is the last"),
             (false, false) => "another attempt would not help".to_owned(),
         };
-        let branch = |name: &str, rule: &str, is_taken: bool, targets: Vec<Arc<str>>| {
-            let outcome = if is_taken { BranchOutcome::True } else { BranchOutcome::False };
+        let branch = |name: &str, rule: &str, is_chosen: bool, targets: Vec<Arc<str>>| {
+            let outcome = if is_chosen { BranchOutcome::True } else { BranchOutcome::False };
             BranchRecord { text: Some(rule.into()), targets, ..BranchRecord::by_rule(name, outcome) }
         };
         let retry = "an attempt is left, and the error allows another";
@@ -192,7 +192,7 @@ impl Machine<'_> {
             step,
             kind: DecisionKind::Retry,
             at_ms: 0,
-            branches: vec![branch("retry", retry, again, Vec::new()), branch("fail", &fail, !again, fails)],
+            branches: vec![branch("retry", retry, again, Vec::new()), branch("fail", &fail, !again, failure_targets)],
             chosen: Some(u32::from(!again)),
             basis,
             count: None,
@@ -211,25 +211,25 @@ impl Machine<'_> {
         branches: Vec<BranchRecord>,
         basis: Basis,
     ) -> DecisionRecord {
-        let known = &self.program.decisions[decision.index()];
+        let declared = &self.program.decisions[decision.index()];
         let error =
-            known.error.and_then(|error| self.recorded_value(no, error).ok()).filter(|error| *error != Value::Null);
+            declared.error.and_then(|error| self.recorded_value(no, error).ok()).filter(|error| *error != Value::Null);
         DecisionRecord {
             decision: Some(decision),
-            step: known.step,
-            kind: known.kind,
+            step: declared.step,
+            kind: declared.kind,
             at_ms: 0,
             branches,
             chosen,
             basis,
-            count: known.count.and_then(|count| self.counted(no, count)),
-            items: known.items.and_then(|items| self.items(no, items)),
+            count: declared.count.and_then(|count| self.count_record(no, count)),
+            items: declared.items.and_then(|items| self.items(no, items)),
             error,
             reads: Vec::new(),
         }
     }
 
-    /// The branches of a decision, none of them evaluated, with what is known of them only in the run.
+    /// The branches of a decision before evaluation, with texts and targets that are known only in the run.
     fn branch_records(&self, no: StrandNo, decision: &Decision) -> Vec<BranchRecord> {
         let text = |expr| match self.recorded_value(no, expr) {
             Ok(Value::Str(text)) => Some(text),
@@ -248,7 +248,7 @@ impl Machine<'_> {
         records.collect()
     }
 
-    /// What the op of a place decides, if anybody wants to know.
+    /// The decision of the op at a place, if recording is on.
     fn recorded(&self, at: PlaceId) -> Option<&'_ Decides> {
         if !self.stamp.record {
             return None;
@@ -256,7 +256,7 @@ impl Machine<'_> {
         self.program.place(at).decides.as_ref()
     }
 
-    fn counted(&self, no: StrandNo, count: Count) -> Option<CountRecord> {
+    fn count_record(&self, no: StrandNo, count: Count) -> Option<CountRecord> {
         let limit = count.limit.and_then(|limit| self.number(no, limit));
         Some(CountRecord { done: self.number(no, count.value)?, limit, unit: count.unit })
     }
@@ -286,7 +286,7 @@ impl Machine<'_> {
     }
 }
 
-/// What a choice needs to be settled, and the votes that it has.
+/// The votes that a choice needs, and the votes that it has.
 fn quorum(request: &Request, choice: &str) -> String {
     let plural = |count: usize, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
     let needed = plural(request.required as usize, "vote");

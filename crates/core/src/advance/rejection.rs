@@ -1,85 +1,87 @@
-//! Why an event was refused. A refusal changes nothing.
+//! Reasons to reject an event. A rejected event changes nothing.
 
 use serde::{Deserialize, Serialize};
 
 use crate::request::VoteRejection;
 
-/// Why an event was refused. It crosses processes as a code with its fields.
+/// Why an event was rejected. Serialized as a code with its fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "code", content = "detail", rename_all = "snake_case")]
 pub enum Rejected {
-    /// Time never goes back within a run.
-    #[error("the event is older than the run")]
+    /// Within a run, time never decreases.
+    #[error("the event is older than the last event of the run")]
     TimeWentBack,
     /// The run has ended.
     #[error("the run has ended")]
     Ended,
-    /// The first event is the start.
+    /// The first event of a run must be its start.
     #[error("the run has not started")]
     NotStarted,
-    /// Only the first event is a start.
-    #[error("the run has started already")]
+    /// Only the first event of a run can be a start.
+    #[error("the run has already started")]
     StartedAlready,
-    /// A fact that the program names is not among those given.
-    #[error("the start lacks the fact `{0}`")]
+    /// The start lacks a fact that the program needs.
+    #[error("the start of the run lacks the fact `{0}`")]
     MissingFact(String),
-    /// The offset of a zone that the program names is not in the stamp.
-    #[error("the stamp lacks the offset of the time zone `{0}`")]
+    /// The stamp lacks the offset of a time zone that the program needs.
+    #[error("the event lacks the offset of the time zone `{0}`")]
     MissingOffset(String),
-    /// The program was lowered for semantics that this build does not have.
-    #[error("the program is of semantics {0}, which this build does not run; use the build that wrote it")]
+    /// The program was lowered for semantics that this build does not support.
+    #[error(
+        "the program needs semantics {0}, which this build of Branchpoint does not support; use the build that wrote it"
+    )]
     UnknownSemantics(u16),
-    /// A run crosses into other semantics only by an adoption.
-    #[error("the run has semantics {run} and the program {program}")]
+    /// The program has other semantics than the run. Only [`Event::Adopt`](crate::Event::Adopt) changes the semantics of a run.
+    #[error("the run has semantics {run}, but the program has semantics {program}")]
     OtherSemantics {
-        /// Those it was begun with.
+        /// The semantics of the run.
         run: u16,
-        /// Those of the program.
+        /// The semantics of the program.
         program: u16,
     },
-    /// The event before it is not finished: what comes next is a continuation at the same time, or a cancel.
-    #[error("the event before this one is not finished yet")]
+    /// The last event is not finished: the next event must continue it at the same time, or cancel the run.
+    #[error("the run has not finished its last event")]
     Unfinished,
-    /// No such effect is in flight, or not that attempt of it: it is late, or it comes twice.
-    #[error("no such attempt is in flight")]
+    /// The attempt is not in flight: the result is late or a duplicate.
+    #[error("the attempt is not in flight; its result is late or a duplicate")]
     UnknownEffect,
-    /// No such timer is set.
-    #[error("no such timer is set")]
+    /// The timer is not set.
+    #[error("the timer is not set")]
     UnknownTimer,
     /// The timer is not due yet.
     #[error("the timer is not due yet")]
     TooEarly,
-    /// The program has no such signal.
-    #[error("there is no signal `{0}`")]
+    /// The program does not declare the signal.
+    #[error("the workflow has no signal `{0}`")]
     UnknownSignal(String),
-    /// Nobody waits for it, and it is not kept.
+    /// The run does not wait for the signal and does not store early signals of this name.
     #[error("the run does not wait for the signal `{0}`")]
     NotWaiting(String),
-    /// Somebody waits for it, but not with that payload.
-    #[error("the signal `{0}` is not accepted as it is")]
+    /// The run waits for the signal, but the payload is not valid.
+    #[error("the content of the signal `{0}` is not valid")]
     NotAccepted(String),
-    /// So many signals are kept already that no further one is.
-    #[error("the run already holds {0} early signals, and accepts no more")]
+    /// The run has stored the maximum number of early signals.
+    #[error("the run has already stored {0} early signals of this name, which is the limit")]
     MailboxFull(usize),
-    /// No such question is pending.
+    /// The request is not pending.
     #[error("the approval is already settled or cancelled")]
     NotPending,
-    /// A vote was refused.
+    /// A vote was rejected.
     #[error(transparent)]
     Vote(VoteRejection),
-    /// What it carries is nested too deeply to be kept.
-    #[error("what the event carries is nested too deeply")]
+    /// A value of the event is nested too deeply to be stored.
+    #[error("a value of the event is nested too deeply")]
     TooDeep,
-    /// The value that it carries is too large.
-    #[error("the event carries a value of more than {0} bytes; send less, or a reference to it")]
+    /// A value of the event is too large.
+    #[error("the event has a value of more than {0} bytes; send less, or a reference to the data")]
     TooLarge(u64),
-    /// The run keeps so much already that the value it carries would exceed the limit.
-    #[error("the run would keep more than {0} bytes of values with this event; send less, or send it later")]
+    /// With the value of the event, the values of the run would exceed the limit.
+    #[error("with this event, the values of the run would exceed {0} bytes; send less, or send it later")]
     NoRoom(u64),
-    /// There is nothing to go on with.
-    #[error("nothing is left to continue")]
+    /// The last event is finished, so there is nothing to continue.
+    #[error("the run has nothing to continue")]
     NothingToContinue,
-    /// The run does not rest where it could take a changed document.
-    #[error("the run does not rest where it could take a changed document")]
+    /// The run does not wait at a place where its document can be changed.
+    #[error("the run is not at a place where its document can be changed; try again when it waits for input")]
     NotResting,
 }

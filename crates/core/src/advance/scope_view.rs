@@ -1,4 +1,4 @@
-//! The names that a strand can read and write: slots of the frames around it, its locals, the payload, the time.
+//! The values that a strand can read and write: slots of the enclosing frames, its locals, the payload and the time.
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ pub(crate) struct ScopeView<'s> {
     pub(crate) locals: &'s [Value],
     pub(crate) payload: &'s Value,
     pub(crate) clock: &'s Clock,
-    /// Counts the work of evaluations; none where a person only looks at a run.
+    /// Counts the work of evaluations; none if the work does not count against the run.
     pub(crate) spent: Option<&'s Cell<u64>>,
 }
 
@@ -51,7 +51,7 @@ impl Context for ScopeView<'_> {
     }
 }
 
-/// The slots that an entry of a frame sees: its own in a frame of items, else those of the frame.
+/// The slots of an entry of a frame: its own in a frame of items, else those of the frame.
 fn values<'s>(program: &Program, frame: &'s Frame, entry: u32) -> &'s [Option<Value>] {
     match program.scope(frame.scope).start {
         Entries::Each { .. } => frame.entries.get(&entry).map_or(&[], |entry| &entry.values),
@@ -60,7 +60,7 @@ fn values<'s>(program: &Program, frame: &'s Frame, entry: u32) -> &'s [Option<Va
 }
 
 impl State {
-    /// The frame of a scope around an entry, and the entry of it.
+    /// The enclosing frame of a scope, and the entry in it.
     pub(crate) fn frame_of(
         &self,
         mut frame: FrameNo,
@@ -68,33 +68,33 @@ impl State {
         scope: crate::ir::ScopeId,
     ) -> Option<(&Frame, u32)> {
         loop {
-            let found = self.frames.get(&frame)?;
-            if found.scope == scope {
-                return Some((found, entry));
+            let candidate = self.frames.get(&frame)?;
+            if candidate.scope == scope {
+                return Some((candidate, entry));
             }
-            let strand = self.strands.get(&found.entered_by?)?;
+            let strand = self.strands.get(&candidate.entered_by?)?;
             (frame, entry) = (strand.frame, strand.entry);
         }
     }
 
-    /// As [`Self::frame_of`], by number.
+    /// Like [`Self::frame_of`], but returns the number of the frame.
     pub(crate) fn frame_no_of(&self, no: StrandNo, scope: crate::ir::ScopeId) -> Option<(FrameNo, u32)> {
         let strand = self.strands.get(&no)?;
         let (mut frame, mut entry) = (strand.frame, strand.entry);
         loop {
-            let found = self.frames.get(&frame)?;
-            if found.scope == scope {
+            let candidate = self.frames.get(&frame)?;
+            if candidate.scope == scope {
                 return Some((frame, entry));
             }
-            let strand = self.strands.get(&found.entered_by?)?;
+            let strand = self.strands.get(&candidate.entered_by?)?;
             (frame, entry) = (strand.frame, strand.entry);
         }
     }
 }
 
 impl Machine<'_> {
-    /// What a strand sees while it is recorded: that must not count as work of the run, because runs are also replayed without
-    /// recording.
+    /// The values that a strand can read, for records. Evaluations of records must not count as work of the run, because runs are also
+    /// replayed without recording.
     pub(super) fn scope_view(&self, no: StrandNo) -> ScopeView<'_> {
         let strand = &self.state.strands[&no];
         ScopeView {
@@ -109,7 +109,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What a strand sees while it runs.
+    /// The values that a strand can read while it runs. Evaluations count as work.
     fn counted_view(&self, no: StrandNo) -> ScopeView<'_> {
         ScopeView { spent: Some(&self.work), ..self.scope_view(no) }
     }
@@ -119,7 +119,7 @@ impl Machine<'_> {
         self.value_in(&self.counted_view(no), expr)
     }
 
-    /// As [`Self::value`], for records only.
+    /// Like [`Self::value`], for records only.
     pub(super) fn recorded_value(&self, no: StrandNo, expr: ExprId) -> Result<Value, Value> {
         self.value_in(&self.scope_view(no), expr)
     }
@@ -127,7 +127,7 @@ impl Machine<'_> {
     fn value_in(&self, view: &ScopeView<'_>, expr: ExprId) -> Result<Value, Value> {
         let expr = &self.program.exprs[expr.index()];
         let value = expr.value(view).map_err(|error| evaluation_error(&error))?;
-        // What is only read lies in a slot already, and was bounded when it came there.
+        // The value of a slot was limited when it was written.
         if expr.is_read() { Ok(value) } else { self.bounded(value) }
     }
 
@@ -138,7 +138,7 @@ impl Machine<'_> {
             .map_err(|error| evaluation_error(&error))
     }
 
-    /// The place where a slot's value is kept, as the strand sees it.
+    /// The storage of a slot for a strand.
     pub(super) fn slot_mut(&mut self, no: StrandNo, slot: SlotId) -> Option<&mut Option<Value>> {
         let Home::Frame(scope, index) = self.program.slot(slot).home else { return None };
         let (frame, entry) = self.state.frame_no_of(no, scope)?;
@@ -148,7 +148,7 @@ impl Machine<'_> {
         values.get_mut(index as usize)
     }
 
-    /// Sets a slot and tells what it held.
+    /// Sets a slot and returns its old value.
     pub(super) fn write(&mut self, no: StrandNo, slot: SlotId, value: Option<Value>) -> Option<Value> {
         if let Home::Local(index) = self.program.slot(slot).home {
             return self.write_local(no, index as usize, value.unwrap_or_default());
@@ -181,7 +181,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The limit of values that a value exceeds, and what to say of it.
+    /// The kind and the message of the limit that a value exceeds.
     pub(super) fn exceeded(&self, value: &Value) -> Option<(Kind, String)> {
         let (size, limit) = (value.size(), self.program.limits.value_bytes());
         if size.depth > VALUE_DEPTH {
@@ -190,7 +190,7 @@ impl Machine<'_> {
         (size.bytes > limit).then(|| (Kind::ValueLimit, limits::value_message(limit)))
     }
 
-    /// Whether a value from outside may come in: by itself, and beside all that the run keeps.
+    /// Checks the size of a value that an event brings into the run, alone and together with all values of the run.
     pub(super) fn admit(&self, value: &Value) -> Result<(), Rejected> {
         match self.exceeded(value) {
             Some((Kind::DepthLimit, _)) => return Err(Rejected::TooDeep),
@@ -204,12 +204,12 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The positions of the items around a strand, outermost first.
+    /// The positions of the enclosing items of a strand, outermost first.
     pub(super) fn item_path(&self, no: StrandNo) -> Vec<u32> {
         self.state.item_path(self.program, no)
     }
 
-    /// The rounds of loops around a strand, outermost first.
+    /// The rounds of the enclosing loops of a strand, outermost first.
     pub(super) fn iterations(&self, no: StrandNo) -> Vec<Iteration> {
         let mut iterations = Vec::new();
         let mut strand = self.state.strands.get(&no);
@@ -220,7 +220,7 @@ impl Machine<'_> {
                 let (index, item) = match round {
                     Some(slot) => {
                         let index = self.round(frame, inner.entry, slot);
-                        let items = items.and_then(|slot| self.seen_from(frame, inner.entry, slot));
+                        let items = items.and_then(|slot| self.slot_value(frame, inner.entry, slot));
                         (index, items.and_then(|items| items.as_list()?.get(index as usize).cloned()))
                     }
                     None => (inner.entry, frame.items.get(inner.entry as usize).cloned()),
@@ -233,16 +233,16 @@ impl Machine<'_> {
         iterations
     }
 
-    /// The round that a slot counts, as seen from an entry of a frame.
+    /// The round in a slot, read from an entry of a frame.
     fn round(&self, frame: &Frame, entry: u32, slot: SlotId) -> u32 {
-        match self.seen_from(frame, entry, slot) {
+        match self.slot_value(frame, entry, slot) {
             Some(Value::Int(round)) => u32::try_from(*round).unwrap_or(u32::MAX),
             _ => 0,
         }
     }
 
-    /// The value of a slot of a frame, as seen from an entry of that frame or of one inside.
-    fn seen_from<'s>(&'s self, frame: &'s Frame, entry: u32, slot: SlotId) -> Option<&'s Value> {
+    /// The value of a slot of a frame, read from an entry of that frame or of a frame inside.
+    fn slot_value<'s>(&'s self, frame: &'s Frame, entry: u32, slot: SlotId) -> Option<&'s Value> {
         let Home::Frame(scope, index) = self.program.slot(slot).home else { return None };
         let (frame, entry) = if frame.scope == scope {
             (frame, entry)
@@ -253,20 +253,20 @@ impl Machine<'_> {
         values(self.program, frame, entry).get(index as usize)?.as_ref()
     }
 
-    /// The id of a step, for error objects.
+    /// The id of a step for error objects.
     pub(super) fn step_id(&self, step: Option<StepId>) -> Option<&str> {
         step.map(|step| &*self.program.steps[step.index()].id)
     }
 }
 
-/// How deeply a value of a run may be nested: deep enough for any document, and for any stack.
+/// The maximum nesting depth of values of a run. Recursive functions over values must not overflow the stack.
 const VALUE_DEPTH: u16 = 200;
 
 fn evaluation_error(error: &EvalError) -> Value {
     error_object(error.kind.as_str(), &error.message, None)
 }
 
-/// `{kind, message, step}`
+/// The error object `{kind, message, step}`.
 pub(super) fn error_object(kind: &str, message: &str, step: Option<&str>) -> Value {
     Value::from(object([
         ("kind", Value::from(kind)),

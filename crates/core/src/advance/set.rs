@@ -1,4 +1,4 @@
-//! `Set`: pure writes, in order, all or nothing. Each sees the ones before it.
+//! `Set`: writes slots in order, all or nothing. Each write sees the writes before it.
 
 use branchpoint_expr::{Size, Value};
 
@@ -7,10 +7,10 @@ use super::{Flow, Machine};
 use crate::ir::{Failure, PlaceId, SlotId, Write};
 use crate::state::StrandNo;
 
-/// How a write is taken back.
+/// How to undo a write.
 enum Undo {
     Put(SlotId, Option<Value>),
-    /// An append is taken back by dropping the last element: keeping the old list would mean copying it.
+    /// Drops the last element after an append. Restoring the old list would mean copying it.
     Pop(SlotId, Size),
 }
 
@@ -21,7 +21,7 @@ impl Machine<'_> {
             match self.write_one(no, *write) {
                 Ok(done) => undo.push(done),
                 Err(error) => {
-                    undo.into_iter().rev().for_each(|done| self.take_back(no, done));
+                    undo.into_iter().rev().for_each(|done| self.undo_write(no, done));
                     return self.failed(no, fail, error);
                 }
             }
@@ -54,7 +54,7 @@ impl Machine<'_> {
                 let exceeded = self.exceeded(&items);
                 self.write(no, slot, Some(items));
                 let Some((kind, message)) = exceeded else { return Ok(Undo::Pop(slot, before)) };
-                self.take_back(no, Undo::Pop(slot, before));
+                self.undo_write(no, Undo::Pop(slot, before));
                 Err(error_object(kind.as_str(), &message, None))
             }
             old @ (None | Some(Value::Null)) => match self.bounded(Value::from(vec![value])) {
@@ -68,14 +68,15 @@ impl Machine<'_> {
                 }
             },
             Some(other) => {
-                let message = format!("only a list can be appended to, and this is {}", other.view().type_name());
+                let message =
+                    format!("a value can be appended only to a list, but the variable is {}", other.view().type_name());
                 self.write(no, slot, Some(other));
                 Err(error_object("wrong_kind", &message, None))
             }
         }
     }
 
-    fn take_back(&mut self, no: StrandNo, undo: Undo) {
+    fn undo_write(&mut self, no: StrandNo, undo: Undo) {
         match undo {
             Undo::Put(slot, old) => {
                 self.write(no, slot, old);

@@ -1,4 +1,4 @@
-//! How a run begins.
+//! The start of a run.
 
 use branchpoint_expr::{Object, Value};
 
@@ -13,7 +13,7 @@ impl Machine<'_> {
         if let Some(missing) = self.program.facts.iter().find(|fact| !facts.contains_key(&***fact)) {
             return Err(Rejected::MissingFact(missing.to_string()));
         }
-        // A run keeps the facts that its program names, never the whole of what the host knows.
+        // A run stores only the facts that its program names.
         facts.retain(|fact, _| self.program.facts.iter().any(|named| named == fact));
         (self.state.depth, self.state.semantics) = (depth, self.program.semantics);
         self.state.max_ops = max_ops;

@@ -1,4 +1,4 @@
-//! `Wait`: signals, questions to people, delays. The first arm that comes wins, and the others are withdrawn.
+//! `Wait`: waits for signals, requests to people and times. The first arm that occurs wins, and the others are withdrawn.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
 use crate::state_size::bytes;
 use crate::trace::{Basis, NoteKind};
 
-/// How many signals of a name a run keeps for waits to come. A sender that never stops must not fill the host's memory.
-const MAILBOX: usize = 1_000;
+/// The maximum number of early signals of a name that a run stores for later waits. A sender must not fill the memory of the host.
+const MAILBOX_CAPACITY: usize = 1_000;
 
 impl Machine<'_> {
     pub(super) fn wait(&mut self, no: StrandNo, arms: &[Arm], fail: Option<Failure>) -> Flow {
-        if let Some(place) = self.take_kept(no, arms) {
+        if let Some(place) = self.take_early_signal(no, arms) {
             return Flow::Goto(place);
         }
-        // The arms that can fail are computed before anything is asked or set.
+        // All arms are evaluated before the first request is opened or timer is set, because an evaluation can fail.
         let mut prepared = Vec::with_capacity(arms.len());
         for arm in arms {
             match self.prepare(no, arm) {
@@ -34,7 +34,7 @@ impl Machine<'_> {
             match ready {
                 Prepared::Signal | Prepared::Never => {}
                 Prepared::At(at_ms) => timers.push(self.set_timer_at(at_ms, Purpose::Arm(no, index))),
-                Prepared::Request(request, spec) => requests.push(self.ask(no, index, request, spec)),
+                Prepared::Request(request, spec) => requests.push(self.open_request(no, index, request, spec)),
             }
         }
         let people = arms.iter().any(|arm| matches!(arm, Arm::Signal { .. } | Arm::Request { .. }));
@@ -60,19 +60,20 @@ impl Machine<'_> {
         }
     }
 
-    /// A time, or none for nil: that arm never comes.
+    /// The value of a time expression. Nil is none, and the arm never occurs.
     fn milliseconds(&self, no: StrandNo, expr: ExprId) -> Result<Option<i64>, Value> {
         match self.value(no, expr)? {
             Value::Null => Ok(None),
             Value::Int(int) => Ok(Some(int)),
             other => {
-                let message = format!("a time is a whole number, and this is {}", other.view().type_name());
+                let message =
+                    format!("a time must be a whole number of milliseconds, but is {}", other.view().type_name());
                 Err(error_object("wrong_kind", &message, None))
             }
         }
     }
 
-    fn ask(&mut self, strand: StrandNo, arm: u32, request: Request, spec: Value) -> RequestNo {
+    fn open_request(&mut self, strand: StrandNo, arm: u32, request: Request, spec: Value) -> RequestNo {
         let no = RequestNo(self.state.number());
         let bytes = bytes(&spec);
         self.outcome.commands.push(Command::Ask { request: no, spec });
@@ -81,8 +82,8 @@ impl Machine<'_> {
         no
     }
 
-    /// A signal that was kept is taken by the first arm that accepts it.
-    fn take_kept(&mut self, no: StrandNo, arms: &[Arm]) -> Option<PlaceId> {
+    /// Removes the first early signal that an arm accepts, and returns the place where the arm leads.
+    fn take_early_signal(&mut self, no: StrandNo, arms: &[Arm]) -> Option<PlaceId> {
         for position in 0..self.state.mailbox.len() {
             let (signal, payload) = self.state.mailbox[position].clone();
             if let Some((into, next, arm)) = self.accepting(no, arms, signal, &payload) {
@@ -103,7 +104,7 @@ impl Machine<'_> {
         self.decided_by_rule(no, self.state.strands[&no].at, arm, || Basis::Signal { name: name.clone() });
     }
 
-    /// The arm that accepts a signal with that payload: where its payload is kept, where it leads, and its position.
+    /// The arm that accepts a signal with this payload: the slot of the payload, the target place, and the position of the arm.
     fn accepting(
         &mut self,
         no: StrandNo,
@@ -112,16 +113,16 @@ impl Machine<'_> {
         payload: &Value,
     ) -> Option<(Option<SlotId>, PlaceId, usize)> {
         self.payload = payload.clone();
-        let found = arms.iter().enumerate().find_map(|(position, arm)| match arm {
+        let accepting = arms.iter().enumerate().find_map(|(position, arm)| match arm {
             Arm::Signal { signal, check, into, next } if *signal == wanted => {
-                // A check that cannot be evaluated accepts nothing.
+                // A check that cannot be evaluated rejects the signal.
                 let accepts = check.is_none_or(|check| self.holds(no, check).unwrap_or(false));
                 accepts.then_some((*into, *next, position))
             }
             _ => None,
         });
         self.payload = Value::Null;
-        found
+        accepting
     }
 
     pub(super) fn signal(&mut self, name: &str, payload: Value, sender: Option<Arc<str>>) -> Result<(), Rejected> {
@@ -131,19 +132,19 @@ impl Machine<'_> {
             CANCEL_REQUEST => return self.cancel_request(&payload),
             _ => {}
         }
-        let known = self.program.signals.iter().position(|signal| &*signal.name == name);
-        let Some(signal) = known.and_then(|known| u32::try_from(known).ok()).map(SignalId) else {
+        let position = self.program.signals.iter().position(|signal| &*signal.name == name);
+        let Some(signal) = position.and_then(|position| u32::try_from(position).ok()).map(SignalId) else {
             return Err(Rejected::UnknownSignal(name.into()));
         };
         let program = self.program;
-        let mut somebody_waits = false;
+        let mut is_awaited = false;
         let waiting: Vec<StrandNo> = self.state.strands.keys().copied().collect();
         for no in waiting {
             let strand = &self.state.strands[&no];
             let (Parked::Wait { .. }, Op::Wait { arms, .. }) = (&strand.parked, &program.place(strand.at).op) else {
                 continue;
             };
-            somebody_waits |= arms.iter().any(|arm| matches!(arm, Arm::Signal { signal: of, .. } if *of == signal));
+            is_awaited |= arms.iter().any(|arm| matches!(arm, Arm::Signal { signal: of, .. } if *of == signal));
             if let Some((into, next, arm)) = self.accepting(no, arms, signal, &payload) {
                 self.decided_by_signal(no, arm, signal);
                 self.stop_waiting(no);
@@ -154,21 +155,21 @@ impl Machine<'_> {
                 return Ok(());
             }
         }
-        if somebody_waits {
+        if is_awaited {
             return Err(Rejected::NotAccepted(name.into()));
         }
         if program.signals[signal.index()].on_early == OnEarly::Reject {
             return Err(Rejected::NotWaiting(name.into()));
         }
-        if self.state.mailbox.iter().filter(|(kept, _)| *kept == signal).count() >= MAILBOX {
-            return Err(Rejected::MailboxFull(MAILBOX));
+        if self.state.mailbox.iter().filter(|(stored, _)| *stored == signal).count() >= MAILBOX_CAPACITY {
+            return Err(Rejected::MailboxFull(MAILBOX_CAPACITY));
         }
         self.state.hold(bytes(&payload));
         self.state.mailbox.push((signal, payload));
         Ok(())
     }
 
-    /// The arms that did not win are withdrawn.
+    /// Ends a wait: withdraws its timers and requests.
     pub(super) fn stop_waiting(&mut self, no: StrandNo) {
         let Some(strand) = self.state.strands.get_mut(&no) else { return };
         let parked = std::mem::replace(&mut strand.parked, Parked::Ready);
@@ -202,11 +203,11 @@ impl Machine<'_> {
         self.wake(no, next);
     }
 
-    /// The question that a payload names.
+    /// The pending request that a payload names.
     fn pending(&self, payload: &Value) -> Result<RequestNo, Rejected> {
         let named = match payload.get("request") {
             Some(Value::Int(no)) => Some(RequestNo(u64::try_from(*no).map_err(|_| Rejected::NotPending)?)),
-            // A vote for whatever is pending may be for another question than its voter saw.
+            // Without a number, the vote could count for another request than the voter saw.
             _ => return Err(Rejected::NotPending),
         };
         named.filter(|no| self.state.requests.contains_key(no)).ok_or(Rejected::NotPending)
@@ -224,7 +225,7 @@ impl Machine<'_> {
         let comment_bytes = comment.as_ref().map_or(0, |comment| comment.len() as u64);
         pending.bytes += comment_bytes;
         let vote = Vote { user, choice, comment, at_ms: now_ms };
-        let resolution = pending.request.take(vote);
+        let resolution = pending.request.record_vote(vote);
         self.state.hold(comment_bytes);
         if let Some(resolution) = resolution {
             self.resolve(no, &resolution);
@@ -279,10 +280,10 @@ impl Machine<'_> {
     }
 }
 
-/// An arm whose expressions were computed.
+/// An arm with evaluated expressions.
 enum Prepared {
     Signal,
-    /// A time that never comes.
+    /// A time that never occurs.
     Never,
     At(i64),
     Request(Request, Value),

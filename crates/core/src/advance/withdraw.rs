@@ -1,12 +1,12 @@
-//! What is not wanted any more: effects in flight are withdrawn, timers cleared, questions retracted, frames closed.
+//! Withdrawal of work: removes frames, entries and strands, and clears their effects, timers and requests.
 
 use super::Machine;
 use crate::command::Command;
 use crate::state::{Frame, FrameNo, Parked, StrandNo};
 
 impl Machine<'_> {
-    /// Takes a frame out of the run; what was in flight in it is withdrawn.
-    pub(super) fn take_frame(&mut self, no: FrameNo) -> Option<Frame> {
+    /// Removes a frame from the run and withdraws the work in it.
+    pub(super) fn close_frame(&mut self, no: FrameNo) -> Option<Frame> {
         self.withdraw_entries(no);
         let frame = self.state.remove_frame(no)?;
         for timer in [frame.deadline, frame.backoff].into_iter().flatten() {
@@ -24,19 +24,19 @@ impl Machine<'_> {
     }
 
     pub(super) fn withdraw_entry(&mut self, no: FrameNo, entry: u32) {
-        for strand in self.take_entry(no, entry).into_iter().flat_map(|entry| entry.strands) {
+        for strand in self.remove_entry(no, entry).into_iter().flat_map(|entry| entry.strands) {
             self.withdraw_strand(strand);
         }
     }
 
-    /// A strand is no more, and nothing it waited for is wanted any more.
+    /// Removes a strand and withdraws the work that it waits for.
     fn withdraw_strand(&mut self, no: StrandNo) {
         let Some(strand) = self.state.strands.get(&no) else { return };
         match strand.parked.clone() {
             Parked::Ready | Parked::Meet => {}
             Parked::Wait { .. } => self.stop_waiting(no),
             Parked::Frame(frame) => {
-                self.take_frame(frame);
+                self.close_frame(frame);
             }
             Parked::Effect(effect) => match self.state.remove_effect(effect).map(|flight| flight.backoff) {
                 Some(Some(timer)) => self.clear_timer(timer),
@@ -44,7 +44,7 @@ impl Machine<'_> {
                 None => {}
             },
         }
-        // It may still be listed as ready. Whoever takes it from there finds that it is no more.
+        // The strand may still be in the list of ready strands, which `run` cleans up.
         self.state.remove_strand(no);
     }
 }

@@ -1,4 +1,4 @@
-//! Turns of agents that have tools. Such a turn is a run of its own, of a program that the front-ends build; its name says which.
+//! Turns of agents that have tools. A turn is a child run of a program that a front-end builds; the program is found by its name.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use branchpoint_expr::Value;
 use super::Request;
 use crate::ir::Effect;
 
-/// The name of the program among the workflows that a run may call. No document can have this name. Runs keep the program that they
-/// were started with: once there is a release, a program that is given something else gets another name.
+/// The name of the agent program among the workflows that a run may call. No document can have this name. Runs keep the program that
+/// they were started with, so an incompatible change of the program needs another name.
 pub const AGENT: &str = "branchpoint:agent";
 
-/// How deep agents may be nested as tools, and runs around them.
+/// The maximum nesting depth of agents that are tools of agents.
 pub const AGENT_DEPTH: u32 = 16;
 
 impl Effect {
@@ -27,7 +27,7 @@ impl Effect {
         Some(request.stop_when).filter(|stop| *stop != Value::Null)
     }
 
-    /// The name of the program for turns of this agent. Equal conditions and secrets have equal programs, so the name follows from them.
+    /// The name of the program for turns of this agent. The name includes the stop condition and the secrets, on which the program depends.
     ///
     /// ```
     /// use branchpoint_core::effect::{AGENT, Kind};

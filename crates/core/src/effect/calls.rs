@@ -1,4 +1,4 @@
-//! Requests to tools and to other workflows.
+//! Requests to MCP servers, tools and other workflows.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ request! {
         id: Option<String>,
         /// The arguments.
         arguments: Value,
-        /// Arguments that the document sets; those of the call count more.
+        /// Arguments that the document sets; the arguments of the call override them.
         configuration: Object,
     }
 }
@@ -39,15 +39,15 @@ request! {
         workflow: Option<String>,
         /// Its inputs.
         inputs: Value,
-        /// Facts for it, beside those of the host.
+        /// Facts for the called run, in addition to those of the host.
         facts: Object,
-        /// Notices about this run, for the run that has the outermost agent: the name of the `signal`, and its payloads `started`,
-        /// `completed` and `failed`. The last gets the `message` of the error.
+        /// Notices about the called run, sent to the run of the outermost agent: the name of the `signal`, and its payloads `started`,
+        /// `completed` and `failed`. The payload `failed` gets the `message` of the error.
         notices: Object,
     }
 }
 
-/// A value, and its media type if that is known.
+/// A value and its media type, if known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     /// The value.

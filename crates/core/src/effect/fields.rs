@@ -1,4 +1,4 @@
-//! Reading the fields of a request from the two halves of a call.
+//! Reads the fields of a request from the two halves of a call.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ pub struct FieldError {
     pub kind: Kind,
     /// The field.
     pub field: Arc<str>,
-    /// What is wrong with it.
+    /// The problem, as the end of the message.
     pub problem: String,
 }
 
-/// The fields of one request: those of the call before those of the effect.
+/// The fields of one request. Fields of the call override fields of the effect.
 pub(super) struct Fields<'v> {
     pub(super) kind: Kind,
     pub(super) fixed: &'v Object,
@@ -27,7 +27,7 @@ pub(super) struct Fields<'v> {
 }
 
 impl<'v> Fields<'v> {
-    /// The value of a field; null is absent.
+    /// The value of a field. Null counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&'v Value> {
         let given = |value: &&Value| **value != Value::Null;
         self.input.get(name).filter(given).or_else(|| self.fixed.get(name).filter(given))
@@ -42,14 +42,14 @@ impl<'v> Fields<'v> {
         })
     }
 
-    /// Refuses fields that the request does not have.
+    /// Rejects fields that the request does not have.
     pub(super) fn check_names(&self, known: &[&str]) -> Result<(), FieldError> {
         if !matches!(self.input, Value::Null | Value::Object(_)) {
             return Err(self.error("input", "must be an object".to_owned()));
         }
         let mut names = self.input.as_object().into_iter().flatten().chain(self.fixed).map(|(name, _)| name);
         match names.find(|name| !known.contains(&&***name)) {
-            Some(name) => Err(self.error(name, format!("is unknown; known are: {}", known.join(", ")))),
+            Some(name) => Err(self.error(name, format!("is unknown; known fields: {}", known.join(", ")))),
             None => Ok(()),
         }
     }
@@ -59,9 +59,9 @@ impl<'v> Fields<'v> {
     }
 }
 
-/// The request of a kind.
+/// A request that is read from fields.
 pub(super) trait ReadRequest: Sized {
-    /// The names of its fields; none: any.
+    /// The names of the fields; none if any name is valid.
     const FIELDS: Option<&'static [&'static str]>;
 
     fn read(fields: &Fields<'_>) -> Result<Self, FieldError>;
@@ -75,7 +75,7 @@ impl<R: ReadRequest> ReadRequest for Box<R> {
     }
 }
 
-/// The fields of a step that only a script answers.
+/// The fields of a step that only a script can answer.
 impl ReadRequest for Value {
     const FIELDS: Option<&'static [&'static str]> = None;
 
@@ -84,9 +84,9 @@ impl ReadRequest for Value {
     }
 }
 
-/// A type of field. The default is an absent field.
+/// A type of field. The default is the value of an absent field.
 pub(super) trait FromField: Sized + Default {
-    /// The value, or what it must be.
+    /// Reads the value. The error says what the value must be.
     fn from_field(value: &Value) -> Result<Self, &'static str>;
 }
 
@@ -111,7 +111,7 @@ impl FromField for Option<bool> {
     }
 }
 
-/// Any value as text: data that fills a text need not be one.
+/// Accepts any value and converts it to text, because templates may insert data of any type.
 impl FromField for Option<String> {
     fn from_field(value: &Value) -> Result<Self, &'static str> {
         Ok(Some(value.to_string()))
@@ -144,7 +144,7 @@ impl FromField for Vec<String> {
     }
 }
 
-/// A list of texts that may be empty or absent.
+/// A list of texts, which may be empty or absent.
 impl FromField for Option<Vec<String>> {
     fn from_field(value: &Value) -> Result<Self, &'static str> {
         value.as_list().map(|items| Some(items.iter().map(ToString::to_string).collect())).ok_or("a list of texts")
@@ -169,14 +169,14 @@ impl FromField for Option<NonZeroU32> {
     }
 }
 
-/// A number, also one that a template has written as text. A blank text is absent.
+/// Reads a number, or text with a number, such as the result of a template. Blank text counts as absent.
 pub(super) fn parsed<N: std::str::FromStr>(
     value: &Value,
     expected: &'static str,
     is_valid: impl Fn(&N) -> bool,
 ) -> Result<Option<N>, &'static str> {
     let text = match value {
-        // Some front-ends count in floats.
+        // Some front-ends have only floating-point numbers.
         Value::Float(float) if float.fract() == 0.0 => format!("{float}"),
         Value::Bool(_) | Value::List(_) | Value::Object(_) => return Err(expected),
         value => value.to_string(),
@@ -187,7 +187,7 @@ pub(super) fn parsed<N: std::str::FromStr>(
     text.trim().parse().ok().filter(is_valid).map(Some).ok_or(expected)
 }
 
-/// Defines the request of a kind: a struct whose fields are read by their names.
+/// Defines a request: a struct whose fields are read by name.
 macro_rules! request {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $of:ty,)* }) => {
         $(#[$about])*
@@ -207,7 +207,7 @@ macro_rules! request {
     };
 }
 
-/// Defines a field that is one of some words.
+/// Defines an enum whose variants are written as words.
 macro_rules! word {
     ($(#[$about:meta])* $name:ident, $expected:literal { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$about])*
@@ -217,7 +217,7 @@ macro_rules! word {
         }
 
         impl $name {
-            /// The word that the field holds.
+            /// The word of the variant.
             ///
             /// ```
             $(#[doc = concat!("assert_eq!(branchpoint_core::effect::", stringify!($name), "::", stringify!($variant), ".as_str(), \"", $word, "\");")])*
@@ -228,7 +228,7 @@ macro_rules! word {
                 }
             }
 
-            /// The variant of a word.
+            /// The variant with a word.
             ///
             /// ```
             #[doc = concat!("use branchpoint_core::effect::", stringify!($name), ";")]
@@ -257,7 +257,7 @@ macro_rules! word {
     };
 }
 
-/// Defines a result: a struct that becomes an object with the names of its fields.
+/// Defines a result: a struct that converts to an object of its fields.
 macro_rules! result {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $of:ty,)* }) => {
         $(#[$about])*

@@ -1,4 +1,4 @@
-//! Requests to the machine: processes, files and messages to the user.
+//! Requests to the local machine: processes, files and messages to the user.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ request! {
     ProcessRequest {
         /// The command for the shell.
         command: Option<String>,
-        /// The program and its arguments. No shell reads them.
+        /// The program and its arguments, run without a shell.
         argv: Option<Vec<String>>,
-        /// The command is a script, whose first line may name the program that reads it.
+        /// Whether the command is a script, whose first line may name an interpreter.
         script: bool,
-        /// The user's shell reads the command; otherwise `/bin/sh` does.
+        /// Whether the user's shell runs the command instead of `/bin/sh`.
         user_shell: bool,
         /// The folder, relative to that of the run.
         dir: Option<String>,
         /// Environment variables.
         env: Object,
-        /// Inputs of the run, which become environment variables where that is safe.
+        /// Inputs of the run, which become environment variables if their names are safe.
         inputs: Option<Object>,
         /// The standard input.
         stdin: Option<String>,
@@ -31,25 +31,25 @@ request! {
 }
 
 impl ProcessRequest {
-    /// Failures that every dialect reports under their own kind: the document, not the command, has to change.
+    /// Failures that every dialect reports under their own kind, because the remedy is to change the document, not the command.
     pub const OWN_FAILURES: [Kind; 4] = [Kind::OutputLimit, Kind::StartFailed, Kind::BadWorkingDir, Kind::BadEnvName];
 }
 
-/// A process that has ended.
+/// The result of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessResult {
-    /// The exit code; none if the process was ended at its time limit.
+    /// The exit code; none if the process exceeded its time limit.
     pub exit_code: Option<i32>,
     /// The standard output.
     pub stdout: Arc<str>,
     /// The standard error.
     pub stderr: Arc<str>,
-    /// The stream that exceeded the output limit, if one did; its text is cut.
+    /// The stream that exceeded the output limit, if one did. Its text is truncated.
     pub cut: Option<Stream>,
 }
 
 impl ProcessResult {
-    /// A process that ended with a code, with all its output.
+    /// The result of a process that exited with a code, with complete output.
     ///
     /// ```
     /// use branchpoint_core::effect::ProcessResult;
@@ -74,7 +74,7 @@ pub enum Stream {
 request! {
     /// Files and environment variables of the machine, and content in the folder for stored files.
     FilesRequest {
-        /// What to do.
+        /// The operation.
         operation: FilesOperation,
         /// The file: relative to the folder of the run, or the key of stored content or metadata.
         path: Option<String>,
@@ -82,7 +82,7 @@ request! {
         paths: Vec<String>,
         /// Find: a folder, relative to that of the run; none: the folder of the run.
         base: Option<String>,
-        /// Find: whether the files below the folder of the file are listed.
+        /// Find: whether to list the files below the folder of the file.
         list: bool,
         /// The environment variables to read.
         names: Option<Vec<String>>,
@@ -96,7 +96,7 @@ request! {
 }
 
 word! {
-    /// What to do with files.
+    /// An operation on files.
     FilesOperation, "read, exists, find, environment, load, write, write_metadata or publish" {
         /// Read the text of a file.
         #[default]
@@ -119,7 +119,7 @@ word! {
 }
 
 impl FilesOperation {
-    /// Whether it reads the machine rather than stored content.
+    /// Whether the operation reads the local machine rather than stored content.
     pub const fn is_local(self) -> bool {
         matches!(self, Self::Read | Self::Exists | Self::Find | Self::Environment)
     }
@@ -130,11 +130,11 @@ result! {
     FoundFile {
         /// The absolute path.
         path: String,
-        /// The folder that has it.
+        /// The folder of the file.
         folder: String,
         /// The text of the file.
         text: String,
-        /// The other files below the folder, if they were asked for: relative paths in order.
+        /// The other files below the folder, if requested, as sorted relative paths.
         files: Vec<Value>,
     }
 }
@@ -142,7 +142,7 @@ result! {
 result! {
     /// A file that was stored.
     StoredFile {
-        /// The key that loads it.
+        /// The key to load the content.
         storage_key: String,
         /// The media type of the content.
         mime: String,

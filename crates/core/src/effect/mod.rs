@@ -1,9 +1,9 @@
-//! Effects: every kind of work that a run asks a runner for, as data.
+//! Effects: every kind of work that a runner performs for a run, as data.
 //!
 //! An [`Effect`](crate::ir::Effect) has a [`Kind`], the fields of its request that are the same for every call (`fixed`), and
-//! how a raw answer becomes the value of its step ([`Response`]). A call adds the fields that the run computes (`input`). Both
-//! halves use the field names of the request; where both have a field, the call's counts, and null is the same as absent.
-//! [`Request::parse`] reads both halves once; its error names the field.
+//! how the result of a runner becomes the value of its step ([`Response`]). A call adds the fields that the run computes (`input`).
+//! Both halves use the field names of the request. If both have a field, the call's field applies; null is the same as absent.
+//! [`Request::parse`] reads both halves; its error names the field.
 //!
 //! | kind | request | result |
 //! |---|---|---|
@@ -12,21 +12,21 @@
 //! | `webhook` | [`WebhookRequest`] | [`HttpResponse`] |
 //! | `mail` | [`MailRequest`] | [`Content`]: the id of the message |
 //! | `process` | [`ProcessRequest`] | [`ProcessResult`] |
-//! | `mcp` | [`McpRequest`] | [`Content`]: the value that the action gives |
-//! | `tool` | [`ToolRequest`] | [`Content`]: the value that the tool gives |
+//! | `mcp` | [`McpRequest`] | [`Content`]: the result of the action |
+//! | `tool` | [`ToolRequest`] | [`Content`]: the result of the tool |
 //! | `search` | [`SearchRequest`] | [`Content`]: a list of [`SearchHit`] |
 //! | `fetch` | [`FetchRequest`] | [`Content`]: the page, with its media type |
-//! | `extract` | [`ExtractRequest`] | [`Content`]: what the path finds: null, one value or a list |
+//! | `extract` | [`ExtractRequest`] | [`Content`]: null, the value at the path, or a list of values |
 //! | `files` | [`FilesRequest`] | [`Content`]: text, whether a file exists, variables by name, or a [`StoredFile`] |
-//! | `memory` | [`MemoryRequest`] | [`Content`]: a list of [`MemoryMatch`], or a [`MemoryEntry`]; of `add` the `input` |
-//! | `chat_history` | [`ChatHistoryRequest`] | [`Content`]: a list of [`ChatTurn`]; of `add` the `input` |
+//! | `memory` | [`MemoryRequest`] | [`Content`]: a list of [`MemoryMatch`], or a [`MemoryEntry`]; for `add` the `input` |
+//! | `chat_history` | [`ChatHistoryRequest`] | [`Content`]: a list of [`ChatTurn`]; for `add` the `input` |
 //! | `retrieval` | [`RetrievalRequest`] | [`Content`]: a list of [`Passage`] |
 //! | `object_store` | [`ObjectStoreRequest`] | [`Content`]: a [`StoredObject`] |
 //! | `run` | [`RunRequest`] | [`Content`]: the result of the run |
 //! | `notify` | [`NotifyRequest`] | [`Content`]: null |
-//! | `scripted` | any fields | what the script says |
+//! | `scripted` | any fields | the result in the script |
 //!
-//! `Value::from` gives the object of a result that is a struct of fields.
+//! `Value::from` converts a result struct to an object of its fields.
 
 mod agent;
 mod calls;

@@ -8,85 +8,85 @@ use super::fields::{FromField, request, result, word};
 use crate::Usage;
 
 request! {
-    /// A question to a model or an agent. One with `tools` or `subagents` and the task `answer` is a turn of an agent: a run of its
-    /// own, in which the model is asked until it calls no more tools.
+    /// A request to a model or an agent. A request with `tools` or `subagents` and the task `answer` is a turn of an agent: a child run
+    /// that calls the model until the model calls no more tools.
     ModelRequest {
-        /// What is asked for.
+        /// The kind of result.
         task: Task,
-        /// The provider; `default` is that of the settings.
+        /// The provider; `default` is the provider in the settings.
         provider: Option<String>,
-        /// The model; `default` is that of the settings.
+        /// The model; `default` is the model in the settings.
         model: Option<String>,
-        /// A variant of the model, which is added to its name.
+        /// A variant of the model, appended to its name.
         model_variant: Option<String>,
-        /// The address of the provider, if the document names one.
+        /// The URL of the provider, if the document names one.
         base_url: Option<String>,
-        /// The key, if the document names one.
+        /// The API key, if the document names one.
         api_key: Option<String>,
-        /// Whether a program of the machine may answer for the provider.
+        /// Whether a local command-line program may serve the provider.
         program: bool,
-        /// The folder of such a program, relative to that of the run.
+        /// The working directory of the local program, relative to the folder of the run.
         dir: Option<String>,
 
         /// The system prompt.
         system: Option<String>,
-        /// A role, which comes before the system prompt.
+        /// A role, inserted before the system prompt.
         role: Option<String>,
         /// The earlier messages of a conversation.
         history: Vec<Value>,
-        /// Texts before the prompt.
+        /// Texts inserted before the prompt.
         before: Vec<String>,
         /// The prompt; for a score, the question.
         prompt: Option<String>,
         /// Messages instead of a history and a prompt: a list, an object with a list of `messages`, or the JSON text of one.
         messages: Value,
-        /// Messages since the prompt: replies, and results of tools.
+        /// Messages after the prompt: replies and tool results.
         since: Vec<Value>,
-        /// Images and files that go with the prompt.
+        /// Images and files of the prompt.
         attachments: Value,
-        /// Score: the work to be scored.
+        /// Score: the work to score.
         subject: Value,
-        /// Score: what is expected of it.
+        /// Score: the expected qualities.
         expectation: Value,
-        /// A JSON Schema for the answer, or its text.
+        /// A JSON Schema of the result, or its text.
         schema: Value,
 
         /// Sampling temperature.
         temperature: Option<f64>,
         /// Nucleus sampling.
         top_p: Option<f64>,
-        /// The largest number of tokens of an answer.
+        /// The maximum number of output tokens.
         max_tokens: Option<NonZeroU32>,
         /// Sampling seed.
         seed: Option<u64>,
-        /// Texts that end an answer.
+        /// Stop sequences.
         stop: Vec<String>,
-        /// How much the model thinks: `none` to `max`; `default` leaves it to the model.
+        /// The reasoning effort: `none` to `max`; `default` is the model's default.
         reasoning_effort: Option<String>,
 
         /// The tools that the model may call.
         tools: Tools,
-        /// Leaves out tools that nothing here can perform, instead of offering tools whose calls fail.
+        /// Whether to omit tools without a configured runner, instead of offering tools whose calls fail.
         optional_tools: bool,
         /// Agents that the model may call as tools.
         subagents: Vec<Value>,
-        /// Calls of the model in one turn.
+        /// The maximum number of model calls in one turn.
         max_turns: Option<u64>,
-        /// Tokens in one turn.
+        /// The maximum number of tokens in one turn.
         token_budget: Option<u64>,
-        /// Cost of one turn, in millionths.
+        /// The maximum cost of one turn, in millionths.
         cost_budget_micros: Option<u64>,
-        /// Tools of one reply are called one after the other.
+        /// Whether the tools of one reply are called one after the other.
         sequential: bool,
         /// The condition that ends a turn.
         stop_when: Value,
         /// Values that the condition reads, by name.
         stop_when_values: Object,
-        /// Names of tools that the calls may offer, for the check before a run.
+        /// Names of tools that the calls may offer, for the runner check.
         uses: Vec<String>,
-        /// Names of tools that the calls leave out if nothing here can perform them, for the check before a run.
+        /// Names of tools that the calls omit without a configured runner, for the runner check.
         optional_uses: Vec<String>,
-        /// Other models that the calls may name, such as those of subagents, for the check before a run.
+        /// Other models that the calls may name, such as those of subagents, for the runner check.
         subagent_models: Vec<String>,
     }
 }
@@ -111,9 +111,9 @@ impl ModelRequest {
 }
 
 word! {
-    /// What a model is asked for.
+    /// The kind of result that a model request wants.
     Task, "answer, reply, score or extract" {
-        /// The text of an answer.
+        /// Text.
         #[default]
         Answer = "answer",
         /// A reply `{text, toolCalls, usage}`.
@@ -125,33 +125,33 @@ word! {
     }
 }
 
-/// What a model gave: text, or for [`Task::Reply`] the fields of a [`ModelReply`].
+/// The result of a model: text, or for [`Task::Reply`] the fields of a [`ModelReply`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelResult {
     /// The text or the reply.
     pub value: Value,
-    /// What the call used up.
+    /// The tokens and the cost of the call.
     pub usage: Usage,
-    /// The tokens of the usage that the model read; none: the provider does not say.
+    /// The input tokens of the usage; none if the provider does not report them.
     pub input_tokens: Option<u64>,
 }
 
 /// The reply of a model to which tools were offered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelReply {
-    /// Its text.
+    /// The text of the reply.
     pub text: String,
-    /// The tools that it calls.
+    /// The tool calls of the reply.
     pub tool_calls: Vec<ToolCall>,
-    /// What it used up.
+    /// The tokens and the cost of the reply.
     pub usage: ReplyUsage,
-    /// Why it ended, in the provider's word, if its tokens were used up.
+    /// The provider's reason for the end of the reply, if the output token limit was reached.
     pub stop_reason: Option<String>,
-    /// The content that its provider wants back with the results of the tools; null: none.
+    /// Reasoning content that the provider expects back with the tool results; null if there is none.
     pub thoughts: Value,
 }
 
-/// `{text, toolCalls, usage, stopReason, thoughts}`: the last two only if they are set.
+/// The object `{text, toolCalls, usage, stopReason, thoughts}`; the last two fields only if they are set.
 impl From<ModelReply> for Value {
     fn from(reply: ModelReply) -> Self {
         let calls: Vec<Self> = reply.tool_calls.into_iter().map(Self::from).collect();
@@ -168,7 +168,7 @@ impl From<ModelReply> for Value {
 }
 
 result! {
-    /// A tool that a reply calls.
+    /// A tool call of a reply.
     ToolCall {
         /// The id of the call.
         id: String,
@@ -180,13 +180,13 @@ result! {
 }
 
 result! {
-    /// What a reply used up.
+    /// The tokens and the cost of a reply.
     ReplyUsage {
-        /// Tokens.
+        /// All tokens.
         tokens: i64,
-        /// Tokens of these that were read.
+        /// Input tokens.
         input_tokens: i64,
-        /// Tokens of these that were written.
+        /// Output tokens.
         output_tokens: i64,
         /// Cost, in millionths.
         cost_micros: i64,
@@ -196,9 +196,9 @@ result! {
 result! {
     /// A rating, for [`Task::Score`].
     Score {
-        /// From 0 to 1.
+        /// The score, from 0 to 1.
         score: Value,
-        /// Whether it reaches the threshold.
+        /// Whether the score reaches the threshold.
         passed: bool,
         /// The threshold of the effect.
         pass_threshold: f64,
@@ -207,7 +207,7 @@ result! {
     }
 }
 
-/// Tools that are offered to a model: objects with a `name`, and perhaps a `description`, `parameters` and a `configuration`.
+/// The tools offered to a model: objects with a `name`, and optionally a `description`, `parameters` and a `configuration`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tools(pub Vec<Value>);
 
@@ -223,7 +223,7 @@ impl FromField for Tools {
                 };
                 tools.iter().map(tool).collect()
             }
-            // The flag `subagents` only allows agents as tools.
+            // The flag `subagents` is not a tool: it allows agents as tools.
             Value::Object(flags) => {
                 let set = flags.iter().filter(|(name, flag)| &***name != "subagents" && **flag == Value::Bool(true));
                 Some(set.map(|(name, _)| named(name)).collect())

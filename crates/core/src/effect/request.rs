@@ -1,4 +1,4 @@
-//! The table of kinds, and a request of any kind, read from the two halves of a call.
+//! The kinds of effects and their requests.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::{
 
 macro_rules! kinds {
     ($($(#[$about:meta])* $variant:ident($request:ty) = $name:literal,)*) => {
-        /// What kind of work an effect is, and so which runner performs it.
+        /// The kind of an effect, which selects the runner that performs it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Kind {
@@ -47,11 +47,11 @@ macro_rules! kinds {
         }
 
         impl Request {
-            /// Reads a request: the fields of the call (`input`) before those of the effect (`fixed`).
+            /// Reads a request. The fields of the call (`input`) override those of the effect (`fixed`).
             ///
             /// # Errors
             ///
-            /// A field is unknown or has a value that it cannot have; the error names it.
+            /// A field is unknown or has an invalid value; the error names the field.
             ///
             /// ```
             /// use branchpoint_core::effect::{Kind, Request};
@@ -71,7 +71,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The names of the fields that requests of a kind have; `None` if they can have any.
+            /// The field names of requests of a kind; `None` if any name is valid.
             ///
             /// ```
             /// use branchpoint_core::effect::{Kind, Request};
@@ -97,7 +97,7 @@ kinds! {
     Webhook(WebhookRequest) = "webhook",
     /// A mail.
     Mail(MailRequest) = "mail",
-    /// A command, a script or a program of the machine.
+    /// A command, a script or a program on the local machine.
     Process(ProcessRequest) = "process",
     /// An action of an MCP server.
     Mcp(McpRequest) = "mcp",
@@ -107,9 +107,9 @@ kinds! {
     Search(SearchRequest) = "search",
     /// A web page.
     Fetch(FetchRequest) = "fetch",
-    /// A value out of JSON, HTML or XML.
+    /// The extraction of a value from JSON, HTML or XML.
     Extract(ExtractRequest) = "extract",
-    /// Files, skills and environment variables of the machine, and stored content.
+    /// Files, skills and environment variables of the local machine, and stored content.
     Files(FilesRequest) = "files",
     /// Stored memories.
     Memory(MemoryRequest) = "memory",
@@ -123,13 +123,13 @@ kinds! {
     Run(RunRequest) = "run",
     /// A message to the user.
     Notify(NotifyRequest) = "notify",
-    /// A step that only a script answers, with any fields.
+    /// A step that only a script can answer, with any fields.
     #[default]
     Scripted(Value) = "scripted",
 }
 
 impl Kind {
-    /// The kind of a name.
+    /// The kind with a name.
     ///
     /// ```
     /// use branchpoint_core::effect::Kind;
@@ -149,7 +149,7 @@ impl fmt::Display for Kind {
 }
 
 impl Request {
-    /// Whether a model request is a turn of an agent: it offers tools and wants the text of an answer.
+    /// Whether a model request is a turn of an agent: a request for text that offers tools.
     ///
     /// ```
     /// use branchpoint_core::effect::{Kind, Request};

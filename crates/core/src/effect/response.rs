@@ -1,4 +1,4 @@
-//! How a raw answer becomes the value of a step.
+//! How the result of a runner becomes the value of a step.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use super::ProcessRequest;
 
 macro_rules! response {
     ($($(#[$about:meta])* $field:ident: $of:ty,)*) => {
-        /// How a raw answer becomes the value of a step, or its error. The default takes answers as they are.
+        /// How the result of a runner becomes the value of a step, or its error. The default uses the result unchanged.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Response {
             $($(#[$about])* pub $field: $of,)*
         }
 
-        /// The fields that are set, for people.
+        /// Writes the fields that differ from the default.
         impl fmt::Display for Response {
             fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let default = Self::default();
@@ -31,35 +31,35 @@ macro_rules! response {
 }
 
 response! {
-    /// Model: a blank text is a failed attempt.
+    /// Model: whether blank text is a failed attempt.
     non_empty: bool,
     /// How a text is read.
     format: Format,
-    /// HTTP: inclusive ranges of the statuses that are a success; none: 200 to 299.
+    /// HTTP: inclusive ranges of successful statuses; none: 200 to 299.
     expected_status: Option<Vec<(u16, u16)>>,
-    /// HTTP: inclusive ranges of the statuses after which no attempt follows.
+    /// HTTP: inclusive ranges of statuses that are not retried.
     final_status: Vec<(u16, u16)>,
-    /// Process: bytes of each stream that are kept; none: the runner's default.
+    /// Process: the output limit of each stream in bytes; none: the runner's default.
     max_output: Option<u64>,
-    /// Process: output above the limit is cut, and the attempt does not fail.
+    /// Process: whether to truncate output above the limit instead of failing the attempt.
     truncate: bool,
     /// A JSON Schema: text is parsed, and a value that does not match is a failed attempt.
     output_schema: Option<Value>,
-    /// The answer is a score from 0 to 1, which passes from here on.
+    /// The minimum score, from 0 to 1, that passes. The result must be a score.
     pass_threshold: Option<f64>,
-    /// Every answer is a value with an `error`, failures of the attempt with this number included: an earlier failure that may be
-    /// repeated is a failed attempt.
+    /// Converts failures to values with an `error`, from the attempt with this number on. An earlier failure that may be retried is a
+    /// failed attempt.
     report: Option<u32>,
-    /// Process, with `report`: the exit codes that may be repeated; none listed: every one.
+    /// Process, with `report`: the exit codes that may be retried; empty: all.
     retry_exit_codes: Vec<i64>,
-    /// The kind under which failures are reported, except those of [`ProcessRequest::OWN_FAILURES`] and, with `report`, timeouts
-    /// and exit codes; none: that of the failure itself.
+    /// The kind under which failures are reported, except for [`ProcessRequest::OWN_FAILURES`] and, with `report`, timeouts and exit codes;
+    /// none: the kind of the failure itself.
     failure_kind: Option<Arc<str>>,
-    /// The kind of error if no runner can perform the call; none: `no_runner`.
+    /// The kind of error if no runner is configured for the call; none: `no_runner`.
     missing_runner_kind: Option<Arc<str>>,
-    /// Run: the result is read by its `status`, and its `output` is the value.
+    /// Run: whether to evaluate the `status` of the result and return its `output`.
     child: bool,
-    /// The value is `{output, content_type}`, with `status` and `headers`, or `exit_code` and `stderr`.
+    /// Whether to return `{output, content_type}` with `status` and `headers`, or with `exit_code` and `stderr`.
     envelope: bool,
 }
 
@@ -67,7 +67,7 @@ response! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// As it is.
+    /// Unchanged.
     #[default]
     Text,
     /// Model: the `text` of a reply `{text, toolCalls, usage}`.
@@ -76,7 +76,7 @@ pub enum Format {
     Json,
     /// Model, with `report`: JSON, or a text with a fenced block of JSON; other text is a failed attempt.
     JsonBlock,
-    /// Process: the part between `<output>` and `</output>`, as JSON if it is JSON; without tags everything, trimmed.
+    /// Process: the part between `<output>` and `</output>`, parsed if it is JSON; without tags, the whole text, trimmed.
     Tagged,
 }
 
@@ -96,9 +96,9 @@ mod tests {
     fn failures_are_reported_under_the_kind_that_the_call_names() {
         let named = Response { failure_kind: Some("effect_failed".into()), ..Response::default() };
         assert_eq!(named.reported_kind("timeout"), "effect_failed");
-        assert_eq!(named.reported_kind("output_limit"), "output_limit", "the document has to change, not the command");
+        assert_eq!(named.reported_kind("output_limit"), "output_limit", "this failure keeps its own kind");
         let judged = Response { report: Some(2), ..named };
-        assert_eq!(judged.reported_kind("timeout"), "timeout", "the failure has its kind already");
+        assert_eq!(judged.reported_kind("timeout"), "timeout", "a reported failure has its kind already");
         assert_eq!(Response::default().reported_kind("timeout"), "timeout");
     }
 }

@@ -1,4 +1,4 @@
-//! Where secrets belong in a request. The effect says so, never data: a run can fill the texts around a secret, but it cannot
+//! The places of secrets in a request. Only the effect names secrets: the data of a run can fill the text next to a secret, but cannot
 //! name one.
 
 use std::fmt;
@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 /// A text of the request that names secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretText {
-    /// Its path in the request.
+    /// The path of the text in the request.
     pub at: Vec<PathKey>,
-    /// How its secrets are written into it.
+    /// How secrets are inserted into the text.
     #[serde(default)]
     pub form: SecretForm,
 }
 
-/// How secrets are written into a text.
+/// How secrets are inserted into a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretForm {
-    /// The input has a list of parts at the path, in turns a text and `{secret: name}`, beginning and ending with a text. Each
-    /// secret is written as it is.
+    /// The input has a list of parts at the path, alternating text and `{secret: name}`, beginning and ending with text. Secrets are
+    /// inserted unchanged.
     #[default]
     Plain,
-    /// The same for a command: each secret is one quoted word of it.
+    /// The same for a shell command: each secret is inserted as one quoted word.
     ShellWord,
-    /// The input has nothing at the path: the text is one secret.
+    /// The input has no value at the path: the text is a prefix and one secret.
     Credential {
         /// The text before the secret.
         before: Arc<str>,
@@ -46,7 +46,7 @@ pub enum PathKey {
 }
 
 impl SecretText {
-    /// A text of parts at a path.
+    /// A text at a path whose secrets are inserted unchanged.
     ///
     /// ```
     /// use branchpoint_core::effect::SecretText;

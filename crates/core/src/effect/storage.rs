@@ -9,7 +9,7 @@ use super::fields::{FromField, parsed, request, result, word};
 request! {
     /// Memories: texts in named collections, found by key or by search.
     MemoryRequest {
-        /// What to do.
+        /// The operation.
         operation: MemoryOperation,
         /// The collection; none: `default`.
         collection: Option<String>,
@@ -17,19 +17,19 @@ request! {
         key: Option<String>,
         /// Add: the text.
         content: Option<String>,
-        /// Add: facts about the entry.
+        /// Add: the metadata of the entry.
         metadata: Object,
         /// Search: the text whose words are searched for.
         query: Option<String>,
         /// Search: the number of results; none: 10.
         top_n: Option<ResultCount>,
-        /// Add: the value that the response passes on.
+        /// Add: the value that the response returns.
         input: Value,
     }
 }
 
 word! {
-    /// What to do with memories.
+    /// An operation on memories.
     MemoryOperation, "add, search or load" {
         /// Add an entry.
         Add = "add",
@@ -44,25 +44,25 @@ word! {
 result! {
     /// An entry of a memory.
     MemoryEntry {
-        /// Its key, unique in its collection.
+        /// The key, unique in its collection.
         key: String,
-        /// Its text.
+        /// The text.
         content: String,
-        /// Facts about it.
+        /// The metadata of the entry.
         metadata: Object,
     }
 }
 
 result! {
-    /// An entry of a memory that a search found.
+    /// An entry of a memory that matches a search.
     MemoryMatch {
-        /// Its key, unique in its collection.
+        /// The key, unique in its collection.
         key: String,
-        /// Its text.
+        /// The text.
         content: String,
-        /// Facts about it.
+        /// The metadata of the entry.
         metadata: Object,
-        /// How well it matches; higher is better.
+        /// The relevance; higher is better.
         score: f64,
     }
 }
@@ -70,23 +70,23 @@ result! {
 request! {
     /// A stored chat.
     ChatHistoryRequest {
-        /// What to do.
+        /// The operation.
         operation: ChatOperation,
         /// The chat.
         chat_id: Option<String>,
-        /// Add: who speaks.
+        /// Add: the speaker.
         role: Role,
         /// Add: the text of the turn.
         content: Option<String>,
         /// Load: the number of newest turns; none: 20.
         limit: Option<TurnCount>,
-        /// Add: the value that the response passes on.
+        /// Add: the value that the response returns.
         input: Value,
     }
 }
 
 word! {
-    /// What to do with a chat.
+    /// An operation on a chat.
     ChatOperation, "add or load" {
         /// Append a turn.
         Add = "add",
@@ -97,7 +97,7 @@ word! {
 }
 
 word! {
-    /// Who speaks in a turn of a chat.
+    /// The speaker of a turn of a chat.
     Role, "user, assistant or system" {
         /// A person.
         #[default]
@@ -112,11 +112,11 @@ word! {
 result! {
     /// A turn of a chat.
     ChatTurn {
-        /// Who speaks.
+        /// The speaker.
         role: Role,
         /// The text.
         content: String,
-        /// When it was added: ISO 8601 in UTC.
+        /// The time when the turn was added, ISO 8601 in UTC.
         at: String,
     }
 }
@@ -130,7 +130,7 @@ request! {
         query: Option<String>,
         /// The number of passages; none: 20.
         top_n: Option<ResultCount>,
-        /// The number of candidates that are considered; none: as many as match.
+        /// The number of candidates; none: all matches.
         top_k: Option<NonZeroU32>,
         /// The model that reranks the passages.
         reranker_model: Option<String>,
@@ -140,29 +140,29 @@ request! {
         added_after: Option<TimeMs>,
         /// Only documents added before this time.
         added_before: Option<TimeMs>,
-        /// Whether attachments of documents are searched; none: yes.
+        /// Whether to search attachments of documents; none: yes.
         include_attachments: Option<bool>,
     }
 }
 
 result! {
-    /// A passage of a document that a search of a knowledge base found.
+    /// A passage of a document that matches a search of a knowledge base.
     Passage {
         /// The name of the document.
         document: String,
         /// The text of the passage.
         content: String,
-        /// Facts about the document.
+        /// The metadata of the document.
         metadata: Object,
-        /// How well it matches; higher is better.
+        /// The relevance; higher is better.
         score: f64,
-        /// When the document was added: ISO 8601 in UTC.
+        /// The time when the document was added, ISO 8601 in UTC.
         added_at: String,
     }
 }
 
 request! {
-    /// An object to write.
+    /// A request to write an object.
     ObjectStoreRequest {
         /// The bucket.
         bucket: Option<String>,
@@ -176,7 +176,7 @@ request! {
 }
 
 result! {
-    /// An object that was written.
+    /// A written object.
     StoredObject {
         /// The bucket.
         bucket: String,
@@ -214,7 +214,7 @@ impl FromField for Option<TurnCount> {
 pub struct TimeMs(pub i64);
 
 impl FromField for Option<TimeMs> {
-    /// A date or a date-time in ISO 8601. A blank text is absent.
+    /// Reads a date or a date-time in ISO 8601. Blank text counts as absent.
     fn from_field(value: &Value) -> Result<Self, &'static str> {
         match value.as_str() {
             Some(text) if text.trim().is_empty() => Ok(None),

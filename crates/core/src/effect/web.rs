@@ -1,4 +1,4 @@
-//! Requests over the network: HTTP, webhooks, mail, pages, searches, and values taken out of texts.
+//! Requests over the network: HTTP, webhooks, mail, pages and searches; and the extraction of values from texts.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ request! {
     HttpRequest {
         /// The method; none: GET.
         method: Option<String>,
-        /// The whole address.
+        /// The full URL.
         url: Option<String>,
         /// The headers by name.
         headers: Object,
@@ -21,7 +21,7 @@ request! {
         body: Value,
         /// How the body is encoded.
         body_type: BodyType,
-        /// Whether redirects are followed; none: unless a redirect is expected.
+        /// Whether to follow redirects; none: follow them unless a redirect status is expected.
         follow_redirects: Option<bool>,
     }
 }
@@ -40,9 +40,9 @@ pub struct HttpResponse {
 /// The body of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
-    /// As it came over the wire.
+    /// The text as received.
     Text(Arc<str>),
-    /// Decoded already.
+    /// A decoded value.
     Decoded(Value),
 }
 
@@ -56,7 +56,7 @@ word! {
         Json = "json",
         /// Plain text.
         Text = "text",
-        /// As it is, without a content type.
+        /// Unchanged text without a content type.
         Raw = "raw",
         /// A URL-encoded form.
         FormUrlencoded = "form_urlencoded",
@@ -70,7 +70,7 @@ request! {
     WebhookRequest {
         /// The method; none: POST.
         method: Option<String>,
-        /// The whole address.
+        /// The full URL.
         url: Option<String>,
         /// The media type of the payload; none: JSON.
         content_type: Option<String>,
@@ -84,13 +84,13 @@ request! {
 request! {
     /// A mail.
     MailRequest {
-        /// The recipients: texts with one address or several, separated by commas.
+        /// The recipients. Each text has one or more addresses, separated by commas.
         to: Vec<String>,
         /// Recipients of a copy.
         cc: Vec<String>,
-        /// Recipients of a hidden copy.
+        /// Recipients of a blind copy.
         bcc: Vec<String>,
-        /// Where answers go.
+        /// The addresses for replies.
         reply_to: Vec<String>,
         /// The subject.
         subject: Option<String>,
@@ -104,9 +104,9 @@ request! {
 request! {
     /// A web page.
     FetchRequest {
-        /// The whole address.
+        /// The full URL.
         url: Option<String>,
-        /// Whether the page is read as text or kept as HTML.
+        /// Whether to return the text or the HTML of the page.
         format: PageFormat,
     }
 }
@@ -114,10 +114,10 @@ request! {
 word! {
     /// The form of a web page.
     PageFormat, "text or html" {
-        /// Its text, or its value if it is JSON.
+        /// The text of the page, or its value if it is JSON.
         #[default]
         Text = "text",
-        /// The page as it is.
+        /// The HTML of the page.
         Html = "html",
     }
 }
@@ -125,9 +125,9 @@ word! {
 request! {
     /// A web search.
     SearchRequest {
-        /// What to search for.
+        /// The search terms.
         query: Option<String>,
-        /// How many results are wanted.
+        /// The maximum number of results.
         limit: Option<u64>,
     }
 }
@@ -137,21 +137,21 @@ result! {
     SearchHit {
         /// The title of the page.
         title: Value,
-        /// Its address.
+        /// The URL of the page.
         url: Value,
-        /// The part of it that matches.
+        /// The part of the page that matches.
         snippet: Value,
     }
 }
 
 request! {
-    /// A value out of a text.
+    /// The extraction of a value from a text.
     ExtractRequest {
-        /// The text, or a value that is searched as JSON.
+        /// The text, or a value to search as JSON.
         source: Value,
-        /// `json`, `html` or `xml`; none: as the text looks.
+        /// `json`, `html` or `xml`; none: detected from the text.
         format: Option<String>,
-        /// The path or selector; none: everything.
+        /// The path or selector; none: the whole text.
         path: Option<String>,
     }
 }

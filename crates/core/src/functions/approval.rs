@@ -1,6 +1,4 @@
-//! What a person answered to an approval, and what stands beside the calls of agents.
-//!
-//! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
+//! Answers to approvals, events of agent calls, and defaults of nested values.
 
 use branchpoint_expr::function::{Outcome, Work};
 use branchpoint_expr::{ListView, ObjectView, View};
@@ -11,7 +9,7 @@ const APPROVE: [&str; 5] = ["approve", "approved", "yes", "ok", "true"];
 /// Words that reject.
 const REJECT: [&str; 6] = ["reject", "rejected", "deny", "denied", "no", "false"];
 
-/// `approvalAnswer(input)`: `{decision, note}`, or nil for what decides nothing. Unknown input is never consent.
+/// `approvalAnswer(input)`: `{decision, note}`, or nil for input without a decision. Unknown input never counts as consent.
 pub(super) fn approval_answer<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let input = arguments[0];
     let approves = match input {
@@ -28,7 +26,7 @@ pub(super) fn approval_answer<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Ou
     work.object(&[("decision", decision), ("note", note.unwrap_or(View::Str("")))])
 }
 
-/// What `decision` and `approved` say; what is there must decide, and both must agree.
+/// The decision of the fields `decision` and `approved`. Each given field must be valid, and both must agree.
 fn of_object<'a>(work: &Work<'a>, input: ObjectView<'a>) -> Outcome<Option<bool>> {
     let decision = work.field(input, "decision")?.map(|decision| decision.as_str().and_then(approval_decision));
     let approved = work.field(input, "approved")?.map(|approved| match approved {
@@ -42,14 +40,14 @@ fn of_object<'a>(work: &Work<'a>, input: ObjectView<'a>) -> Outcome<Option<bool>
     })
 }
 
-/// Whether a word approves (`yes`, `approve`, …) or rejects, in any case; none for every other word.
+/// Whether a word approves (`yes`, `approve`, …) or rejects, ignoring case; none for all other words.
 pub(crate) fn approval_decision(word: &str) -> Option<bool> {
     let word = word.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_lowercase();
     let approves = APPROVE.contains(&&*word);
     (approves || REJECT.contains(&&*word)).then_some(approves)
 }
 
-/// `callFailed(event, message)`: what was told when a call began, as the end of a call that failed.
+/// `callFailed(event, message)`: the event of a failed call, made from the event of its start.
 pub(super) fn call_failed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let event = arguments[0].expect_object("callFailed()")?;
     work.spend(event.len())?;
@@ -59,7 +57,7 @@ pub(super) fn call_failed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcom
     work.object(&entries)
 }
 
-/// `filledIn(value, defaults)`: wherever a key of the defaults is null in the value, at any depth, the default.
+/// `filledIn(value, defaults)`: the value with the defaults for keys that are null, at any depth.
 pub(super) fn filled_in<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     fill(work, arguments[0], arguments[1].expect_object("filledIn()")?, 0)
 }

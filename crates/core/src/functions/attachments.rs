@@ -1,16 +1,16 @@
-//! Attachments: those of a manifest, and those that rules select. Documents cannot call these functions by name.
+//! Attachments of manifests, and the selection of attachments by rules.
 
 use branchpoint_expr::function::{Outcome, Work};
 use branchpoint_expr::{ListView, View};
 
-/// The keys that an attachment is known by.
+/// The keys of an attachment.
 const KEYS: [&str; 3] = ["storage_key", "mime", "name"];
 
-/// How the keys of files in the store of a host begin.
+/// The prefix of the keys of files in the store of a host.
 const STORED: &str = "sha256:";
 
-/// `attachmentsIn(value)`: the attachments of a manifest `{text, attachments: [{storage_key, …}]}`, or the one that the value itself
-/// is; nil for any other value. Text never counts as a manifest, because a model could have written it.
+/// `attachmentsIn(value)`: the attachments of a manifest `{text, attachments: [{storage_key, …}]}`, or a list of the value if it is an
+/// attachment; nil for any other value. Text never counts as a manifest, because a model could have written it.
 pub(super) fn attachments_in<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let value = arguments[0];
     if is_attachment(value) && value.get("mime").is_some() && value.get("name").is_some() {
@@ -38,27 +38,27 @@ pub(super) fn stored<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
     if entries.is_empty() { Ok(View::Null) } else { work.list(&entries) }
 }
 
-/// `joinAttachments(lists)`: the attachments of lists, each once; nil if there are none.
+/// `joinAttachments(lists)`: the attachments of all lists without duplicates; nil if there are none.
 pub(super) fn join<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let mut picked = Picked::default();
+    let mut selection = Selection::default();
     for attachment in elements(arguments[0]).flat_map(elements) {
-        picked.add(work, attachment)?;
+        selection.add(work, attachment)?;
     }
-    if picked.attachments.is_empty() { Ok(View::Null) } else { work.list(&picked.attachments) }
+    if selection.attachments.is_empty() { Ok(View::Null) } else { work.list(&selection.attachments) }
 }
 
 fn is_attachment(value: View<'_>) -> bool {
     value.get("storage_key").and_then(View::as_str).is_some()
 }
 
-/// Attachments that were picked, each once: a file is known by its key and its name.
+/// Selected attachments without duplicates. The key and the name identify an attachment.
 #[derive(Default)]
-struct Picked<'a> {
+struct Selection<'a> {
     attachments: Vec<View<'a>>,
     seen: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Picked<'a> {
+impl<'a> Selection<'a> {
     fn add(&mut self, work: &Work<'a>, attachment: View<'a>) -> Outcome<()> {
         work.spend(1 + self.seen.len())?;
         let key = work.json_form(attachment.get("storage_key").unwrap_or(attachment))?;
@@ -72,23 +72,23 @@ impl<'a> Picked<'a> {
     }
 }
 
-/// `pickAttachments(rules, sources)`: the attachments that rules select from lists by source, in the order of the rules,
-/// each once.
+/// `pickAttachments(rules, sources)`: the attachments that rules select from lists by source, in the order of the rules, without
+/// duplicates.
 ///
-/// A rule is `{source, kind, pattern | name | index}`. Sources that have no list have no attachments.
+/// A rule is `{source, kind, pattern | name | index}`. A source without a list has no attachments.
 pub(super) fn pick<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
-    let mut picked = Picked::default();
+    let mut selection = Selection::default();
     for rule in elements(arguments[0]) {
         let Some(source) = rule.get("source").and_then(View::as_str) else { continue };
         for (position, attachment) in elements(arguments[1].get(source).unwrap_or(View::Null)).enumerate() {
             let name = attachment.get("name").and_then(View::as_str).unwrap_or_default();
             work.spend(1)?;
             if selects(work, rule, position, name)? {
-                picked.add(work, attachment)?;
+                selection.add(work, attachment)?;
             }
         }
     }
-    work.list(&picked.attachments)
+    work.list(&selection.attachments)
 }
 
 fn elements(view: View<'_>) -> impl Iterator<Item = View<'_>> {
@@ -114,7 +114,7 @@ fn selects(work: &Work<'_>, rule: View<'_>, position: usize, name: &str) -> Outc
     })
 }
 
-/// Whether a pattern of `*`, `?` and `[…]` is the whole of a name. Each star is tried again at most once per letter.
+/// Whether a pattern of `*`, `?` and `[…]` matches a whole name. The search retries each star at most once per character.
 fn matches(pattern: &[char], name: &[char]) -> bool {
     let (mut at, mut letter) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -134,7 +134,7 @@ fn matches(pattern: &[char], name: &[char]) -> bool {
     pattern[at..].iter().all(|c| *c == '*')
 }
 
-/// How much of the pattern stands for this letter; none if it does not.
+/// The length of the part of the pattern that matches one character; none if the pattern does not match.
 fn one(pattern: &[char], letter: char) -> Option<usize> {
     match pattern.first()? {
         '?' => Some(1),
@@ -146,24 +146,24 @@ fn one(pattern: &[char], letter: char) -> Option<usize> {
     }
 }
 
-/// What stands between brackets: letters and ranges, after `!` those that are not meant.
+/// Whether a character class matches: characters and ranges, negated by `!`.
 fn class(members: &[char], letter: char) -> bool {
     let (negated, members) = match members {
         ['!', rest @ ..] if !rest.is_empty() => (true, rest),
         members => (false, members),
     };
     let mut at = 0;
-    let mut found = false;
+    let mut contains = false;
     while at < members.len() {
         if let [low, '-', high, ..] = members[at..] {
-            found |= (low..=high).contains(&letter);
+            contains |= (low..=high).contains(&letter);
             at += 3;
         } else {
-            found |= members[at] == letter;
+            contains |= members[at] == letter;
             at += 1;
         }
     }
-    found != negated
+    contains != negated
 }
 
 #[cfg(test)]
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_the_whole_name_and_knows_its_case() {
+    fn a_pattern_matches_the_whole_name_case_sensitively() {
         check("*.pdf", "a.pdf", true);
         check("*.pdf", "a.PDF", false);
         check("*.pdf", "a.pdf.txt", false);

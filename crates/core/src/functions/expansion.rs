@@ -1,10 +1,9 @@
-//! What state machines make of text that is known only in a run: items of a loop, its bound, scripts, elapsed time.
-//! Documents cannot call these by name.
+//! Expansion of text that is known only in a run: items and limits of loops, templates, and elapsed time.
 
 use branchpoint_expr::function::{Outcome, Work, fault, preview};
 use branchpoint_expr::{Dialect, Expression, Kind, Options, Value, View};
 
-/// `itemsOf(text)`: the elements of a JSON array, else the parts between commas, trimmed. Blank text has no items.
+/// `itemsOf(text)`: the elements of a JSON array; for other text, the trimmed parts between commas. Blank text has no items.
 pub(super) fn items_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     if let View::List(_) = arguments[0] {
         return Ok(arguments[0]);
@@ -23,24 +22,24 @@ pub(super) fn items_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     work.list(&parts)
 }
 
-/// `integerOf(text)`: a decimal integer, or the value of an expression over numbers such as `2 + 1`. It sees no names.
+/// `integerOf(text)`: a decimal integer, or the value of an expression over numbers such as `2 + 1`. The expression cannot read names.
 pub(super) fn integer_of<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let written = work.text_form(arguments[0])?.trim();
     if let Ok(int) = written.parse() {
         return Ok(View::Int(int));
     }
     work.scan(written.len())?;
-    let refused = || fault(Kind::BadArgument, format!("this is not a whole number: {}", preview(View::Str(written))));
-    let Ok(expression) = Expression::compile(written, Options::dialect(Dialect::Session)) else { return refused() };
+    let rejected = || fault(Kind::BadArgument, format!("{} is not a whole number", preview(View::Str(written))));
+    let Ok(expression) = Expression::compile(written, Options::dialect(Dialect::Session)) else { return rejected() };
     let value = work.evaluate(&expression, &Value::Null);
     match value.and_then(|value| value.view().expect_integer("integerOf()")) {
         Ok(int) => Ok(View::Int(int)),
         Err(limit) if limit.kind == Kind::StepLimit => Err(limit),
-        Err(_) => refused(),
+        Err(_) => rejected(),
     }
 }
 
-/// `expandTemplate(text, names)`: a text with placeholders that was read in the run. Its names are those of the object.
+/// `expandTemplate(text, names)`: expands a text with placeholders that the run has loaded. Its names are the keys of the object.
 pub(super) fn expand_template<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let written = arguments[0].expect_text("expandTemplate()")?;
     work.spend(1)?;
@@ -53,8 +52,8 @@ pub(super) fn expand_template<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Ou
     work.text(&work.evaluate(&template, &names)?.to_string())
 }
 
-/// `environmentNames(text)`: the variables of the environment that a text with placeholders reads by name. One that cannot be
-/// compiled reads none; it is expanded next, and that tells what is wrong.
+/// `environmentNames(text)`: the environment variables that a text with placeholders reads. An invalid text has none; the expansion
+/// that follows reports the error.
 pub(super) fn environment_names<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let written = arguments[0].expect_text("environmentNames()")?;
     work.spend(1)?;
@@ -98,7 +97,7 @@ mod tests {
     use super::elapsed;
 
     #[test]
-    fn elapsed_time_reads_like_a_duration() {
+    fn elapsed_time_is_written_as_a_duration() {
         let cases = [(0, "0s"), (12, "12ms"), (1_500, "1.5s"), (300_000, "5m0s"), (3_723_000, "1h2m3s")];
         for (ms, expect) in cases {
             assert_eq!(elapsed(ms), expect);

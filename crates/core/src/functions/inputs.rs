@@ -1,7 +1,7 @@
-//! Declared inputs of a run: defaults, and everything that is wrong with the given values.
+//! Declared inputs of a run: defaults and validation.
 //!
-//! A declaration is an object `{name, path, type, required, default, enum}`; `path` is where the input is in the object of given
-//! values. Documents cannot call these functions by name.
+//! A declaration is an object `{name, path, type, required, default, enum}`; `path` is the path of the input in the object of given
+//! values.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use branchpoint_expr::{Kind, ObjectView, Value, View, nearest};
 use super::variables::put;
 use crate::RunKinds as _;
 
-/// At most this many problems are listed; the rest is counted.
+/// The maximum number of listed problems; the rest is counted.
 const LISTED: usize = 20;
 
-/// At most this many unknown names get a suggestion, because each compares all declared names.
+/// The maximum number of unknown names that get a suggestion, because each suggestion compares all declared names.
 const SUGGESTED: usize = 5;
 
 /// The types that a declaration can name.
@@ -28,14 +28,14 @@ pub(super) fn with_defaults<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
     };
     for declaration in declarations(work, arguments[1])? {
         let Some(default) = declaration.default else { continue };
-        if let Found::Missing = find(work, values, &declaration.path)? {
+        if let PathValue::Missing = find(work, values, &declaration.path)? {
             values = put(work, values, &declaration.path, default, true, 0)?;
         }
     }
     Ok(values)
 }
 
-/// `inputProblems(values, declarations)`: everything that is wrong with the values, as `[{kind, message}]`.
+/// `inputProblems(values, declarations)`: all problems of the values, as `[{kind, message}]`.
 pub(super) fn problems<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let declared = declarations(work, arguments[1])?;
     let mut problems = Problems { work, listed: Vec::new(), count: 0, suggested: 0 };
@@ -48,19 +48,19 @@ pub(super) fn problems<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     problems.finish()
 }
 
-/// Why a value does not have a declared type, as the end of a sentence that begins with the input's name.
+/// Why a value does not have a declared type, as the end of a sentence that begins with the name of the input.
 ///
 /// ```
 /// use branchpoint_core::functions::type_mismatch;
 ///
-/// assert_eq!(type_mismatch("number", &"many".into()).as_deref(), Some("must be a number, and it is text"));
+/// assert_eq!(type_mismatch("number", &"many".into()).as_deref(), Some("must be a number, but is text"));
 /// assert_eq!(type_mismatch("number", &7.into()), None);
 /// ```
 pub fn type_mismatch(ty: &str, value: &Value) -> Option<String> {
-    misfit_of(ty, value.view())
+    mismatch_of(ty, value.view())
 }
 
-fn misfit_of(ty: &str, value: View<'_>) -> Option<String> {
+fn mismatch_of(ty: &str, value: View<'_>) -> Option<String> {
     let fits = match (ty, value) {
         ("text", View::Str(_) | View::Text(_))
         | ("number", View::Int(_) | View::Float(_))
@@ -87,7 +87,7 @@ fn misfit_of(ty: &str, value: View<'_>) -> Option<String> {
         "list" => "a list",
         _ => "an object",
     };
-    (!fits).then(|| format!("must be {must}, and it is {is}"))
+    (!fits).then(|| format!("must be {must}, but is {is}"))
 }
 
 /// One declared input.
@@ -123,28 +123,28 @@ fn read<'a>(work: &Work<'a>, declaration: View<'a>) -> Outcome<Declaration<'a>> 
     })
 }
 
-/// What is at a path.
-enum Found<'a> {
+/// The result of a search for a path.
+enum PathValue<'a> {
     Value(View<'a>),
-    /// Nothing, or null.
+    /// No value, or null.
     Missing,
-    /// A value that is not an object is in the way.
+    /// A value on the path is not an object.
     Blocked,
 }
 
-fn find<'a>(work: &Work<'a>, values: View<'a>, path: &[&str]) -> Outcome<Found<'a>> {
+fn find<'a>(work: &Work<'a>, values: View<'a>, path: &[&str]) -> Outcome<PathValue<'a>> {
     let mut at = values;
     for key in path {
         at = match at {
             View::Object(object) => match work.field(object, key)? {
                 Some(value) => value,
-                None => return Ok(Found::Missing),
+                None => return Ok(PathValue::Missing),
             },
-            View::Null => return Ok(Found::Missing),
-            _ => return Ok(Found::Blocked),
+            View::Null => return Ok(PathValue::Missing),
+            _ => return Ok(PathValue::Blocked),
         };
     }
-    Ok(if at.is_null() { Found::Missing } else { Found::Value(at) })
+    Ok(if at.is_null() { PathValue::Missing } else { PathValue::Value(at) })
 }
 
 struct Problems<'w, 'a> {
@@ -166,7 +166,7 @@ impl<'a> Problems<'_, 'a> {
             match value {
                 _ if is_covered || value.is_null() => {}
                 View::Object(inner) if leads_on => self.unknown(inner, at, declared)?,
-                // A value in the way of a declared input is reported with that input.
+                // The validation of the declared input reports a value that blocks its path.
                 _ if leads_on => {}
                 _ => self.unknown_name(&at.join("."), declared)?,
             }
@@ -179,7 +179,7 @@ impl<'a> Problems<'_, 'a> {
         let mut message = format!("there is no input `{name}`");
         if self.suggested < SUGGESTED {
             self.suggested += 1;
-            // Writing into a text cannot fail.
+            // Writing to a string cannot fail.
             if let Some(meant) = nearest(name, declared.iter().map(|declaration| declaration.name)) {
                 let _ = write!(message, "; did you mean `{meant}`?");
             } else if self.suggested == 1 {
@@ -194,19 +194,19 @@ impl<'a> Problems<'_, 'a> {
     fn declared(&mut self, values: View<'a>, declaration: &Declaration<'a>) -> Outcome<()> {
         let name = declaration.name;
         let value = match find(self.work, values, &declaration.path)? {
-            Found::Blocked => {
+            PathValue::Blocked => {
                 return self.add(Kind::InvalidInput, &format!("input `{name}` is below a value that is not an object"));
             }
-            Found::Missing if declaration.required => {
+            PathValue::Missing if declaration.required => {
                 return self.add(Kind::InvalidInput, &format!("input `{name}` is required"));
             }
-            Found::Missing => return Ok(()),
-            Found::Value(value) => value,
+            PathValue::Missing => return Ok(()),
+            PathValue::Value(value) => value,
         };
         if declaration.required && value.as_str() == Some("") {
-            return self.add(Kind::InvalidInput, &format!("input `{name}` is required, and it is empty"));
+            return self.add(Kind::InvalidInput, &format!("input `{name}` is required, but is empty"));
         }
-        if let Some(wrong) = declaration.ty.and_then(|ty| misfit_of(ty, value)) {
+        if let Some(wrong) = declaration.ty.and_then(|ty| mismatch_of(ty, value)) {
             return self.add(Kind::InvalidInput, &format!("input `{name}` {wrong}"));
         }
         let Some(one_of) = &declaration.one_of else { return Ok(()) };

@@ -1,25 +1,25 @@
-//! What the loops, merges and waits of workflows are made of. Documents cannot call these by name.
+//! Items of loops, texts of merges, and times of waits.
 
 use branchpoint_expr::function::{Outcome, Work, preview};
 use branchpoint_expr::{ListView, View, duration_ms, instant_ms, seconds_ms};
 
-/// The text forms of a list's elements, a line each.
+/// `joinTexts(list)`: the text forms of the elements, one per line.
 pub(super) fn join_texts<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let View::List(list) = arguments[0] else { return Ok(View::Null) };
     work.spend(list.len())?;
     work.join(list.iter().map(|item| work.text_form(item)), "\n")
 }
 
-/// The JSON value of a text in which matches were masked; the text, if it is not JSON any more.
+/// `maskedJson(text)`: the JSON value of a text in which matches were masked, or the text if masking made it invalid.
 pub(super) fn masked_json<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let View::Str(text) = arguments[0] else { return Ok(arguments[0]) };
     Ok(work.json(text)?.unwrap_or(arguments[0]))
 }
 
-/// What a loop goes over: `loopItems(text, offset, limit)` is a list, or `{fault, message}`.
+/// `loopItems(text, offset, limit)`: the items of a loop as a list, or `{fault, message}`.
 ///
-/// The text holds a JSON array, of which the elements from `offset` up to `limit` are meant, or a JSON integer, which
-/// stands for the numbers below it and needs a limit.
+/// The text is a JSON array, of which the elements from `offset` up to `limit` are used, or a JSON integer, which means the numbers
+/// below it and needs a limit.
 pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let written = work.text_form(arguments[0])?;
     let bound = |view: View<'_>| match view {
@@ -29,7 +29,7 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     let (offset, limit) = (bound(arguments[1]).unwrap_or(0), bound(arguments[2]));
     if let Some(count) = integer(written.trim()) {
         let Some(limit) = limit else {
-            return fault(work, "for_each_limit", "a number is looped over only up to a `limit`, and there is none");
+            return fault(work, "for_each_limit", "a loop over a number needs a `limit`");
         };
         let end = count.min(limit);
         return if end > offset { Ok(View::List(ListView::Range(offset, end - 1))) } else { work.list(&[]) };
@@ -37,7 +37,11 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     let items = if written.trim_start().starts_with('[') { work.json(written)?.ok() } else { None };
     let Some(View::List(list)) = items else {
         let shown = preview(View::Str(written));
-        return fault(work, "for_each_input", &format!("a loop goes over a JSON array or a whole number, not {shown}"));
+        return fault(
+            work,
+            "for_each_input",
+            &format!("a loop needs a JSON array or a whole number, but its input is {shown}"),
+        );
     };
     let last = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).min(list.len());
     let first = usize::try_from(offset).unwrap_or(usize::MAX).min(last);
@@ -45,7 +49,8 @@ pub(super) fn loop_items<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome
     work.list(&list.iter().skip(first).take(last - first).collect::<Vec<_>>())
 }
 
-/// A JSON integer, without point and exponent. One beyond 64 bits is as good as the largest: the limit cuts it.
+/// Reads a JSON integer without point and exponent. An integer that exceeds 64 bits becomes the largest one, because the limit of the
+/// loop is smaller.
 fn integer(written: &str) -> Option<i64> {
     let digits = written.strip_prefix('-').unwrap_or(written);
     let well_formed = !digits.is_empty()
@@ -60,7 +65,7 @@ fn fault<'a>(work: &Work<'a>, kind: &'static str, message: &str) -> Outcome<View
     work.object(&[("fault", View::Str(kind)), ("message", message)])
 }
 
-/// The milliseconds of a duration: a number of seconds, or text with units. Nil for anything else.
+/// `durationMs(value)`: the milliseconds of a duration, which is a number of seconds or text with units. Nil for any other value.
 #[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
 pub(super) fn duration<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let ms = match arguments[0] {
@@ -73,7 +78,7 @@ pub(super) fn duration<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
     Ok(ms.and_then(|ms| i64::try_from(ms).ok()).map_or(View::Null, View::Int))
 }
 
-/// The milliseconds since the Unix epoch of an ISO 8601 text. Nil for anything else.
+/// `instantMs(value)`: the milliseconds since the Unix epoch of ISO 8601 text. Nil for any other value.
 #[expect(clippy::unnecessary_wraps, reason = "all functions of the table share one signature")]
 pub(super) fn instant<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     Ok(arguments[0].as_str().and_then(instant_ms).map_or(View::Null, View::Int))

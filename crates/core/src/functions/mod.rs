@@ -1,5 +1,5 @@
-//! The functions that front-ends lower to, beside the built-in ones: a rule of a document that is more than plumbing is one
-//! function here. Documents cannot call them by name, and stored programs keep their names.
+//! Internal functions, which only the expressions that front-ends generate can call. Each function implements a rule of a dialect.
+//! Stored programs contain the names of the functions, so the names must not change.
 
 mod approval;
 mod attachments;
@@ -19,7 +19,7 @@ pub use inputs::{INPUT_TYPES, type_mismatch};
 pub use tools::matches_name;
 pub use variables::{Typing, is_same, is_web_address};
 
-/// What expressions of runs are compiled and evaluated with. Hosts cannot add to it: a run gives the same result everywhere.
+/// The environment of all expressions of runs. Hosts cannot add functions, so that a run gives the same result everywhere.
 ///
 /// ```
 /// use branchpoint_core::functions::ENVIRONMENT;
@@ -32,10 +32,10 @@ pub use variables::{Typing, is_same, is_web_address};
 pub static ENVIRONMENT: LazyLock<Environment> =
     LazyLock::new(|| Environment { limits: Limits::DEFAULT, functions: functions() });
 
-type Run = for<'a, 'w> fn(&'w Work<'a>, &'w [View<'a>]) -> Outcome<View<'a>>;
+type Implementation = for<'a, 'w> fn(&'w Work<'a>, &'w [View<'a>]) -> Outcome<View<'a>>;
 
-/// Name, least and most arguments, what it gives, and what it does. All look at their arguments themselves.
-const TABLE: &[(&str, (u8, u8), Types, Run)] = &[
+/// Name, minimum and maximum number of arguments, result type, implementation. The implementations check the types of arguments.
+const TABLE: &[(&str, (u8, u8), Types, Implementation)] = &[
     ("putPath", (3, 3), Types::OBJECT, variables::put_path),
     ("nested", (1, 1), Types::OBJECT, variables::nested),
     ("pick", (2, 2), Types::OBJECT, variables::pick),
@@ -72,9 +72,9 @@ const TABLE: &[(&str, (u8, u8), Types, Run)] = &[
 
 fn functions() -> Functions {
     let mut functions = Functions::default();
-    for (name, (least, most), gives, run) in TABLE {
-        let function = Function::new(*name, *least..=*most, [Types::ANY], *gives, *run);
-        functions.register(function.pure().cost(0).on_nil(OnNil::Call)).expect("every name is there once");
+    for (name, (least, most), result, implementation) in TABLE {
+        let function = Function::new(*name, *least..=*most, [Types::ANY], *result, *implementation);
+        functions.register(function.pure().cost(0).on_nil(OnNil::Call)).expect("the names of the table are unique");
     }
     functions
 }

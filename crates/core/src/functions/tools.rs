@@ -1,12 +1,10 @@
-//! Which tools an agent may use: patterns of names, and the position in a sequence.
-//!
-//! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
+//! The tools that an agent may use, selected by patterns of names and by the position in a sequence.
 
 use branchpoint_expr::function::{Outcome, Work, wrong_kind};
 use branchpoint_expr::{ListView, View};
 
-/// `offeredTools(tools, {allowed, denied, sequence}, index)`: the tools that match some pattern of `allowed` (none given
-/// allows all) and no pattern of `denied`, and fit the sequence's position while it is unfinished. Without a rule: all.
+/// `offeredTools(tools, {allowed, denied, sequence}, index)`: the tools that match a pattern of `allowed` (an empty list allows all)
+/// and no pattern of `denied`, and are allowed at the current position of an unfinished sequence. Without a rule: all tools.
 pub(super) fn offered_tools<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let tools = list(work, arguments[0])?;
     let View::Object(rule) = arguments[1] else { return Ok(arguments[0]) };
@@ -32,18 +30,18 @@ pub(super) fn offered_tools<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
     work.list(&offered)
 }
 
-/// Whether some text of a list goes with a name. Whoever compares pays for the bytes it may look at.
+/// Whether any text of a list matches a name. The work of the comparison counts against the limit of the evaluation.
 fn any<'a>(
     work: &Work<'a>,
     list: Option<ListView<'a>>,
     name: &str,
-    goes: impl Fn(&str, &str) -> bool,
+    matches: impl Fn(&str, &str) -> bool,
 ) -> Outcome<bool> {
     for written in list.into_iter().flat_map(ListView::iter) {
         let written = written.expect_text("offeredTools()")?;
         work.spend(1)?;
         work.scan(written.len().saturating_mul(name.len()))?;
-        if goes(written, name) {
+        if matches(written, name) {
             return Ok(true);
         }
     }
@@ -58,7 +56,7 @@ fn list<'a>(work: &Work<'a>, view: View<'a>) -> Outcome<Option<ListView<'a>>> {
     }
 }
 
-/// Whether a pattern stands for a name: `*` for any run of characters, also none, and everything else for itself.
+/// Whether a pattern matches a name: `*` matches any number of characters, and all other characters match themselves.
 ///
 /// ```
 /// use branchpoint_core::functions::matches_name;
@@ -71,7 +69,7 @@ pub fn matches_name(pattern: &str, name: &str) -> bool {
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };
-    // The parts between two stars are found one after the other; the earliest place leaves most room for the others.
+    // Each part between two stars is matched at its first occurrence, which leaves the longest rest for the next parts.
     for part in parts {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
@@ -96,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_is_any_run_of_characters_and_everything_else_is_itself() {
+    fn a_star_matches_any_characters_and_all_others_match_themselves() {
         check("search", &["search"], &["Search", "searches", "research", ""]);
         check("*", &["", "anything"], &[]);
         check("web_*", &["web_", "web_search"], &["web", "my_web_search"]);

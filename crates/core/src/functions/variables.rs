@@ -1,6 +1,4 @@
-//! Variables of a run as one object: setting by path, picking, and making a value the type that was asked for.
-//!
-//! Documents cannot call these by name. Front-ends lower to them, so that a rule of a dialect is one function here.
+//! Variables of a run as one object: assignment by path, selection, and conversion to types.
 
 use std::cmp::Ordering;
 
@@ -9,13 +7,13 @@ use branchpoint_expr::{Kind, ObjectView, Value, View};
 
 use crate::RunKinds as _;
 
-/// `putPath(object, ["a", "b"], value)`: the object with a value at a path. Missing objects are made.
+/// `putPath(object, ["a", "b"], value)`: the object with a value at a path. Missing objects are created.
 pub(super) fn put_path<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let path = path(work, arguments[1])?;
     put(work, arguments[0], &path, arguments[2], false, 0)
 }
 
-/// The object with a value at a path. Missing objects are made; with `over_null`, null counts as missing.
+/// The object with a value at a path. Missing objects are created; with `over_null`, null counts as missing.
 pub(super) fn put<'a>(
     work: &Work<'a>,
     at: View<'a>,
@@ -34,21 +32,21 @@ pub(super) fn put<'a>(
             return fault(Kind::PathConflict, message);
         }
     };
-    let known = entries.iter().position(|(known, _)| known == key);
-    let inner = match known {
-        Some(known) => entries[known].1,
+    let position = entries.iter().position(|(other, _)| other == key);
+    let inner = match position {
+        Some(position) => entries[position].1,
         None if rest.is_empty() => View::Null,
         None => work.object(&[])?,
     };
     let below = put(work, inner, rest, value, over_null, depth + 1)?;
-    match known {
-        Some(known) => entries[known].1 = below,
+    match position {
+        Some(position) => entries[position].1 = below,
         None => entries.push((key, below)),
     }
     work.object(&entries)
 }
 
-/// `nested(object)`: names with dots become objects in objects. Names without come first, so the order means nothing.
+/// `nested(object)`: names with dots become nested objects. Names without dots are set first, so that the order of names is irrelevant.
 pub(super) fn nested<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let given = match arguments[0] {
         View::Null => return work.object(&[]),
@@ -63,7 +61,7 @@ pub(super) fn nested<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
     })
 }
 
-/// `pick(object, keys)`: the entries with these keys, as far as they are there.
+/// `pick(object, keys)`: the existing entries with these keys.
 pub(super) fn pick<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let (View::Object(object), View::List(keys)) = (arguments[0], arguments[1]) else {
         return mismatch("an object and a list of keys", arguments[0]);
@@ -77,23 +75,23 @@ pub(super) fn pick<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<
     work.object_of(picked)
 }
 
-/// `declared(variables, path, type, default)`: the variables with the one at a path made its declared type. Where there is
-/// none, it is the default; without a default, nothing is added.
+/// `declared(variables, path, type, default)`: the variables, with the variable at a path converted to its declared type. A missing
+/// variable gets the default; without a default, it stays missing.
 pub(super) fn declared<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let path = path(work, arguments[1])?;
-    let mut found = Some(arguments[0]);
+    let mut value = Some(arguments[0]);
     for key in &path {
-        found = match found {
+        value = match value {
             Some(View::Object(object)) => work.field(object, key)?,
             _ => None,
         };
     }
-    let Some(value) = found.or(arguments.get(3).copied()) else { return Ok(arguments[0]) };
+    let Some(value) = value.or(arguments.get(3).copied()) else { return Ok(arguments[0]) };
     let value = declare(work, value, arguments[2].expect_text("declared()")?)?;
     put(work, arguments[0], &path, value, false, 0)
 }
 
-/// A value as its declared type.
+/// Converts a value to its declared type.
 pub(super) fn declare<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<View<'a>> {
     let blank = value.as_str().is_some_and(|text| text.trim().is_empty());
     match (ty, value) {
@@ -111,7 +109,7 @@ pub(super) fn declare<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome
     }
 }
 
-/// A single value in lower case, which may be a word for true or false.
+/// The text of a single value in lower case, which may be a word for true or false.
 fn word<'a>(work: &Work<'a>, value: View<'a>) -> Outcome<Option<String>> {
     Ok(match value {
         View::List(_) | View::Object(_) => None,
@@ -119,7 +117,7 @@ fn word<'a>(work: &Work<'a>, value: View<'a>) -> Outcome<Option<String>> {
     })
 }
 
-/// `assigned(value, type)`: a value that was checked for its type; numeric text and JSON text are read where asked for.
+/// `assigned(value, type)`: the value, checked for its type. Numeric text and JSON text are parsed for the types that need it.
 pub(super) fn assigned<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     assign(work, arguments[0], arguments[1].expect_text("assigned()")?)
 }
@@ -153,11 +151,11 @@ pub(super) fn assign<'a>(work: &Work<'a>, value: View<'a>, ty: &str) -> Outcome<
         },
         ("datetime", _) if value.is_instant() => Ok(value),
         ("datetime", _) => mismatch("a date or a time", value),
-        _ => fault(Kind::BadArgument, format!("there is no type `{ty}`")),
+        _ => fault(Kind::BadArgument, format!("`{ty}` is not a type")),
     }
 }
 
-/// `listed(value)`: a list, and nothing that spells one.
+/// `listed(value)`: the value if it is a list. JSON text is not accepted.
 pub(super) fn listed<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     match arguments[0] {
         list @ View::List(_) => Ok(list),
@@ -165,7 +163,7 @@ pub(super) fn listed<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'
     }
 }
 
-/// `wholeNumber(value)`: an integer, or the one that a text spells.
+/// `wholeNumber(value)`: an integer, or text with an integer.
 pub(super) fn whole_number<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let read = match arguments[0].as_str() {
         Some(text) => text.trim().parse().ok(),
@@ -174,20 +172,20 @@ pub(super) fn whole_number<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<
     read.map_or_else(|| mismatch("an integer", arguments[0]), |int| Ok(View::Int(int)))
 }
 
-/// `rounds(from, to, step)`: how many steps there are from one integer to another, both included.
+/// `rounds(from, to, step)`: the number of rounds of a loop from one integer to another, both included.
 pub(super) fn rounds<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let number = |index: usize| arguments[index].expect_integer("rounds()").map(i128::from);
     let (from, to, step) = (number(0)?, number(1)?, number(2)?);
     if step == 0 {
-        return fault(Kind::InvalidConfig, "with a step of 0 the end is never reached");
+        return fault(Kind::InvalidConfig, "the step of the loop is 0, so the loop would never end");
     }
     let ahead = if step > 0 { to - from } else { from - to };
     let count = if ahead < 0 { 0 } else { ahead / step.abs() + 1 };
     Ok(View::Int(i64::try_from(count).unwrap_or(i64::MAX)))
 }
 
-/// `field(value, type, name, low, high)`: the value of a field of a request, which is nil or of the type. Text that spells a number
-/// or a boolean is read. The bounds belong to numbers.
+/// `field(value, type, name, low, high)`: the value of a field of a request, which must be nil or have the type. Text with a number or
+/// a boolean is parsed. The bounds apply to numbers.
 pub(super) fn field<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let (value, ty) = (arguments[0], arguments[1].expect_text("field()")?);
     let typed = match ty {
@@ -229,7 +227,7 @@ fn wrong_field<T>(name: View<'_>, problem: &str) -> Outcome<T> {
     fault(Kind::InvalidConfig, format!("`{}` {problem}", name.as_str().unwrap_or_default()))
 }
 
-/// `webAddress(value, name)`: an address that begins with `http://` or `https://`.
+/// `webAddress(value, name)`: the value, checked to begin with `http://` or `https://`.
 pub(super) fn web_address<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     if arguments[0].as_str().is_some_and(is_web_address) {
         return Ok(arguments[0]);
@@ -237,7 +235,7 @@ pub(super) fn web_address<'a>(_: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     wrong_field(arguments[1], &format!("must begin with http:// or https://, but is {}", describe(arguments[0])))
 }
 
-/// Whether a text begins like an address of the web.
+/// Whether a text begins with `http://` or `https://`.
 ///
 /// ```
 /// use branchpoint_core::functions::is_web_address;
@@ -252,7 +250,7 @@ pub fn is_web_address(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty())
 }
 
-/// `keyed(list, text, name)`: the field `[{key, value}]` as an object, the values in their text form if `text` is true.
+/// `keyed(list, text, name)`: the field `[{key, value}]` as an object, with the text forms of the values if `text` is true.
 pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let list = match arguments[0] {
         View::Null => return work.object(&[]),
@@ -280,7 +278,7 @@ pub(super) fn keyed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View
     work.object_of(entries)
 }
 
-/// `sameAs(a, b)`: equal, or of the same text form without regard to case.
+/// `sameAs(a, b)`: whether two values are equal, or their text forms are equal ignoring case.
 pub(super) fn same_as<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     work.same(arguments[0], arguments[1]).map(View::Bool)
 }
@@ -301,12 +299,12 @@ fn mismatch<T>(wanted: &str, found: View<'_>) -> Outcome<T> {
     fault(Kind::TypeMismatch, format!("{} is not {wanted}", describe(found)))
 }
 
-/// How a document asks for a type.
+/// Where a document names a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing {
-    /// A declaration: a value is converted to the type where possible.
+    /// In a declaration: a value is converted to the type if possible.
     Declared,
-    /// An assignment: a value is checked for the type.
+    /// In an assignment: a value must have the type.
     Assigned,
 }
 
@@ -321,16 +319,16 @@ impl Typing {
     /// ```
     pub fn check(self, value: &Value, ty: &str) -> Result<(), Box<Fault>> {
         Work::with(&[value], |work, arguments| {
-            let made = match self {
+            let typed = match self {
                 Self::Declared => declare(work, arguments[0], ty),
                 Self::Assigned => assign(work, arguments[0], ty),
             };
-            made.map(drop)
+            typed.map(drop)
         })
     }
 }
 
-/// Whether two values are equal, or of the same text form without regard to case. Values too large to compare are not.
+/// Whether two values are equal, or their text forms are equal ignoring case. Values that are too large to compare are not equal.
 ///
 /// ```
 /// use branchpoint_core::functions::is_same;

@@ -27,62 +27,62 @@ fn a_program_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_was_not_kept_is_whether_a_trace_was_wanted() {
+fn the_flag_of_recording_is_not_stored() {
     let stamp = Stamp { now_ms: 5, seed: 7, offsets_s: vec![], fuel: 0, record: true };
     let bytes = encode_event(&stamp, &Event::Continue).expect("it can be stored");
     assert_eq!(decode_event(&bytes), Ok((Stamp { record: false, ..stamp }, Event::Continue)));
 }
 
 #[track_caller]
-fn refused(bytes: &[u8], error: &CodecError, said: &str) {
-    let found = decode_event(bytes).expect_err("the bytes are refused");
-    assert_eq!(&found, error);
-    assert_eq!(found.to_string(), said);
+fn rejected(bytes: &[u8], error: &CodecError, message: &str) {
+    let actual = decode_event(bytes).expect_err("the bytes are rejected");
+    assert_eq!(&actual, error);
+    assert_eq!(found.to_string(), message);
 }
 
 #[test]
-fn bytes_of_others_are_refused() {
-    let said = "these bytes are not Branchpoint's: they begin with [7b, 7d], not with `BP`";
-    refused(b"{}", &CodecError::Magic { found: b"{}".to_vec() }, said);
-    let said = "these bytes are not Branchpoint's: they begin with [7b, 22, 61, 22], not with `BP`";
-    refused(b"{\"a\":1}", &CodecError::Magic { found: b"{\"a\"".to_vec() }, said);
+fn bytes_without_the_magic_are_rejected() {
+    let message = "not data of Branchpoint: the bytes begin with [7b, 7d], expected `BP`";
+    rejected(b"{}", &CodecError::Magic { found: b"{}".to_vec() }, message);
+    let message = "not data of Branchpoint: the bytes begin with [7b, 22, 61, 22], expected `BP`";
+    rejected(b"{\"a\":1}", &CodecError::Magic { found: b"{\"a\"".to_vec() }, message);
     assert!(matches!(decode_state(&[]), Err(CodecError::Magic { .. })));
 }
 
 #[test]
-fn another_kind_is_refused() {
+fn another_kind_is_rejected() {
     let state = encode_state(&State::new()).expect("it can be stored");
-    let said = "these bytes should be an event, and the mark in them says a snapshot";
-    refused(&state, &CodecError::Kind { expected: Kind::Event, found: b's' }, said);
+    let message = "expected an event, but the data is a snapshot";
+    rejected(&state, &CodecError::Kind { expected: Kind::Event, found: b's' }, message);
     let mut bytes = event_bytes();
     bytes[2] = 9;
-    let said = "these bytes should be an event, and the mark in them says 9, which this build does not know";
-    refused(&bytes, &CodecError::Kind { expected: Kind::Event, found: 9 }, said);
+    let message = "expected an event, but the data is of the unknown kind 9";
+    rejected(&bytes, &CodecError::Kind { expected: Kind::Event, found: 9 }, message);
     assert!(matches!(decode_program(&state), Err(CodecError::Kind { .. })));
 }
 
 #[test]
-fn another_version_is_refused_and_the_remedy_is_told() {
+fn another_version_is_rejected_with_a_remedy() {
     let mut bytes = event_bytes();
     bytes[3] = 2;
-    let said = "these bytes are an event of version 2, and this build reads version 1; use the build that wrote them";
-    refused(&bytes, &CodecError::Version { kind: Kind::Event, found: 2 }, said);
+    let message = "the data is an event of format version 2, but this build of Branchpoint reads version 1; use the build that wrote it";
+    rejected(&bytes, &CodecError::Version { kind: Kind::Event, found: 2 }, message);
 }
 
 #[test]
-fn what_follows_the_end_is_refused() {
+fn trailing_bytes_are_rejected() {
     let mut bytes = event_bytes();
     bytes.extend([0, 0]);
-    let said = "these bytes are an event, and 2 more follow where it ends";
-    refused(&bytes, &CodecError::Trailing { kind: Kind::Event, count: 2 }, said);
+    let message = "the data of an event is followed by 2 unexpected bytes";
+    rejected(&bytes, &CodecError::Trailing { kind: Kind::Event, count: 2 }, message);
 }
 
 #[test]
-fn bytes_that_break_off_are_refused() {
+fn truncated_bytes_are_rejected() {
     let bytes = encode_program(&tour::tour()).expect("it can be stored");
     for length in 4..bytes.len() {
-        let found = decode_program(&bytes[..length]);
-        assert!(matches!(found, Err(CodecError::Damaged { kind: Kind::Program, .. })), "at {length}");
+        let result = decode_program(&bytes[..length]);
+        assert!(matches!(result, Err(CodecError::Damaged { kind: Kind::Program, .. })), "at {length}");
     }
 }
 
@@ -96,15 +96,15 @@ fn start(input: Value) -> Event {
 }
 
 #[test]
-fn depth_is_bounded_when_writing_and_when_reading() {
+fn depth_is_limited_when_encoding_and_decoding() {
     let stored = |depth| encode_event(&Stamp::default(), &start(nested(depth)));
-    let deepest = stored(299).expect("this deep is fine");
+    let deepest = stored(299).expect("the depth is within the limit");
     assert!(decode_event(&deepest).is_ok());
     assert!(matches!(stored(300), Err(CodecError::Unstorable { kind: Kind::Event, .. })));
-    // A refusal leaves nothing behind.
+    // A rejected value changes no state of the encoder.
     assert_eq!(stored(299), Ok(deepest));
 
-    // The same bytes as of a list of lists, as deep as nobody could write them.
+    // The bytes of a nested list that is deeper than the encoder allows.
     let shallow = encode_event(&Stamp::default(), &start(nested(1))).expect("it can be stored");
     let at = shallow.windows(3).position(|bytes| bytes == [5, 1, 0]).expect("a list of one null");
     let level = shallow[at..at + 2].repeat(1_000_000);

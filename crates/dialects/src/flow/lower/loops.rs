@@ -333,7 +333,7 @@ impl Lower {
             self.error(
                 Kind::InvalidConfig,
                 located.span,
-                "with a step of 0 the end is never reached",
+                "the step of the loop is 0, so the loop would never end",
                 "write another step, such as 1 or -1",
             );
         }
