@@ -236,7 +236,7 @@ impl Machine<'_> {
             _ => None,
         };
         let records = decision.branches.iter().map(|branch| {
-            let mut record = BranchRecord::of(branch);
+            let mut record = BranchRecord::unevaluated(branch);
             if let Some(reason) = branch.reason.and_then(text) {
                 record.text = Some(reason);
             }

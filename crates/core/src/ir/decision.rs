@@ -1,7 +1,6 @@
-//! The decisions that a document's author wrote, and where a program takes them.
+//! The decisions of a document, and the places of a program that make them.
 //!
-//! A program decides more than its author did: lowering adds conditions of its own. Only what is in this table is ever
-//! explained to people.
+//! Lowering adds conditions of its own to a program. Only the decisions in this table are explained to people.
 
 use std::sync::Arc;
 
@@ -15,11 +14,11 @@ use super::{ConditionId, DecisionId, ExprId, Index, Program, StepId};
 pub struct Decision {
     /// The step that decides.
     pub step: StepId,
-    /// What kind of decision it is.
+    /// The kind of decision.
     pub kind: DecisionKind,
-    /// Its branches, in the order in which they are evaluated.
+    /// The branches, in the order of evaluation.
     pub branches: Vec<Branch>,
-    /// What a join waits for: the names of a merge's edges or of a scope's entries, in their order.
+    /// The inputs of a join: the names of a merge's edges or of a scope's entries, in their order.
     pub inputs: Vec<Arc<str>>,
     /// The rounds of a loop, the turns of a conversation or the retries so far.
     pub count: Option<Count>,
@@ -27,20 +26,20 @@ pub struct Decision {
     pub items: Option<Items>,
     /// The attempt that failed, for a decision about the attempt after it.
     pub attempt: Option<Attempt>,
-    /// Why something failed, as `{kind, message, step}`.
+    /// The error `{kind, message, step}` that led to the decision.
     pub error: Option<ExprId>,
-    /// The note of a person's answer, for a decision that an answer takes instead of conditions.
+    /// The note of a person's answer, for a decision made by an answer instead of conditions.
     pub answer: Option<ExprId>,
 }
 
-/// What kind of decision it is: one set of words for all dialects.
+/// The kind of a decision, the same for all dialects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DecisionKind {
     /// The first of several conditions that is true.
     Branch,
     /// The first case that matches a value.
     Switch,
-    /// Whether something may pass.
+    /// Whether a run passes a gate.
     Gate,
     /// Whether a loop continues.
     Loop,
@@ -48,18 +47,18 @@ pub enum DecisionKind {
     Transition,
     /// A request to people.
     Approval,
-    /// Whether something is attempted again.
+    /// Whether a step is retried.
     Retry,
-    /// What arrived where several lines of execution come together.
+    /// The inputs that arrived at a join.
     Join,
-    /// What ended a wait.
+    /// The event that ended a wait.
     Wait,
     /// Whether a policy applies to a value.
     Policy,
 }
 
 impl DecisionKind {
-    /// The word for it in every output.
+    /// The name in every output.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::ir::DecisionKind::Loop.as_str(), "loop");
@@ -83,38 +82,38 @@ impl DecisionKind {
 /// One alternative of a decision.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Branch {
-    /// Its name in traces.
+    /// The name in traces.
     pub name: Arc<str>,
-    /// The author's condition. Without one it is taken by a rule, or when no condition is true.
+    /// The condition in the document. A branch without a condition is chosen by a rule, or when no condition is true.
     pub condition: Option<ConditionId>,
-    /// The test of a branch that a rule takes, so that the decision can be taken again with other values.
+    /// The test of a branch that a rule chooses, so that the decision can be evaluated again with other values.
     pub test: Option<ConditionId>,
     /// The condition or the rule in words; none for a default that needs no reason.
     pub text: Option<Arc<str>>,
-    /// The rule in words that are known only in the run; they replace `text`.
+    /// An expression for a text that is known only in the run; its value replaces `text`.
     pub reason: Option<ExprId>,
-    /// Whether it is taken when no condition is true.
+    /// Whether the branch is chosen when no condition is true.
     pub is_default: bool,
-    /// The steps, states or nodes that it leads to.
+    /// The steps, states or nodes to which the branch leads.
     pub targets: Vec<Arc<str>>,
-    /// The one that it leads to, where that is known only in the run.
+    /// An expression for a target that is known only in the run.
     pub leads_to: Option<ExprId>,
     /// Line and column of the condition in the document, counted from 1.
     pub position: Option<(u32, u32)>,
 }
 
-/// How many rounds, turns or retries were made before a decision.
+/// The number of rounds, turns or retries before a decision.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Count {
     /// The number so far.
     pub value: ExprId,
-    /// The most there may be.
+    /// The maximum.
     pub limit: Option<ExprId>,
-    /// What is counted.
+    /// The counted unit.
     pub unit: Unit,
 }
 
-/// What a decision counts.
+/// The unit that a decision counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Rounds of a loop.
@@ -126,7 +125,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The word for it in every output.
+    /// The name in every output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Round => "round",
@@ -136,32 +135,32 @@ impl Unit {
     }
 }
 
-/// The items of a loop, where its rounds are not entries of a frame.
+/// The items of a loop whose rounds are not entries of a frame.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Items {
-    /// How many the loop goes over.
+    /// The number of items.
     pub count: ExprId,
-    /// How many a limit leaves out.
+    /// The number of items that a limit omits.
     pub left_out: Option<ExprId>,
-    /// The positions of those that failed, as a list.
+    /// The positions of failed items, as a list.
     pub failed: Option<ExprId>,
 }
 
-/// An attempt that failed and is not followed by another one.
+/// The last attempt, which failed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Its number, counted from 1.
+    /// The number of the attempt, counted from 1.
     pub number: ExprId,
-    /// The most there may be.
+    /// The maximum.
     pub limit: ExprId,
 }
 
-/// The decision that the op of a place takes.
+/// The decision that the op of a place makes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Decides {
-    /// Which.
+    /// The decision.
     pub decision: DecisionId,
-    /// By exit of the op: the branch that it stands for, or none where the decision continues at a later place.
+    /// The branch of each exit of the op, or none if the decision continues at a later place.
     ///
     /// The exits of `Decide` are its arms, `otherwise`, and its failure; an omitted failure is the end of the decision.
     /// Those of `Wait` are its arms, those of `Meet` are `next` and `none`, those of `Enter` are `next` and the failure.
@@ -171,16 +170,16 @@ pub struct Decides {
 /// The loop whose rounds the frames or entries of a scope are.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Rounds {
-    /// The step that loops.
+    /// The step of the loop.
     pub step: StepId,
-    /// The slot that counts the rounds, from 0; none in a scope of items, whose entries are the rounds.
+    /// The slot with the number of the round, from 0; none in a scope of items, whose entries are the rounds.
     pub round: Option<super::SlotId>,
-    /// The slot of the list whose elements are the items of the rounds that `round` counts.
+    /// The slot of the list with the items of the rounds.
     pub items: Option<super::SlotId>,
 }
 
 impl Program {
-    /// Notes line and column of every branch's condition, so that an explanation needs no document.
+    /// Stores line and column of every branch's condition, so that explanations do not need the document.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]

@@ -1,10 +1,10 @@
-//! Where control can go from a place. Layout, validation and reachability all ask here, so that they cannot disagree.
+//! The control flow between places, shared by layout, validation and reachability.
 
 use super::{Arm, Entries, Exit, Op, PlaceId, Program, Scope, ScopeId};
 
-/// Calls `visit` with every place of the same frame that a strand can go on at after this op, in document order.
+/// Visits every place of the same frame where a strand can continue after this op, in document order.
 ///
-/// Two things are not among them, because they change the frame: what [`Op::Enter`] opens, and where [`Op::Leave`] leads.
+/// The entries of [`Op::Enter`] and the targets of [`Op::Leave`] are not included, because they are in other frames.
 pub(super) fn targets(op: &Op, mut visit: impl FnMut(PlaceId)) {
     successes(op, &mut visit);
     if let Op::Do { fail, .. } | Op::Set { fail, .. } | Op::Decide { fail, .. } | Op::Wait { fail, .. } = op {
@@ -12,7 +12,7 @@ pub(super) fn targets(op: &Op, mut visit: impl FnMut(PlaceId)) {
     }
 }
 
-/// As [`targets`], without the ways of failures.
+/// Like [`targets`], without the handlers of failures.
 pub(super) fn successes(op: &Op, mut visit: impl FnMut(PlaceId)) {
     match op {
         Op::Do { next, .. } | Op::Set { next, .. } => visit(*next),
@@ -40,7 +40,7 @@ pub(super) fn successes(op: &Op, mut visit: impl FnMut(PlaceId)) {
     }
 }
 
-/// Where the entries of a scope begin.
+/// The places where the entries of a scope begin.
 pub(super) fn entries(scope: &Scope) -> &[PlaceId] {
     match &scope.start {
         Entries::Branches(places) => places,
@@ -48,15 +48,15 @@ pub(super) fn entries(scope: &Scope) -> &[PlaceId] {
     }
 }
 
-/// Where the strand that entered a scope goes on: after it, and after its failure. The root leads nowhere, and its failure
-/// is handled in the root itself.
+/// The places where the strand that entered a scope continues: after the scope, and after its failure. The root has only a handler
+/// of failures, which is in the root itself.
 pub(super) fn exits(program: &Program, scope: ScopeId) -> impl Iterator<Item = PlaceId> {
     let record = program.scope(scope);
     let next = (scope != Program::ROOT).then_some(record.next);
     next.into_iter().chain(record.fail.map(|fail| fail.to))
 }
 
-/// Calls `visit` with every place that can follow this one, in whatever frame: the order in which people would read them.
+/// Visits every place that can follow an op in any frame, in reading order.
 pub(super) fn successors(program: &Program, op: &Op, mut visit: impl FnMut(PlaceId)) {
     targets(op, &mut visit);
     match op {
@@ -73,7 +73,7 @@ pub(super) fn successors(program: &Program, op: &Op, mut visit: impl FnMut(Place
     }
 }
 
-/// Calls `visit` with every place that an op names, for whatever reason.
+/// Visits every place that an op names.
 pub(super) fn places_mut(op: &mut Op, mut visit: impl FnMut(&mut PlaceId)) {
     match op {
         Op::Do { next, .. } | Op::Set { next, .. } => visit(next),

@@ -1,8 +1,8 @@
-//! Numbers of things in a program. Each kind has a type of its own, so that none is taken for another.
+//! Typed ids: positions in the tables of a program.
 
 use serde::{Deserialize, Serialize};
 
-/// A number that is a position in a table.
+/// An id that is a position in a table.
 pub trait Index {
     /// The position.
     fn index(self) -> usize;
@@ -29,11 +29,11 @@ ids! {
     ScopeId,
     /// A slot.
     SlotId,
-    /// An expression that gives a value.
+    /// An expression.
     ExprId,
-    /// An expression that is true or false.
+    /// A condition.
     ConditionId,
-    /// A kind of work outside.
+    /// An effect.
     EffectId,
     /// A signal.
     SignalId,

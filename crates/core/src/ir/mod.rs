@@ -1,7 +1,7 @@
-//! The intermediate form: what a document of any dialect is lowered to.
+//! The intermediate representation (IR): the program to which a document of any dialect is lowered.
 //!
-//! Code is a flat table of [`Place`]s, and any place may name any other. Structure exists only at run time, as frames,
-//! which the op [`Op::Enter`] opens by a [`Scope`]. Eight ops are enough.
+//! Code is a flat table of [`Place`]s, and any place may name any other. Structure exists only at run time, as frames: the op
+//! [`Op::Enter`] opens a frame of a [`Scope`]. There are eight ops.
 
 pub mod builder;
 mod decision;
@@ -28,155 +28,156 @@ pub use print::print;
 pub use status::Status;
 pub use validate::{Defect, DefectKind, Warning, WarningKind, validate};
 
-/// The semantics this build writes. A change of meaning (ops, builtins, Unicode, regex) gets a new number.
+/// The version of the semantics that this build writes. A change of meaning (ops, built-in functions, Unicode, regular expressions)
+/// gets a new number.
 pub const SEMANTICS: u16 = 1;
 
-/// A lowered document. It never changes after it was validated; a run is pinned to its bytes.
+/// A lowered document. A validated program never changes; a run is pinned to the bytes of its program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Program {
     /// The code.
     pub places: Vec<Place>,
-    /// The structures that frames are opened by. The first is the root: it is open as long as the run.
+    /// The scopes. The first scope is the root, whose frame is open as long as the run.
     pub scopes: Vec<Scope>,
-    /// Expressions that give values.
+    /// Expressions with a value of any type.
     pub exprs: Vec<Expression>,
     /// Expressions that are true or false.
     pub conditions: Vec<Condition>,
-    /// Kinds of work outside.
+    /// The effects: work of runners.
     pub effects: Vec<Arc<Effect>>,
-    /// Everything that holds a value.
+    /// The slots, which store values.
     pub slots: Vec<Slot>,
-    /// Events that someone may choose to send.
+    /// The signals that the run accepts.
     pub signals: Vec<Signal>,
-    /// Pure reads of a run.
+    /// The views: named expressions over the state of a run.
     pub views: Vec<View>,
-    /// What the document's author sees, in document order.
+    /// The steps of the document, in document order.
     pub steps: Vec<Step>,
-    /// What the document's author decides.
+    /// The decisions of the document.
     pub decisions: Vec<Decision>,
-    /// Bounds of a run.
+    /// The limits of a run.
     pub limits: Limits,
-    /// Names of the facts that a start must carry beside its input.
+    /// Names of the facts that the start of a run must have in addition to the input.
     pub facts: Vec<Arc<str>>,
-    /// The slot of the root that holds what the run was started with.
+    /// The slot of the root for the input of the run.
     pub input_slot: Option<SlotId>,
-    /// The slot of the root that holds the facts.
+    /// The slot of the root for the facts.
     pub facts_slot: Option<SlotId>,
-    /// The time zones whose offsets every stamp must carry.
+    /// The time zones whose offsets every stamp must have.
     pub zones: Vec<Arc<str>>,
-    /// How many ops one call may run.
+    /// The maximum number of ops of one call.
     pub fuel: u32,
-    /// Where a cancelled run goes on, after everything was withdrawn.
+    /// The place where a cancelled run continues after all work was withdrawn.
     pub on_cancel: Option<PlaceId>,
-    /// The semantics it was lowered for.
+    /// The version of the semantics for which the document was lowered.
     pub semantics: u16,
-    /// What merges need to know, computed once when the first one asks. It is no part of the stored bytes.
+    /// The reachability of the edges of merges, computed on first use and not stored.
     #[serde(skip)]
     pub(crate) reachability: OnceLock<reachability::Reachability>,
 }
 
-/// One op, with what the trace tells about it.
+/// One op with its marks for the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// What happens here.
+    /// The op.
     pub op: Op,
-    /// What the trace is told before it happens.
+    /// What the trace records before the op runs.
     pub marks: Vec<Mark>,
-    /// The author's decision that the op takes, if it takes one.
+    /// The decision of the document that the op makes, if it makes one.
     pub decides: Option<Decides>,
 }
 
-/// What can happen at a place.
+/// An operation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Op {
-    /// Asks the outside for one effect and parks until it settles.
+    /// Requests an effect and parks until it settles.
     Do {
-        /// What is asked for.
+        /// The effect.
         effect: EffectId,
-        /// What it is asked with.
+        /// The fields of the request that the run computes.
         input: ExprId,
-        /// Where the answer is kept, if anything reads it.
+        /// The slot for the result, if anything reads the result.
         into: Option<SlotId>,
-        /// Where it goes on.
+        /// The place where the strand continues.
         next: PlaceId,
-        /// Where it goes on when the effect failed for good.
+        /// Continues here after the last failed attempt.
         fail: Option<Failure>,
     },
-    /// Ordered guards; the first that holds wins.
+    /// Evaluates guards in order; the first that holds wins.
     Decide {
-        /// The guards and where they lead.
+        /// The guards and their targets.
         arms: Vec<(ConditionId, PlaceId)>,
-        /// Where it goes on when no guard holds.
+        /// Continues here if no guard holds.
         otherwise: PlaceId,
-        /// Where it goes on when a guard cannot be evaluated. An error never picks an arm.
+        /// Continues here if a guard cannot be evaluated. An error never selects an arm.
         fail: Option<Failure>,
     },
-    /// Pure writes, in order, all or nothing.
+    /// Writes slots in order, all or nothing.
     Set {
-        /// What is written.
+        /// The writes.
         writes: Vec<Write>,
-        /// Where it goes on.
+        /// The place where the strand continues.
         next: PlaceId,
-        /// Where it goes on when a value cannot be computed.
+        /// Continues here if a value cannot be computed.
         fail: Option<Failure>,
     },
-    /// Parks until the first of its arms comes.
+    /// Parks until the first of its arms occurs.
     Wait {
-        /// What may come.
+        /// The arms.
         arms: Vec<Arm>,
-        /// Where it goes on when a delay or a request cannot be computed.
+        /// Continues here if a delay or a request cannot be computed.
         fail: Option<Failure>,
-        /// Whether a run that waits here may take a changed document.
+        /// Whether a run that waits here can move to a changed document.
         rest: bool,
     },
     /// Opens a frame and parks until it closes.
     Enter(ScopeId),
-    /// This strand ends; one strand of the same frame goes on at each place, with a copy of its locals.
+    /// Ends this strand and starts a strand of the same frame at each place, with a copy of the locals.
     Fork {
-        /// Where they go on.
+        /// The places where the new strands start.
         to: Vec<PlaceId>,
     },
-    /// Leaves a scope that encloses this place.
+    /// Leaves an enclosing scope.
     Leave {
-        /// Which one.
+        /// The scope.
         scope: ScopeId,
-        /// How.
+        /// The kind of exit.
         how: Exit,
     },
     /// A merge: parks until every edge is settled.
     Meet {
-        /// A slot that another strand fills, and the place it fills it from.
+        /// The edges: a slot that another strand fills, and the place that fills it.
         edges: Vec<(SlotId, PlaceId)>,
-        /// Where it goes on when an edge is filled.
+        /// Continues here if an edge is filled.
         next: PlaceId,
-        /// Where it goes on when none is.
+        /// Continues here if no edge is filled.
         none: PlaceId,
     },
 }
 
-/// How a scope is left.
+/// An exit of a scope.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Exit {
-    /// This strand is done; with a value, it counts as having delivered.
+    /// The strand is done; with a value, its entry has delivered.
     Done(Option<ExprId>),
-    /// This strand has failed with an error object.
+    /// The strand has failed with an error object.
     Fail(ExprId),
-    /// The frame closes, and the strand that entered it goes on there.
+    /// The frame closes, and the strand that entered it continues at this place.
     Goto(PlaceId),
-    /// The run ends. Only the root can be left like this.
+    /// The run ends. Only the root has this exit.
     Close(Verdict),
 }
 
-/// How a run ends.
+/// The outcome of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// The status of the run.
     pub status: Status,
-    /// The dialect's own result object.
+    /// The result object of the dialect.
     pub result: ExprId,
 }
 
-/// Where a failure goes: a place, and a slot for the error `{kind, message, step}`.
+/// The handler of a failure: a place, and a slot for the error `{kind, message, step}`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Failure {
     /// The place.
@@ -192,96 +193,96 @@ pub enum Write {
     Put(SlotId, ExprId),
     /// The value is appended to the slot's list.
     Push(SlotId, ExprId),
-    /// The slot becomes what it was at first.
+    /// The slot gets its first value again.
     Clear(SlotId),
 }
 
-/// One thing that a [`Op::Wait`] waits for.
+/// One alternative of an [`Op::Wait`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Arm {
-    /// A signal. While its check does not hold for the payload, it is refused and nothing changes.
+    /// A signal. A signal whose payload does not pass the check is rejected and changes nothing.
     Signal {
-        /// Which.
+        /// The signal.
         signal: SignalId,
-        /// What the payload must satisfy.
+        /// The condition for the payload.
         check: Option<ConditionId>,
-        /// Where the payload is kept.
+        /// The slot for the payload.
         into: Option<SlotId>,
-        /// Where it goes on.
+        /// The place where the strand continues.
         next: PlaceId,
     },
-    /// A question to people; see [`crate::Request`].
+    /// A request to people; see [`crate::Request`].
     Request {
-        /// The question as an object.
+        /// The request as an object.
         spec: ExprId,
-        /// Where the outcome is kept.
+        /// The slot for the outcome.
         into: Option<SlotId>,
-        /// Where it goes on when it is resolved.
+        /// Continues here when the request is settled.
         next: PlaceId,
-        /// Where it goes on when the time ran out, if that is not an outcome like another.
+        /// Continues here when the deadline has passed; none: continues at `next`.
         expired: Option<PlaceId>,
     },
-    /// A number of milliseconds from now; nil never comes.
+    /// A delay; nil never occurs.
     After {
-        /// How many.
+        /// The delay in milliseconds.
         delay_ms: ExprId,
-        /// Where it goes on.
+        /// The place where the strand continues.
         next: PlaceId,
     },
-    /// A moment, in milliseconds since the Unix epoch; nil never comes.
+    /// A moment; nil never occurs.
     Until {
-        /// Which.
+        /// The moment, in milliseconds since the Unix epoch.
         at_ms: ExprId,
-        /// Where it goes on.
+        /// The place where the strand continues.
         next: PlaceId,
     },
 }
 
-/// How a frame is opened and closed: one record is fork, for-each, try and deadline.
+/// How a frame is opened and closed. A scope covers parallel branches, for-each, error handling, retries and time limits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scope {
-    /// The scope around this one; only the root has none.
+    /// The enclosing scope; only the root has none.
     pub parent: Option<ScopeId>,
     /// The slots that live as long as a frame of this scope (as long as an entry, in [`Entries::Each`]).
     pub slots: Vec<SlotId>,
-    /// What runs in it.
+    /// The entries that run in a frame.
     pub start: Entries,
-    /// How many branches may have work to do at once, or how many items may have begun and not ended; 0 is no limit.
+    /// The maximum number of branches with work to do, or of items that have begun and not ended; 0 is no limit.
     pub width: u32,
-    /// When it is done.
+    /// When the frame is done.
     pub want: Want,
-    /// What a failed entry means.
+    /// The effect of a failed entry.
     pub on_fail: OnFail,
-    /// Where the entries' values are kept: a list in entry order, nil for entries without one.
+    /// The slot for the values of the entries: a list in entry order, with nil for entries without a value.
     pub into: Option<SlotId>,
-    /// Where is kept what became of the entries: a list of `done`, `none`, `failed`, `withdrawn`, in entry order.
+    /// The slot for the outcomes of the entries: a list of `done`, `none`, `failed`, `withdrawn`, in entry order.
     pub outcomes: Option<SlotId>,
-    /// How the whole frame is tried again when it fails.
+    /// The retry policy of the whole frame.
     pub retry: Option<Retry>,
-    /// After how long it fails with kind `timeout`, all attempts together.
+    /// The time limit of all attempts together, after which the frame fails with kind `timeout`.
     pub time_limit_ms: Option<u64>,
-    /// Where the strand that entered goes on.
+    /// The place where the strand that entered continues.
     pub next: PlaceId,
-    /// Where it goes on when the frame fails.
+    /// The place where the strand continues if the frame fails.
     pub fail: Option<Failure>,
-    /// The loop of the document whose rounds run in it.
+    /// The loop of the document whose rounds run in the frame.
     pub rounds: Option<Rounds>,
 }
 
-/// What runs in a frame.
+/// The entries of a frame.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Entries {
     /// One entry for each place; they share the frame's slots.
     Branches(Vec<PlaceId>),
     /// One entry for each item; each has slots of its own.
     Each {
-        /// A list.
+        /// The list of items.
         items: ExprId,
-        /// Where an entry finds its item.
+        /// The slot for the item of an entry.
         item: SlotId,
-        /// Where it finds its position.
+        /// The slot for the position of the item.
         index: SlotId,
-        /// Where it begins.
+        /// The place where an entry begins.
         place: PlaceId,
     },
 }
@@ -291,157 +292,157 @@ pub enum Entries {
 pub enum Want {
     /// When all entries have ended.
     All,
-    /// When so many have delivered a value; the others are withdrawn.
+    /// When this number of entries has delivered a value; the others are withdrawn.
     First(u32),
 }
 
-/// What a failed entry means for its frame.
+/// The effect of a failed entry on its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFail {
     /// The first failure fails the frame.
     Stop,
-    /// It is that entry's result; the frame fails only when too few delivered and one failed.
+    /// The failure is the result of the entry. The frame fails only if too few entries delivered and one failed.
     Keep,
 }
 
-/// How something is tried again.
+/// A retry policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
-    /// Attempts, the first included.
+    /// The maximum number of attempts, including the first.
     pub max_attempts: u32,
-    /// The first wait.
+    /// The first delay.
     pub delay_ms: u64,
-    /// How waits grow.
+    /// How delays grow.
     pub backoff: Backoff,
-    /// No wait is longer; 0 is no bound.
+    /// The maximum delay; 0 is no limit.
     pub max_delay_ms: u64,
-    /// Each wait is changed by up to this share of itself, 0 to 1.
+    /// The share, from 0 to 1, by which each delay is varied at most.
     pub jitter: f64,
 }
 
-/// How waits between attempts grow.
+/// How delays between attempts grow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Backoff {
-    /// The same each time.
+    /// All delays are equal.
     Constant,
-    /// The n-th is n times the first.
+    /// The n-th delay is n times the first.
     Linear,
-    /// Each is so many times the one before.
+    /// Each delay is the previous delay times this factor.
     Exponential(f64),
 }
 
-/// Work that a run asks a runner for; see [`effect`](crate::effect).
+/// Work that a runner performs for a run; see [`effect`](crate::effect).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Effect {
-    /// Which runner performs it.
+    /// The kind, which selects the runner.
     pub kind: effect::Kind,
     /// The fields of the request that are the same for every call.
     pub fixed: Object,
-    /// How a raw answer becomes the value of the step.
+    /// How the result of the runner becomes the value of the step.
     pub response: effect::Response,
-    /// Where texts of the request name secrets.
+    /// The texts of the request that contain secrets.
     pub secrets: Vec<effect::SecretText>,
-    /// How a failed attempt is repeated.
+    /// The retry policy.
     pub retry: Option<Retry>,
-    /// How long one attempt may take, counted by the runner from its real start.
+    /// The time limit of one attempt, measured by the runner from the actual start.
     pub attempt_limit_ms: Option<u64>,
-    /// The step it belongs to.
+    /// The step of the effect.
     pub step: Option<StepId>,
 }
 
-/// Something that holds a value.
+/// A variable of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slot {
-    /// Its name, for people and for adopting a changed document.
+    /// The name, used for display and when a run moves to a changed document.
     pub name: Arc<str>,
-    /// Where it lives.
+    /// Where the value is stored.
     pub home: Home,
-    /// What it holds at first; none is nothing at all, which `Meet` takes for an edge that is not filled.
+    /// The first value; none means unset, which `Meet` treats as an edge that is not filled.
     pub first: Option<Value>,
 }
 
-/// Where a slot lives.
+/// Where the value of a slot is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Home {
-    /// In a frame of that scope, at that position.
+    /// In a frame of this scope, at this position.
     Frame(ScopeId, u32),
-    /// In a strand, at that position. Forks and entries hand on a copy.
+    /// In a strand, at this position. Forks and entries get a copy.
     Local(u32),
-    /// The payload of the signal that is being checked.
+    /// The payload of the current signal.
     Payload,
     /// The time of the event, ISO 8601 in UTC.
     Now,
     /// The time of the event in one of the program's zones.
     Clock {
-        /// Which of [`Program::zones`].
+        /// The position in [`Program::zones`].
         zone: u32,
-        /// Whether only the date is wanted.
+        /// Whether the value is only the date.
         date: bool,
     },
 }
 
-/// An event that someone may choose to send.
+/// A signal that a run accepts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Signal {
-    /// Its name.
+    /// The name of the signal.
     pub name: Arc<str>,
-    /// Whether one that comes before its wait is kept for it. The others are refused: early input is no consent.
+    /// The treatment of signals that arrive before a wait. By default they are rejected, because an early answer is not consent.
     pub on_early: OnEarly,
 }
 
-/// What becomes of a signal that nobody waits for yet.
+/// The treatment of a signal for which no strand waits yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnEarly {
-    /// It is refused.
+    /// The signal is rejected.
     Reject,
-    /// It is kept until its wait.
+    /// The signal is stored until a strand waits for it.
     Keep,
 }
 
-/// A pure read of a run, over the slots of the root.
+/// A named expression over the slots of the root.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {
-    /// Its name.
+    /// The name of the view.
     pub name: Arc<str>,
-    /// What it gives.
+    /// The expression.
     pub value: ExprId,
 }
 
-/// What the document's author wrote.
+/// A step of the document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// Its id in the document.
+    /// The id in the document.
     pub id: Arc<str>,
-    /// Its type in the document.
+    /// The type in the document.
     pub kind: Arc<str>,
-    /// The step around it.
+    /// The enclosing step.
     pub parent: Option<StepId>,
-    /// Its place in the source, in bytes.
+    /// The start and end in the source, in bytes.
     pub origin: (u32, u32),
 }
 
-/// What a place tells the trace.
+/// What a place records in the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Mark {
-    /// A step begins, with that input.
+    /// A step begins with this input.
     Begin(StepId, Option<ExprId>),
-    /// A step ends, with that output.
+    /// A step ends with this output.
     End(StepId, Option<ExprId>),
-    /// A step took that branch.
+    /// A step took this branch.
     Branch(StepId, Arc<str>),
-    /// Something a person should know of.
+    /// A warning of a step.
     Warn(StepId, Arc<str>),
-    /// A step did not run, for that reason.
+    /// A step did not run, for this reason.
     Skip(StepId, Arc<str>),
-    /// A step has failed, with that error; the run may go on.
+    /// A step has failed with this error; the run may continue.
     Fail(StepId, ExprId),
     /// The content type of the output with which a step ends.
     ContentType(StepId, ExprId),
 }
 
-/// Bounds of a run; 0 is no bound, except for sizes, where it is the default. Going over one ends the run, it does not
-/// break it; a value that is too large only fails the step that makes it.
+/// The limits of a run; 0 is no limit, or the default for sizes. A run that exceeds a limit fails; a value that is too large fails only
+/// the step that computes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Ops over the whole run.
@@ -454,18 +455,18 @@ pub struct Limits {
     pub cost_micros: u64,
     /// Milliseconds from start to end.
     pub wall_ms: u64,
-    /// How deeply child runs may nest.
+    /// The maximum nesting depth of child runs.
     pub depth: u32,
-    /// How large one value may be, in bytes, as if nothing in it were shared; at most
+    /// The maximum size of one value in bytes, counting shared parts each time; at most
     /// [`VALUE_BYTES`](branchpoint_expr::limits::VALUE_BYTES), the default.
     pub value_bytes: u64,
-    /// How large all values of the run may be together, in the same bytes; at most [`Self::STATE_BYTES`], the default.
+    /// The maximum size of all values of the run together; at most [`Self::STATE_BYTES`], the default.
     pub state_bytes: u64,
 }
 
 impl Limits {
-    /// How large the values that a run keeps may be together: what its variables hold, what its parallel branches and
-    /// items carry, its calls in flight, its open requests and its unread signals. A snapshot is about as large.
+    /// The maximum size of all values of a run together: variables, values of parallel branches and items, inputs of calls in flight, open
+    /// requests and unread signals. This is also the approximate maximum size of a snapshot.
     pub const STATE_BYTES: u64 = 256 << 20;
 
     /// The limit for one value.
@@ -489,7 +490,7 @@ impl Limits {
     }
 }
 
-/// A bound that is set, or the most that may be set.
+/// The configured limit, or the maximum if no limit is set.
 fn at_most(bound: u64, most: u64) -> u64 {
     if bound == 0 { most } else { bound.min(most) }
 }
@@ -499,7 +500,7 @@ impl Effect {
     ///
     /// # Errors
     ///
-    /// A field is unknown, or has a value that it cannot have.
+    /// A field is unknown or has an invalid value.
     ///
     /// ```
     /// use branchpoint_core::effect::{Kind, Request};
@@ -510,17 +511,17 @@ impl Effect {
         effect::Request::parse(self.kind, &self.fixed, &Value::Null)
     }
 
-    /// Whether this is a run of its own, which counts against [`Limits::depth`].
+    /// Whether the effect is a child run, which counts against [`Limits::depth`].
     pub(crate) fn is_child_run(&self) -> bool {
         self.kind == effect::Kind::Run
     }
 }
 
 impl Program {
-    /// The root scope: it is open as long as the run.
+    /// The root scope, whose frame is open as long as the run.
     pub const ROOT: ScopeId = ScopeId(0);
 
-    /// From where the edges of merges can still be reached.
+    /// The places from which the edges of merges can be reached.
     pub(crate) fn reachability(&self) -> &reachability::Reachability {
         self.reachability.get_or_init(|| reachability::Reachability::new(self))
     }

@@ -1,18 +1,18 @@
-//! Which scope lies in which, and in which scope each place runs.
+//! The tree of scopes, and the scope in which each place runs.
 
 use super::{Entries, Exit, Index, Op, PlaceId, Program, ScopeId, flow};
 
-/// The tree of scopes, made for quick questions.
+/// The tree of scopes, with constant-time ancestor queries.
 #[derive(Clone, Debug)]
 pub(crate) struct Nesting {
-    /// For each scope, the span of its subtree in a walk of the tree.
+    /// The span of the subtree of each scope in a walk of the tree.
     spans: Vec<(u32, u32)>,
     /// The scopes in the order of that walk.
     walk: Vec<ScopeId>,
 }
 
 impl Nesting {
-    /// Refuses scopes that the root does not enclose: those without a parent, and those that enclose themselves.
+    /// Builds the tree. The error lists the scopes outside of the root: those without a parent, and those that enclose themselves.
     pub(crate) fn new(program: &Program) -> Result<Self, Vec<ScopeId>> {
         let count = program.scopes.len();
         let mut children: Vec<Vec<ScopeId>> = vec![Vec::new(); count];
@@ -37,11 +37,11 @@ impl Nesting {
         if walk.len() == count && program.scope(Program::ROOT).parent.is_none() {
             return Ok(Self { spans, walk });
         }
-        let lost = (0..).map(ScopeId).take(count).filter(|scope| spans[scope.index()].1 == 0);
-        Err(lost.chain(program.scope(Program::ROOT).parent.map(|_| Program::ROOT)).collect())
+        let outside = (0..).map(ScopeId).take(count).filter(|scope| spans[scope.index()].1 == 0);
+        Err(outside.chain(program.scope(Program::ROOT).parent.map(|_| Program::ROOT)).collect())
     }
 
-    /// Whether a frame of `outer` is around every frame of `inner`, or is that frame.
+    /// Whether `outer` is `inner` or encloses it.
     pub(crate) fn encloses(&self, outer: ScopeId, inner: ScopeId) -> bool {
         let ((start, end), (at, _)) = (self.spans[outer.index()], self.spans[inner.index()]);
         (start..end).contains(&at)
@@ -58,7 +58,7 @@ fn position(walk: &[ScopeId]) -> u32 {
     u32::try_from(walk.len()).expect("scopes are numbered in 32 bits")
 }
 
-/// The scope that each place runs in; none for places that nothing leads to. `conflict` hears of places that run in two.
+/// The scope in which each place runs; none for unreachable places. Calls `conflict` for places that run in two scopes.
 pub(crate) fn homes(program: &Program, mut conflict: impl FnMut(PlaceId, ScopeId, ScopeId)) -> Vec<Option<ScopeId>> {
     let mut homes: Vec<Option<ScopeId>> = vec![None; program.places.len()];
     let root = program.scope(Program::ROOT);

@@ -1,4 +1,4 @@
-//! A program as text: for snapshots in tests, and for people who ask what a document became.
+//! The text form of a program, for snapshots in tests and for debugging.
 
 use std::fmt::{self, Write};
 
@@ -11,9 +11,9 @@ use super::{
     Op, Place, Program, Retry, Scope, SignalId, SlotId, StepId, Want, Write as Writes,
 };
 
-/// The text of a program: one line for each place, in order; tables that are empty are left out.
+/// The text form of a program: one line for each place, in order. Empty tables are omitted.
 ///
-/// It is the same for the same program, and total: numbers that name nothing are printed as numbers.
+/// The text is deterministic. Invalid ids are printed as numbers.
 ///
 /// ```
 /// let program = branchpoint_core::ir::builder::Builder::sample();
@@ -21,7 +21,7 @@ use super::{
 /// ```
 pub fn print(program: &Program) -> String {
     let mut out = String::new();
-    write(&mut out, &Printer(program)).expect("writing to a text does not fail");
+    write(&mut out, &Printer(program)).expect("writing to a string does not fail");
     out
 }
 
@@ -38,8 +38,8 @@ fn write(out: &mut String, printer: &Printer<'_>) -> fmt::Result {
     for (id, scope) in program.scopes.iter().enumerate() {
         printer.scope(out, id, scope)?;
     }
-    let known = check_ids(program).is_empty();
-    let homes = if known { homes(program, |_, _, _| {}) } else { vec![None; program.places.len()] };
+    let is_valid = check_ids(program).is_empty();
+    let homes = if is_valid { homes(program, |_, _, _| {}) } else { vec![None; program.places.len()] };
     section(out, program.places.len())?;
     for ((id, place), home) in program.places.iter().enumerate().zip(homes) {
         let home = home.map_or_else(|| "-".to_owned(), |scope| format!("s{}", scope.0));

@@ -1,7 +1,7 @@
-//! What a `Meet` needs to know: from which places an edge can still be reached, going forward within a frame.
+//! Reachability for `Meet`: the places from which an edge can be reached forward within a frame.
 //!
-//! Forward means: a jump to an earlier place does not count, nor does a way out of the frame. From inside an inner frame,
-//! the `next` and `fail` of its scope count, because the strand that entered it will go on there.
+//! Jumps to an earlier place and exits from the frame do not count. From inside an inner frame, the `next` and `fail` of its scope
+//! count, because the strand that entered the frame continues there.
 
 #[cfg(test)]
 mod tests;
@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::nesting::{Nesting, homes};
 use super::{Exit, Home, Index, Op, PlaceId, Program, ScopeId, flow};
 
-/// Answers for every edge of every `Meet` of a program. Nothing is computed for programs without one.
+/// The reachability of every edge of every `Meet` of a program; empty for programs without a `Meet`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reachability(BTreeMap<(PlaceId, ScopeId), Places>);
 
 impl Reachability {
-    /// Looks at a program that was validated.
+    /// Analyses a validated program.
     pub(crate) fn new(program: &Program) -> Self {
         if !program.places.iter().any(|place| matches!(place.op, Op::Meet { .. })) {
             return Self::default();
@@ -27,32 +27,32 @@ impl Reachability {
 
     pub(super) fn of(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Self {
         let mut edges = edges(program).peekable();
-        let mut known = BTreeMap::new();
+        let mut reachable = BTreeMap::new();
         if edges.peek().is_some() {
             let graph = Graph::new(program, nesting, homes);
-            let mut found = Found::new(program);
+            let mut search = Search::new(program);
             for (_, to, within) in edges {
-                known.entry((to, within)).or_insert_with(|| graph.before(to, within, &mut found));
+                reachable.entry((to, within)).or_insert_with(|| graph.before(to, within, &mut search));
             }
         }
-        Self(known)
+        Self(reachable)
     }
 
-    /// Whether a strand that stands at `from`, in a frame of `within` or in one inside it, can still come to `to` going
-    /// forward within that frame. `to` is the place of an edge, and `within` the scope of its slot.
+    /// Whether a strand at `from`, in a frame of `within` or in a frame inside, can reach `to` forward within the frame of `within`. `to` is
+    /// the place of an edge, and `within` the scope of its slot.
     pub(crate) fn can_reach(&self, from: PlaceId, to: PlaceId, within: ScopeId) -> bool {
         self.places(to, within).contains(from)
     }
 
-    /// Whether a strand that entered a frame at `enter` can come to `to` once that frame has closed.
+    /// Whether a strand that entered a frame at `enter` can reach `to` after the frame has closed.
     pub(crate) fn can_reach_after(&self, program: &Program, enter: PlaceId, to: PlaceId, within: ScopeId) -> bool {
         let Op::Enter(scope) = program.place(enter).op else { return false };
         flow::exits(program, scope).any(|next| next > enter && self.can_reach(next, to, within))
     }
 
-    /// Merges whose edge a strand can come to only by going round a loop first: while it parks in the loop, the edge seems out
-    /// of reach. Such a loop needs a scope of its own. Tells the merge and the place that parks. A jump back that may also not
-    /// be taken is no loop but a repetition, and what it brings the second time does not count.
+    /// Merges with an edge that a strand can reach only through the back edge of a loop, each with a place in the loop that parks. While the
+    /// strand parks there, the edge seems unreachable, so such a loop needs a scope of its own. A back edge that a strand can avoid is a
+    /// repetition and not a loop; its second round does not count.
     pub(super) fn behind_loops(
         &self,
         program: &Program,
@@ -60,14 +60,14 @@ impl Reachability {
         homes: &[Option<ScopeId>],
     ) -> Vec<(PlaceId, PlaceId)> {
         let (graph, backs) = (Graph::new(program, nesting, homes), back_edges(program, homes));
-        let mut found = Found::new(program);
+        let mut search = Search::new(program);
         let mut behind = Vec::new();
         for (meet, edge, within) in edges(program) {
             for (from, to) in backs.iter().filter(|(from, to)| *from < edge && self.can_reach(*to, edge, within)) {
-                let round = graph.before(*from, within, &mut found);
+                let round = graph.before(*from, within, &mut search);
                 let parks = (to.0..=from.0).map(PlaceId).filter(|place| parks(&program.place(*place).op));
                 let mut lost = parks.filter(|place| {
-                    round.contains(*place) && !self.can_reach(*place, edge, within) && !gets_out(program, *place)
+                    round.contains(*place) && !self.can_reach(*place, edge, within) && !can_leave(program, *place)
                 });
                 behind.extend(lost.next().map(|place| (meet, place)));
             }
@@ -75,13 +75,13 @@ impl Reachability {
         behind
     }
 
-    /// All places that an edge can be reached from.
+    /// All places from which an edge can be reached.
     pub(super) fn places(&self, to: PlaceId, within: ScopeId) -> &Places {
-        self.0.get(&(to, within)).expect("only the edges of merges are asked for")
+        self.0.get(&(to, within)).expect("every edge of a merge is analysed")
     }
 }
 
-/// A set of places. Places of one frame lie close together, so only the part that holds any is kept.
+/// A set of places as a bitmap. Places of one frame have similar numbers, so only the used range is stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     first: usize,
@@ -106,7 +106,7 @@ impl Places {
         word.is_some_and(|word| word >> (place.index() % 64) & 1 == 1)
     }
 
-    /// The part of a sorted list that can hold any of them: looking further is in vain.
+    /// The places of a sorted list that are in the set. Only the range of the set is searched.
     pub(super) fn among<'a>(&self, sorted: &'a [PlaceId]) -> impl Iterator<Item = PlaceId> + use<'_, 'a> {
         let start = sorted.partition_point(|place| place.index() < self.first * 64);
         let end = (self.first + self.words.len()) * 64;
@@ -122,8 +122,8 @@ fn parks(op: &Op) -> bool {
     matches!(op, Op::Do { .. } | Op::Wait { .. } | Op::Enter(_) | Op::Meet { .. })
 }
 
-/// Whether a strand that goes on from here without a failure can leave its frame without a jump to an earlier place.
-fn gets_out(program: &Program, from: PlaceId) -> bool {
+/// Whether a strand that continues from here without a failure can leave its frame without a jump to an earlier place.
+fn can_leave(program: &Program, from: PlaceId) -> bool {
     let (mut seen, mut next) = (BTreeSet::from([from]), vec![from]);
     while let Some(place) = next.pop() {
         let op = &program.place(place).op;
@@ -168,13 +168,13 @@ pub(super) fn edges(program: &Program) -> impl Iterator<Item = (PlaceId, PlaceId
     })
 }
 
-/// The forward edges of a program, backwards.
+/// The forward edges of a program in reverse direction.
 struct Graph<'p> {
     nesting: &'p Nesting,
     homes: &'p [Option<ScopeId>],
-    /// By scope: its places.
+    /// The places of each scope.
     places: Vec<Vec<PlaceId>>,
-    /// By place: from where it can come next.
+    /// The reversed edges of each place.
     before: Vec<Vec<Before>>,
 }
 
@@ -182,9 +182,9 @@ struct Graph<'p> {
 enum Before {
     /// From a place, without leaving a frame.
     Place(PlaceId),
-    /// From a place, by leaving that scope.
+    /// From a place, by leaving the scope.
     Leaving(ScopeId, PlaceId),
-    /// From anywhere inside that scope, when its frame closes.
+    /// From any place inside the scope, when its frame closes.
     Inside(ScopeId),
 }
 
@@ -219,24 +219,24 @@ impl<'p> Graph<'p> {
     }
 
     /// All places within a scope from which a place can be reached, itself included.
-    fn before(&self, to: PlaceId, within: ScopeId, found: &mut Found) -> Places {
-        found.clear();
+    fn before(&self, to: PlaceId, within: ScopeId, search: &mut Search) -> Places {
+        search.clear();
         let inside = |scope| self.nesting.encloses(within, scope);
         if self.homes[to.index()].is_some_and(inside) {
-            found.add(to);
+            search.add(to);
         }
         let mut next = 0;
-        while let Some(place) = found.places.get(next).copied() {
+        while let Some(place) = search.places.get(next).copied() {
             next += 1;
             for edge in &self.before[place.index()] {
                 match *edge {
-                    Before::Place(from) if self.homes[from.index()].is_some_and(inside) => found.add(from),
-                    Before::Leaving(scope, from) if scope != within && inside(scope) => found.add(from),
-                    Before::Inside(scope) if scope != within && inside(scope) && found.close(scope) => {
+                    Before::Place(from) if self.homes[from.index()].is_some_and(inside) => search.add(from),
+                    Before::Leaving(scope, from) if scope != within && inside(scope) => search.add(from),
+                    Before::Inside(scope) if scope != within && inside(scope) && search.close(scope) => {
                         for inner in self.nesting.within(scope) {
-                            // What lies in a scope that was closed before is there already.
-                            if *inner == scope || found.close(*inner) {
-                                self.places[inner.index()].iter().for_each(|place| found.add(*place));
+                            // The places of a scope that was closed before are already included.
+                            if *inner == scope || search.close(*inner) {
+                                self.places[inner.index()].iter().for_each(|place| search.add(*place));
                             }
                         }
                     }
@@ -244,12 +244,12 @@ impl<'p> Graph<'p> {
                 }
             }
         }
-        Places::new(&found.places)
+        Places::new(&search.places)
     }
 }
 
-/// What one search has found. Searches are many and small, so each cleans up only what it touched.
-struct Found {
+/// The state of a search. There are many small searches, so each resets only what it has changed.
+struct Search {
     places: Vec<PlaceId>,
     seen: Vec<bool>,
     /// Scopes whose places were all added.
@@ -257,7 +257,7 @@ struct Found {
     is_closed: Vec<bool>,
 }
 
-impl Found {
+impl Search {
     fn new(program: &Program) -> Self {
         let (seen, is_closed) = (vec![false; program.places.len()], vec![false; program.scopes.len()]);
         Self { places: Vec::new(), seen, closed: Vec::new(), is_closed }
@@ -269,7 +269,7 @@ impl Found {
         }
     }
 
-    /// Whether this is the first time.
+    /// Marks a scope as added, and returns whether it was new.
     fn close(&mut self, scope: ScopeId) -> bool {
         let first = !std::mem::replace(&mut self.is_closed[scope.index()], true);
         if first {

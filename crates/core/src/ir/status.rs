@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The status of a run, one set everywhere.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
-    /// Something can go on, or work is in flight.
+    /// The run can continue, or work is in flight.
     Running,
-    /// Only people can make it go on.
+    /// The run waits for people.
     WaitingPeople,
-    /// Only time can make it go on.
+    /// The run waits for a time.
     WaitingTimer,
-    /// Ended well.
+    /// The run ended successfully.
     Completed,
-    /// Ended badly.
+    /// The run ended with an error.
     Failed,
-    /// Ended by order.
+    /// The run was cancelled.
     Cancelled,
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 6] =
         [Self::Running, Self::WaitingPeople, Self::WaitingTimer, Self::Completed, Self::Failed, Self::Cancelled];
 
-    /// The word for it, the same everywhere.
+    /// The name in every output.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::ir::Status::WaitingPeople.as_str(), "waiting_people");

@@ -1,21 +1,21 @@
-//! What an op reads and writes.
+//! The expressions, conditions and slots that ops, decisions and scopes use.
 
 use super::{Arm, ConditionId, Decision, Entries, Exit, ExprId, Mark, Op, Place, Scope, SlotId, Verdict, Write};
 
-/// One use of something that a program's tables hold.
+/// One use of an expression, condition or slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// A value is computed.
+    /// An expression is evaluated.
     Value(ExprId),
-    /// A guard is looked at.
+    /// A condition is evaluated.
     Guard(ConditionId),
-    /// The payload of a signal is looked at.
+    /// A condition over the payload of a signal is evaluated.
     Check(ConditionId),
-    /// A slot is written, or looked at as an edge.
+    /// A slot is written, or read as an edge.
     Slot(SlotId),
 }
 
-/// Calls `visit` with everything that a decision reads.
+/// Visits all uses of a decision.
 pub(super) fn of_decision(decision: &Decision, mut visit: impl FnMut(Use)) {
     let Decision { branches, count, items, attempt, error, answer, .. } = decision;
     for branch in branches {
@@ -36,7 +36,7 @@ pub(super) fn of_decision(decision: &Decision, mut visit: impl FnMut(Use)) {
     values.into_iter().flatten().map(Use::Value).for_each(visit);
 }
 
-/// Calls `visit` with everything that a strand at this place uses itself, besides what the decision of the place reads.
+/// Visits all uses of a place, without those of its decision.
 pub(super) fn of_place(place: &Place, mut visit: impl FnMut(Use)) {
     for mark in &place.marks {
         if let Mark::Begin(_, Some(value))
@@ -91,7 +91,7 @@ fn of_arm(arm: &Arm, visit: &mut impl FnMut(Use)) {
     value.into_iter().map(Use::Value).chain(into.into_iter().map(Use::Slot)).for_each(visit);
 }
 
-/// Calls `visit` with everything that the strand which enters a scope uses for it, in the frame around it.
+/// Visits all uses of a scope by the strand that enters it, in the enclosing frame.
 pub(super) fn of_scope(scope: &Scope, mut visit: impl FnMut(Use)) {
     if let Entries::Each { items, .. } = &scope.start {
         visit(Use::Value(*items));

@@ -1,4 +1,4 @@
-//! A decision that a run has taken: every branch in order with its outcome, what was chosen, and why.
+//! Records of decisions: every branch in order with its outcome, the chosen branch, and the reason.
 
 use std::sync::Arc;
 
@@ -7,91 +7,91 @@ use branchpoint_expr::{Explanation, Phrase, Read, Value, duration_text};
 use crate::ir::{Branch, DecisionId, DecisionKind, StepId, Unit};
 use crate::request::{Request, Resolution};
 
-/// One decision of the document, as a run took it.
+/// One decision of the document, as a run made it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionRecord {
-    /// Its number in the program; none for a retry policy, which the core applies by itself.
+    /// The decision in the program; none for a retry policy, which the core applies.
     pub decision: Option<DecisionId>,
-    /// The step that decided.
+    /// The step that made the decision.
     pub step: StepId,
-    /// What kind of decision it is.
+    /// The kind of decision.
     pub kind: DecisionKind,
-    /// When.
+    /// The time.
     pub at_ms: i64,
-    /// All branches, in the order in which they are evaluated.
+    /// All branches, in the order of evaluation.
     pub branches: Vec<BranchRecord>,
-    /// The position of the chosen branch; none when the decision failed.
+    /// The position of the chosen branch; none if the decision failed.
     pub chosen: Option<u32>,
-    /// What it was decided by.
+    /// The basis of the decision.
     pub basis: Basis,
-    /// How many rounds, turns or retries were made before it.
+    /// The number of rounds, turns or retries before the decision.
     pub count: Option<CountRecord>,
     /// The items of a loop over items.
     pub items: Option<ItemCount>,
-    /// Why a loop, a join or an attempt failed.
+    /// The error of a failed loop, join or attempt.
     pub error: Option<Value>,
-    /// Every value that its conditions read, whether or not they were evaluated.
+    /// All values that the conditions read, including conditions that were not evaluated.
     pub reads: Vec<Read>,
 }
 
-/// How many rounds, turns or retries were made before a decision.
+/// The number of rounds, turns or retries before a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountRecord {
     /// The number.
     pub done: u64,
-    /// The most there may be.
+    /// The maximum.
     pub limit: Option<u64>,
-    /// What is counted.
+    /// The counted unit.
     pub unit: Unit,
 }
 
 /// The items of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItemCount {
-    /// How many the loop goes over.
+    /// The number of items.
     pub count: u64,
-    /// How many a limit leaves out.
+    /// The number of items that a limit omits.
     pub left_out: u64,
-    /// The positions of those that failed, the first twenty of them.
+    /// The positions of the failed items, up to the first twenty.
     pub failed: Vec<u32>,
 }
 
-/// A branch and what became of it.
+/// A branch with its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BranchRecord {
-    /// Its name.
+    /// The name.
     pub name: Arc<str>,
     /// The condition or the rule in words; none for a default that needs no reason.
     pub text: Option<Arc<str>>,
-    /// Whether it is taken when no condition is true.
+    /// Whether the branch is chosen when no condition is true.
     pub is_default: bool,
-    /// The steps, states or nodes that it leads to.
+    /// The steps, states or nodes to which the branch leads.
     pub targets: Vec<Arc<str>>,
     /// Line and column of the condition in the document, counted from 1.
     pub position: Option<(u32, u32)>,
-    /// What it gave.
+    /// The outcome of the condition or rule.
     pub outcome: BranchOutcome,
-    /// Why, if it has a condition and that was evaluated.
+    /// The explanation of an evaluated condition.
     pub explanation: Option<Explanation>,
-    /// Whether its rule held, evaluated or not, so that the decision can be taken again.
+    /// The result of the rule, even if not needed for the decision, so that the decision can be evaluated again.
     pub rule_holds: Option<bool>,
 }
 
-/// What a branch gave.
+/// The outcome of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BranchOutcome {
-    /// Its condition or rule is true.
+    /// The condition or rule is true.
     True,
-    /// Its condition or rule is false.
+    /// The condition or rule is false.
     False,
-    /// Its condition cannot be evaluated.
+    /// The condition cannot be evaluated.
     Error,
-    /// An earlier branch was chosen, or it is evaluated only after a condition that was not true.
+    /// The branch was not evaluated, because an earlier branch decided.
     NotEvaluated,
 }
 
 impl BranchOutcome {
-    /// The word for it in every output.
+    /// The name in every output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "true",
@@ -102,84 +102,84 @@ impl BranchOutcome {
     }
 }
 
-/// What a decision was taken by.
+/// The basis of a decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Basis {
-    /// The conditions of its branches.
+    /// The conditions of the branches.
     Conditions,
     /// The votes of people.
     Votes {
         /// The request with its votes.
         request: Box<Request>,
-        /// How it was settled.
+        /// How the request was settled.
         resolution: Resolution,
     },
-    /// What arrived at a join.
+    /// The inputs that arrived at a join.
     Inputs {
-        /// Whether the inputs are branches that run beside each other.
+        /// Whether the inputs are parallel branches.
         are_branches: bool,
-        /// Name and state of each input, in order.
+        /// The name and the state of each input, in order.
         inputs: Vec<(Arc<str>, InputState)>,
-        /// The time limit in milliseconds, if that ended the join.
+        /// The time limit in milliseconds, if the join exceeded it.
         timed_out_ms: Option<u64>,
     },
     /// The items of a loop.
     Items {
-        /// Whether the loop failed; with it, or without, items may have.
+        /// Whether the loop failed. Items may fail even if the loop does not.
         has_failed: bool,
-        /// The time limit in milliseconds, if that ended the loop.
+        /// The time limit in milliseconds, if the loop exceeded it.
         timed_out_ms: Option<u64>,
     },
-    /// An attempt that failed.
+    /// A failed attempt.
     Attempt {
-        /// Its number, counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
-        /// The most there may be.
+        /// The maximum number of attempts.
         limit: u32,
-        /// How long the pause before the next attempt is.
+        /// The delay before the next attempt; none if no attempt follows.
         delay_ms: Option<u64>,
         /// Whether the error allows another attempt.
         retryable: bool,
     },
-    /// A moment that came.
+    /// A time that was reached.
     Time,
-    /// What a person answered.
+    /// The answer of a person.
     Answer {
-        /// Who answered, if it is known.
+        /// The person, if known.
         sender: Option<Arc<str>>,
-        /// The note that comes with the answer.
+        /// The note of the answer.
         note: Option<Value>,
     },
-    /// A signal that someone sent.
+    /// A signal that arrived.
     Signal {
-        /// Its name.
+        /// The name of the signal.
         name: Arc<str>,
     },
 }
 
-/// The name of the branch by which every loop begins another round.
+/// The name of the branch of every loop that begins another round.
 pub(super) const CONTINUE: &str = "continue";
 
-/// How many failed items are listed by position.
+/// The maximum number of failed items that are listed by position.
 pub(crate) const FAILED_LISTED: usize = 20;
 
-/// What became of an input of a join.
+/// The state of an input of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputState {
-    /// Its value arrived.
+    /// The value arrived.
     Arrived,
-    /// It ended without a value.
+    /// The input ended without a value.
     Empty,
-    /// It failed.
+    /// The input failed.
     Failed,
-    /// It was cancelled because the others were enough.
+    /// The input was cancelled because the join had enough values.
     Cancelled,
-    /// Nothing can bring it any more.
+    /// No remaining strand can deliver the value.
     Unreachable,
 }
 
 impl InputState {
-    /// The word for it in every output.
+    /// The name in every output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Arrived => "arrived",
@@ -192,8 +192,8 @@ impl InputState {
 }
 
 impl BranchRecord {
-    /// A branch that was not evaluated.
-    pub(crate) fn of(branch: &Branch) -> Self {
+    /// A record of a branch before evaluation.
+    pub(crate) fn unevaluated(branch: &Branch) -> Self {
         Self {
             name: branch.name.clone(),
             text: branch.text.clone(),
@@ -206,7 +206,7 @@ impl BranchRecord {
         }
     }
 
-    /// A branch that a rule of the engine takes or not.
+    /// A branch that a rule of the engine chooses or not.
     pub(crate) fn by_rule(name: &str, outcome: BranchOutcome) -> Self {
         Self {
             name: name.into(),
@@ -232,7 +232,7 @@ impl BranchRecord {
 }
 
 impl DecisionRecord {
-    /// The branch that was chosen.
+    /// The chosen branch.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -242,7 +242,7 @@ impl DecisionRecord {
         self.branches.get(self.chosen? as usize)
     }
 
-    /// One sentence that says why.
+    /// The reason of the decision in one sentence.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -309,7 +309,7 @@ impl DecisionRecord {
             (DecisionKind::Loop, Some(CountRecord { limit: Some(limit), unit, .. }), Some(_))
                 if self.explained(BranchOutcome::True).next().is_some() =>
             {
-                format!("the condition is still true, but the limit of {} is reached", counted(limit, unit)).into()
+                format!("the condition is still true, but the limit of {} is reached", count_text(limit, unit)).into()
             }
             (DecisionKind::Retry, Some(CountRecord { done, limit: Some(limit), .. }), Some(_)) => {
                 format!("retry {} of {limit}", done + 1).into()
@@ -322,7 +322,7 @@ impl DecisionRecord {
         }
     }
 
-    /// Why a branch without a condition was chosen.
+    /// The reason for choosing a branch without a condition.
     fn without_condition(&self, reason: Option<&str>) -> Phrase {
         let errors = self.explained(BranchOutcome::Error).count();
         let mut untrue = self.explained(BranchOutcome::False);
@@ -338,7 +338,7 @@ impl DecisionRecord {
             (None, None, None) if self.kind == DecisionKind::Transition => "the transition has no condition".into(),
             (None, None, None) => "there is no condition".into(),
             (Some(only), None, None) if second.is_none() => only.sentence.clone(),
-            // The value that the only case did not match says more than that it did not.
+            // The sentence of a single case shows the value that did not match.
             (Some(only), Some(reason), None) if second.is_none() && self.kind == DecisionKind::Switch => {
                 only.sentence.clone().text("; ").text(reason)
             }
@@ -350,8 +350,8 @@ impl DecisionRecord {
     }
 }
 
-/// `1 round`, `2 turns`.
-pub(super) fn counted(count: u64, unit: Unit) -> String {
+/// A count with its unit: `1 round`, `2 turns`.
+pub(super) fn count_text(count: u64, unit: Unit) -> String {
     match (count, unit) {
         (1, unit) => format!("1 {}", unit.as_str()),
         (count, Unit::Retry) => format!("{count} retries"),
@@ -359,11 +359,11 @@ pub(super) fn counted(count: u64, unit: Unit) -> String {
     }
 }
 
-/// `kind: message` of an error object.
+/// The text `kind: message` of an error object.
 fn message(error: &Value) -> String {
     let part = |key: &str| error.get(key).and_then(Value::as_str);
     match (part("kind"), part("message")) {
-        // `exit_code` and `exit code 2` say the same.
+        // The kind is omitted if the message begins with it, such as `exit_code` and `exit code 2`.
         (Some(kind), Some(message)) if message.starts_with(&kind.replace('_', " ")) => message.to_owned(),
         (Some(kind), Some(message)) => format!("{kind}: {message}"),
         (None, Some(text)) | (Some(text), None) => text.to_owned(),
@@ -425,7 +425,7 @@ fn by_inputs(
     timed_out_ms: Option<u64>,
 ) -> String {
     let named = |state: InputState| {
-        let names = inputs.iter().filter(|(_, found)| *found == state).map(|(name, _)| format!("`{name}`"));
+        let names = inputs.iter().filter(|(_, other)| *other == state).map(|(name, _)| format!("`{name}`"));
         names.collect::<Vec<_>>().join(", ")
     };
     let arrived = inputs.iter().filter(|(_, state)| *state == InputState::Arrived).count();

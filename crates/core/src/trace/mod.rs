@@ -1,5 +1,5 @@
-//! What a person is told about a run: notes while it goes, which exist only while recording is on, and the list of steps
-//! that they add up to. Any past run is told in full by replaying its journal with recording on.
+//! The trace of a run: notes, which exist only while recording is on, and the list of steps computed from them. A replay of the journal
+//! with recording on gives the full trace of any past run.
 
 mod decision_record;
 mod shape;
@@ -21,27 +21,27 @@ pub use shape::Redact;
 pub use steps::{Attempt, Records, StepRecord, StepStatus, steps};
 pub use what_if::{WhatIfError, what_if};
 
-/// One thing that happened.
+/// One entry of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
-    /// When.
+    /// The time.
     pub at_ms: i64,
-    /// In which strand.
+    /// The strand.
     pub strand: StrandNo,
-    /// The positions of the items around it, outermost first.
+    /// The positions of the enclosing items, outermost first.
     pub path: Vec<u32>,
-    /// The rounds of the loops around it, outermost first.
+    /// The rounds of the enclosing loops, outermost first.
     pub iterations: Vec<Iteration>,
-    /// What.
+    /// What happened.
     pub kind: NoteKind,
 }
 
 /// One round of a loop of the document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iteration {
-    /// The step that loops.
+    /// The step of the loop.
     pub step: StepId,
-    /// Which round, counted from 0.
+    /// The number of the round, counted from 0.
     pub index: u32,
     /// The item of the round, if the loop goes over items.
     pub item: Option<Value>,
@@ -50,51 +50,51 @@ pub struct Iteration {
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoteKind {
-    /// A step began.
+    /// A step began, with its input.
     Began(StepId, Option<Value>),
-    /// A step ended.
+    /// A step ended, with its output.
     Ended(StepId, Option<Value>),
     /// A step took a branch.
     Branch(StepId, Arc<str>),
-    /// Something a person should know of.
+    /// A step has a warning.
     Warned(StepId, Arc<str>),
-    /// A step did not run.
+    /// A step did not run, for this reason.
     Skipped(StepId, Arc<str>),
-    /// A step has failed; the run may go on.
+    /// A step failed with this error; the run may continue.
     Failed(StepId, Value),
-    /// A decision of the document was taken.
+    /// A decision of the document was made.
     Decided(Box<DecisionRecord>),
     /// An attempt of an effect began.
     Attempt {
-        /// The step it is for.
+        /// The step of the effect.
         step: Option<StepId>,
         /// The effect.
         effect: EffectNo,
-        /// Which attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
     },
     /// An attempt of an effect ended.
     AttemptEnded {
-        /// The step it was for.
+        /// The step of the effect.
         step: Option<StepId>,
-        /// Why it failed; none when it succeeded.
+        /// The error; none if the attempt succeeded.
         error: Option<Value>,
     },
-    /// An attempt of an effect has used something up.
+    /// An attempt of an effect used tokens or money.
     Used {
-        /// The step it was for.
+        /// The step of the effect.
         step: Option<StepId>,
-        /// How much.
+        /// The tokens and the cost.
         usage: Usage,
     },
-    /// A strand waits: only people or only time can make it go on.
+    /// A strand waits for people or for a time.
     Waits(Status),
-    /// A strand that waited goes on.
+    /// A waiting strand continues.
     Woke,
-    /// A question to people was settled.
+    /// A request to people was settled, with its outcome.
     Resolved(Value),
-    /// A strand goes through so many items.
+    /// A loop has this number of items.
     Items(u32),
-    /// The content type of the output with which a step ended.
+    /// The content type of the output of a step.
     ContentType(StepId, Value),
 }

@@ -1,4 +1,4 @@
-//! Decisions as JSON: the one shape of the command line, the API and the page. `docs/reference/explanations.md` describes it.
+//! The JSON form of decisions, used by the command line, the API and the page. `docs/reference/explanations.md` describes it.
 
 use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, preview};
 
@@ -6,11 +6,11 @@ use super::{Basis, BranchRecord, CountRecord, DecisionRecord, Iteration};
 use crate::ir::{Index, Program};
 use crate::request::{Request, Resolution};
 
-/// Removes secrets from what is shown. It sees values whole, before anything is shortened.
+/// Removes secrets from output. Values are redacted as a whole, before they are shortened.
 pub trait Redact {
     /// A value without secrets.
     fn value(&self, value: &Value) -> Value;
-    /// A value without secrets as it is written into JSON. One that is too large for readers may be truncated here.
+    /// A value without secrets, for JSON output. Large values may be truncated.
     fn data(&self, value: &Value) -> Value {
         self.value(value)
     }
@@ -18,7 +18,7 @@ pub trait Redact {
     fn text(&self, text: &str) -> String;
 }
 
-/// Nothing is secret.
+/// Redacts nothing.
 impl Redact for () {
     fn value(&self, value: &Value) -> Value {
         value.clone()
@@ -63,7 +63,7 @@ impl DecisionRecord {
         if let Some(error) = &self.error {
             let part = |key: &str| redact.data(error.get(key).unwrap_or(&Value::Null));
             let step = match part("step") {
-                // An error that names no step is one of the step that decides.
+                // An error without a step belongs to the step that decides.
                 Value::Null => fields["step"].clone(),
                 step => step,
             };
@@ -100,7 +100,7 @@ impl DecisionRecord {
         Value::from(fields)
     }
 
-    /// The values that the evaluated conditions read.
+    /// The values that evaluated conditions read.
     fn values(&self, redact: &dyn Redact) -> Value {
         let read = |path: &str| {
             self.branches
@@ -108,10 +108,10 @@ impl DecisionRecord {
                 .filter_map(|branch| branch.explanation.as_ref())
                 .any(|explained| is_read(&explained.tree, path))
         };
-        let values = self.reads.iter().filter(|known| read(&known.path)).map(|known| {
-            let value = known.value.as_ref().map_or(Value::Null, |value| redact.data(value));
-            let kind = known.value.as_ref().map_or(Value::Null, |value| Value::from(value.view().type_name()));
-            Value::from(object([("path", Value::Str(known.path.clone())), ("value", value), ("type", kind)]))
+        let values = self.reads.iter().filter(|recorded| read(&recorded.path)).map(|recorded| {
+            let value = recorded.value.as_ref().map_or(Value::Null, |value| redact.data(value));
+            let kind = recorded.value.as_ref().map_or(Value::Null, |value| Value::from(value.view().type_name()));
+            Value::from(object([("path", Value::Str(recorded.path.clone())), ("value", value), ("type", kind)]))
         });
         Value::from(values.collect::<Vec<_>>())
     }
@@ -186,7 +186,7 @@ fn error_of(explanation: &Explanation, redact: &dyn Redact) -> Value {
     }
 }
 
-/// A part of a condition; its value as people are shown it.
+/// The JSON form of a part of a condition, with its value as a preview.
 fn tree(part: &Part, redact: &dyn Redact) -> Value {
     let value = match (&part.value, &part.shown) {
         (Some(value), _) => Value::from(preview(&redact.value(value))),
@@ -194,7 +194,7 @@ fn tree(part: &Part, redact: &dyn Redact) -> Value {
         (None, None) => Value::Null,
     };
     let children: Vec<Value> = part.children.iter().map(|child| tree(child, redact)).collect();
-    // The condition of an agent comes with the effect, without its place in the document.
+    // The condition of an agent is part of the effect and has no place in the document.
     let is_placed = part.span.start < part.span.end;
     let place = |at: u32| if is_placed { number(u64::from(at)) } else { Value::Null };
     Value::from(object([
@@ -214,7 +214,7 @@ fn is_read(part: &Part, path: &str) -> bool {
     part.times > 0 && part.text == path || part.children.iter().any(|child| is_read(child, path))
 }
 
-/// A sentence without secrets: values are redacted whole, and shortened then.
+/// A sentence without secrets. Values are redacted as a whole, then shortened.
 pub(super) fn redacted(sentence: &branchpoint_expr::Phrase, redact: &dyn Redact) -> String {
     redact.text(&sentence.render(|value| preview(&redact.value(value))))
 }

@@ -1,4 +1,4 @@
-//! The list of steps that a person sees: one record for each time a step ran, skipped ones shown as skipped.
+//! The list of steps for display: one record for each execution of a step, and one for each skipped step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,86 +11,86 @@ use crate::event::Usage;
 use crate::ir::{DecisionKind, Index, Program, Status, StepId};
 use crate::state::StrandNo;
 
-/// One run of a step.
+/// One execution of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRecord {
     /// The step.
     pub step: StepId,
-    /// The positions of the items around it, outermost first.
+    /// The positions of the enclosing items, outermost first.
     pub path: Vec<u32>,
-    /// The rounds of the loops around it, outermost first.
+    /// The rounds of the enclosing loops, outermost first.
     pub iterations: Vec<Iteration>,
-    /// Which run of the step at this place it is, counted from 1.
+    /// The number of this execution among those of the step at the same position, counted from 1.
     pub run: u32,
-    /// How it stands.
+    /// The status.
     pub status: StepStatus,
-    /// What it began with.
+    /// The input.
     pub input: Option<Value>,
-    /// What it gave.
+    /// The output.
     pub output: Option<Value>,
-    /// The content type of that, if its dialect has content types.
+    /// The content type of the output, if the dialect has content types.
     pub output_content_type: Option<Value>,
-    /// Why it failed.
+    /// The error of a failed step.
     pub error: Option<Value>,
-    /// The branch it took.
+    /// The branch that the step took.
     pub branch: Option<Arc<str>>,
-    /// What it decided, in order: the first and the last ones of a step that decides very often.
+    /// The decisions of the step in order. For many decisions, only the first and the last are stored.
     pub decisions: Vec<DecisionRecord>,
-    /// How many decisions between those are left out.
+    /// The number of decisions omitted between the first and the last.
     pub decisions_omitted: u64,
-    /// What a person should know of.
+    /// Warnings of the step.
     pub warnings: Vec<Arc<str>>,
-    /// The attempts of its newest call of the outside: another call after one that was answered is no further attempt.
+    /// The attempts of the newest call of the step. A call after a successful call is a new call, not an attempt.
     pub attempts: Vec<Attempt>,
-    /// What all its calls of the outside have used up.
+    /// The tokens and the cost of all calls of the step.
     pub usage: Usage,
-    /// When it began.
+    /// The time when the step began.
     pub began_ms: i64,
-    /// When it ended.
+    /// The time when the step ended.
     pub ended_ms: Option<i64>,
-    /// How long it has waited for people or for a time, which is no time of its own.
+    /// The time that the step has waited for people or for a moment.
     pub waited_ms: i64,
-    /// How much of that it has waited for people.
+    /// The part of `waited_ms` that the step has waited for people.
     pub waited_people_ms: i64,
-    /// How many items it goes through, if it goes through any.
+    /// The number of items, if the step is a loop over items.
     pub items: Option<u32>,
 }
 
-/// How many records of steps that have ended are kept at least.
+/// The minimum number of records of ended steps that are kept.
 const RECORDS_KEPT: usize = 10_000;
 
-/// How many decisions of one run of a step are kept from its beginning, and as many from its end: a loop may make millions.
+/// The number of first decisions, and of last decisions, that a record keeps. A loop may make millions of decisions.
 pub(super) const DECISIONS_KEPT: usize = 50;
 
-/// One call of the outside.
+/// One attempt of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    /// When it was made.
+    /// The time when the attempt began.
     pub began_ms: i64,
-    /// When it ended.
+    /// The time when the attempt ended.
     pub ended_ms: Option<i64>,
-    /// Why it failed, if it did.
+    /// The error of a failed attempt.
     pub error: Option<Value>,
 }
 
-/// How a step stands.
+/// The status of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepStatus {
-    /// It has begun and not ended.
+    /// The step is running.
     Running,
-    /// It has begun, and only people or only time can make it go on.
+    /// The step waits for people or for a time.
     Waiting(Status),
-    /// It has ended.
+    /// The step has completed.
     Completed,
-    /// It has failed, or something in it has.
+    /// The step, or a step inside of it, has failed.
     Failed,
-    /// It had not ended when the run was cancelled, or when nobody needed it any more.
+    /// The step was withdrawn before it ended, for example because the run was cancelled.
     Cancelled,
-    /// It did not run, for that reason.
+    /// The step did not run, for this reason.
     Skipped(Arc<str>),
 }
 
-/// Makes the list of steps from notes, in the order in which the steps began; those that never ran come last.
+/// Computes the list of steps from notes, in the order in which the steps began. Steps that never ran are at the end.
 ///
 /// ```
 #[doc = include_str!("../../docs/decision.txt")]
@@ -105,34 +105,34 @@ pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecor
     records.finish(program, status).into_values().collect()
 }
 
-/// The steps of a run while it goes on: notes are added as they come, and none is looked at twice.
+/// The list of steps of a running run, updated with each note.
 ///
-/// All records of steps that have not ended are kept, and the newest of the others: a loop may make millions.
+/// All records of steps that have not ended are kept, but only the newest of the others, because a loop may create millions.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// By number, in the order in which their steps began.
+    /// The records by number, in the order in which the steps began.
     list: BTreeMap<usize, StepRecord>,
     /// The number of the next record.
     next: usize,
-    /// How many records there may be before old ones are omitted.
+    /// The number of records above which old records are omitted.
     room: usize,
-    /// How many records were omitted, and of which steps.
+    /// The number of omitted records, and their steps.
     omitted: usize,
     omitted_steps: BTreeSet<StepId>,
-    /// Whether the notes are those of a part of the run.
+    /// Whether the notes cover only a part of the run.
     partial: bool,
-    /// By step and place: its newest record, and how often it has run there.
+    /// The newest record and the number of executions, by step and position in loops.
     newest: BTreeMap<(StepId, Vec<u32>), (usize, u32)>,
-    /// By strand: the records that it has begun and not ended, the innermost last.
+    /// The open records of each strand, the innermost last.
     open: BTreeMap<StrandNo, Vec<usize>>,
-    /// Since when strands have been waiting.
+    /// The time since which each strand has been waiting.
     waiting: BTreeMap<StrandNo, i64>,
-    /// Decisions that come before the step that takes them begins, such as that of a merge.
+    /// Decisions that precede the beginning of their step, such as those of merges.
     early: BTreeMap<(StepId, Vec<u32>), Vec<DecisionRecord>>,
 }
 
 impl Records {
-    /// The same records, of a part of a run only: steps without a record may have run before or after it.
+    /// Marks the records as those of a part of a run: steps without a record may have run before or after the part.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -157,7 +157,7 @@ impl Records {
         self.list.get(&number)
     }
 
-    /// How many records there are, omitted ones included.
+    /// The number of records, including omitted ones.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::Records::default().count(), 0);
@@ -166,7 +166,7 @@ impl Records {
         self.next
     }
 
-    /// How many records were omitted.
+    /// The number of omitted records.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::Records::default().omitted(), 0);
@@ -175,7 +175,7 @@ impl Records {
         self.omitted
     }
 
-    /// The newest record of a strand that has not ended.
+    /// The number of the innermost open record of a strand.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -187,7 +187,8 @@ impl Records {
         self.open.get(&strand)?.last().copied()
     }
 
-    /// All records of a run of this status, by number. If the run has ended, no record is open, and steps that never ran come last.
+    /// Returns all records by number, for a run with this status. If the run has ended, no record stays open, and steps that never ran are
+    /// added at the end.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -219,7 +220,7 @@ impl Records {
         number
     }
 
-    /// Omits old records of steps that have ended. Rarely, so that it costs little for each record.
+    /// Omits old records of ended steps. This runs rarely, so that the cost for each record is small.
     fn omit_old(&mut self) {
         let oldest_kept = self.next.saturating_sub(RECORDS_KEPT);
         let (steps, before) = (&mut self.omitted_steps, self.list.len());
@@ -263,7 +264,7 @@ impl Records {
             NoteKind::Attempt { step: Some(step), attempt, .. } => {
                 let first = *attempt == 1;
                 self.change(note, *step, |record| {
-                    // After an answer comes new work; after a failure the same work may be tried again as a whole.
+                    // A first attempt after a success is a new call. After a failure, the whole call may be repeated by a retry of the step.
                     if first && record.attempts.last().is_some_and(|last| last.error.is_none()) {
                         record.attempts.clear();
                     }
@@ -308,8 +309,8 @@ impl Records {
         self.push(StepRecord { input: input.cloned(), decisions, ..record })
     }
 
-    /// A decision belongs to the open record of its step; before the step begins, it waits for it. A transition is decided
-    /// after the step has ended, and so may be that it does not run another time.
+    /// Adds a decision to the open record of its step, or stores it until the step begins. The decisions of a transition and of the end of
+    /// a loop may follow the end of the step.
     fn decide(&mut self, note: &Note, decided: &DecisionRecord) -> Option<usize> {
         let ends = match decided.kind {
             DecisionKind::Transition => true,
@@ -320,7 +321,7 @@ impl Records {
         let open = self.newest(note, decided.step).filter(|at| self.list.get(at).is_some_and(is_open));
         let Some(at) = open else {
             let early = self.early.entry((decided.step, note.path.clone())).or_default();
-            // Only the newest matter: a step that never begins must not gather them.
+            // Only the newest decisions are stored, because the step may never begin.
             if early.len() == DECISIONS_KEPT {
                 early.remove(0);
             }
@@ -328,7 +329,7 @@ impl Records {
             return None;
         };
         let record = self.list.get_mut(&at)?;
-        // A gate has no steps of its own that could carry the mark of a branch.
+        // A gate has no inner steps that could have the mark of a branch.
         if decided.kind == DecisionKind::Gate
             && let Some(chosen) = decided.chosen()
         {
@@ -347,11 +348,11 @@ impl Records {
         note: &Note,
         step: StepId,
         status: StepStatus,
-        tell: impl FnOnce(&mut StepRecord),
+        update: impl FnOnce(&mut StepRecord),
     ) -> Option<usize> {
         let at = self.newest(note, step)?;
         if let Some(open) = self.open.get_mut(&note.strand) {
-            open.retain(|known| *known != at);
+            open.retain(|other| *other != at);
             if open.is_empty() {
                 self.open.remove(&note.strand);
             }
@@ -359,15 +360,15 @@ impl Records {
         self.change(note, step, |record| {
             record.status = status;
             record.ended_ms = Some(note.at_ms);
-            // An attempt that was withdrawn, by a time limit for example, has no end of its own.
+            // A withdrawn attempt, for example after a time limit, has no end of its own.
             record.attempts.iter_mut().for_each(|attempt| attempt.ended_ms = attempt.ended_ms.or(Some(note.at_ms)));
-            tell(record);
+            update(record);
         })
     }
 
-    fn change(&mut self, note: &Note, step: StepId, tell: impl FnOnce(&mut StepRecord)) -> Option<usize> {
+    fn change(&mut self, note: &Note, step: StepId, update: impl FnOnce(&mut StepRecord)) -> Option<usize> {
         let at = self.newest(note, step)?;
-        tell(self.list.get_mut(&at)?);
+        update(self.list.get_mut(&at)?);
         Some(at)
     }
 
@@ -375,10 +376,10 @@ impl Records {
         self.newest.get(&(step, note.path.clone())).map(|(at, _)| *at)
     }
 
-    /// Changes the record that a strand has begun last and not ended.
-    fn innermost(&mut self, strand: StrandNo, tell: impl FnOnce(&mut StepRecord)) -> Option<usize> {
+    /// Updates the innermost open record of a strand.
+    fn innermost(&mut self, strand: StrandNo, update: impl FnOnce(&mut StepRecord)) -> Option<usize> {
         let at = self.innermost_of(strand)?;
-        tell(self.list.get_mut(&at)?);
+        update(self.list.get_mut(&at)?);
         Some(at)
     }
 }
@@ -408,26 +409,26 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
     }
 }
 
-/// What had not ended when the run did: in a failed run, whatever is around a failed step has failed with it, and if no step
-/// says that it failed, all of them have. The others were withdrawn.
+/// Closes the open records of a run that has ended. In a failed run, the steps that enclose a failed step have failed too; if no step
+/// failed, all open steps have failed. The other steps were withdrawn.
 fn settle(program: &Program, records: &mut BTreeMap<usize, StepRecord>, status: Status) {
     let mut failed = vec![false; program.steps.len()];
     for record in records.values().filter(|record| record.status == StepStatus::Failed) {
         let mut step = Some(record.step);
-        while let Some(around) = step.filter(|step| !std::mem::replace(&mut failed[step.index()], true)) {
-            step = program.steps[around.index()].parent;
+        while let Some(enclosing) = step.filter(|step| !std::mem::replace(&mut failed[step.index()], true)) {
+            step = program.steps[enclosing.index()].parent;
         }
     }
-    let nobody = !failed.contains(&true);
+    let no_step_failed = !failed.contains(&true);
     for record in records.values_mut() {
         if matches!(record.status, StepStatus::Running | StepStatus::Waiting(_)) {
-            let with_it = status == Status::Failed && (nobody || failed[record.step.index()]);
-            record.status = if with_it { StepStatus::Failed } else { StepStatus::Cancelled };
+            let has_failed = status == Status::Failed && (no_step_failed || failed[record.step.index()]);
+            record.status = if has_failed { StepStatus::Failed } else { StepStatus::Cancelled };
         }
     }
 }
 
-/// Steps without a record did not run; why is told by how the run ended.
+/// Records of steps that did not run. The reason depends on the status of the run.
 fn never_ran(
     program: &Program,
     records: &BTreeMap<usize, StepRecord>,
@@ -446,33 +447,37 @@ fn never_ran(
     let at_ms = records.values().filter_map(|record| record.ended_ms).max().unwrap_or_default();
     let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), iterations: Vec::new(), kind: NoteKind::Woke };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
-    let told = told(records);
-    let why = |step: StepId| skipped_around(program, &told, step).unwrap_or_else(|| reason.clone());
+    let reasons = skip_reasons(records);
+    let why = |step: StepId| enclosing_skip_reason(program, &reasons, step).unwrap_or_else(|| reason.clone());
     missing.map(|step| blank(step, &note, 0, StepStatus::Skipped(why(step)))).collect()
 }
 
-/// Why the nearest step around that has a record was skipped, if it was: what is in it was skipped with it.
-fn skipped_around(program: &Program, told: &BTreeMap<StepId, Option<Arc<str>>>, step: StepId) -> Option<Arc<str>> {
-    let mut around = program.steps[step.index()].parent;
-    while let Some(outer) = around {
-        if let Some(skipped) = told.get(&outer) {
+/// The reason for which the nearest enclosing step with a record was skipped, if it was. Its inner steps were skipped with it.
+fn enclosing_skip_reason(
+    program: &Program,
+    reasons: &BTreeMap<StepId, Option<Arc<str>>>,
+    step: StepId,
+) -> Option<Arc<str>> {
+    let mut enclosing = program.steps[step.index()].parent;
+    while let Some(outer) = enclosing {
+        if let Some(skipped) = reasons.get(&outer) {
             return skipped.clone();
         }
-        around = program.steps[outer.index()].parent;
+        enclosing = program.steps[outer.index()].parent;
     }
     None
 }
 
-/// The steps that have a record, and why the first of those that were skipped was.
-fn told(records: &BTreeMap<usize, StepRecord>) -> BTreeMap<StepId, Option<Arc<str>>> {
-    let mut told: BTreeMap<StepId, Option<Arc<str>>> = BTreeMap::new();
+/// The steps that have a record, with the reason of the first skipped record.
+fn skip_reasons(records: &BTreeMap<usize, StepRecord>) -> BTreeMap<StepId, Option<Arc<str>>> {
+    let mut reasons: BTreeMap<StepId, Option<Arc<str>>> = BTreeMap::new();
     for record in records.values() {
         let skipped = match &record.status {
             StepStatus::Skipped(reason) => Some(reason.clone()),
             _ => None,
         };
-        let known = told.entry(record.step).or_default();
-        *known = known.take().or(skipped);
+        let reason = reasons.entry(record.step).or_default();
+        *reason = reason.take().or(skipped);
     }
-    told
+    reasons
 }

@@ -1,16 +1,16 @@
-//! Decisions as text for terminals.
+//! Text forms of decisions, for terminals.
 
 use std::fmt::Write;
 
 use branchpoint_expr::{Value, iso_utc, preview};
 
-use super::decision_record::{CONTINUE, CountRecord, counted};
+use super::decision_record::{CONTINUE, CountRecord, count_text};
 use super::shape::redacted;
 use super::{Basis, BranchOutcome, BranchRecord, DecisionRecord, Redact};
 use crate::ir::{DecisionKind, Index, Program, Unit};
 
 impl DecisionRecord {
-    /// What was chosen, in one line: `tier → elif-0 (branch 2 of 3)`.
+    /// The chosen branch in one line: `tier → elif-0 (branch 2 of 3)`.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -20,7 +20,7 @@ impl DecisionRecord {
         let step = &program.steps[self.step.index()].id;
         let chosen = self.chosen();
         let detail = match (self.kind, &self.basis, self.count) {
-            // A turn is over before its conversation decides.
+            // The decision of a conversation follows its turn.
             (DecisionKind::Loop, _, Some(CountRecord { done, limit, unit: Unit::Turn })) => {
                 format!(" (after turn {done}{})", of_limit(limit))
             }
@@ -28,7 +28,7 @@ impl DecisionRecord {
                 format!(" (round {}{})", done + 1, of_limit(limit))
             }
             (DecisionKind::Loop, _, Some(CountRecord { done, unit, .. })) => {
-                format!(" (after {})", counted(done, unit))
+                format!(" (after {})", count_text(done, unit))
             }
             (DecisionKind::Branch | DecisionKind::Switch | DecisionKind::Transition, Basis::Conditions, _)
                 if chosen.is_some() =>
@@ -39,13 +39,13 @@ impl DecisionRecord {
             _ => String::new(),
         };
         let Some(chosen) = chosen else { return format!("{step}: not decided{detail}") };
-        // A transition to the loop around, or to the active step, leads elsewhere than its name says.
+        // The target of a transition to the enclosing loop, or to the active step, differs from its name.
         let target = chosen.shown_targets().filter(|_| self.kind == DecisionKind::Transition);
         let target = target.map(|target| format!(" → {target}")).unwrap_or_default();
         format!("{step} → {}{target}{detail}", chosen.name)
     }
 
-    /// Whether the decision chose another round, or failed before it could.
+    /// Whether the decision chose another round, or failed where it could have chosen one.
     fn begins_round(&self) -> bool {
         match self.chosen() {
             Some(chosen) => &*chosen.name == CONTINUE,
@@ -53,7 +53,7 @@ impl DecisionRecord {
         }
     }
 
-    /// The decision on one line, with its reason.
+    /// The decision with its reason in one line.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -63,7 +63,7 @@ impl DecisionRecord {
         format!("{}: {}", self.headline(program), redacted(&self.sentence(), redact))
     }
 
-    /// The decision with all its branches. `origin` is the name of the document, for places in it.
+    /// The decision with all its branches. `origin` is the name of the document, shown with line numbers.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
@@ -100,7 +100,7 @@ fn of_limit(limit: Option<u64>) -> String {
 }
 
 impl BranchRecord {
-    /// Where it leads, unless that is what it is called.
+    /// The targets, unless the only target is the name of the branch.
     fn shown_targets(&self) -> Option<String> {
         let is_name = matches!(&self.targets[..], [only] if *only == self.name);
         (!is_name && !self.targets.is_empty()).then(|| self.targets.join(", "))
@@ -122,7 +122,7 @@ impl BranchRecord {
         let _ = writeln!(out, "      {}", redacted(&explanation.sentence, redact));
         let show = |value: &Value| preview(&redact.value(value));
         let tree = redact.text(&explanation.tree.render_with(show));
-        // A condition of one part says nothing more than its sentence.
+        // The tree of a single part only repeats the sentence.
         if explanation.tree.children.iter().any(|child| !child.children.is_empty()) {
             tree.lines().for_each(|line| {
                 let _ = writeln!(out, "      {line}");

@@ -1,29 +1,29 @@
-//! Takes a recorded decision once more with some values changed. Nothing of the run is touched.
+//! Evaluates a recorded decision again with changed values. The run is not changed.
 
 use branchpoint_expr::{RecordedContext, Value, change, nearest};
 
 use super::{Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord};
 use crate::ir::{Branch, Decision, DecisionKind, Index, Program};
 
-/// Why a decision cannot be taken with a changed value.
+/// Why a decision cannot be evaluated with a changed value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WhatIfError {
-    /// It was not taken by conditions.
-    #[error("the decision does not depend on values: it was taken by {0}")]
+    /// The decision was not made by conditions.
+    #[error("the decision does not depend on values: it was made by {0}")]
     NoConditions(&'static str),
-    /// None of its conditions reads that path.
+    /// None of the conditions reads the path.
     #[error("the decision does not read `{path}`{}", .nearest.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     NotRead {
-        /// The path that was given.
+        /// The given path.
         path: String,
-        /// The path that was probably meant.
+        /// The most similar path that the decision reads.
         nearest: Option<String>,
         /// The paths that the decision reads.
         reads: Vec<String>,
     },
 }
 
-/// Takes a recorded decision again, with these values at these paths.
+/// Evaluates a recorded decision again, with these values at these paths.
 ///
 /// ```
 #[doc = include_str!("../../docs/decision.txt")]
@@ -39,14 +39,14 @@ pub fn what_if(
     let decision = decided.decision.and_then(|id| program.decisions.get(id.index()));
     let decision = match (&decided.basis, decision) {
         (Basis::Conditions, Some(decision)) if !decided.reads.is_empty() => decision,
-        (basis, _) => return Err(WhatIfError::NoConditions(basis.words())),
+        (basis, _) => return Err(WhatIfError::NoConditions(basis.description())),
     };
     let mut reads = decided.reads.clone();
     for (path, value) in changes {
         if !change(&mut reads, path, value) {
-            let known: Vec<String> = decided.reads.iter().map(|read| read.path.to_string()).collect();
-            let near = nearest(path, known.iter().map(String::as_str)).map(str::to_owned);
-            return Err(WhatIfError::NotRead { path: path.clone(), nearest: near, reads: known });
+            let paths: Vec<String> = decided.reads.iter().map(|read| read.path.to_string()).collect();
+            let near = nearest(path, paths.iter().map(String::as_str)).map(str::to_owned);
+            return Err(WhatIfError::NotRead { path: path.clone(), nearest: near, reads: paths });
         }
     }
     let context = RecordedContext::of(&reads);
@@ -61,7 +61,7 @@ pub fn what_if(
     let conditions = match limit {
         // The limit is checked before the condition.
         Some(limit) if !decision.branches[..limit].iter().any(|branch| branch.condition.is_some()) => &[][..],
-        // Nor are conditions after a rule that holds: it reads nothing that can be changed, so its outcome is that of the run.
+        // A rule that holds comes before the conditions after it. The rule reads no changed values, so it has the outcome of the run.
         _ => &decision.branches[..rule.unwrap_or(decision.branches.len())],
     };
     let mut chosen = if conditions.is_empty() { limit } else { None };
@@ -88,7 +88,7 @@ pub fn what_if(
         let rules = branches[..chosen].iter_mut().filter(|branch| branch.explanation.is_none() && !branch.is_default);
         rules.for_each(|branch| branch.outcome = BranchOutcome::False);
         branches[chosen].outcome = BranchOutcome::True;
-        // A loop continues only after its limit was checked.
+        // A loop checks its limit before it continues.
         if let Some(at) = limit_of(decision).filter(|at| *at > chosen && decision.branches[chosen].condition.is_some())
         {
             branches[at].outcome = BranchOutcome::False;
@@ -98,7 +98,7 @@ pub fn what_if(
     Ok(DecisionRecord { branches, chosen, reads, ..decided.clone() })
 }
 
-/// The branch of a loop's limit, if the loop has made all its rounds.
+/// The branch of a loop's limit, if the loop has reached the limit.
 fn limit_reached(decision: &Decision, decided: &DecisionRecord) -> Option<usize> {
     let CountRecord { done, limit, .. } = decided.count?;
     limit_of(decision).filter(|_| limit.is_some_and(|limit| done >= limit))
@@ -112,8 +112,8 @@ fn limit_of(decision: &Decision) -> Option<usize> {
 }
 
 impl Basis {
-    /// What it is, in words.
-    fn words(&self) -> &'static str {
+    /// The basis in words.
+    fn description(&self) -> &'static str {
         match self {
             Self::Conditions => "a rule without conditions",
             Self::Votes { .. } => "votes",

@@ -37,7 +37,7 @@ fn the_flag_of_recording_is_not_stored() {
 fn rejected(bytes: &[u8], error: &CodecError, message: &str) {
     let actual = decode_event(bytes).expect_err("the bytes are rejected");
     assert_eq!(&actual, error);
-    assert_eq!(found.to_string(), message);
+    assert_eq!(actual.to_string(), message);
 }
 
 #[test]

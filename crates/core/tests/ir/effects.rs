@@ -33,7 +33,7 @@ fn an_error_names_the_kind_the_field_and_what_it_must_be() {
     assert_eq!(refused(Kind::Model, "{}", r#"{"max_tokens": 0}"#), expected);
     let expected = "`follow_redirects` of a `http` request must be true or false, but is `no`";
     assert_eq!(refused(Kind::Http, r#"{"follow_redirects": "no"}"#, "{}"), expected);
-    assert!(refused(Kind::Mail, "{}", r#"{"too": "a@b"}"#).contains("is unknown; known are: to, cc"));
+    assert!(refused(Kind::Mail, "{}", r#"{"too": "a@b"}"#).contains("is unknown; known fields: to, cc"));
     let long = format!(r#"{{"task": "{}"}}"#, "x".repeat(99));
     assert_eq!(
         refused(Kind::Model, "{}", &long),

@@ -1,4 +1,4 @@
-//! How front-ends declare what their author decides. Whatever is not declared is never explained to anyone.
+//! Declaration of the decisions of a document. Only declared decisions are explained.
 //!
 //! ```
 //! use branchpoint_core::ir::DecisionKind;
@@ -33,7 +33,7 @@ use super::super::{
 use super::{Builder, count, push};
 
 impl Builder {
-    /// A decision of a step, without branches so far.
+    /// Adds a decision of a step, without branches.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -56,8 +56,8 @@ impl Builder {
         DecisionId(push(&mut self.program.decisions, decision))
     }
 
-    /// A branch of a decision, after those that were added before. `condition` is the author's own condition, alone, even
-    /// where the op evaluates it together with another one; without a condition it is taken when none is true.
+    /// Adds a branch to a decision. `condition` is exactly the condition of the document, even if the op evaluates it together with a
+    /// generated one. A branch without a condition is chosen when no condition is true.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -75,13 +75,13 @@ impl Builder {
         condition: Option<ConditionId>,
         target: Option<&str>,
     ) -> u32 {
-        let known = condition.and_then(|condition| self.program.conditions.get(condition.index()));
-        let text = known.map(|condition| condition.text().into());
+        let compiled = condition.and_then(|condition| self.program.conditions.get(condition.index()));
+        let text = compiled.map(|condition| condition.text().into());
         let is_default = condition.is_none();
         self.push_branch(decision, Branch { condition, text, is_default, ..rule(name, "", target) })
     }
 
-    /// The branch that is taken when no condition is true, with a reason: "the state succeeded".
+    /// Adds the branch that is chosen when no condition is true, with a reason such as "the state succeeded".
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -95,7 +95,7 @@ impl Builder {
         self.push_branch(decision, Branch { is_default: true, ..branch })
     }
 
-    /// A branch that a rule takes instead of a condition: "after 5 rounds".
+    /// Adds a branch that a rule chooses instead of a condition, such as "after 5 rounds".
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -108,7 +108,7 @@ impl Builder {
         self.push_branch(decision, self::rule(name, rule, target))
     }
 
-    /// Sets the text of a branch's rule where it is known only in the run: `reason` is an expression that gives the text.
+    /// Sets an expression for the text of a branch's rule, if the text is known only in the run.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -122,7 +122,7 @@ impl Builder {
         self.branch_mut(decision, branch).reason = Some(reason);
     }
 
-    /// A branch, for what only few of them have.
+    /// A branch, for fields that few branches have.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -143,7 +143,7 @@ impl Builder {
         count(branches.len() - 1)
     }
 
-    /// The names of what a join waits for, in the order of the merge's edges or of the scope's entries.
+    /// Sets the names of the inputs of a join, in the order of the merge's edges or of the scope's entries.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -156,7 +156,7 @@ impl Builder {
         self.decision_mut(decision).inputs = names.into_iter().map(Into::into).collect();
     }
 
-    /// A decision, for what it shows beside its branches.
+    /// A decision, for fields that few decisions have.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -168,7 +168,7 @@ impl Builder {
         &mut self.program.decisions[decision.index()]
     }
 
-    /// How many rounds, turns or retries were made before the decision, and the most there may be.
+    /// Sets the number of rounds, turns or retries before the decision, and their maximum.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -181,8 +181,8 @@ impl Builder {
         self.decision_mut(decision).count = Some(Count { value, limit: Some(limit), unit });
     }
 
-    /// The op of a place takes a decision: each of its exits stands for a branch, or for none where the decision continues
-    /// at a later place; see [`Decides::exits`]. Gives the place.
+    /// Declares that the op of a place makes a decision. Each exit of the op means a branch, or none if the decision continues at a later
+    /// place; see [`Decides::exits`]. Returns the place.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]

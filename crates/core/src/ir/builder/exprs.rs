@@ -1,4 +1,4 @@
-//! Expressions of a program. Their names become slots while compiling, so nothing is looked up by name in a run.
+//! Expressions of a program. Names become slots while compiling, so a run looks up nothing by name.
 
 use std::collections::BTreeSet;
 use std::panic::Location;
@@ -8,7 +8,7 @@ use branchpoint_expr::{Bind, Binding, Condition, Dialect, Expression, Located, N
 
 use super::super::{ConditionId, ExprId, Index, Scope, ScopeId, SlotId};
 use super::formulas::Written;
-use super::names::{Beginnings, Names};
+use super::names::{EncodedPath, Names};
 use super::{Builder, Defect, DefectKind, push};
 
 impl Builder {
@@ -42,7 +42,7 @@ impl Builder {
         self.expr_with(scope, dialect, |options| Expression::document(value, options))
     }
 
-    /// Compiles an expression of another form. The options know the names of the scope.
+    /// Compiles an expression with another function. The options contain the names of the scope.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -73,7 +73,7 @@ impl Builder {
         self.condition_with(scope, dialect, |options| Condition::expression(text, options))
     }
 
-    /// Compiles a condition of any spelling: `builder.condition_with(scope, dialect, |options| Condition::group(&group, options))`.
+    /// Compiles a condition of any form: `builder.condition_with(scope, dialect, |options| Condition::group(&group, options))`.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -91,8 +91,8 @@ impl Builder {
         Ok(self.push_condition(condition))
     }
 
-    /// Adds an expression that the front-end itself writes. It sees exactly the slots and the constants that it is given, by these
-    /// names, whatever the document calls its own, and may call functions that documents cannot.
+    /// Adds an expression written by the front-end. The expression can read only the given slots and constants by these names, regardless
+    /// of the names in the document, and may call internal functions.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -109,21 +109,21 @@ impl Builder {
     ) -> ExprId {
         let written = Written { text, dialect, slots, constants };
         let (exprs, size) = (&mut self.program.exprs, &mut self.size);
-        let known = self.formulas.number(written, Expression::compile, |compiled| {
+        let compiled = self.formulas.number(written, Expression::compile, |compiled| {
             size.add(compiled.size_bytes());
             ExprId(push(exprs, compiled))
         });
-        // A closure would hide the place that the error names.
-        match known {
-            Ok(known) => known,
+        // A closure would hide the caller's location from the error.
+        match compiled {
+            Ok(id) => id,
             Err(problems) => {
-                self.refuse_formula(text, &problems);
+                self.reject_formula(text, &problems);
                 self.value(Value::Null)
             }
         }
     }
 
-    /// As [`Self::formula`], for a condition.
+    /// Like [`Self::formula`], for a condition.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -140,22 +140,22 @@ impl Builder {
     ) -> ConditionId {
         let written = Written { text, dialect, slots, constants };
         let (conditions, size) = (&mut self.program.conditions, &mut self.size);
-        let known = self.tests.number(written, Condition::expression, |compiled| {
+        let compiled = self.tests.number(written, Condition::expression, |compiled| {
             size.add(compiled.size_bytes());
             ConditionId(push(conditions, compiled))
         });
-        match known {
-            Ok(known) => known,
+        match compiled {
+            Ok(id) => id,
             Err(problems) => {
-                self.refuse_formula(text, &problems);
-                // Any number will do: the program is refused before anything uses the condition.
+                self.reject_formula(text, &problems);
+                // The id is a placeholder: the program is rejected before anything uses the condition.
                 ConditionId(0)
             }
         }
     }
 
     #[track_caller]
-    fn refuse_formula(&mut self, text: &str, problems: &Problems) {
+    fn reject_formula(&mut self, text: &str, problems: &Problems) {
         let beginning: String = text.chars().take(60).collect();
         let message = format!("the formula `{beginning}` at {} does not compile: {problems}", Location::caller());
         self.wrong.push(Defect::new(DefectKind::Formula, None, message));
@@ -172,7 +172,7 @@ impl Builder {
         if let Value::Str(text) = &value {
             return self.text(text);
         }
-        // By its JSON: two objects are equal in whatever order their keys stand, and yet they are not the same.
+        // The key is the JSON text, because equal objects may have their keys in a different order.
         let json = format!("{value:?}");
         if let Some(known) = self.constants.get(&json) {
             return *known;
@@ -182,7 +182,7 @@ impl Builder {
         expr
     }
 
-    /// Most values that are known are texts, and most of these the same few.
+    /// Adds a constant text. Most constants are texts, and many are equal.
     fn text(&mut self, text: &Arc<str>) -> ExprId {
         if let Some(known) = self.texts.get(text) {
             return *known;
@@ -192,7 +192,7 @@ impl Builder {
         expr
     }
 
-    /// An expression that reads a slot.
+    /// Adds an expression that reads a slot.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -212,7 +212,7 @@ impl Builder {
     fn push_expr(&mut self, expression: Expression) -> ExprId {
         self.size.add(expression.size_bytes());
         if self.size.is_exceeded() {
-            // The program is refused, so nothing more of it is kept, and any number will do.
+            // The program is rejected, so the id is a placeholder.
             return ExprId(0);
         }
         ExprId(push(&mut self.program.exprs, expression))
@@ -231,7 +231,7 @@ impl Builder {
     }
 }
 
-/// The names that an expression in a scope can see.
+/// The names that an expression in a scope can read.
 struct ScopeView<'b> {
     scope: ScopeId,
     scopes: &'b [Scope],
@@ -240,9 +240,9 @@ struct ScopeView<'b> {
 }
 
 impl Bind for ScopeView<'_> {
-    /// The innermost scope that knows a beginning of the path decides; within it, the longest beginning.
+    /// Binds the longest matching prefix of a path in the innermost scope that has one.
     fn bind(&self, path: &[&str]) -> Option<Binding> {
-        let path = Beginnings::of(path);
+        let path = EncodedPath::of(path);
         let mut scope = Some(self.scope);
         while let Some(here) = scope {
             if let Some((slot, parts)) = self.names[here.index()].longest(&path) {

@@ -1,5 +1,5 @@
-//! The formulas of a front-end. A document has thousands of them, and few that differ in more than values and slots: each text
-//! is compiled once, and copied for each use.
+//! The cache of formulas of a front-end. A document has thousands of formulas, and most differ only in values and slots, so each text is
+//! compiled once and copied for each use.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use branchpoint_expr::{Bind, Binding, Dialect, Fillable, Formula, Options, Probl
 use super::super::SlotId;
 use crate::functions::ENVIRONMENT;
 
-/// What was compiled so far, by text.
+/// Compiled formulas by text.
 #[derive(Debug)]
 pub(super) struct Formulas<T, Id> {
     texts: BTreeMap<Box<str>, Vec<CompiledFormula<T, Id>>>,
@@ -20,28 +20,28 @@ impl<T, Id> Default for Formulas<T, Id> {
     }
 }
 
-/// A text with the names that it was compiled with, over slots that are the positions of these names.
+/// A compiled formula, whose slots are the positions of its names.
 #[derive(Debug)]
 struct CompiledFormula<T, Id> {
     dialect: Dialect,
     names: Box<[Box<str>]>,
-    /// The lists of names that it was asked for with.
-    given: Vec<Given>,
+    /// The lists of names with which the formula was requested.
+    requests: Vec<RequestedNames>,
     holes: Box<[Box<str>]>,
     formula: Formula<T>,
-    /// The same text over the same slots is the same expression, unless values of the document differ.
-    made: BTreeMap<Box<[SlotId]>, Id>,
+    /// The ids of formulas without constants, by slots.
+    ids: BTreeMap<Box<[SlotId]>, Id>,
 }
 
-/// Names that a front-end gave, and where among them those of the text stand: it gives all that it has, and to look for each
-/// of them in the text takes time.
+/// Names that a front-end passed, and the positions of the names that the text uses. Front-ends pass all their names, and searching the
+/// text for each of them takes time.
 #[derive(Debug)]
-struct Given {
+struct RequestedNames {
     names: Box<[Box<str>]>,
     used: Box<[usize]>,
 }
 
-/// A formula as a front-end writes it.
+/// A formula as written by a front-end.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'w> {
     pub(super) text: &'w str,
@@ -51,8 +51,7 @@ pub(super) struct Written<'w> {
 }
 
 impl<T: Fillable, Id: Copy> Formulas<T, Id> {
-    /// The number of a formula; `push` appends one that is not there yet. A formula that holds much of a document may have more
-    /// parts than an expression can.
+    /// The id of a formula; `push` appends a new one. A formula with a large part of a document may exceed the limits of expressions.
     pub(super) fn number(
         &mut self,
         written: Written<'_>,
@@ -67,12 +66,12 @@ impl<T: Fillable, Id: Copy> Formulas<T, Id> {
             let values: Vec<Value> = written.constants.iter().map(|(_, value)| value.clone()).collect();
             return Ok(push(fill(&values)));
         }
-        if let Some(made) = compiled.made.get(&*slots) {
-            return Ok(*made);
+        if let Some(id) = compiled.ids.get(&*slots) {
+            return Ok(*id);
         }
-        let made = push(fill(&[]));
-        compiled.made.insert(slots.into(), made);
-        Ok(made)
+        let id = push(fill(&[]));
+        compiled.ids.insert(slots.into(), id);
+        Ok(id)
     }
 
     fn compiled(
@@ -107,37 +106,37 @@ impl<T: Fillable, Id> CompiledFormula<T, Id> {
             compile,
         )?;
         let holes = holes.into_iter().map(Into::into).collect();
-        Ok(Self { dialect, names, given: Vec::new(), holes, formula, made: BTreeMap::new() })
+        Ok(Self { dialect, names, requests: Vec::new(), holes, formula, ids: BTreeMap::new() })
     }
 
     fn is(&self, written: Written<'_>) -> bool {
         self.dialect == written.dialect
             && written.holes().eq(self.holes.iter().map(|hole| &**hole))
-            && (self.given.iter().any(|given| written.gives(given))
+            && (self.requests.iter().any(|requested| written.matches(requested))
                 || written.named().map(|(_, name)| name).eq(self.names.iter().map(|name| &**name)))
     }
 
-    /// Where its names stand among those that are given.
+    /// The positions of the used names in the passed list.
     fn positions(&mut self, written: Written<'_>) -> &[usize] {
-        let compiled = self.given.iter().position(|given| written.gives(given));
+        let compiled = self.requests.iter().position(|requested| written.matches(requested));
         let compiled = compiled.unwrap_or_else(|| {
             let names = written.slots.iter().map(|(name, _)| (*name).into()).collect();
-            self.given.push(Given { names, used: written.named().map(|(position, _)| position).collect() });
-            self.given.len() - 1
+            self.requests.push(RequestedNames { names, used: written.named().map(|(position, _)| position).collect() });
+            self.requests.len() - 1
         });
-        &self.given[compiled].used
+        &self.requests[compiled].used
     }
 }
 
 impl<'w> Written<'w> {
-    /// The names of slots that it may read, with their positions: those that the text does not hold make no difference.
+    /// The names of slots that the text may use, with their positions.
     fn named(self) -> impl Iterator<Item = (usize, &'w str)> {
         let names = self.slots.iter().map(|(name, _)| *name).enumerate();
         names.filter(move |(_, name)| self.text.contains(name))
     }
 
-    fn gives(self, given: &Given) -> bool {
-        self.slots.iter().map(|(name, _)| *name).eq(given.names.iter().map(|name| &**name))
+    fn matches(self, requested: &RequestedNames) -> bool {
+        self.slots.iter().map(|(name, _)| *name).eq(requested.names.iter().map(|name| &**name))
     }
 
     fn holes(self) -> impl Iterator<Item = &'w str> {

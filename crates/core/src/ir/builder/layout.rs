@@ -1,14 +1,14 @@
-//! Lays places out in document order, whatever the order in which they were made.
+//! Renumbers places in document order, independent of the order in which the front-end created them.
 //!
-//! A front-end lowers the end of a chain before its beginning when that is handier, or the other way round. The order of
-//! places still has a meaning: a jump to an earlier place is a jump back, which a `Meet` does not wait for. So the builder
-//! derives it from the flow: reverse postorder, in which only the edge that closes a cycle leads back.
+//! The order of places has a meaning: a jump to an earlier place is a back edge, and a `Meet` does not wait for strands behind back
+//! edges. The order is the reverse postorder of the control flow, in which only the edge that closes a cycle leads back.
 
 use std::collections::BTreeSet;
 
 use super::super::{Entries, Index, PlaceId, Program, flow};
 
-/// Renumbers all places. What the places of `back` lead to is not looked for beyond them: it comes before. Those that nothing leads to come last, in the order in which they were made.
+/// Renumbers all places. The successors of places in `back` are not followed from there, because they come first. Unreachable places
+/// come last, in the order of their creation.
 pub(super) fn document_order(program: &mut Program, back: &BTreeSet<PlaceId>) {
     let order = order(program, back);
     let mut number = vec![PlaceId(0); order.len()];
@@ -37,14 +37,14 @@ fn order(program: &Program, back: &BTreeSet<PlaceId>) -> Vec<PlaceId> {
     let root = program.scope(Program::ROOT);
     let mut walk = Walk { program, back, seen: vec![false; program.places.len()], order: Vec::new() };
     walk.from(flow::entries(root));
-    // What handles failure and cancellation of the run may lead into its body, and must not become its beginning.
+    // The handlers of failure and cancellation may lead into the body, and must not become its beginning.
     root.fail.iter().for_each(|fail| walk.from(&[fail.to]));
     program.on_cancel.iter().for_each(|place| walk.from(&[*place]));
     (0..).take(program.places.len()).for_each(|place| walk.from(&[PlaceId(place)]));
     walk.order
 }
 
-/// A place comes into the order when everything that it leads to is there.
+/// A step of the depth-first search: a place is appended when all its successors are.
 enum Visit {
     Open(PlaceId),
     Close(PlaceId),
@@ -58,10 +58,10 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    /// Appends everything that can be reached from these beginnings and was not seen, in reverse postorder.
+    /// Appends all new places that are reachable from these beginnings, in reverse postorder.
     fn from(&mut self, beginnings: &[PlaceId]) {
         let first = self.order.len();
-        // What has yet to be done, the last in the document first. No recursion: chains are long.
+        // An explicit stack, because recursion could overflow on long chains.
         let mut stack: Vec<Visit> = beginnings.iter().copied().map(Visit::Open).collect();
         while let Some(visit) = stack.pop() {
             match visit {

@@ -1,5 +1,5 @@
-//! What front-ends build programs with. It makes wrong programs hard to write: names become slots while compiling, a place
-//! that was reserved must be defined exactly once, the order of places is derived, and [`Builder::finish`] validates.
+//! The builder of programs for front-ends. It prevents invalid programs: names become slots while compiling, a reserved place must be
+//! defined exactly once, the order of places is derived, and [`Builder::finish`] validates the result.
 //!
 //! ```
 //! use branchpoint_core::effect::Kind;
@@ -13,7 +13,7 @@
 //! b.name(ROOT, &["inputs"], input);
 //! b.name(ROOT, &["states", "ask", "Output"], answer);
 //!
-//! // Labels come first where something has to name them before they are there.
+//! // A place that is named before it is defined must be reserved.
 //! let done = b.reserve();
 //! let model = b.effect(effect(Kind::Model));
 //! let question = b.expr(ROOT, "inputs.question", Dialect::Machine)?;
@@ -55,7 +55,7 @@ pub use scopes::ScopeSpec;
 pub use size::PROGRAM_BYTES;
 use size::ProgramSize;
 
-/// The scope that is open as long as the run.
+/// The root scope, whose frame is open as long as the run.
 ///
 /// ```
 /// use branchpoint_core::ir::builder::{Builder, ROOT};
@@ -64,7 +64,7 @@ use size::ProgramSize;
 /// ```
 pub const ROOT: ScopeId = Program::ROOT;
 
-/// How many ops one call may run, unless a program says otherwise.
+/// The default maximum number of ops of one call.
 ///
 /// ```
 /// use branchpoint_core::ir::builder::{Builder, FUEL};
@@ -73,23 +73,23 @@ pub const ROOT: ScopeId = Program::ROOT;
 /// ```
 pub const FUEL: u32 = 100_000;
 
-/// A program in the making.
+/// A program under construction.
 ///
 /// The ids of places are labels until [`Self::finish`] lays the places out.
 #[derive(Debug)]
 pub struct Builder {
-    /// Everything but the places, and scopes with an empty start while theirs is not known.
+    /// The program without its places. Scopes have an empty start until it is defined.
     program: Program,
     labels: Vec<Label>,
     /// The label that the next op defines.
     here: Option<PlaceId>,
-    /// Places that lead back.
+    /// Places that lead back to an earlier place.
     back: BTreeSet<PlaceId>,
-    /// Which scopes have been told how they begin.
+    /// Whether the start of each scope is defined.
     begun: Vec<bool>,
-    /// By scope: the paths that expressions inside it may write for a slot.
+    /// The names of the slots of each scope.
     names: Vec<names::Names>,
-    /// The slots whose values are read as they are, though the dialect would coerce them.
+    /// The slots whose values are not coerced when they are read.
     coerced: BTreeSet<SlotId>,
     locals: u32,
     payload: Option<SlotId>,
@@ -104,13 +104,13 @@ pub struct Builder {
     wrong: Vec<Defect>,
 }
 
-/// A place that was reserved.
+/// A reserved place.
 #[derive(Debug)]
 struct Label {
     op: Option<Op>,
     marks: Vec<Mark>,
     decides: Option<Decides>,
-    /// Where in our own source: what one needs to know when it was never defined.
+    /// The location in the source code of the front-end, for the error if the place is never defined.
     reserved: &'static Location<'static>,
 }
 
@@ -121,7 +121,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A program with nothing but its root scope.
+    /// A program with only the root scope.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -153,7 +153,7 @@ impl Builder {
         builder
     }
 
-    /// The smallest program that does something: it ends well, and its result is what it was started with.
+    /// The smallest program: it completes with its input as the result.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::ir::builder::Builder::sample().places.len(), 1);
@@ -185,7 +185,7 @@ impl Builder {
         PlaceId(count(self.labels.len() - 1))
     }
 
-    /// The next op defines this reserved place instead of a new one: `builder.at(end).leave(scope, Exit::Done(None))`.
+    /// Makes the next op define this reserved place instead of a new one: `builder.at(end).leave(scope, Exit::Done(None))`.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -224,8 +224,8 @@ impl Builder {
         place
     }
 
-    /// This place leads back: what it leads to comes before it, however else a strand may come in between. Only where a
-    /// cycle is entered at more than one place must this be said; else the order is clear.
+    /// Marks that a place leads back: its targets precede it in the order of places. This is needed only for cycles with more than one
+    /// entrance; for other cycles the order follows from the flow.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -249,7 +249,7 @@ impl Builder {
     pub fn mark(&mut self, place: PlaceId, mark: Mark) -> PlaceId {
         match self.labels.get_mut(place.index()) {
             Some(label) => {
-                // Most places have one mark, and there are many places.
+                // Most places have one mark, so the default capacity would waste memory.
                 label.marks.reserve_exact(1);
                 label.marks.push(mark);
             }
@@ -257,14 +257,14 @@ impl Builder {
                 self.wrong.push(Defect::new(
                     DefectKind::NoSuchId,
                     Some(place),
-                    "a mark names a place that is not there",
+                    "a mark names a place that does not exist",
                 ));
             }
         }
         place
     }
 
-    /// Adds a kind of work outside; [`effect`] makes one without extras.
+    /// Adds an effect. The function [`effect`] creates one with defaults.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -287,7 +287,7 @@ impl Builder {
         SignalId(push(&mut self.program.signals, Signal { name: name.into(), on_early }))
     }
 
-    /// Adds a pure read of a run, over the slots of the root.
+    /// Adds a view: a named expression over the slots of the root.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -310,7 +310,7 @@ impl Builder {
         StepId(push(&mut self.program.steps, Step { id: id.into(), kind: kind.into(), parent, origin }))
     }
 
-    /// A fact that a start must carry; it is a field of [`Self::facts`].
+    /// Adds a fact that the start of a run must have. The fact is a field of [`Self::facts`].
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -335,7 +335,7 @@ impl Builder {
         self.program.limits = limits;
     }
 
-    /// Sets how many ops one call may run.
+    /// Sets the maximum number of ops of one call.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -345,7 +345,7 @@ impl Builder {
         self.program.fuel = fuel;
     }
 
-    /// Sets the place of the root where a cancelled run continues, after everything was withdrawn.
+    /// Sets the place of the root where a cancelled run continues after all work was withdrawn.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -390,7 +390,7 @@ impl Builder {
             self.program.places.push(Place { op, marks: label.marks, decides: label.decides });
         }
         for (scope, _) in self.begun.iter().enumerate().filter(|(_, begun)| !**begun) {
-            let message = format!("it was never told how scope s{scope} begins");
+            let message = format!("the start of scope s{scope} was never defined");
             self.wrong.push(Defect::new(DefectKind::NoEntries, None, message));
         }
         if self.wrong.is_empty() {
@@ -400,7 +400,7 @@ impl Builder {
             return Err(self.wrong);
         }
         layout::document_order(&mut self.program, &self.back);
-        // New numbers name what the old ones named.
+        // The layout only renumbers, so the ids stay valid.
         validate_named(&self.program)?;
         Ok(self.program)
     }
@@ -417,12 +417,12 @@ pub fn effect(kind: Kind) -> Effect {
     Effect { kind, ..Effect::default() }
 }
 
-/// Appends to a table and gives the position.
+/// Appends an entry to a table and returns its position.
 fn push<T>(table: &mut Vec<T>, entry: T) -> u32 {
     table.push(entry);
     count(table.len() - 1)
 }
 
 fn count(length: usize) -> u32 {
-    u32::try_from(length).expect("no document is large enough for 32 bits of anything")
+    u32::try_from(length).expect("documents are too small to have 2^32 of anything")
 }

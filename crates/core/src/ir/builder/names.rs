@@ -1,44 +1,44 @@
-//! The paths by which expressions of one scope find slots.
+//! The names of slots in one scope.
 
 use std::collections::BTreeMap;
 
 use super::super::SlotId;
 
-/// Paths as one row of bytes each: looking for the longest known beginning of a path takes one copy, however long it is.
+/// Slots by path. Paths are encoded as bytes, so that a search for the longest prefix encodes a path only once.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<Box<[u8]>, SlotId>);
 
 impl Names {
     pub(super) fn insert(&mut self, path: &[&str], slot: SlotId) {
-        self.0.insert(Beginnings::of(path).row.into(), slot);
+        self.0.insert(EncodedPath::of(path).bytes.into(), slot);
     }
 
-    /// The slot of the longest known beginning of a path, and how many parts that has.
-    pub(super) fn longest(&self, path: &Beginnings) -> Option<(SlotId, usize)> {
-        // Most scopes name nothing of their own.
+    /// The slot of the longest prefix of a path, and the number of parts of the prefix.
+    pub(super) fn longest(&self, path: &EncodedPath) -> Option<(SlotId, usize)> {
+        // Most scopes have no names.
         if self.0.is_empty() {
             return None;
         }
-        let known = |(parts, end): (usize, &usize)| Some((*self.0.get(&path.row[..*end])?, parts));
-        path.ends.iter().enumerate().rev().find_map(known)
+        let entry = |(parts, end): (usize, &usize)| Some((*self.0.get(&path.bytes[..*end])?, parts));
+        path.ends.iter().enumerate().rev().find_map(entry)
     }
 }
 
-/// A path as a row of bytes, each part after its length, so that no part can be taken for two.
-pub(super) struct Beginnings {
-    row: Vec<u8>,
-    /// By number of parts: where that beginning ends.
+/// A path as bytes. Each part is preceded by its length, so that the encoding is unambiguous.
+pub(super) struct EncodedPath {
+    bytes: Vec<u8>,
+    /// The end of the prefix with each number of parts.
     ends: Vec<usize>,
 }
 
-impl Beginnings {
+impl EncodedPath {
     pub(super) fn of(path: &[&str]) -> Self {
-        let mut beginnings = Self { row: Vec::new(), ends: vec![0] };
+        let mut encoded = Self { bytes: Vec::new(), ends: vec![0] };
         for part in path {
-            beginnings.row.extend_from_slice(&part.len().to_le_bytes());
-            beginnings.row.extend_from_slice(part.as_bytes());
-            beginnings.ends.push(beginnings.row.len());
+            encoded.bytes.extend_from_slice(&part.len().to_le_bytes());
+            encoded.bytes.extend_from_slice(part.as_bytes());
+            encoded.ends.push(encoded.bytes.len());
         }
-        beginnings
+        encoded
     }
 }

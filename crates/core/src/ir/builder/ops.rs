@@ -1,6 +1,6 @@
-//! A constructor for each op. Each gives the place it was put at: the one named by [`Builder::at`], or a new one.
+//! A constructor for each op. Each returns the place of the op: the place named by [`Builder::at`], or a new one.
 //!
-//! `fail` is asked for wherever an op can fail, so that nobody forgets it: without one, a failure is that of the frame.
+//! The constructors of ops that can fail require `fail`; without a handler, a failure fails the frame.
 
 use super::super::{
     Arm, ConditionId, EffectId, Exit, ExprId, Failure, Mark, Op, PlaceId, ScopeId, SlotId, Status, Verdict, Write,
@@ -8,7 +8,7 @@ use super::super::{
 use super::{Builder, ROOT};
 
 impl Builder {
-    /// Performs one effect and stores its answer.
+    /// Performs an effect and stores its result.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -30,7 +30,7 @@ impl Builder {
         self.place(Op::Do { effect, input, into, next, fail })
     }
 
-    /// Ordered guards; the first that holds wins.
+    /// Evaluates guards in order; the first that holds wins.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -49,7 +49,7 @@ impl Builder {
         self.place(Op::Decide { arms: arms.into(), otherwise, fail })
     }
 
-    /// Pure writes, in order, all or nothing.
+    /// Writes slots in order, all or nothing.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -62,7 +62,7 @@ impl Builder {
         self.place(Op::Set { writes: writes.into(), next, fail })
     }
 
-    /// A place that only adds to the trace.
+    /// Adds a mark to the trace, without another effect.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -89,7 +89,7 @@ impl Builder {
         self.place(Op::Wait { arms: arms.into(), fail, rest: false })
     }
 
-    /// As [`Self::wait`]; a run that waits here can cross into a changed document.
+    /// Like [`Self::wait`], but a run that waits here can move to a changed document.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -114,7 +114,7 @@ impl Builder {
         self.place(Op::Enter(scope))
     }
 
-    /// Ends this strand; one strand of the same frame continues at each place.
+    /// Ends this strand and starts a strand of the same frame at each place.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -126,7 +126,7 @@ impl Builder {
         self.place(Op::Fork { to: to.into() })
     }
 
-    /// Leaves a scope that encloses this place.
+    /// Leaves an enclosing scope.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]

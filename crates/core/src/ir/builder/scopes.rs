@@ -1,4 +1,4 @@
-//! Scopes, the slots that live in them, and the names by which expressions find the slots.
+//! Scopes, their slots, and the names of slots.
 
 use branchpoint_expr::Value;
 
@@ -9,29 +9,29 @@ use super::super::{
 use super::names::Names;
 use super::{Builder, ROOT, push};
 
-/// What makes a scope more than a pair of braces. The default waits for all entries, stops at the first failure, and has
-/// no limits; a failure is that of the frame around it.
+/// The options of a scope. By default, a scope waits for all entries, stops at the first failure, and has no limits; a failure fails the
+/// enclosing frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScopeSpec {
-    /// How many entries may have work to do at once; 0 is no limit.
+    /// The maximum number of entries with work to do; 0 is no limit.
     pub width: u32,
-    /// When it is done, if not when all entries have ended.
+    /// When the frame is done; none: when all entries have ended.
     pub want: Option<Want>,
-    /// What a failed entry means, if it does not stop the others.
+    /// The effect of a failed entry; none: the failure stops the others.
     pub on_fail: Option<OnFail>,
-    /// Where the entries' values are kept.
+    /// The slot for the values of the entries.
     pub into: Option<SlotId>,
-    /// Where is kept what became of the entries.
+    /// The slot for the outcomes of the entries.
     pub outcomes: Option<SlotId>,
-    /// How the whole frame is tried again.
+    /// The retry policy of the whole frame.
     pub retry: Option<Retry>,
-    /// After how long it fails, all attempts together.
+    /// The time limit of all attempts together.
     pub time_limit_ms: Option<u64>,
-    /// Where it goes on; none reserves a place, which [`Builder::next`] tells.
+    /// The place after the scope; none reserves a place, which [`Builder::next`] returns.
     pub next: Option<PlaceId>,
-    /// Where it goes on when the frame fails.
+    /// The handler of a failure of the frame.
     pub fail: Option<Failure>,
-    /// The loop of the document whose rounds run in it.
+    /// The loop of the document whose rounds run in the frame.
     pub rounds: Option<Rounds>,
 }
 
@@ -51,7 +51,7 @@ impl Builder {
         self.push_scope(Some(parent), next, spec)
     }
 
-    /// Sets what happens when the run fails or takes too long.
+    /// Sets the options of the root scope: the handler of failures, the time limit and the retry policy of the run.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -110,14 +110,14 @@ impl Builder {
 
     fn start(&mut self, scope: ScopeId, start: Entries) {
         if std::mem::replace(&mut self.begun[scope.index()], true) {
-            let message = format!("it was told twice how scope s{} begins", scope.0);
+            let message = format!("the start of scope s{} is defined twice", scope.0);
             self.wrong.push(Defect::new(DefectKind::DefinedTwice, None, message));
         }
         self.program.scopes[scope.index()].start = start;
     }
 
-    /// A slot that lives as long as a frame of the scope. `first` is what it holds at first; none is nothing at all, which
-    /// a merge takes for an edge that is not filled.
+    /// Adds a slot that lives as long as a frame of the scope. A slot without a `first` value is unset, which a merge treats as an edge that
+    /// is not filled.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -130,7 +130,7 @@ impl Builder {
         slot
     }
 
-    /// A slot of which each strand has its own. Forks and entries inherit a copy.
+    /// Adds a slot with a value for each strand. Forks and entries get a copy.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -142,7 +142,7 @@ impl Builder {
         self.push_slot(name, Home::Local(position), None)
     }
 
-    /// The slot of the run's input.
+    /// The slot for the input of the run.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -155,7 +155,7 @@ impl Builder {
         *self.program.input_slot.insert(slot)
     }
 
-    /// The slot that holds the facts: an object with a field for each [`Self::fact`].
+    /// The slot for the facts: an object with a field for each [`Self::fact`].
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]
@@ -201,8 +201,8 @@ impl Builder {
     /// b.name(ROOT, &["today"], date);
     /// ```
     pub fn clock(&mut self, zone: &str, date: bool) -> SlotId {
-        let known = self.program.zones.iter().position(|known| &**known == zone);
-        let zone = known.map_or_else(|| push(&mut self.program.zones, zone.into()), super::count);
+        let position = self.program.zones.iter().position(|other| &**other == zone);
+        let zone = position.map_or_else(|| push(&mut self.program.zones, zone.into()), super::count);
         let home = Home::Clock { zone, date };
         match self.program.slots.iter().position(|slot| slot.home == home) {
             Some(known) => SlotId(super::count(known)),
@@ -229,7 +229,7 @@ impl Builder {
         self.names[scope.index()].insert(path, slot);
     }
 
-    /// As [`Self::name`], for a slot whose parts are read as they are: they were coerced when the slot was set.
+    /// Like [`Self::name`], for a slot whose parts are not coerced when they are read, because they were coerced when the slot was set.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]

@@ -1,15 +1,15 @@
-//! How large a program may become.
+//! The size limit of programs.
 
 use super::Builder;
 
-/// How large the places, expressions, conditions and constant values of a program may be together, in bytes. A document is lowered
-/// to a few times its own size; one that is lowered to much more repeats its parts in every context in which they stand.
+/// The maximum size of the places, expressions, conditions and constants of a program, in bytes. A program usually has a few times the
+/// size of its document; it is much larger only if lowering repeats parts of the document in many contexts.
 pub const PROGRAM_BYTES: u64 = 128 << 20;
 
-/// What a place counts.
+/// The size of a place.
 pub(super) const PLACE_BYTES: u64 = 64;
 
-/// The size of a program in the making.
+/// The size of a program under construction.
 #[derive(Debug, Default)]
 pub(super) struct ProgramSize {
     bytes: u64,
@@ -26,7 +26,7 @@ impl ProgramSize {
 }
 
 impl Builder {
-    /// Whether the program exceeds [`PROGRAM_BYTES`]. Then [`Self::finish`] rejects it, so there is no need to add to it.
+    /// Whether the program exceeds [`PROGRAM_BYTES`]. If so, [`Self::finish`] rejects it, and the front-end can stop.
     ///
     /// ```
     #[doc = include_str!("../../../docs/builder.txt")]

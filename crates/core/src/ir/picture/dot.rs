@@ -1,10 +1,10 @@
-//! A picture in the language of Graphviz.
+//! Diagrams in the DOT language of Graphviz.
 
 use std::fmt::Write;
 
 use super::{Node, NodeShape, Picture};
 
-/// The directed graph of a picture.
+/// A diagram as a directed graph.
 ///
 /// ```
 /// use branchpoint_core::ir::{builder::Builder, picture};
@@ -16,18 +16,18 @@ pub fn dot(picture: &Picture) -> String {
         "digraph workflow {\n  node [fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\"];\n".to_owned();
     for (number, node) in picture.nodes.iter().enumerate() {
         writeln!(out, "  n{number} [label=\"{}\", {}];", title(node), shape(node.shape))
-            .expect("writing to a text does not fail");
+            .expect("writing to a string does not fail");
     }
     for arrow in &picture.arrows {
-        let mut looks = Vec::new();
+        let mut attributes = Vec::new();
         if !arrow.label.is_empty() {
-            looks.push(format!("label=\"{}\"", escaped(&arrow.label)));
+            attributes.push(format!("label=\"{}\"", escaped(&arrow.label)));
         }
         if arrow.failure {
-            looks.push("style=dashed".to_owned());
+            attributes.push("style=dashed".to_owned());
         }
-        let looks = if looks.is_empty() { String::new() } else { format!(" [{}]", looks.join(", ")) };
-        writeln!(out, "  n{} -> n{}{looks};", arrow.from, arrow.to).expect("writing to a text does not fail");
+        let attributes = if attributes.is_empty() { String::new() } else { format!(" [{}]", attributes.join(", ")) };
+        writeln!(out, "  n{} -> n{}{attributes};", arrow.from, arrow.to).expect("writing to a string does not fail");
     }
     out.push_str("}\n");
     out
@@ -49,7 +49,7 @@ fn title(node: &Node) -> String {
     if node.kind.is_empty() { title } else { format!("{title}\\n{}", escaped(&node.kind)) }
 }
 
-/// Text inside quotes. Graphviz reads entities of HTML there.
+/// Escapes text inside quotes, including HTML entities, which Graphviz would decode.
 fn escaped(text: &str) -> String {
     super::label(text).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
 }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn entities_stay_what_they_are() {
+    fn entities_are_escaped() {
         assert_eq!(escaped("&lt; && <b>"), "&amp;lt; &amp;&amp; <b>");
     }
 }

@@ -1,10 +1,10 @@
-//! A picture as Mermaid text, which code hosts and documentation draw.
+//! Diagrams as Mermaid text, which code hosts and documentation tools render.
 
 use std::fmt::Write;
 
 use super::{Node, NodeShape, Picture};
 
-/// The flowchart of a picture.
+/// A diagram as a flowchart.
 ///
 /// ```
 /// use branchpoint_core::ir::{builder::Builder, picture};
@@ -15,12 +15,12 @@ pub fn mermaid(picture: &Picture) -> String {
     let mut out = "flowchart TD\n".to_owned();
     for (number, node) in picture.nodes.iter().enumerate() {
         let (open, close) = brackets(node.shape);
-        writeln!(out, "  n{number}{open}\"{}\"{close}", title(node)).expect("writing to a text does not fail");
+        writeln!(out, "  n{number}{open}\"{}\"{close}", title(node)).expect("writing to a string does not fail");
     }
     for arrow in &picture.arrows {
         let line = if arrow.failure { "-.->" } else { "-->" };
         let label = if arrow.label.is_empty() { String::new() } else { format!("|\"{}\"|", escaped(&arrow.label)) };
-        writeln!(out, "  n{} {line}{label} n{}", arrow.from, arrow.to).expect("writing to a text does not fail");
+        writeln!(out, "  n{} {line}{label} n{}", arrow.from, arrow.to).expect("writing to a string does not fail");
     }
     out
 }
@@ -41,13 +41,13 @@ fn title(node: &Node) -> String {
     if node.kind.is_empty() { title } else { format!("{title}<br/><small>{}</small>", escaped(&node.kind)) }
 }
 
-/// Text inside quotes, with what means something there as entities: `#` and a number.
+/// Escapes text inside quotes: characters with a meaning become entities, `#` and a number.
 fn escaped(text: &str) -> String {
     let text = super::label(text);
     let mut out = String::new();
     for (at, c) in text.char_indices() {
         if has_meaning(&text[..at], c, text[at + c.len_utf8()..].chars().next()) {
-            write!(out, "#{};", u32::from(c)).expect("writing to a text does not fail");
+            write!(out, "#{};", u32::from(c)).expect("writing to a string does not fail");
         } else {
             out.push(c);
         }
@@ -55,18 +55,18 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Mermaid reads HTML, icons and formulas in labels, and most of its versions read Markdown. What stands in the middle of a
-/// word or a number is left alone where that is safe, because people read the text as well.
+/// Whether Mermaid would interpret a character: labels may contain HTML, icons and formulas, and in most versions Markdown. Characters
+/// inside words and numbers are not escaped where that is safe, so that the source stays readable.
 fn has_meaning(before: &str, c: char, next: Option<char>) -> bool {
     let last = before.chars().next_back();
     match c {
         '"' | '#' | '<' | '>' | '&' | '`' | '\\' | '*' | '[' | '~' | '@' => true,
         '_' => !last.is_some_and(char::is_alphanumeric) || !next.is_some_and(char::is_alphanumeric),
-        // Two of them begin a formula, or a directive, which Mermaid obeys wherever it stands.
+        // Two of these characters begin a formula or a directive.
         '$' | '%' => last == Some(c) || next == Some(c),
-        // An address becomes a link, and `fa:fa-car` the picture of a car.
+        // A URL becomes a link, and `fa:fa-car` an icon.
         ':' => next.is_some_and(|next| next != ' '),
-        // The first sign of a list.
+        // The marker of a list.
         '-' | '+' => before.is_empty(),
         '.' | ')' => last.is_some() && before.chars().all(|c| c.is_ascii_digit()) || before.ends_with("www"),
         _ => false,
@@ -78,7 +78,7 @@ mod tests {
     use super::escaped;
 
     #[test]
-    fn what_would_be_drawn_as_something_else_is_escaped() {
+    fn markup_of_labels_is_escaped() {
         assert_eq!(escaped("1. one"), "1#46; one");
         assert_eq!(escaped("- one - two"), "#45; one - two");
         assert_eq!(escaped("*a* _b_ c_d"), "#42;a#42; #95;b#95; c_d");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mermaid_would_read_is_escaped() {
+    fn syntax_of_mermaid_is_escaped() {
         assert_eq!(escaped("a < \"b\""), "a #60; #34;b#34;");
         assert_eq!(escaped("one\ntwo"), "one two");
         assert_eq!(escaped("größer #1"), "größer #35;1");

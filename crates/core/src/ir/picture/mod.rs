@@ -1,7 +1,7 @@
-//! The control flow of a program as its author would draw it: one box for each step, an arrow for each way on.
+//! Diagrams of the control flow: one node for each step, one arrow for each connection.
 //!
-//! Places are contracted to the steps they belong to: from every place where a step begins or decides, the code is followed
-//! until the next step begins. Ways that only end a failed run are left out, or every box would have one.
+//! Places are contracted to the steps to which they belong: from every place where a step begins or decides, the code is followed until
+//! the next step begins. Paths that only end a failed run are omitted, because almost every node would have one.
 
 mod dot;
 mod mermaid;
@@ -18,7 +18,7 @@ use super::{Index, Program, StepId};
 pub use dot::dot;
 pub use mermaid::mermaid;
 
-/// Boxes and arrows.
+/// A diagram of nodes and arrows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// The nodes: the start, the steps in document order, the ends.
@@ -30,45 +30,45 @@ pub struct Picture {
 /// A step, the start or an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The step's id, or a word for the start and the ends.
+    /// The id of the step, or a word for the start and the ends.
     pub title: Arc<str>,
-    /// The step's type; empty for the start and the ends.
+    /// The type of the step; empty for the start and the ends.
     pub kind: Arc<str>,
-    /// What it looks like.
+    /// The shape of the node.
     pub shape: NodeShape,
 }
 
-/// What a box stands for.
+/// The shape of a node, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeShape {
     /// The start or an end of the run.
     End,
-    /// Anything that does its work and goes on.
+    /// A step with one continuation.
     Work,
-    /// It decides which way to go.
+    /// A step that chooses a branch.
     Decision,
-    /// It runs something several times.
+    /// A step that repeats other steps.
     Loop,
-    /// It asks people.
+    /// A step that waits for people.
     People,
-    /// It brings ways together.
+    /// A step that joins branches.
     Merge,
 }
 
-/// A way from one box to another.
+/// An arrow between two nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrow {
-    /// The position of the box it comes from.
+    /// The position of the source node.
     pub from: usize,
-    /// The position of the box it leads to.
+    /// The position of the target node.
     pub to: usize,
-    /// What must hold for it to be taken; empty if nothing.
+    /// The condition of the arrow; empty if there is none.
     pub label: String,
-    /// Whether it is taken when something failed.
+    /// Whether the arrow is followed after a failure.
     pub failure: bool,
 }
 
-/// Draws a program. `source` is the text of the document, from which conditions are shown as they were written.
+/// Draws a program. Conditions are shown as written in `source`, the text of the document.
 ///
 /// ```
 /// let program = branchpoint_core::ir::builder::Builder::sample();
@@ -78,18 +78,18 @@ pub struct Arrow {
 pub fn picture(program: &Program, source: &str) -> Picture {
     let drawn = walk::draw(program, source);
     let used: BTreeSet<usize> = drawn.arrows.iter().flat_map(|arrow| [arrow.from, arrow.to]).collect();
-    let mut shown: Vec<Option<usize>> = vec![None; drawn.looks.len()];
+    let mut numbers: Vec<Option<usize>> = vec![None; drawn.shapes.len()];
     let mut nodes = Vec::new();
-    for (node, shape) in drawn.looks.iter().enumerate() {
+    for (node, shape) in drawn.shapes.iter().enumerate() {
         if used.contains(&node) {
-            shown[node] = Some(nodes.len());
+            numbers[node] = Some(nodes.len());
             nodes.push(named(program, node, *shape));
         }
     }
     let arrows = drawn
         .arrows
         .into_iter()
-        .filter_map(|arrow| Some(Arrow { from: shown[arrow.from]?, to: shown[arrow.to]?, ..arrow }));
+        .filter_map(|arrow| Some(Arrow { from: numbers[arrow.from]?, to: numbers[arrow.to]?, ..arrow }));
     let arrows = arrows.collect();
     Picture { nodes, arrows }
 }
@@ -119,14 +119,13 @@ fn named(program: &Program, node: usize, shape: NodeShape) -> Node {
     }
 }
 
-/// A text as it can stand in a picture: on one line, of bounded length, without signs that nobody sees but that turn others
-/// around.
+/// A text as a label: one line of limited length, without control characters and invisible characters that change the text direction.
 fn label(text: &str) -> String {
     const LONGEST: usize = 80;
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let shown = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control() && !turns(*c));
     let mut label: String = shown.clone().take(LONGEST).collect();
-    // A label that is longer than a line says less than one that is cut.
+    // A long label would make the diagram unreadable.
     if shown.clone().nth(LONGEST).is_some() {
         label.pop();
         label.push('…');
@@ -139,7 +138,7 @@ mod tests {
     use super::label;
 
     #[test]
-    fn labels_are_one_line_that_reads_as_it_is_written() {
+    fn labels_are_one_line_without_invisible_characters() {
         assert_eq!(label("one\ntwo\tthree\u{2028}four\u{7}"), "one two three four");
         assert_eq!(label("approve\u{202e}reject"), "approvereject");
         assert_eq!(label(&"x".repeat(80)), "x".repeat(80));

@@ -1,47 +1,49 @@
-//! How boxes look: by what happens at the places of their steps, and by the arrows that meet there.
+//! The shapes of nodes, derived from the ops of their steps and from the arrows.
 
 use super::super::{Arm, Entries, Mark, Op, PlaceId, Program, StepId};
 use super::owners::Owners;
 use super::{Arrow, NodeShape, of_step};
 
-/// The looks of all boxes.
-pub(super) fn looks(program: &Program, owners: &Owners, arrows: &[Arrow]) -> Vec<NodeShape> {
-    let mut looks = vec![NodeShape::Work; program.steps.len() + 3];
+/// The shapes of all nodes.
+pub(super) fn node_shapes(program: &Program, owners: &Owners, arrows: &[Arrow]) -> Vec<NodeShape> {
+    let mut shapes = vec![NodeShape::Work; program.steps.len() + 3];
     for (place, record) in (0..).map(PlaceId).zip(&program.places) {
         if let Op::Meet { next, .. } = &record.op
             && let Some(step) = begun_after(program, *next)
         {
-            looks[of_step(step)] = NodeShape::Merge;
+            shapes[of_step(step)] = NodeShape::Merge;
         }
         let Some(step) = owners.of(place) else { continue };
         match &record.op {
             Op::Wait { arms, .. } if arms.iter().any(|arm| matches!(arm, Arm::Request { .. })) => {
-                looks[of_step(step)] = NodeShape::People;
+                shapes[of_step(step)] = NodeShape::People;
             }
             Op::Enter(scope) if matches!(program.scope(*scope).start, Entries::Each { .. }) => {
-                looks[of_step(step)] = NodeShape::Loop;
+                shapes[of_step(step)] = NodeShape::Loop;
             }
-            Op::Decide { .. } if looks[of_step(step)] == NodeShape::Work => looks[of_step(step)] = NodeShape::Decision,
+            Op::Decide { .. } if shapes[of_step(step)] == NodeShape::Work => {
+                shapes[of_step(step)] = NodeShape::Decision
+            }
             _ => {}
         }
     }
-    // A step that decides and never has two ways decides about something else.
-    let mut ways = vec![0_usize; looks.len()];
+    // A step with a single branch does not show its decision.
+    let mut branch_counts = vec![0_usize; shapes.len()];
     for arrow in arrows.iter().filter(|arrow| !arrow.failure) {
-        ways[arrow.from] += 1;
+        branch_counts[arrow.from] += 1;
     }
-    for (look, ways) in looks.iter_mut().zip(ways) {
-        if *look == NodeShape::Decision && ways < 2 {
-            *look = NodeShape::Work;
+    for (shape, branch_count) in shapes.iter_mut().zip(branch_counts) {
+        if *shape == NodeShape::Decision && branch_count < 2 {
+            *shape = NodeShape::Work;
         }
     }
     for arrow in arrows.iter().filter(|arrow| is_inside(program, arrow.from, arrow.to)) {
-        looks[arrow.to] = NodeShape::Loop;
+        shapes[arrow.to] = NodeShape::Loop;
     }
-    looks
+    shapes
 }
 
-/// The step that begins after a merge, once what arrived was put together.
+/// The step that begins after a merge and the writes that combine its inputs.
 fn begun_after(program: &Program, mut place: PlaceId) -> Option<StepId> {
     // A chain of writes cannot be longer than the program.
     for _ in &program.places {
@@ -59,7 +61,7 @@ fn begun_after(program: &Program, mut place: PlaceId) -> Option<StepId> {
     None
 }
 
-/// Whether one box stands for a step inside of the other's.
+/// Whether the step of one node is inside the step of the other.
 pub(super) fn is_inside(program: &Program, inner: usize, outer: usize) -> bool {
     let step = |node: usize| node.checked_sub(1).and_then(|step| program.steps.get(step));
     let parent = |node: usize| step(node).and_then(|step| step.parent).map(of_step);

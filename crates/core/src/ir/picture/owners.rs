@@ -1,19 +1,18 @@
-//! Which step a place belongs to: the innermost that has begun and not ended when a strand comes there.
+//! The step of each place: the innermost step that has begun and not ended when a strand reaches the place.
 
 use super::super::flow::{entries, exits, targets};
 use super::super::{Exit, Index, Mark, Op, PlaceId, Program, StepId};
 
-/// What is known about each place.
+/// The steps of places, and the entrances of scopes.
 pub(super) struct Owners {
     /// The innermost open step.
     owner: Vec<Option<StepId>>,
-    /// For each scope, the place that enters it.
+    /// The place that enters each scope.
     entrance: Vec<Option<PlaceId>>,
 }
 
 impl Owners {
-    /// Follows the code in the order in which people read it. A place that can be reached in several ways is given the
-    /// steps of the first.
+    /// Follows the code in reading order. A place with several paths to it gets the steps of the first path.
     pub(super) fn new(program: &Program) -> Self {
         let mut walk = Walk {
             program,
@@ -31,13 +30,13 @@ impl Owners {
         self.owner[place.index()]
     }
 
-    /// The step that a scope belongs to: the owner of the place that enters it.
+    /// The step of a scope: the owner of the place that enters the scope.
     pub(super) fn entering(&self, scope: super::super::ScopeId) -> Option<StepId> {
         self.entrance[scope.index()].and_then(|place| self.of(place))
     }
 }
 
-/// A place to go to, with the steps that are open before its marks.
+/// A place to visit, with the steps that are open before its marks.
 type Next = (PlaceId, Vec<StepId>);
 
 struct Walk<'p> {
@@ -45,9 +44,9 @@ struct Walk<'p> {
     owners: Owners,
     seen: Vec<bool>,
     stack: Vec<Next>,
-    /// The steps that were open where a scope was entered.
+    /// The open steps at the entrance of each scope.
     outside: Vec<Vec<StepId>>,
-    /// Ways out of scopes: most of them lead where other ways have led before.
+    /// Targets of exits from scopes, visited last, because most are reached on other paths too.
     late: Vec<Next>,
 }
 

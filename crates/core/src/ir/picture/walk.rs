@@ -1,22 +1,22 @@
-//! From places to arrows: the code is followed from step to step.
+//! Computes arrows by following the code from step to step.
 
 use std::collections::BTreeSet;
 
 use super::super::{
     Arm, ConditionId, Entries, Exit, Failure, Index, Mark, Op, Place, PlaceId, Program, ScopeId, Status, StepId,
 };
-use super::node_shape::{is_inside, looks};
+use super::node_shape::{is_inside, node_shapes};
 use super::owners::Owners;
 use super::path_facts::PathFacts;
 use super::{Arrow, NodeShape, START, done, failed, of_step};
 
-/// The arrows between all nodes, and how each box looks.
+/// The shapes of all nodes, and the arrows between them.
 pub(super) struct Drawn {
-    pub(super) looks: Vec<NodeShape>,
+    pub(super) shapes: Vec<NodeShape>,
     pub(super) arrows: Vec<Arrow>,
 }
 
-/// Follows the code from everywhere a step begins.
+/// Follows the code from every place where a step begins.
 pub(super) fn draw(program: &Program, source: &str) -> Drawn {
     let titles = program.steps.iter().map(|step| &*step.id).collect();
     let first_step = program.steps.iter().map(|step| step.origin.0).min().unwrap_or_default();
@@ -36,9 +36,9 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
         walk.meet(record, &mut arrows);
     }
     tidy(&mut arrows, failed(program));
-    let looks = looks(program, &walk.owners, &arrows);
-    // A loop that counts for itself goes into its body without a condition that anybody wrote.
-    let plain = |arrow: &&Arrow| !arrow.failure && looks[arrow.from] == NodeShape::Loop;
+    let shapes = node_shapes(program, &walk.owners, &arrows);
+    // A counting loop enters its body without a condition in the document.
+    let plain = |arrow: &&Arrow| !arrow.failure && shapes[arrow.from] == NodeShape::Loop;
     let outward = arrows.iter().filter(plain).filter(|arrow| !is_inside(program, arrow.to, arrow.from));
     let leaves: BTreeSet<usize> = outward.map(|arrow| arrow.from).collect();
     for arrow in arrows.iter_mut().filter(|arrow| arrow.label.is_empty() && leaves.contains(&arrow.from)) {
@@ -46,24 +46,24 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
             "each round".clone_into(&mut arrow.label);
         }
     }
-    Drawn { looks, arrows }
+    Drawn { shapes, arrows }
 }
 
-/// The label of a path that is taken when something failed.
+/// The label of a path after a failure.
 const ON_ERROR: &str = "on error";
 
-/// A step from which more paths lead than this is not drawn in full: nobody would see anything.
-const MOST_WAYS: usize = 10_000;
+/// The maximum number of paths that are followed from a step. A diagram with more arrows would be unreadable.
+const MAX_PATHS: usize = 10_000;
 
-/// One path on from a place.
+/// A path from a place.
 #[derive(Clone)]
 struct Path {
     to: PlaceId,
     label: String,
     failure: bool,
-    /// It only shows where a loop goes on; it is not followed.
+    /// Whether the path leads back to a loop. Such a path is drawn, but not followed.
     back: bool,
-    /// It has led to an earlier place already: it does not do so again, or it would never end.
+    /// Whether the path has led to an earlier place once. It must not do so again, because the search would not end.
     turned: bool,
     /// Facts about the strand that follows this path.
     facts: PathFacts,
@@ -79,23 +79,23 @@ struct Walk<'p> {
     program: &'p Program,
     source: &'p str,
     owners: Owners,
-    /// Where failures go. Whoever comes there otherwise has made its own error.
+    /// The handlers of failures. Other paths to a handler raise an error of their own.
     handlers: BTreeSet<PlaceId>,
-    /// Where the text of the first step begins.
+    /// The start of the first step in the source.
     first_step: u32,
     /// The ids of all steps.
     titles: BTreeSet<&'p str>,
 }
 
 impl Walk<'_> {
-    /// A merge is reached from the steps that fill its edges.
+    /// Draws the arrows from the steps that fill the edges of a merge.
     fn meet(&self, record: &Place, arrows: &mut Vec<Arrow>) {
         let Op::Meet { edges, next, .. } = &record.op else { return };
-        // Where an edge is filled and no step begins, a strand is on its path to the merge itself, and will be followed there.
+        // A place that fills an edge without beginning a step is on a path to the merge, which is followed elsewhere.
         let filling = |place: PlaceId| self.program.place(place).marks.iter().rev().find_map(begins);
         let from: BTreeSet<StepId> = edges.iter().filter_map(|(_, place)| filling(*place)).collect();
         for step in from {
-            // What it hands on is its path on; that its own branch ends is none.
+            // The arrow to the merge replaces the arrows to the end of the branch.
             arrows.retain(|arrow| arrow.from != of_step(step));
             self.follow(of_step(step), Path::to(*next), None, arrows);
         }
@@ -105,7 +105,7 @@ impl Walk<'_> {
     fn follow(&self, from: usize, path: Path, at: Option<PlaceId>, arrows: &mut Vec<Arrow>) {
         let mut seen = BTreeSet::new();
         let mut open = vec![(at, path)];
-        while let Some((at, mut path)) = open.pop().filter(|_| seen.len() < MOST_WAYS) {
+        while let Some((at, mut path)) = open.pop().filter(|_| seen.len() < MAX_PATHS) {
             if !path.failure && self.handlers.contains(&path.to) {
                 path = Path { failure: true, label: ON_ERROR.to_owned(), ..path };
             }
@@ -137,9 +137,9 @@ impl Walk<'_> {
             return Arrival::At(of_step(step));
         }
         match &record.op {
-            // A failure that leads round again is not a path that the author drew.
+            // A failure that leads back is not a connection in the document.
             _ if back && path.failure => Arrival::Nowhere,
-            // Round to a step that goes on; else the code only stands earlier than what leads there.
+            // The path leads back to an open step, or the code is only laid out before the place that leads to it.
             _ if back => match self.owners.of(path.to) {
                 Some(step) => Arrival::At(of_step(step)),
                 None if path.turned => Arrival::Nowhere,
@@ -155,7 +155,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The paths on from a place, in document order.
+    /// The paths from a place, in document order.
     fn paths(&self, place: PlaceId, record: &Place) -> Vec<Path> {
         let mut paths = Vec::new();
         match &record.op {
@@ -192,7 +192,7 @@ impl Walk<'_> {
             Op::Fork { to } => paths.extend(to.iter().map(|to| self.labelled(*to, ""))),
             Op::Leave { how: Exit::Goto(to), .. } => paths.push(Path { back: *to <= place, ..Path::to(*to) }),
             Op::Leave { scope, how: Exit::Done(_) } => match self.program.scope(*scope).start {
-                // The next item begins where the loop does.
+                // The next item begins at the loop.
                 Entries::Each { .. } => paths.extend(self.owners.entering(*scope).and_then(|step| self.round(step))),
                 Entries::Branches(_) => paths.push(Path::to(self.program.scope(*scope).next)),
             },
@@ -203,8 +203,8 @@ impl Walk<'_> {
         paths
     }
 
-    /// Whether an entry of a frame either ends at once with nothing or begins to skip: it goes through steps for the merges
-    /// among them, and is no path that the author drew.
+    /// Whether an entry of a frame only skips steps, so that merges among them get their inputs. Such an entry is not a connection in the
+    /// document.
     fn only_skips(&self, frame: ScopeId, entry: PlaceId) -> bool {
         let Op::Decide { arms, otherwise, .. } = &self.program.place(entry).op else { return false };
         let ends = |to: PlaceId| matches!(self.program.place(to).op, Op::Leave { scope, how: Exit::Done(None) } if scope == frame);
@@ -213,7 +213,7 @@ impl Walk<'_> {
         matches!(arms[..], [(_, to)] if ends(to)) && skips
     }
 
-    /// The path back to where a step begins.
+    /// The path back to the beginning of a step.
     fn round(&self, step: StepId) -> Option<Path> {
         let begins_here = |place: &Place| place.marks.iter().filter_map(begins).any(|begun| begun == step);
         let place = self.program.places.iter().position(begins_here)?;
@@ -234,14 +234,14 @@ impl Walk<'_> {
         }
     }
 
-    /// A path with the name that the document gives it, if it has one, and the condition on which it is taken.
+    /// A path labelled with its name in the document, if any, and its condition.
     fn labelled(&self, to: PlaceId, condition: &str) -> Path {
         let marker = self.program.place(to).marks.iter().find_map(|mark| match mark {
             Mark::Branch(_, name) => Some(&**name),
             _ => None,
         });
         let label = match marker {
-            // That a path leads to the step that it names can be seen.
+            // The name of the target step is visible at the target.
             Some(name) if !condition.is_empty() && self.titles.contains(name) => condition.to_owned(),
             Some(name) if condition.is_empty() || condition == "else" || name == condition => name.to_owned(),
             Some(name) => format!("{name}: {condition}"),
@@ -250,8 +250,8 @@ impl Walk<'_> {
         Path { label, ..Path::to(to) }
     }
 
-    /// A condition as it was written, if it was written as an expression; else as an expression. None for what the author
-    /// did not write, such as the counting of a loop: its place is in a text of its own, which begins before any step.
+    /// A condition as written in the document, or converted to an expression. None for generated conditions, such as those of counting
+    /// loops, whose spans are before the first step.
     fn condition(&self, id: ConditionId) -> Option<String> {
         let condition = self.program.conditions.get(id.index())?;
         let span = condition.span();
@@ -262,7 +262,7 @@ impl Walk<'_> {
     }
 }
 
-/// A text without the brackets around the whole of it.
+/// A text without parentheses that enclose all of it.
 fn unwrapped(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
     let mut depth = 0_i32;
@@ -274,18 +274,18 @@ fn unwrapped(text: &str) -> &str {
 }
 
 enum Arrival {
-    /// An arrow ends at this box.
+    /// An arrow ends at this node.
     At(usize),
-    /// The code goes on.
+    /// The path continues.
     On,
-    /// It goes on at an earlier place.
+    /// The path continues at an earlier place.
     Round,
-    /// There is nothing to draw.
+    /// The path is not drawn.
     Nowhere,
 }
 
 impl Path {
-    /// The path after the op of its place, labelled where a step failed or the reader should know more.
+    /// The path after the op of its place, labelled with failures and warnings.
     fn past(mut self, record: &Place) -> Self {
         self.facts.apply(&record.op);
         for mark in &record.marks {
@@ -298,7 +298,7 @@ impl Path {
         self
     }
 
-    /// The path that goes on from where this one leads.
+    /// Appends a path to this one.
     fn and(self, next: Self) -> Self {
         let label = match (self.label.is_empty(), next.label.is_empty()) {
             (true, _) => next.label,
@@ -310,7 +310,7 @@ impl Path {
     }
 }
 
-/// Steps that begin at one place lead from one to the next.
+/// Arrows between steps that begin at the same place.
 fn within(record: &Place) -> Vec<Arrow> {
     let begun: Vec<usize> = record.marks.iter().filter_map(begins).map(of_step).collect();
     let arrow = |pair: &[usize]| Arrow { from: pair[0], to: pair[1], label: String::new(), failure: false };
@@ -337,18 +337,18 @@ fn begins(mark: &Mark) -> Option<StepId> {
     }
 }
 
-/// Each arrow once. One for a failure that leads where the others do anyway tells nothing.
+/// Removes duplicate arrows, and arrows for failures that lead to the same node as a normal arrow.
 fn tidy(arrows: &mut Vec<Arrow>, failed: usize) {
-    // What an arrow for a failure says is its condition, if it has one: that something failed can be seen.
+    // Arrows for failures are dashed, so their label shows only the condition, if there is one.
     for arrow in arrows.iter_mut().filter(|arrow| arrow.failure) {
-        let told = arrow.label.strip_prefix(ON_ERROR).map(|rest| rest.strip_prefix(", ").unwrap_or(rest));
-        let told = told.unwrap_or(&arrow.label);
-        arrow.label = if told.is_empty() { ON_ERROR.to_owned() } else { told.to_owned() };
+        let condition = arrow.label.strip_prefix(ON_ERROR).map(|rest| rest.strip_prefix(", ").unwrap_or(rest));
+        let condition = condition.unwrap_or(&arrow.label);
+        arrow.label = if condition.is_empty() { ON_ERROR.to_owned() } else { condition.to_owned() };
     }
     let normal: BTreeSet<(usize, usize)> =
         arrows.iter().filter(|arrow| !arrow.failure).map(|arrow| (arrow.from, arrow.to)).collect();
     arrows.retain(|arrow| !arrow.failure || !normal.contains(&(arrow.from, arrow.to)));
-    // A run that is refused before its first step is no path that an author drew.
+    // A run that is rejected before its first step is not a connection in the document.
     arrows.retain(|arrow| (arrow.from, arrow.to) != (START, failed));
     let mut seen = BTreeSet::new();
     arrows.retain(|arrow| seen.insert(arrow.clone()));

@@ -1,21 +1,21 @@
-//! Which places count as "can still come".
+//! Tests of the places from which an edge can be reached.
 
 use super::*;
 use crate::ir::builder::{Builder, ROOT, ScopeSpec};
 use crate::ir::{Failure, SlotId, Write, print};
 
-/// A program with one merge, and places that have names here.
-struct World {
+/// A program with one merge and named places.
+struct Fixture {
     b: Builder,
     end: PlaceId,
     scope: ScopeId,
     edge: SlotId,
-    /// What fills the edge.
+    /// The place that fills the edge.
     fill: PlaceId,
     marked: Vec<(&'static str, PlaceId)>,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let mut b = Builder::new();
         let nothing = b.value(0);
@@ -26,7 +26,7 @@ impl World {
         Self { b, end, scope, edge, fill, marked: Vec::new() }
     }
 
-    /// A place whose answer will be asked for. Steps keep their names when places are laid out.
+    /// Names a place by a step, because the builder renumbers places but not steps.
     fn mark(&mut self, name: &'static str, place: PlaceId) -> PlaceId {
         let step = self.b.step(name, "", None, (0, 0));
         self.b.mark(place, crate::ir::Mark::Begin(step, None));
@@ -43,7 +43,7 @@ impl World {
         self.b.leave(scope, Exit::Done(None))
     }
 
-    /// Runs the branches beside a merge, and tells from which marked places its edge can be reached.
+    /// Checks from which named places the edge of a merge can be reached, with branches that run in parallel to it.
     #[track_caller]
     fn check(mut self, branches: &[PlaceId], expect: &[&str]) {
         let (done, one) = (self.done(self.scope), self.b.value(1));
@@ -72,8 +72,8 @@ impl World {
 }
 
 #[test]
-fn what_leads_to_the_edge_counts_and_what_has_passed_it_does_not() {
-    let mut w = World::new();
+fn places_before_the_edge_count_and_places_after_it_do_not() {
+    let mut w = Fixture::new();
     let done = w.done(w.scope);
     let other = w.step("other", done);
     let near = w.step("near", w.fill);
@@ -83,7 +83,7 @@ fn what_leads_to_the_edge_counts_and_what_has_passed_it_does_not() {
 
 #[test]
 fn the_filling_place_itself_counts() {
-    let mut w = World::new();
+    let mut w = Fixture::new();
     let fill = w.fill;
     w.mark("fill", fill);
     w.check(&[fill], &["fill"]);
@@ -91,7 +91,7 @@ fn the_filling_place_itself_counts() {
 
 #[test]
 fn a_jump_back_does_not_count() {
-    let mut w = World::new();
+    let mut w = Fixture::new();
     let head = w.b.reserve();
     let never = w.b.condition(ROOT, "false", branchpoint_expr::Dialect::Steps).expect("it compiles");
     let tail = w.step("tail", head);
@@ -103,7 +103,7 @@ fn a_jump_back_does_not_count() {
 #[test]
 fn next_and_fail_of_an_inner_scope_count_from_inside_it() {
     for by_failure in [false, true] {
-        let mut w = World::new();
+        let mut w = Fixture::new();
         let after = w.done(w.scope);
         let mut spec = ScopeSpec { next: Some(w.fill), ..ScopeSpec::default() };
         if by_failure {
@@ -125,10 +125,10 @@ fn next_and_fail_of_an_inner_scope_count_from_inside_it() {
     }
 }
 
-/// A strand in a loop goes on only over the back edge; the loop's scope is what lets it count.
+/// A strand in a loop continues only over the back edge. The loop has a scope, whose `next` counts.
 #[test]
-fn from_inside_a_loop_what_comes_after_it_counts() {
-    let mut w = World::new();
+fn the_place_after_a_loop_counts_from_inside_the_loop() {
+    let mut w = Fixture::new();
     let looping = w.b.scope(w.scope, ScopeSpec { next: Some(w.fill), ..ScopeSpec::default() });
     let never = w.b.condition(ROOT, "false", branchpoint_expr::Dialect::Steps).expect("it compiles");
     let out = w.done(looping);
@@ -142,8 +142,8 @@ fn from_inside_a_loop_what_comes_after_it_counts() {
 }
 
 #[test]
-fn a_way_out_of_an_inner_scope_counts_if_it_leads_forward() {
-    let mut w = World::new();
+fn an_exit_of_an_inner_scope_counts_if_it_leads_forward() {
+    let mut w = Fixture::new();
     let done = w.done(w.scope);
     let inner = w.b.scope(w.scope, ScopeSpec { next: Some(done), ..ScopeSpec::default() });
     let out = w.b.leave(inner, Exit::Goto(w.fill));
@@ -157,8 +157,8 @@ fn a_way_out_of_an_inner_scope_counts_if_it_leads_forward() {
 }
 
 #[test]
-fn a_way_out_of_the_frame_does_not_count() {
-    let mut w = World::new();
+fn an_exit_of_the_frame_does_not_count() {
+    let mut w = Fixture::new();
     // Leaves the frame of the merge for a place before it, which would enter it again.
     let again = w.b.reserve();
     let out = w.b.leave(w.scope, Exit::Goto(again));
@@ -171,7 +171,7 @@ fn a_way_out_of_the_frame_does_not_count() {
 
 #[test]
 fn an_edge_in_an_inner_frame_can_be_reached_from_where_it_is_entered() {
-    let mut w = World::new();
+    let mut w = Fixture::new();
     let done = w.done(w.scope);
     let inner = w.b.scope(w.scope, ScopeSpec { next: Some(done), ..ScopeSpec::default() });
     let leaves = w.done(inner);
@@ -187,7 +187,7 @@ fn an_edge_in_an_inner_frame_can_be_reached_from_where_it_is_entered() {
     w.check_inner(meet, enter);
 }
 
-impl World {
+impl Fixture {
     #[track_caller]
     fn check_inner(mut self, meet: PlaceId, branch: PlaceId) {
         let (done, one) = (self.done(self.scope), self.b.value(2));
