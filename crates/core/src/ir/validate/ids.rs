@@ -1,4 +1,4 @@
-//! Every number names something. Nothing else may be asked of a program before this holds.
+//! Checks that every id exists. All other checks rely on this one.
 
 use super::super::uses::{self, Use};
 use super::super::{Arm, Entries, Exit, Home, Index, Mark, Op, Place, PlaceId, Program, SlotId, StepId, flow};
@@ -48,7 +48,7 @@ impl Check<'_> {
             self.id("decision", decides.decision, self.program.decisions.len());
             let branches = self.program.decisions.get(decides.decision.index()).map_or(0, |known| known.branches.len());
             for branch in decides.exits.iter().flatten().filter(|branch| **branch as usize >= branches) {
-                let message = format!("an exit stands for branch {branch} of a decision that has {branches}");
+                let message = format!("an exit names branch {branch} of a decision with {branches} branches");
                 self.wrong.push(Defect::new(DefectKind::NoSuchId, self.at, message));
             }
         }
@@ -64,7 +64,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is named from elsewhere than a place.
+    /// Checks ids outside of places.
     fn tables(&mut self) {
         let program = self.program;
         if program.scopes.is_empty() {
@@ -125,10 +125,10 @@ impl Check<'_> {
         }
     }
 
-    fn id(&mut self, what: &str, id: impl Index, count: usize) {
+    fn id(&mut self, noun: &str, id: impl Index, count: usize) {
         let id = id.index();
         if id >= count {
-            let message = format!("{what} {id} is named, and there are {count}");
+            let message = format!("{noun} {id} does not exist; the program has {count}");
             self.wrong.push(Defect::new(DefectKind::NoSuchId, self.at, message));
         }
     }

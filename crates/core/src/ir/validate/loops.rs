@@ -1,18 +1,18 @@
-//! What is allowed and yet hardly meant: cycles that spin, places that nothing leads to.
+//! Warnings about cycles that may never end and about unreachable places.
 //!
-//! A place runs in one scope, so a cycle of jumps lies in one scope by construction. A cycle over frames closes them.
+//! A place runs in one scope, so all places of a cycle of jumps are in one scope. A cycle over frames closes them.
 
 use super::super::{Entries, Exit, Index, Op, PlaceId, Program, ScopeId, Write, flow};
 use super::{Warning, WarningKind};
 
 pub(super) fn warnings(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Warning> {
-    let lost = (0..).map(PlaceId).take(program.places.len()).filter(|place| homes[place.index()].is_none());
-    let message = "nothing leads here";
+    let unreachable = (0..).map(PlaceId).take(program.places.len()).filter(|place| homes[place.index()].is_none());
+    let message = "the place is unreachable";
     let mut warnings: Vec<_> =
-        lost.map(|place| Warning { kind: WarningKind::Unreachable, place, message: message.into() }).collect();
-    let spins = spins(program, homes);
-    warnings.extend(spins.into_iter().map(|place| {
-        let message = "a cycle from here back to here neither parks nor counts, so it may go on for ever";
+        unreachable.map(|place| Warning { kind: WarningKind::Unreachable, place, message: message.into() }).collect();
+    let cycles = endless_cycles(program, homes);
+    warnings.extend(cycles.into_iter().map(|place| {
+        let message = "the cycle that begins here neither parks nor counts, so it may never end";
         Warning { kind: WarningKind::Spins, place, message: message.into() }
     }));
     warnings.sort_by_key(|warning| warning.place);
@@ -20,8 +20,8 @@ pub(super) fn warnings(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Warn
 }
 
 /// The first place of every cycle that neither parks nor counts.
-fn spins(program: &Program, homes: &[Option<ScopeId>]) -> Vec<PlaceId> {
-    // Take away what parks or counts; whatever cycle is left, does neither.
+fn endless_cycles(program: &Program, homes: &[Option<ScopeId>]) -> Vec<PlaceId> {
+    // Without the places that park or count, only endless cycles remain.
     let runs: Vec<bool> = (0..)
         .map(PlaceId)
         .zip(&program.places)
@@ -40,23 +40,23 @@ fn spins(program: &Program, homes: &[Option<ScopeId>]) -> Vec<PlaceId> {
         })
         .collect();
     // A depth-first walk; an edge to a place that is still open closes a cycle.
-    let mut seen = vec![Seen::Not; after.len()];
+    let mut seen = vec![VisitState::New; after.len()];
     let mut heads = Vec::new();
     for start in (0..).map(PlaceId).take(after.len()) {
         let mut stack = vec![(start, 0)];
         while let Some((place, next)) = stack.pop() {
             if next == 0 {
-                if seen[place.index()] != Seen::Not {
-                    if seen[place.index()] == Seen::Open {
+                if seen[place.index()] != VisitState::New {
+                    if seen[place.index()] == VisitState::Open {
                         heads.push(place);
                     }
                     continue;
                 }
-                seen[place.index()] = Seen::Open;
+                seen[place.index()] = VisitState::Open;
             }
             match after[place.index()].get(next) {
                 Some(to) => stack.extend([(place, next + 1), (*to, 0)]),
-                None => seen[place.index()] = Seen::Done,
+                None => seen[place.index()] = VisitState::Done,
             }
         }
     }
@@ -66,8 +66,8 @@ fn spins(program: &Program, homes: &[Option<ScopeId>]) -> Vec<PlaceId> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Seen {
-    Not,
+enum VisitState {
+    New,
     Open,
     Done,
 }
@@ -76,7 +76,7 @@ fn parks(op: &Op) -> bool {
     matches!(op, Op::Do { .. } | Op::Wait { .. } | Op::Meet { .. })
 }
 
-/// A `Set` whose new value depends on the old one.
+/// Whether an op is a `Set` whose new value depends on the old one.
 fn counts(program: &Program, op: &Op) -> bool {
     let Op::Set { writes, .. } = op else { return false };
     writes.iter().any(|write| match write {
@@ -90,7 +90,7 @@ fn counts(program: &Program, op: &Op) -> bool {
     })
 }
 
-/// Where control can be next without anything from outside. A frame with entries closes through them.
+/// Visits the places that can follow immediately, without an event. A frame with entries closes through them.
 fn at_once(program: &Program, op: &Op, mut visit: impl FnMut(PlaceId)) {
     match op {
         Op::Enter(scope) => {

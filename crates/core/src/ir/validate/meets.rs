@@ -1,4 +1,4 @@
-//! Merges: their edges are what they say, and no two wait for each other.
+//! Checks of merges: their edges are valid, and merges do not wait for each other.
 
 use super::super::nesting::Nesting;
 use super::super::reachability::{Reachability, edges};
@@ -7,21 +7,21 @@ use super::{Defect, DefectKind};
 
 pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Defect> {
     let mut wrong = Vec::new();
-    let mut none = true;
+    let mut has_merge = false;
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         let Op::Meet { edges, .. } = &place.op else { continue };
-        none = false;
+        has_merge = true;
         let complaints = edges.iter().filter_map(|(slot, from)| complaint(program, nesting, homes, *slot, *from));
         wrong.extend(complaints.map(|message| Defect::new(DefectKind::Edge, Some(id), message)));
     }
-    // Most programs have no merge, and who waits for whom is dear to find out.
-    if wrong.is_empty() && !none {
+    // The analysis of waits is expensive, and most programs have no merge.
+    if wrong.is_empty() && has_merge {
         wrong = cycles(program, nesting, homes);
     }
     wrong
 }
 
-/// What is wrong with one edge.
+/// The problem of an edge, if it has one.
 fn complaint(
     program: &Program,
     nesting: &Nesting,
@@ -32,7 +32,7 @@ fn complaint(
     let record = program.slot(slot);
     let name = &record.name;
     let Home::Frame(scope, _) = record.home else {
-        return Some(format!("the edge `{name}` lives in no frame, so no other strand can fill it"));
+        return Some(format!("the edge `{name}` is not a slot of a frame, so no other strand can fill it"));
     };
     if record.first.is_some() {
         return Some(format!("the edge `{name}` has a first value, so it is always filled"));
@@ -40,7 +40,7 @@ fn complaint(
     if !fills(program.place(from), slot) {
         return Some(format!("the edge `{name}` is not filled at p{}", from.0));
     }
-    // A place that nothing leads to never fills anything, and nobody waits for it.
+    // An unreachable place fills no edge, and no merge waits for it.
     let outside = homes[from.index()].is_some_and(|home| !nesting.encloses(scope, home));
     outside.then(|| format!("p{} fills the edge `{name}` from outside its frame", from.0))
 }
@@ -66,12 +66,11 @@ fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Ve
     for (meet, to, within) in edges(program) {
         let others = reach.places(to, within).among(&meets).filter(|other| *other != meet);
         waits.extend(others.map(|other| (meet, other)));
-        // Frames between the merge and its edge close only after the merge: it must not wait for what comes then.
+        // Frames between the merge and its edge close only after the merge, so the merge must not wait for places after them.
         let mut scope = homes[meet.index()].filter(|home| *home != within);
         while let Some(inner) = scope {
             if enters[inner.index()].iter().any(|enter| reach.can_reach_after(program, *enter, to, within)) {
-                let message =
-                    format!("this waits for p{}, which comes after scope s{} that it stands in", to.0, inner.0);
+                let message = format!("the merge waits for p{}, which is after the enclosing scope s{}", to.0, inner.0);
                 wrong.push(Defect::new(DefectKind::MeetCycle, Some(meet), message));
             }
             scope = program.scope(inner).parent.filter(|parent| *parent != within);
@@ -79,7 +78,7 @@ fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Ve
     }
     for (meet, parks) in reach.behind_loops(program, nesting, homes) {
         let message = format!(
-            "while a strand parks at p{}, this cannot see that it will come: the loop around it needs a scope of its own",
+            "the merge cannot wait for a strand that parks at p{}; the enclosing loop needs a scope of its own",
             parks.0
         );
         wrong.push(Defect::new(DefectKind::LoopWithoutScope, Some(meet), message));
@@ -95,7 +94,7 @@ fn cycles(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Ve
     wrong
 }
 
-/// By scope: where it is entered.
+/// The places that enter each scope.
 fn enters(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Vec<PlaceId>> {
     let mut enters = vec![Vec::new(); program.scopes.len()];
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
@@ -106,7 +105,7 @@ fn enters(program: &Program, homes: &[Option<ScopeId>]) -> Vec<Vec<PlaceId>> {
     enters
 }
 
-/// The merges that are in a cycle of waits, or wait for one: what is left when those that wait for nobody are taken away.
+/// The merges in a cycle of waits, or that wait for such a merge. Repeatedly removes merges that wait for no other merge.
 fn stuck(places: usize, meets: &[PlaceId], waits: &[(PlaceId, PlaceId)]) -> Vec<PlaceId> {
     let mut waiting_for = vec![0_usize; places];
     let mut awaited_by: Vec<Vec<PlaceId>> = vec![Vec::new(); places];

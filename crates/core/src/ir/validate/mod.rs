@@ -1,4 +1,4 @@
-//! What every program is held to before it runs. Whatever passes here, `advance` can run without looking twice.
+//! Validation of programs before they run. `advance` relies on these checks and does not repeat them.
 
 mod ids;
 mod loops;
@@ -12,15 +12,15 @@ use super::{PlaceId, Program, ScopeId};
 
 pub(crate) use ids::check_ids;
 
-/// Something that is wrong with a program: a defect of the front-end that made it, never of a document.
+/// A defect of a program. Defects are errors of the front-end that built the program, not of the document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", .place.map_or_else(String::new, |place| format!("p{}: ", place.0)))]
 pub struct Defect {
-    /// What kind of defect.
+    /// The kind of defect.
     pub kind: DefectKind,
-    /// Where, if it is at a place.
+    /// The place of the defect, if it has one.
     pub place: Option<PlaceId>,
-    /// One sentence.
+    /// A description in one sentence.
     pub message: String,
 }
 
@@ -31,47 +31,47 @@ pub enum DefectKind {
     Undefined,
     /// A place or the start of a scope was defined twice.
     DefinedTwice,
-    /// Nothing was said about how a scope begins, or the root has no beginning.
+    /// The start of a scope is not defined, or the root has no entries.
     NoEntries,
-    /// A formula of the front-end that does not compile: it may hold more of a document than an expression can.
+    /// A formula of the front-end does not compile, for example because it contains a part of the document that is too large.
     Formula,
     /// An expression calls a function that runs do not have.
     UnknownFunction,
-    /// More than a program may have.
+    /// The program exceeds the size limit.
     TooLarge,
-    /// A number that names nothing.
+    /// An id does not exist.
     NoSuchId,
-    /// A scope that encloses itself, or that the root does not enclose.
+    /// A scope encloses itself, or is not inside the root.
     ScopeTree,
-    /// A place that can be reached in frames of two scopes.
+    /// A place can be reached in frames of two scopes.
     TwoScopes,
-    /// A scope that is entered elsewhere than in its parent.
+    /// A scope is entered outside of its parent.
     EnteredOutside,
-    /// A scope that is left where it is not open.
+    /// A scope is left at a place that it does not enclose.
     LeftOutside,
-    /// The root is closed like an inner scope, or an inner scope like the root.
+    /// The root has an exit of inner scopes, or an inner scope has an exit of the root.
     BadExit,
-    /// The root wants what only a scope that is entered can have.
+    /// The root has options that only inner scopes can have.
     RootGathers,
-    /// A loop around something that parks, in the scope of a merge that waits for what comes after the loop.
+    /// A loop with an op that parks has no scope of its own, although a merge waits for a place after the loop.
     LoopWithoutScope,
     /// The tables of slots and scopes disagree.
     SlotHome,
-    /// A slot that is not alive where it is used.
+    /// A slot is used outside of its scope.
     SlotNotAlive,
-    /// A slot that nobody can write.
+    /// A read-only slot is written.
     SlotReadOnly,
-    /// An edge of a merge that is no frame slot, has a first value, or is not filled where it says.
+    /// An edge of a merge is not a slot of a frame, has a first value, or is not filled at its place.
     Edge,
-    /// Merges that wait for each other.
+    /// Merges wait for each other.
     MeetCycle,
-    /// A number that makes no sense: `First(0)`, no attempts, no fuel, a share above 1.
+    /// A number is out of range: `First(0)`, no attempts, no fuel, a share above 1.
     Number,
-    /// A fixed field of an effect that its request does not have, or that has a value it cannot have.
+    /// A fixed field of an effect is unknown or has an invalid value.
     Field,
-    /// A wait that nothing can end.
+    /// A wait has no arms.
     NoArms,
-    /// Two signals, two views or two facts of one name.
+    /// Two signals, views or facts have the same name.
     NameTwice,
 }
 
@@ -81,27 +81,27 @@ impl Defect {
     }
 }
 
-/// Something that is allowed and yet hardly meant.
+/// A valid but suspicious part of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What.
+    /// The kind of warning.
     pub kind: WarningKind,
-    /// Where.
+    /// The place.
     pub place: PlaceId,
-    /// One sentence.
+    /// A description in one sentence.
     pub message: String,
 }
 
 /// The kinds of warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningKind {
-    /// A cycle that neither parks nor counts: it may go on for ever, bounded only by fuel.
+    /// A cycle neither parks nor counts, so it may never end.
     Spins,
-    /// Nothing leads there.
+    /// The place is unreachable.
     Unreachable,
 }
 
-/// Checks a program. The error lists all defects of one stage; a later stage relies on what the earlier ones have proved.
+/// Checks a program. The error lists all defects of one stage, because later stages rely on earlier ones.
 ///
 /// ```
 /// use branchpoint_core::ir::{Program, builder::Builder, validate};
@@ -115,14 +115,13 @@ pub fn validate(program: &Program) -> Result<Vec<Warning>, Vec<Defect>> {
     Ok(loops::warnings(program, &homes))
 }
 
-/// As [`validate`] without its warnings, for a program whose numbers were found to name something already. Tells where each
-/// place runs.
+/// Like [`validate`] without warnings, for a program with valid ids. Returns the scope in which each place runs.
 pub(super) fn validate_named(program: &Program) -> Result<Vec<Option<ScopeId>>, Vec<Defect>> {
     stage(settings::check(program))?;
     let nesting = Nesting::new(program).map_err(|lost| structure::outside_the_root(&lost))?;
     let mut wrong = Vec::new();
     let homes = homes(program, |place, one, other| {
-        let message = format!("this can be reached in scope s{} and in scope s{}", one.0, other.0);
+        let message = format!("the place can be reached in scope s{} and in scope s{}", one.0, other.0);
         wrong.push(Defect::new(DefectKind::TwoScopes, Some(place), message));
     });
     wrong.extend(structure::check(program, &nesting, &homes));

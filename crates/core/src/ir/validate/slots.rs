@@ -1,4 +1,4 @@
-//! A slot is used only where it is alive, and written only where that is possible.
+//! Checks that slots are used only inside their scope, and that read-only slots are not written.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{Defect, DefectKind};
 pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeId>]) -> Vec<Defect> {
     let mut check = Check { program, nesting, at: None, wrong: Vec::new() };
     check.homes();
-    // Thousands of places may take one decision with thousands of branches.
+    // Thousands of places may make one decision with thousands of branches, so each decision is checked once per scope.
     let mut decisions = BTreeSet::new();
     for (id, place) in (0..).map(PlaceId).zip(&program.places) {
         if let Some(home) = homes[id.index()] {
@@ -26,7 +26,7 @@ pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeI
     }
     check.at = None;
     for scope in &program.scopes {
-        // The strand that enters looks after the scope, so it is the frame around it that must know the slots.
+        // The entering strand uses these slots, so they must be available in the enclosing frame.
         uses::of_scope(scope, |used| check.used(used, scope.parent.unwrap_or(Program::ROOT)));
     }
     for view in &program.views {
@@ -43,7 +43,7 @@ struct Check<'p> {
 }
 
 impl Check<'_> {
-    /// Slots know their scope and scopes know their slots; both must say the same.
+    /// Checks that the tables of slots and scopes agree.
     fn homes(&mut self) {
         let mut locals = BTreeSet::new();
         for (id, slot) in (0..).map(SlotId).zip(&self.program.slots) {
@@ -54,7 +54,7 @@ impl Check<'_> {
                 Home::Clock { zone, .. } => self.program.zones.get(zone as usize).is_some(),
             };
             if !at_home {
-                self.refuse(DefectKind::SlotHome, format!("slot `{}` is not where it says it lives", slot.name));
+                self.reject(DefectKind::SlotHome, format!("slot `{}` is not in the table of its scope", slot.name));
             }
         }
         for (id, scope) in (0..).map(ScopeId).zip(&self.program.scopes) {
@@ -62,14 +62,14 @@ impl Check<'_> {
             if let Entries::Each { item, index, .. } = &scope.start {
                 claimed.extend([*item, *index]);
                 if item == index {
-                    self.refuse(DefectKind::SlotHome, format!("scope s{} keeps item and index in one slot", id.0));
+                    self.reject(DefectKind::SlotHome, format!("scope s{} uses one slot for item and index", id.0));
                 }
             }
             for slot in claimed {
                 let slot = self.program.slot(slot);
                 if !matches!(slot.home, Home::Frame(home, _) if home == id) {
-                    let message = format!("scope s{} claims slot `{}`, which lives elsewhere", id.0, slot.name);
-                    self.refuse(DefectKind::SlotHome, message);
+                    let message = format!("scope s{} lists slot `{}` of another scope", id.0, slot.name);
+                    self.reject(DefectKind::SlotHome, message);
                 }
             }
         }
@@ -84,27 +84,28 @@ impl Check<'_> {
             Use::Slot(slot) => {
                 if matches!(self.program.slot(slot).home, Home::Payload | Home::Now | Home::Clock { .. }) {
                     let name = &self.program.slot(slot).name;
-                    self.refuse(DefectKind::SlotReadOnly, format!("nobody can write `{name}`"));
+                    self.reject(DefectKind::SlotReadOnly, format!("slot `{name}` is read-only"));
                 }
-                self.alive(slot, home);
+                self.check_scope(slot, home);
             }
         }
     }
 
     fn read(&mut self, slot: SlotId, home: ScopeId, checks_payload: bool) {
         if self.program.slot(slot).home == Home::Payload && !checks_payload {
-            let message = "the payload is known only to the check of a signal; keep it in a slot".to_owned();
-            self.refuse(DefectKind::SlotNotAlive, message);
+            let message = "only the check of a signal can read the payload; store it in a slot".to_owned();
+            self.reject(DefectKind::SlotNotAlive, message);
         }
-        self.alive(slot, home);
+        self.check_scope(slot, home);
     }
 
-    fn alive(&mut self, slot: SlotId, home: ScopeId) {
+    fn check_scope(&mut self, slot: SlotId, home: ScopeId) {
         let Home::Frame(scope, _) = self.program.slot(slot).home else { return };
         if !self.nesting.encloses(scope, home) {
             let name = &self.program.slot(slot).name;
-            let message = format!("slot `{name}` lives in scope s{}, which is not around scope s{}", scope.0, home.0);
-            self.refuse(DefectKind::SlotNotAlive, message);
+            let message =
+                format!("slot `{name}` belongs to scope s{}, which does not enclose scope s{}", scope.0, home.0);
+            self.reject(DefectKind::SlotNotAlive, message);
         }
     }
 
@@ -112,13 +113,13 @@ impl Check<'_> {
         for slot in self.program.exprs[expr].slots().into_iter().map(SlotId) {
             if !matches!(self.program.slot(slot).home, Home::Frame(Program::ROOT, _) | Home::Now) {
                 let slot = &self.program.slot(slot).name;
-                let message = format!("view `{name}` reads slot `{slot}`, and a view sees only those of the root");
-                self.refuse(DefectKind::SlotNotAlive, message);
+                let message = format!("view `{name}` reads slot `{slot}`, but a view can read only slots of the root");
+                self.reject(DefectKind::SlotNotAlive, message);
             }
         }
     }
 
-    fn refuse(&mut self, kind: DefectKind, message: String) {
+    fn reject(&mut self, kind: DefectKind, message: String) {
         self.wrong.push(Defect::new(kind, self.at, message));
     }
 }
