@@ -76,7 +76,7 @@ fn a_complaint_names_its_place() {
     program.places[3].op = Op::Enter(ScopeId(99));
     let wrong = validate(&program).expect_err("the program is refused");
     assert_eq!(wrong[0].place, Some(PlaceId(3)));
-    assert_eq!(wrong[0].to_string(), "p3: scope 99 is named, and there are 3");
+    assert_eq!(wrong[0].to_string(), "p3: scope 99 does not exist; the program has 3");
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn a_merge_does_not_wait_for_what_comes_after_its_own_frame() {
     assert!(merge_inside(true).is_ok());
     let wrong = merge_inside(false).expect_err("the program is refused");
     assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [DefectKind::MeetCycle]);
-    assert!(wrong[0].message.contains("after scope s2"), "{wrong:?}");
+    assert!(wrong[0].message.contains("after the enclosing scope s2"), "{wrong:?}");
 }
 
 #[track_caller]
