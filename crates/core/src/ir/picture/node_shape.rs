@@ -22,7 +22,7 @@ pub(super) fn node_shapes(program: &Program, owners: &Owners, arrows: &[Arrow]) 
                 shapes[of_step(step)] = NodeShape::Loop;
             }
             Op::Decide { .. } if shapes[of_step(step)] == NodeShape::Work => {
-                shapes[of_step(step)] = NodeShape::Decision
+                shapes[of_step(step)] = NodeShape::Decision;
             }
             _ => {}
         }
