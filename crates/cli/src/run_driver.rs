@@ -123,7 +123,7 @@ impl RunDriver {
         ))
     }
 
-    /// DrivenRuns a run, tells its steps, and lets go of it. None: somebody pressed Ctrl-C.
+    /// Drives a run, prints its steps, and releases it. None: interrupted by Ctrl-C.
     pub(crate) fn until(
         mut self,
         until: Until,

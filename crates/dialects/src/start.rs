@@ -55,7 +55,7 @@ fn steps(inputs: Object, mut account: Value) -> Result<StartValues, String> {
             ("input", ..) => input = value,
             ("account", ..) => account = value,
             ("metadata", _, Some(fields)) => metadata.extend(fields.clone()),
-            (_, Some(path), _) => put(&mut metadata, path, value),
+            (_, Some(path), _) => insert_at(&mut metadata, path, value),
             _ => return Err(unknown_of_steps(&key)),
         }
     }
@@ -80,7 +80,7 @@ fn unknown_of_steps(key: &str) -> String {
 }
 
 /// Sets a value at a path of keys. Missing objects on the path are created.
-fn put(object: &mut Object, path: &str, value: Value) {
+fn insert_at(object: &mut Object, path: &str, value: Value) {
     match path.split_once('.') {
         None => {
             object.insert(path.into(), value);
@@ -88,7 +88,7 @@ fn put(object: &mut Object, path: &str, value: Value) {
         Some((key, rest)) => {
             let inner = object.entry(key.into()).or_insert_with(|| Value::from(Object::default()));
             if let Value::Object(inner) = inner {
-                inner.edit(|fields| put(fields, rest, value));
+                inner.edit(|fields| insert_at(fields, rest, value));
             }
         }
     }

@@ -31,7 +31,7 @@ const STRUCTURAL: [&str; 17] = [
 ];
 
 /// Errors that a schema does not express: a part of the message, and the reason.
-const EXCEPTIONS: [(&str, &str); 14] = [
+const EXCEPTIONS: [(&str, &str); 15] = [
     ("`if` must be an expression", "conditions are compiled, also those of steps that do not use them"),
     ("a condition is an object or", "conditions are compiled, also those of steps that do not use them"),
     ("expect_status", "ranges of statuses are parsed"),
@@ -46,6 +46,7 @@ const EXCEPTIONS: [(&str, &str); 14] = [
     ("begins with http", "addresses are parsed"),
     ("the name of an input", "names depend on the dialect"),
     ("`body` must be an object", "it depends on the value of another field"),
+    ("the step of the loop is 0", "only loops that count have a step"),
 ];
 
 /// An object whose fields are changed: the document, and the path of the object.

@@ -46,8 +46,8 @@ struct Stored<'b> {
 
 impl Stored<'_> {
     fn text(&self, name: &str) -> Option<Result<String, String>> {
-        let found = self.backend.workflow(name).transpose()?;
-        let text = found.and_then(|number| Ok(self.backend.document(number)?.text));
+        let workflow = self.backend.workflow(name).transpose()?;
+        let text = workflow.and_then(|number| Ok(self.backend.document(number)?.text));
         Some(text.map_err(|error| error.to_string()))
     }
 }

@@ -143,8 +143,8 @@ impl Forwarded {
         };
         let part = |key: &str| {
             let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
-            let found = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case(key));
-            found.map(|(_, value)| value.trim().trim_matches('"').to_owned())
+            let pair = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case(key));
+            pair.map(|(_, value)| value.trim().trim_matches('"').to_owned())
         };
         Self { host: part("host"), scheme: part("proto") }
     }

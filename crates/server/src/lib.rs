@@ -1,6 +1,6 @@
 //! The HTTP API of Branchpoint: workflows, runs, live events, approvals and sessions over one [`Backend`].
 //!
-//! [`Server::bind`] opens the listening socket, and [`Server::serve`] handles requests until it is told to stop. The server holds no
+//! [`Server::bind`] opens the listening socket, and [`Server::serve`] handles requests until its stop signal. The server holds no
 //! rules of workflows: an endpoint checks its caller, translates the request, and calls the backend on a thread that may block.
 //!
 //! ```no_run

@@ -68,7 +68,7 @@ fn a_changed_journal_is_rejected() {
     let mut other = journal.clone();
     other.rows[3].1 ^= 1;
     let error = other.fold().expect_err("the check word is another");
-    assert!(error.starts_with("event 4 does not lead"), "{error}");
+    assert!(error.starts_with("the replay of event 4 has another outcome"), "{error}");
     let mut other = journal;
     other.rows.pop();
     assert_eq!(other.fold(), Err("the events fold to another state".into()));

@@ -56,12 +56,7 @@ fn a_flow_checks_its_variables_and_fills_in_defaults() {
     assert_eq!(out(r#"{"count": 2, "user": {"tier": "paid"}}"#), Some(Value::from("2 paid")));
     rejected(FLOW, "{}", "{}", ("invalid_input", "input `count` is required"));
     rejected(FLOW, r#"{"count": "2"}"#, "{}", ("invalid_input", "input `count` must be an integer, but is text"));
-    rejected(
-        FLOW,
-        r#"{"count": 2.5}"#,
-        "{}",
-        ("invalid_input", "input `count` must be an integer, and it is a number"),
-    );
+    rejected(FLOW, r#"{"count": 2.5}"#, "{}", ("invalid_input", "input `count` must be an integer, but is a number"));
     rejected(
         FLOW,
         r#"{"count": 1, "user.tier": "gold"}"#,
@@ -86,7 +81,7 @@ fn a_flow_checks_its_variables_and_fills_in_defaults() {
         "{}",
         (
             "invalid_input",
-            "input `count` is required; input `user.tier` is below a value that is not an object; input `note` must be text, and it is an integer",
+            "input `count` is required; input `user.tier` is below a value that is not an object; input `note` must be text, but is an integer",
         ),
     );
 }
@@ -164,7 +159,7 @@ fn the_input_of_a_graph_replaces_the_text_of_its_start() {
         &graph(declared),
         r#"{"input": 5}"#,
         "{}",
-        ("invalid_input", "input `input` must be text, and it is an integer"),
+        ("invalid_input", "input `input` must be text, but is an integer"),
     );
     rejected(
         &graph(declared),

@@ -40,7 +40,7 @@ const PAST_OPS: u64 = 100_000;
 /// A wait that is shorter is not worth a line.
 const NOTABLE_MS: i64 = 1_000;
 
-/// DrivenRuns runs and shows them.
+/// Drives runs and shows them.
 pub(crate) struct Foreground {
     /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
     heard: Receiver<Incoming>,

@@ -1,4 +1,4 @@
-//! DrivenRuns a host under the real clock: one thread accepts events and writes, others perform calls.
+//! Drives a host under the real clock: one thread accepts events and writes, others perform calls.
 //!
 //! One thread both advances runs and commits. A commit is short, and events that arrive meanwhile share the next one, so a busy
 //! host writes more events per commit.
@@ -127,7 +127,7 @@ impl Driver {
         self.work(|_| ())
     }
 
-    /// DrivenRuns all runs of the store that no other process drives, from now on.
+    /// Drives all runs of the store that no other process drives, from now on.
     pub fn drive_all(&self) -> Result<(), StoreError> {
         self.work(Host::drive_all)?
     }

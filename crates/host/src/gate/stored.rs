@@ -25,7 +25,7 @@ const NAP: Duration = Duration::from_millis(5);
 /// How many ops are replayed to explain an answer.
 const EXPLAINED_OPS: u64 = 100_000;
 
-/// DrivenRuns the runs of sessions.
+/// Drives the runs of sessions.
 pub(crate) trait SessionHost {
     fn store(&self) -> &Store;
 

@@ -112,7 +112,7 @@ impl Host {
         Some(dropped)
     }
 
-    /// Cancels a run that cannot be opened. With its secrets unavailable_secrets, its journal mostly leads where it led, so that the event is
+    /// Cancels a run that cannot be opened. Without its secrets, the replay of its journal mostly has the original outcome, so that the event is
     /// appended as to any other run; nothing is performed any more. Where that fails, only its rows are ended.
     pub(super) fn cancel_broken(
         &mut self,

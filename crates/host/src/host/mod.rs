@@ -290,7 +290,7 @@ impl Host {
         self
     }
 
-    /// DrivenRuns every run of the store that no other process drives, from now on.
+    /// Drives every run of the store that no other process drives, from now on.
     pub fn drive_all(&mut self) -> Result<(), StoreError> {
         self.settings.drives = DrivenRuns::All;
         self.read_changes()

@@ -106,7 +106,7 @@ impl Open {
 
 impl Host {
     /// Brings a run that this process has claimed into memory. What it waits for is performed again; nothing is performed for a run
-    /// whose secrets are unavailable_secrets.
+    /// whose secrets are unavailable.
     pub(super) fn open_with(
         &mut self,
         row: &Run,

@@ -220,7 +220,7 @@ impl Store {
         Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
 
-    /// How the values of a run are read. Without their key, its secrets are unavailable_secrets: `***` stands in their place.
+    /// How the values of a run are read. Without their key, its secrets are unavailable and shown as `***`.
     pub(crate) fn packing(&self, run: RunNo) -> Result<Packing, StoreError> {
         match self.packing_with_key(run) {
             Err(StoreError::Sealed(why)) => Ok(Packing::unavailable_secrets(why)),

@@ -283,7 +283,7 @@ impl Store {
 
     pub(crate) fn unpack_state(&self, packing: &Packing, state: &mut State) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| state.map_values(map))?;
-        // Secrets that are unavailable_secrets have another size.
+        // Secrets that are unavailable have another size.
         if packing.unavailable_secrets.is_some() {
             state.recount_size();
         }

@@ -2,7 +2,7 @@
 //! so that a copy of the store alone reveals none of them.
 //!
 //! A key that is missing, damaged or of another store concerns only runs with sealed secrets: everything else goes on, and such
-//! runs can be listed, shown, cancelled and pruned with their values unavailable_secrets.
+//! runs can be listed, shown, cancelled and pruned with their values unavailable.
 
 use std::fs;
 use std::io::{self, Write};

@@ -185,7 +185,7 @@ impl<'p> VirtualDriver<'p> {
         self.hand(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None })
     }
 
-    /// CallSimulator an open approval as a user.
+    /// Answers an open approval as a user.
     pub fn answer(
         &mut self,
         approval: &ApprovalKey,

@@ -1,4 +1,4 @@
-//! CallSimulator to calls under a virtual clock.
+//! Simulates the answers to calls under a virtual clock.
 
 use std::sync::Arc;
 

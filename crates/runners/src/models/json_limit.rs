@@ -1,4 +1,4 @@
-//! AgentLimits the memory that parsed JSON takes.
+//! Limits the memory that parsed JSON takes.
 
 /// The most values of one JSON text. In memory each takes many times its bytes on the wire.
 pub(super) const MAX_JSON_VALUES: usize = 1_000_000;

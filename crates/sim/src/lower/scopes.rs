@@ -37,7 +37,7 @@ impl<'t> Lower<'t> {
                 self.each(node.id, items, body, (scope, &inside), done);
             }
             NodeKind::While { test, cap, body } => {
-                self.while_loop(node.id, (*test, *cap), body, (scope, &inside), done)
+                self.while_loop(node.id, (*test, *cap), body, (scope, &inside), done);
             }
             NodeKind::Try { body, .. } => {
                 let start = self.block(body, &inside, done);
