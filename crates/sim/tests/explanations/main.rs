@@ -80,13 +80,13 @@ impl Case<'_> {
             let request = || -> RequestNo { host.requested_approvals().last().expect("a request is open").request };
             match then {
                 Then::Vote(user, choice, comment) => {
-                    host.vote(request(), user, choice, *comment).expect("the vote is accepted")
+                    host.vote(request(), user, choice, *comment).expect("the vote is accepted");
                 }
                 Then::CancelRequest(reason) => {
-                    host.cancel_request(request(), Some(reason)).expect("the request is cancelled")
+                    host.cancel_request(request(), Some(reason)).expect("the request is cancelled");
                 }
                 Then::Signal(name, payload, sender) => {
-                    host.signal(name, value(payload), *sender).expect("the signal is accepted")
+                    host.signal(name, value(payload), *sender).expect("the signal is accepted");
                 }
                 Then::Wait(ms) => host.advance_clock(*ms, &mut |call| script.simulate(call)),
                 Then::Line(line) => host.signal("line", (*line).into(), None).expect("the run waits for a line"),

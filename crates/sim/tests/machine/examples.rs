@@ -67,7 +67,7 @@ fn summary(path: &Path) -> String {
             NoteKind::Began(step, _) => lines.push(id(*step).to_string()),
             NoteKind::Branch(step, to) => lines.push(format!("  {} -> {to}", id(*step))),
             NoteKind::Failed(step, error) => {
-                lines.push(format!("  {} failed: {}", id(*step), error.get("kind").unwrap()))
+                lines.push(format!("  {} failed: {}", id(*step), error.get("kind").unwrap()));
             }
             _ => {}
         }
