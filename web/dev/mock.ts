@@ -118,7 +118,7 @@ function answer(method: string, path: string, parameters: URLSearchParams, body:
     if (sub === 'drawing') return run.drawing
     if (sub === 'source') return run.source
     if (sub === 'trace') return key ? run.steps.find((step: Json) => step.key === key) ?? null : trace(run, parameters)
-    if (sub === 'approvals') return [{ choice: 'approve', leads_to: ['decide', 'mail_asked'] }, { choice: 'deny', leads_to: ['decide', 'held'] }, { choice: 'timeout', leads_to: ['decide', 'held'] }]
+    if (sub === 'approvals') return [{ choice: 'approve', leads_to: ['decide', 'mail_approved'] }, { choice: 'deny', leads_to: ['decide', 'held'] }, { choice: 'timeout', leads_to: ['decide', 'held'] }]
     return run.run
   }
   if (head === 'approvals') {

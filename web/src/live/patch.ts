@@ -34,18 +34,18 @@ function patchRun(client: QueryClient, run: Run, stale: Set<string>): void {
     void client.invalidateQueries({ queryKey: ['run', run.id] })
     stale.add('overview')
   }
-  let found = false
+  let isListed = false
   client.setQueriesData<Page<Run> | InfiniteData<Page<Run>>>({ queryKey: ['runs'] }, (old) => {
     if (!old) return old
     const replace = (page: Page<Run>): Page<Run> => {
       const index = page.items.findIndex((item) => item.id === run.id)
       if (index < 0) return page
-      found = true
+      isListed = true
       return { ...page, items: page.items.map((item) => (item.id === run.id ? { ...item, ...run } : item)) }
     }
     return 'pages' in old ? { ...old, pages: old.pages.map(replace) } : replace(old)
   })
-  if (!found) newRuns.add(run.id)
+  if (!isListed) newRuns.add(run.id)
 }
 
 /** Runs that arrived since a list was loaded. The list decides when to show them. */

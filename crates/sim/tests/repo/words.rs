@@ -64,7 +64,16 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Files whose wording is not ours to change, or records how something was once called.
-const EXEMPT: &[&str] = &["CHANGELOG.md", "LICENSE", "docs/spec/", "vectors/", "crates/sim/tests/repo/words.rs"];
+const EXEMPT: &[&str] = &[
+    "CHANGELOG.md",
+    "LICENSE",
+    "docs/spec/",
+    "vectors/",
+    "crates/sim/tests/repo/words.rs",
+    // Recorded data of the web page's design, and its colours, which are used as they were given.
+    "web/dev/fixtures/",
+    "web/src/tokens.css",
+];
 
 /// Parts of the tree that still have the old wording. This list only gets shorter.
 const NOT_YET_REWRITTEN: &[&str] = &[
