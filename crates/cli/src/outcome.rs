@@ -87,3 +87,23 @@ pub(crate) fn warnings(result: &Value) -> String {
     }
     lines
 }
+
+/// A flag that a policy has set, on one line.
+pub(crate) fn flag_line(flag: &Value) -> String {
+    let part = |key: &str| flag.get(key).and_then(Value::as_str).unwrap_or_default();
+    let message = if part("message").is_empty() { String::new() } else { format!(": {}", part("message")) };
+    format!("{} by the policy {} ({}){message}", part("step"), part("policy"), part("on"))
+}
+
+/// The flags in a result, one line each.
+pub(crate) fn flags(result: &Value) -> String {
+    const MOST: usize = 10;
+    let all = result.get("flags").and_then(Value::as_list).unwrap_or_default();
+    let line = |flag: &Value| format!("Flagged: {}\n", flag_line(flag));
+    let mut lines: String = all.iter().take(MOST).map(line).collect();
+    if let Some(more) = all.len().checked_sub(MOST).filter(|more| *more > 0) {
+        // Writing into a text cannot fail.
+        let _ = writeln!(lines, "Flagged {more} more times; all flags are in the result");
+    }
+    lines
+}

@@ -213,6 +213,7 @@ pub(crate) fn report(store: &dyn Backend, run: RunNo, status: Option<Status>, js
         ]);
         terminal::print_json(&summary)?;
     }
+    terminal::message(&secrets.mask(&outcome::flags(&result)));
     match status {
         Status::Completed => {
             if let Some(output) = outcome::output(&result).filter(|_| !json) {

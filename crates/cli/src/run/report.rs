@@ -88,7 +88,7 @@ fn end(look: &RunView, style: &ReportOptions<'_>) -> Result<ExitCode> {
     report(status, &result, &style.masks.secrets(), (style.json, style.quiet), &style.document)
 }
 
-/// Reports the end of a run: its output on stdout unless JSON was printed, warnings and its failure on stderr.
+/// Reports the end of a run: its output on stdout unless JSON was printed; warnings, flags and its failure on stderr.
 pub(super) fn report(
     status: Status,
     result: &Value,
@@ -98,6 +98,7 @@ pub(super) fn report(
 ) -> Result<ExitCode> {
     if !quiet {
         terminal::message(&secrets.mask(&outcome::warnings(result)));
+        terminal::message(&secrets.mask(&outcome::flags(result)));
     }
     if status == Status::Completed {
         if let Some(output) = outcome::output(result).filter(|_| !json) {

@@ -52,7 +52,7 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
     facts.extend(look.as_ref().and_then(|look| usage::to_text(look.state.usage())).map(|used| ("used", used)));
     facts.extend(start(store, &row).ok().map(|(input, _)| ("input", excerpt::value(&secrets, &input))));
     let flags = look.as_ref().map(flags).unwrap_or_default();
-    facts.extend(flags.iter().map(|flag| ("flagged", secrets.mask(&flag_line(flag)).into_owned())));
+    facts.extend(flags.iter().map(|flag| ("flagged", secrets.mask(&outcome::flag_line(flag)).into_owned())));
     if let Some(look) = look.filter(|_| status.is_final()) {
         facts.push(end(status, &look.result().unwrap_or_default(), &secrets));
     } else if !waits.is_empty() {
@@ -93,15 +93,9 @@ fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, Stri
 
 /// The flags that policies have set: `{step, policy, on, message}` each.
 pub(super) fn flags(look: &RunView) -> Vec<Value> {
-    let flags = look.view("flags").or_else(|| look.result()?.get("flags").cloned());
-    flags.and_then(|flags| flags.as_list().map(<[Value]>::to_vec)).unwrap_or_default()
-}
-
-/// A flag on one line.
-fn flag_line(flag: &Value) -> String {
-    let part = |key: &str| flag.get(key).and_then(Value::as_str).unwrap_or_default();
-    let message = if part("message").is_empty() { String::new() } else { format!(": {}", part("message")) };
-    format!("{} by the policy {} ({}){message}", part("step"), part("policy"), part("on"))
+    let list = |flags: Value| flags.as_list().map(<[Value]>::to_vec);
+    // The view of a run that has ended is null: its slots are gone.
+    look.view("flags").and_then(list).or_else(|| list(look.result()?.get("flags")?.clone())).unwrap_or_default()
 }
 
 /// The process that drives a run.

@@ -30,6 +30,7 @@ mod mistakes;
 #[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;
 mod people;
+mod policies;
 #[path = "../../../runners/tests/provider/mod.rs"]
 mod provider;
 mod replay;

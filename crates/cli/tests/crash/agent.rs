@@ -81,7 +81,7 @@ impl Pages {
 }
 
 /// The program, with the provider on this machine as its model.
-fn asking(provider: &Provider, mut command: Command) -> Command {
+pub(crate) fn asking(provider: &Provider, mut command: Command) -> Command {
     command.env("OPENAI_BASE_URL", &provider.url).env("OPENAI_API_KEY", "none").env("BRANCHPOINT_MODEL", "test-model");
     command
 }
@@ -94,7 +94,7 @@ fn ended(place: &Place) -> usize {
 }
 
 #[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < PATIENCE, "this does not come: {what}");

@@ -7,6 +7,7 @@ mod agent;
 mod knowledge;
 #[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;
+mod policies;
 #[path = "../../../runners/tests/provider/mod.rs"]
 mod provider;
 

@@ -4,4 +4,5 @@ mod attachments;
 mod calls;
 mod examples;
 mod policies;
+mod policy_trees;
 mod rules;
