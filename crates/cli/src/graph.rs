@@ -23,8 +23,9 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
+/// The language of a picture.
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     /// For Markdown pages: code hosts draw it
     Mermaid,
     /// For Graphviz

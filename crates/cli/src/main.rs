@@ -10,6 +10,7 @@ mod check;
 mod completions;
 mod configured_runners;
 mod dialect_argument;
+mod diff;
 mod doctor;
 mod eval;
 mod excerpt;
@@ -78,6 +79,7 @@ enum Command {
     Work(work::Arguments),
     Serve(serve::Arguments),
     Graph(graph::Arguments),
+    Diff(diff::Arguments),
     Ir(ir::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
@@ -107,7 +109,12 @@ fn main() -> ExitCode {
         Err(wrong) => return usage_error(&wrong),
     };
     branchpoint_runners::allow_many_open_files();
-    let answers = matches!(arguments.command, Command::Eval(_));
+    // These commands answer with their exit status, so their errors have one of their own.
+    let error_status = match arguments.command {
+        Command::Eval(_) => Some(eval::ERROR),
+        Command::Diff(_) => Some(diff::ERROR),
+        _ => None,
+    };
     let done = match arguments.command {
         Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
@@ -116,6 +123,7 @@ fn main() -> ExitCode {
         Command::Work(arguments) => work::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
@@ -137,7 +145,7 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         terminal::error(&format!("{error:#}"));
-        ExitCode::from(if answers { eval::ERROR } else { exit::status_of(&error) })
+        ExitCode::from(error_status.unwrap_or_else(|| exit::status_of(&error)))
     })
 }
 
@@ -145,10 +153,10 @@ fn main() -> ExitCode {
 fn usage_error(wrong: &clap::Error) -> ExitCode {
     // If stderr is closed, the error cannot be reported.
     let _ = wrong.print();
-    let answers = std::env::args_os().nth(1).is_some_and(|command| command == "eval");
-    match (wrong.exit_code(), answers) {
-        (0, _) => ExitCode::SUCCESS,
-        (_, true) => ExitCode::from(eval::ERROR),
-        (_, false) => ExitCode::from(exit::USAGE),
-    }
+    let error_status = match std::env::args_os().nth(1) {
+        Some(command) if command == "eval" => eval::ERROR,
+        Some(command) if command == "diff" => diff::ERROR,
+        _ => exit::USAGE,
+    };
+    if wrong.exit_code() == 0 { ExitCode::SUCCESS } else { ExitCode::from(error_status) }
 }

@@ -49,6 +49,7 @@
 mod agent;
 mod agent_loop;
 mod calls;
+mod changes;
 mod environment;
 mod export;
 mod fields;
@@ -75,6 +76,7 @@ mod substitution;
 mod trigger;
 
 pub use agent::{agent_program, agent_program_for, agent_programs};
+pub use changes::{Aspect, Change, ChangeKind, Changes, ChangesError, Group, changes};
 pub use format::format;
 pub use kind::{DocumentKinds, all_kinds};
 pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight, recognise_text};

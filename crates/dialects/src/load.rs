@@ -152,13 +152,7 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
     let exported = export::definition(&document).filter(|_| dialect == Dialect::Steps);
     let ignored = exported.as_ref().map(|_| export::ignored(&document)).unwrap_or_default();
     let document = exported.unwrap_or(document);
-    let (mut program, diagnostics) = match dialect {
-        Dialect::Steps => steps::load(&document, options),
-        Dialect::Flow => flow::load(&document),
-        Dialect::Machine => machine::load(&document),
-        Dialect::Session => session::load(&document),
-        Dialect::Graph => graph::load(&document),
-    };
+    let (mut program, diagnostics) = lower(&document, dialect, options);
     if let Some(program) = &mut program {
         program.locate(source);
     }
@@ -179,6 +173,17 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
     }
     finish(&mut loaded);
     loaded
+}
+
+/// The program of a document that has been read, and the findings.
+pub(crate) fn lower(document: &Located, dialect: Dialect, options: &LoadOptions) -> (Option<Program>, Vec<Diagnostic>) {
+    match dialect {
+        Dialect::Steps => steps::load(document, options),
+        Dialect::Flow => flow::load(document),
+        Dialect::Machine => machine::load(document),
+        Dialect::Session => session::load(document),
+        Dialect::Graph => graph::load(document),
+    }
 }
 
 /// The dialect that a text shows, even if the text has syntax errors.

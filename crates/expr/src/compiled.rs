@@ -39,6 +39,11 @@ impl Compiled {
         Ok(Self { program, dialect: options.dialect, warnings })
     }
 
+    pub(crate) fn without_source(mut self) -> Self {
+        self.program.forget_source();
+        self
+    }
+
     /// Adds the dialect's error kind and the source span to a failure.
     #[cold]
     pub(crate) fn failed(&self, fault: Fault) -> EvalError {

@@ -79,6 +79,18 @@ impl Form {
 }
 
 impl Expression {
+    /// The same without the positions and texts of its source, so that stored forms of equal meaning are equal.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert_eq!(Expression::compile("1  +  2", Options::default())?.without_source().value(&Value::Null)?, Value::Int(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn without_source(self) -> Self {
+        Self(self.0.without_source())
+    }
+
     /// Compiles an expression.
     ///
     /// ```

@@ -491,6 +491,13 @@ impl Program {
         Self { code, constants: Vec::new(), paths, compares: Vec::new(), shortcut: Shortcut::None, root: 0 }
     }
 
+    /// Removes the positions and texts of the source, which have no influence on results.
+    pub(crate) fn forget_source(&mut self) {
+        let code = Arc::make_mut(&mut self.code);
+        code.spans.fill(Span::default());
+        code.written.clear();
+    }
+
     /// The approximate size in bytes when it is stored: nodes, constants, names, patterns and texts.
     pub(crate) fn size_bytes(&self) -> u64 {
         const NODE_BYTES: u64 = 16;

@@ -14,6 +14,7 @@ mod completions;
 mod conditions;
 mod contexts;
 mod cut;
+mod diff;
 mod documents;
 mod endless;
 mod expressions;

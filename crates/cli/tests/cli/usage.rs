@@ -6,7 +6,7 @@ use super::{check, check_with};
 fn help_reads_like_a_page_of_the_manual() {
     check("help", &["--help"]);
     check("help_eval", &["eval", "--help"]);
-    for command in ["new", "check", "fmt", "run", "work", "graph", "ir", "schema"] {
+    for command in ["new", "check", "fmt", "run", "work", "graph", "diff", "ir", "schema"] {
         check(&format!("help_{command}"), &[command, "--help"]);
     }
     check("help_explain", &["explain", "--help"]);

@@ -7,6 +7,7 @@ pub mod builder;
 mod decision;
 mod flow;
 mod ids;
+mod meaning;
 mod nesting;
 pub mod picture;
 mod print;

@@ -62,6 +62,18 @@ impl Deref for Condition {
 }
 
 impl Condition {
+    /// The same without the positions and texts of its source, so that stored forms of equal meaning are equal.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(!Condition::compile("1  <  2")?.without_source().is_verbatim());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn without_source(self) -> Self {
+        Self(self.0.without_source())
+    }
+
     /// Compiles an expression by the rules of the `machine` dialect.
     ///
     /// ```

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Node, NodeShape, Picture};
+use super::{ComparedPicture, Node, NodeShape, Picture, PictureMark};
 
 /// A diagram as a flowchart.
 ///
@@ -12,10 +12,51 @@ use super::{Node, NodeShape, Picture};
 /// assert!(picture::mermaid(&picture::picture(&Builder::sample(), "")).starts_with("flowchart"));
 /// ```
 pub fn mermaid(picture: &Picture) -> String {
+    draw(picture, &[])
+}
+
+/// A diagram of two documents: added parts are green, changed ones orange, removed ones red and dotted.
+///
+/// ```
+/// use std::collections::{BTreeMap, BTreeSet};
+///
+/// use branchpoint_core::ir::{builder::Builder, picture};
+///
+/// let drawn = picture::picture(&Builder::sample(), "");
+/// let compared = picture::compare(&drawn, &drawn, &BTreeSet::new(), &BTreeMap::new());
+/// assert!(picture::mermaid_compared(&compared).starts_with("flowchart"));
+/// ```
+pub fn mermaid_compared(compared: &ComparedPicture) -> String {
+    let mut out = draw(&compared.picture, &compared.nodes);
+    for (mark, style) in MARKS {
+        let name = mark.as_str();
+        let of_mark = |marks: &[Option<PictureMark>]| -> Vec<String> {
+            let found = marks.iter().enumerate().filter(|(_, other)| **other == Some(mark));
+            found.map(|(at, _)| at.to_string()).collect()
+        };
+        if !of_mark(&compared.nodes).is_empty() {
+            writeln!(out, "  classDef {name} {style}").expect("writing to a string does not fail");
+        }
+        let arrows = of_mark(&compared.arrows);
+        if !arrows.is_empty() {
+            writeln!(out, "  linkStyle {} {style}", arrows.join(",")).expect("writing to a string does not fail");
+        }
+    }
+    out
+}
+
+const MARKS: [(PictureMark, &str); 3] = [
+    (PictureMark::Added, "stroke:#2e7d32,stroke-width:3px"),
+    (PictureMark::Changed, "stroke:#ef6c00,stroke-width:3px"),
+    (PictureMark::Removed, "stroke:#c62828,stroke-width:2px,stroke-dasharray:3 3"),
+];
+
+fn draw(picture: &Picture, marks: &[Option<PictureMark>]) -> String {
     let mut out = "flowchart TD\n".to_owned();
     for (number, node) in picture.nodes.iter().enumerate() {
         let (open, close) = brackets(node.shape);
-        writeln!(out, "  n{number}{open}\"{}\"{close}", title(node)).expect("writing to a string does not fail");
+        let class = marks.get(number).copied().flatten().map_or(String::new(), |mark| format!(":::{}", mark.as_str()));
+        writeln!(out, "  n{number}{open}\"{}\"{close}{class}", title(node)).expect("writing to a string does not fail");
     }
     for arrow in &picture.arrows {
         let line = if arrow.failure { "-.->" } else { "-->" };

@@ -3,6 +3,7 @@
 //! Places are contracted to the steps to which they belong: from every place where a step begins or decides, the code is followed until
 //! the next step begins. Paths that only end a failed run are omitted, because almost every node would have one.
 
+mod compare;
 mod dot;
 mod mermaid;
 mod node_shape;
@@ -15,8 +16,9 @@ use std::sync::Arc;
 
 use super::{Index, Program, StepId};
 
-pub use dot::dot;
-pub use mermaid::mermaid;
+pub use compare::{ComparedPicture, PictureMark, compare};
+pub use dot::{dot, dot_compared};
+pub use mermaid::{mermaid, mermaid_compared};
 
 /// A diagram of nodes and arrows.
 #[derive(Clone, Debug, PartialEq, Eq)]
