@@ -1,4 +1,4 @@
-//! What one event costs: `cargo bench -p branchpoint-core`.
+//! The cost of one event: `cargo bench -p branchpoint-core`.
 //!
 //! A settled effect on a workflow of twelve steps, after 10, 1,000 and 100,000 finished steps; a for-each over 10,000 and
 //! 100,000 items at width 100; building and validating a program of 10,000 places.

@@ -62,9 +62,9 @@ fn main() {
 fn search(storage: &SqliteStorage, query: String, vector: Option<ModelVector>) -> Duration {
     let search = PassageSearch { query, vector, limit: 20, candidates: CANDIDATES, ..PassageSearch::default() };
     let began = Instant::now();
-    let found = storage.search_passages("bench", &search, &CancellationToken::new()).expect("it is searched");
+    let passages = storage.search_passages("bench", &search, &CancellationToken::new()).expect("it is searched");
     let elapsed = began.elapsed();
-    assert!(!found.is_empty(), "every query has words of the documents");
+    assert!(!passages.is_empty(), "every query has words of the documents");
     elapsed
 }
 

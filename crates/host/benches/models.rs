@@ -1,4 +1,4 @@
-//! What a model call costs on our side: the time of one that is scripted, and the memory of a thousand that stream at once.
+//! The cost of model calls: the time of a scripted call, and the memory of a thousand calls that stream at once.
 //!
 //! `cargo bench -p branchpoint-host --bench models` prints both; with `-- scripted` or `-- streaming` one of them. The
 //! provider is a process of its own, so that the memory is ours alone.
@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// Runs loops of scripted model calls through the whole host: asked, answered, judged, journaled.
+/// Runs loops of scripted model calls through the whole host.
 fn scripted() {
     let mut each: Vec<f64> = (0..ROUNDS).map(|_| scripted_us()).collect();
     each.sort_by(f64::total_cmp);
@@ -94,7 +94,7 @@ fn streaming() {
     let mut server =
         Command::new(own).arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut address = String::new();
-    BufReader::new(server.stdout.take().expect("it is piped")).read_line(&mut address).expect("it says where it is");
+    BufReader::new(server.stdout.take().expect("it is piped")).read_line(&mut address).expect("it prints its address");
     let before = resident_kb();
     let provider = Provider { base_url: Some(address.trim().to_owned()), ..Provider::default() };
     let settings = Settings {
@@ -103,8 +103,8 @@ fn streaming() {
         ..Settings::default()
     };
     let mut models = Models::new(settings, BTreeMap::new());
-    let heard = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&heard);
+    let received = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&received);
     models.listener = Arc::new(move |_, piece| {
         if piece == Piece::Text("first") {
             count.fetch_add(1, Ordering::Relaxed);
@@ -119,7 +119,7 @@ fn streaming() {
                 scope.spawn(move || runtime().block_on(models.perform(&prepared, &CancellationToken::new())))
             })
             .collect();
-        while heard.load(Ordering::Relaxed) < AT_ONCE {
+        while received.load(Ordering::Relaxed) < AT_ONCE {
             thread::sleep(Duration::from_millis(5));
         }
         let kb = resident_kb();
@@ -144,7 +144,7 @@ fn call(number: usize) -> Call {
     Call { effect: EffectNo(number as u64), ..Call::first(effect(Kind::Model), input) }
 }
 
-/// What this process has in memory.
+/// The resident memory of this process.
 fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -158,7 +158,7 @@ fn serve() {
     let open = Arc::new(AtomicUsize::new(0));
     let go = Arc::clone(&open);
     thread::spawn(move || {
-        // It reads until nobody can write any more.
+        // It reads until its standard input is closed.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         go.store(1, Ordering::Release);
         thread::sleep(Duration::from_secs(20));

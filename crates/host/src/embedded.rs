@@ -21,7 +21,7 @@ use crate::driver::{Driver, OrderResult, now_ms};
 use crate::gate::SessionHost;
 use crate::store::{ImportLimits, Sent, Store, StoreError, TransferError};
 
-/// How often an event is sent to a run that another process opens or leaves at the moment.
+/// The most attempts to send an event to a run that another process is opening or releasing.
 const SEND_ATTEMPTS: u32 = 100;
 
 /// The pause between two attempts.
@@ -35,12 +35,12 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Reads a store, and drives nothing.
+    /// Creates a backend that reads a store and drives no runs.
     pub fn read_only(store: Store) -> Self {
         Self { store, driver: None }
     }
 
-    /// Reads a store, and drives runs. The driver has a connection of its own.
+    /// Creates a backend that reads a store and drives runs. The driver has its own connection.
     pub fn with_driver(store: Store, driver: Driver) -> Self {
         Self { store, driver: Some(Arc::new(driver)) }
     }
@@ -54,7 +54,7 @@ impl Embedded {
     }
 }
 
-/// A store, and a driver that certainly is there.
+/// The store and the driver of a backend that drives runs.
 struct Driven<'e> {
     store: &'e Store,
     driver: &'e Driver,
@@ -66,11 +66,11 @@ impl Driven<'_> {
         for _ in 0..SEND_ATTEMPTS {
             match self.driver.send(run, event.clone())? {
                 Err(Rejection::Driven) => match self.store.send(run, event)? {
-                    // The other process has just left the run, or is about to open it.
+                    // The other process has just released the run, or is about to open it.
                     Sent::Undriven => thread::sleep(SEND_PAUSE),
                     sent => return sent.into_result().map(|is_new| (HandledBy::AnotherProcess, is_new)),
                 },
-                handed => return Ok((HandledBy::ThisProcess, handed?.new)),
+                outcome => return Ok((HandledBy::ThisProcess, outcome?.new)),
             }
         }
         Err(BackendError::NoResponse)

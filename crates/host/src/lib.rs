@@ -1,7 +1,8 @@
 //! The embedded host: runs in a SQLite store, driven under the real or a virtual clock.
 //!
 //! [`host::Host`] advances many runs over one [`store::Store`] in turns. [`Driver`] drives a host under the real clock,
-//! [`VirtualDriver`] one run under a virtual clock. [`SqliteStorage`] is the stored data of runs: memories, chats, knowledge bases. [`gate`] holds sessions for programs that run their own model and tools.
+//! [`VirtualDriver`] one run under a virtual clock. [`SqliteStorage`] stores the memories, chats, knowledge bases and files of runs.
+//! [`gate`] has sessions for programs that run their own model and tools.
 
 mod driver;
 mod embedded;

@@ -1,13 +1,13 @@
-//! What the host knows of time zones: the offsets that a stamp carries. They are kept with the event, so that a later edition of
-//! the database does not change what has happened.
+//! Offsets of time zones for stamps. They are stored with the event, so that a later edition of the time zone database does not change a
+//! replay.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// How far each zone is ahead of UTC at a time, in seconds. A zone that the database does not know is taken for UTC; front-ends
-/// tell of such names when a document is loaded.
+/// The offset of each zone from UTC at a time, in seconds. An unknown zone counts as UTC; front-ends report unknown zones when a
+/// document is loaded.
 pub(crate) fn offsets_s(zones: &[Arc<str>], now_ms: i64) -> Vec<i32> {
     let Ok(now) = Timestamp::from_millisecond(now_ms) else { return vec![0; zones.len()] };
     let offset = |zone: &Arc<str>| TimeZone::get(zone).map_or(0, |zone| zone.to_offset(now).seconds());

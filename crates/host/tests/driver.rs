@@ -1,4 +1,4 @@
-//! The driver under the real clock: what it does when it leaves.
+//! The driver under the real clock, and how it stops.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,24 +18,24 @@ use branchpoint_host::store::{Document, Durability, Run, RunNo, Store, Workflow,
 use branchpoint_host::{CallLimits, Driver, Embedded};
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
-/// How long the driver waits for calls that were told to stop.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the driver waits for cancelled calls.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// A call that goes on until it is told to stop, and then has something to put in order.
-struct Stubborn {
+/// A runner whose calls continue until they are cancelled, and then take some time to clean up.
+struct SlowToCancel {
     begun: AtomicBool,
-    in_order: AtomicBool,
-    /// What it comes to in the end.
+    cleaned_up: AtomicBool,
+    /// The answer in the end.
     answer: Answer,
 }
 
-impl Runner for Stubborn {
+impl Runner for SlowToCancel {
     fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async {
             self.begun.store(true, Ordering::Release);
             cancel.cancelled().await;
             tokio::time::sleep(Duration::from_millis(50)).await;
-            self.in_order.store(true, Ordering::Release);
+            self.cleaned_up.store(true, Ordering::Release);
             self.answer.clone()
         })
     }
@@ -49,19 +49,19 @@ fn one_call() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let end = b.close(Status::Completed, null);
-    let what = b.effect(effect(Kind::Tool));
-    let ask = b.do_(what, null, None, end, None);
-    b.begin(ROOT, &[ask]);
+    let tool = b.effect(effect(Kind::Tool));
+    let call = b.do_(tool, null, None, end, None);
+    b.begin(ROOT, &[call]);
     b.finish().expect("the program is valid")
 }
 
 /// A host over a new store that has one workflow.
 fn stored(path: &Path, program: &Program) -> (WorkflowNo, Host) {
-    let store = Store::open(path, branchpoint_host::store::Durability::Normal).expect("a store can be made");
+    let store = Store::open(path, branchpoint_host::store::Durability::Normal).expect("a store can be created");
     let text = |text: &str| text.to_owned();
     let document = Document { name: text("one"), dialect: text("test"), origin: text("test"), text: String::new() };
     let workflow = Workflow { document: &document, program, children: &BTreeMap::new() };
-    let workflow = store.save(workflow, 0).expect("it can be kept");
+    let workflow = store.save(workflow, 0).expect("it can be stored");
     let host = Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0).expect("it can be driven");
     (workflow, host)
 }
@@ -69,7 +69,7 @@ fn stored(path: &Path, program: &Program) -> (WorkflowNo, Host) {
 /// A run whose only call has begun.
 struct Scene {
     folder: tempfile::TempDir,
-    outside: Arc<Stubborn>,
+    runner: Arc<SlowToCancel>,
     driver: Driver,
     run: RunNo,
 }
@@ -78,92 +78,91 @@ impl Scene {
     fn new(answer: Answer) -> Self {
         let folder = tempfile::tempdir().expect("there is room for a store");
         let (workflow, host) = stored(&folder.path().join("store.db"), &one_call());
-        let outside = Arc::new(Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer });
-        let driver = Driver::new(host, outside.clone(), CallLimits::default());
+        let runner = Arc::new(SlowToCancel { begun: AtomicBool::default(), cleaned_up: AtomicBool::default(), answer });
+        let driver = Driver::new(host, runner.clone(), CallLimits::default());
         let started = driver.start(Start::new(workflow, "run".into(), Value::Null)).expect("the store works");
         let run = started.expect("it starts").run;
-        while !outside.begun.load(Ordering::Acquire) {
+        while !runner.begun.load(Ordering::Acquire) {
             thread::sleep(Duration::from_millis(1));
         }
-        Self { folder, outside, driver, run }
+        Self { folder, runner, driver, run }
     }
 
-    /// How the run stands after the driver has left; nothing if that took so long that it need not have waited for the call.
-    fn left(self) -> Option<Run> {
+    /// The row of the run after the driver has stopped; `None` if that took so long that it may not have waited for the call.
+    fn row_after_stop(self) -> Option<Run> {
         let begun = Instant::now();
         self.driver.stop(Duration::ZERO).expect("the store works");
-        if begun.elapsed() >= PATIENCE {
+        if begun.elapsed() >= CANCEL_GRACE {
             return None;
         }
-        assert!(self.outside.in_order.load(Ordering::Acquire), "the call has ended before the driver is gone");
+        assert!(self.runner.cleaned_up.load(Ordering::Acquire), "the call has ended before the driver stops");
         let store = Store::read_only(&self.folder.path().join("store.db")).expect("it is there");
         Some(store.row(self.run).expect("it is there"))
     }
 }
 
-/// How the run of a call stands after something has happened to it and the driver has left. A machine that is too slow for that now
-/// and then may try again.
-fn left_after(answer: &Answer, happens: impl Fn(&Scene)) -> Run {
-    let tried = (0..20).find_map(|_| {
+/// The row of a run with one call, after an action and the stop of the driver. Repeated on a machine that is too slow at times.
+fn row_after(answer: &Answer, action: impl Fn(&Scene)) -> Run {
+    let row = (0..20).find_map(|_| {
         let scene = Scene::new(answer.clone());
-        happens(&scene);
-        scene.left()
+        action(&scene);
+        scene.row_after_stop()
     });
-    tried.expect("the driver leaves when the call has ended")
+    row.expect("the driver stops when the call has ended")
 }
 
 #[test]
-fn leaving_waits_for_calls_that_were_told_to_stop() {
+fn a_stop_waits_for_cancelled_calls() {
     let killed = Answer::Process(ProcessResult::new(143, "", ""));
-    let broken = Answer::failed("tool", "the server of the tool is gone");
+    let broken = Answer::failed("tool", "the connection to the server of the tool was lost");
     for answer in [Answer::Missing, killed, broken] {
-        let row = left_after(&answer, |_| {});
+        let row = row_after(&answer, |_| {});
         assert_eq!((row.status, row.owner, row.seq), (Status::Running, None, 1), "nothing was recorded for it");
     }
 }
 
 #[test]
-fn what_has_been_answered_when_the_driver_leaves_is_kept() {
+fn answers_that_arrive_during_a_stop_are_stored() {
     let usage = Usage { tokens: 3, ..Usage::default() };
     let (stdout, stderr): (Arc<str>, Arc<str>) = ("out".into(), "".into());
     for (answer, status) in [
         (Answer::data(Value::Null), Status::Completed),
         (Answer::Model(ModelResult { value: Value::from("hi"), usage, ..ModelResult::default() }), Status::Completed),
         (Answer::Process(ProcessResult::new(0, stdout, stderr)), Status::Completed),
-        (Answer::refused("tool", "the other side has said no"), Status::Failed),
+        (Answer::refused("tool", "the server has rejected the call"), Status::Failed),
     ] {
-        let row = left_after(&answer, |_| {});
+        let row = row_after(&answer, |_| {});
         assert_eq!((row.status, row.seq), (status, 2), "{answer:?}");
     }
 }
 
 #[test]
-fn leaving_waits_for_calls_that_nobody_waits_for_any_more() {
-    let row = left_after(&Answer::Missing, |scene| {
+fn a_stop_waits_for_withdrawn_calls() {
+    let row = row_after(&Answer::Missing, |scene| {
         let cancelled = scene.driver.send(scene.run, Event::Cancel { reason: None }).expect("the store works");
         assert!(cancelled.is_ok(), "{cancelled:?}");
     });
     assert_eq!(row.status, Status::Cancelled);
 }
 
-/// A call, and then nothing but computing.
+/// A call, and then computing without end.
 fn one_call_then_spinning() -> Program {
     let mut b = Builder::new();
     let null = b.value(Value::Null);
     let again = b.reserve();
     b.at(again).set([], again, None);
-    let what = b.effect(effect(Kind::Tool));
-    let call = b.do_(what, null, None, again, None);
+    let tool = b.effect(effect(Kind::Tool));
+    let call = b.do_(tool, null, None, again, None);
     b.begin(ROOT, &[call]);
     b.finish().expect("the program is valid")
 }
 
-/// Answers every call when it is told to stop.
-struct AnswersLast {
+/// Answers every call when it is cancelled.
+struct AnswersOnCancel {
     begun: std::sync::atomic::AtomicUsize,
 }
 
-impl Runner for AnswersLast {
+impl Runner for AnswersOnCancel {
     fn perform<'c>(&'c self, _: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async {
             self.begun.fetch_add(1, Ordering::AcqRel);
@@ -178,18 +177,18 @@ impl Runner for AnswersLast {
 }
 
 #[test]
-fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_leaves() {
+fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_stops() {
     // Each response makes its run compute for a large part of a turn.
     const RUNS: usize = 24;
     let folder = tempfile::tempdir().expect("there is room for a store");
     let path = folder.path().join("store.db");
     let (workflow, host) = stored(&path, &one_call_then_spinning());
-    let outside = Arc::new(AnswersLast { begun: std::sync::atomic::AtomicUsize::new(0) });
-    let driver = Driver::new(host, outside.clone(), CallLimits::default());
+    let runner = Arc::new(AnswersOnCancel { begun: std::sync::atomic::AtomicUsize::new(0) });
+    let driver = Driver::new(host, runner.clone(), CallLimits::default());
     let start = |number| driver.start(Start::new(workflow, format!("run-{number}"), Value::Null));
     let runs: Vec<RunNo> =
         (0..RUNS).map(|number| start(number).expect("the store works").expect("it starts").run).collect();
-    while outside.begun.load(Ordering::Acquire) < RUNS {
+    while runner.begun.load(Ordering::Acquire) < RUNS {
         thread::sleep(Duration::from_millis(1));
     }
     driver.stop(Duration::ZERO).expect("the store works");
@@ -199,13 +198,13 @@ fn responses_that_do_not_fit_into_one_turn_are_recorded_when_the_driver_leaves()
 }
 
 #[test]
-fn a_listener_gets_the_events_of_runs_that_another_process_has_left() {
+fn a_listener_receives_the_events_of_runs_that_another_process_has_released() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("store.db");
     let (workflow, host) = stored(&path, &one_call());
     let runner = || {
-        let (begun, in_order) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Stubborn { begun, in_order, answer: Answer::Missing })
+        let (begun, cleaned_up) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(SlowToCancel { begun, cleaned_up, answer: Answer::Missing })
     };
     let driver = Driver::new(host, runner(), CallLimits::default());
     let start = Start { detached: true, ..Start::new(workflow, "run".into(), Value::Null) };
@@ -229,7 +228,8 @@ fn a_loaded_run_has_reported_its_events() {
     let end = b.close(Status::Completed, null);
     b.begin(ROOT, &[end]);
     let (workflow, host) = stored(&path, &b.finish().expect("the program is valid"));
-    let runner = Stubborn { begun: AtomicBool::default(), in_order: AtomicBool::default(), answer: Answer::Missing };
+    let runner =
+        SlowToCancel { begun: AtomicBool::default(), cleaned_up: AtomicBool::default(), answer: Answer::Missing };
     let driver = Driver::new(host, Arc::new(runner), CallLimits::default());
     let backend = Embedded::with_driver(Store::open(&path, Durability::Normal).expect("it opens"), driver);
     let events = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! Cassettes and scripts: a run that is played again goes as it went, and nothing that is written down is guessed at.
+//! Recordings and scripts: a replay has the outcome of the recorded run, and mistakes in scripts are rejected.
 
 mod programs;
 
@@ -20,7 +20,7 @@ fn call(kind: &str, step: &str, input: &str) -> Call {
     Call { step: Some(step.into()), ..Call::first(effect(kind, "{}"), json(input)) }
 }
 
-/// The events of a run, and what it tells of its history.
+/// The events of a run, and its history.
 fn replay(program: &Program, answers: &mut CallSimulator<'_>) -> (Vec<Event>, History) {
     let mut run = VirtualDriver::new(program, 1_000);
     run.start(Value::Null, Object::default()).expect("a run can start");
@@ -80,7 +80,7 @@ fn every_answer() -> Vec<Answer> {
 }
 
 #[test]
-fn every_answer_comes_to_the_same_when_it_is_played_again() {
+fn every_answer_has_the_same_result_when_it_is_replayed() {
     let specs = [
         "{}",
         r#"{"response": {"envelope": true}}"#,
@@ -126,7 +126,7 @@ fn answers_are_written_as_people_write_them() {
 }
 
 #[test]
-fn secrets_are_masked_in_what_was_answered_and_nowhere_else() {
+fn secrets_are_masked_in_answers_only() {
     let program = one_call(effect("process", r#"{"response": {"report": 1}}"#));
     let answer = Answer::Process(ProcessResult::new(0, "PIN 0, $exit", "ask"));
     let (_, history) = replay(&program, &mut |_| answer.clone().into());
@@ -143,7 +143,7 @@ fn script(text: &str) -> Script {
 }
 
 #[test]
-fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
+fn recorded_calls_are_distinguished_by_step_callers_iteration_path_and_count() {
     let at = |step: &str, callers: &str, path: &[u32]| Call {
         callers: callers.into(),
         path: path.to_vec(),
@@ -163,7 +163,7 @@ fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
     });
     let history = History { entries: entries.collect(), ..History::default() };
     let mut script = Script::read(&history.script(&Secrets::default())).expect("a script");
-    // Calls with other keys may come in any order, and be asked with anything.
+    // Calls with other keys may come in any order and with any input.
     for number in [5, 3, 0, 4, 2, 1] {
         let changed = Call { input: json(r#"{"url": "changed"}"#), ..calls[number].clone() };
         assert_eq!(script.simulate(&changed).answer, Answer::data(Value::Int(number.try_into().expect("it is small"))));
@@ -183,7 +183,7 @@ fn recorded_calls_are_told_apart_by_step_callers_iteration_path_and_count() {
 }
 
 #[test]
-fn a_script_written_by_hand_may_leave_out_who_calls_a_run() {
+fn a_script_written_by_hand_may_omit_the_callers() {
     let mut script = script(r#"{"s": "any", "a/s": "of a"}"#);
     let called = |callers: &str| Call { callers: callers.into(), ..call("model", "s", "{}") };
     for (callers, expect) in [("", "any"), ("a", "of a"), ("b", "any"), ("b/a", "any")] {
@@ -192,7 +192,7 @@ fn a_script_written_by_hand_may_leave_out_who_calls_a_run() {
 }
 
 #[test]
-fn what_was_said_unasked_is_said_once() {
+fn recorded_signals_are_replayed_once() {
     let line = |line: &str| HistoryEntry::Signal { callers: "".into(), step: "line".into(), payload: json(line) };
     let entries = vec![line(r#""hello""#), line(r#"{"$text": "odd"}"#), line("null")];
     let history = History { entries, ..History::default() };
@@ -210,23 +210,23 @@ fn a_script_may_match_and_delay() {
         r#"{"s": [{"$match": "cat", "$text": "meow", "$delay_ms": 40}, {"$match": "dog", "$text": "woof"}, "what?"],
             "t": [{"$match": "cat", "$text": "meow"}, {"$match": "\"dog\"", "$text": "woof"}]}"#,
     );
-    let asked = |step: &str, text: &str| call("model", step, &format!(r#"{{"prompt": "a {text}"}}"#));
-    for (animal, says, duration_ms) in [("dog", "woof", 0), ("cat", "meow", 40)] {
-        let rehearsed = script.simulate(&asked("s", animal));
-        assert_eq!((rehearsed.answer, rehearsed.duration_ms), (Answer::model(says), duration_ms));
+    let request = |step: &str, text: &str| call("model", step, &format!(r#"{{"prompt": "a {text}"}}"#));
+    for (animal, reply, duration_ms) in [("dog", "woof", 0), ("cat", "meow", 40)] {
+        let simulated = script.simulate(&request("s", animal));
+        assert_eq!((simulated.answer, simulated.duration_ms), (Answer::model(reply), duration_ms));
     }
-    assert_eq!(script.simulate(&asked("s", "cow")).answer, Answer::model("what?"));
-    let Answer::Failed(failed) = script.simulate(&asked("t", "cow")).answer else { panic!("nothing fits") };
-    assert!(failed.message.contains(r#"{"prompt":"a cow"}; there are: `cat`, `"dog"`"#), "{}", failed.message);
+    assert_eq!(script.simulate(&request("s", "cow")).answer, Answer::model("what?"));
+    let Answer::Failed(failed) = script.simulate(&request("t", "cow")).answer else { panic!("nothing fits") };
+    assert!(failed.message.contains(r#"{"prompt":"a cow"}; the matches are `cat`, `"dog"`"#), "{}", failed.message);
 }
 
 #[test]
-fn mistakes_in_a_script_are_refused_when_it_is_read() {
+fn mistakes_in_a_script_are_rejected_when_it_is_read() {
     for (entry, expect) in [
         (r#"{"$eror": "no"}"#, "did you mean `$error`?"),
         (r#"{"$error": "no", "$kinf": "k"}"#, "did you mean `$kind`?"),
-        (r#"{"$error": "no", "$text": "yes"}"#, "cannot both be the answer"),
-        (r#"{"$error": 5}"#, "`$error` must be text, and is 5"),
+        (r#"{"$error": "no", "$text": "yes"}"#, "cannot be combined"),
+        (r#"{"$error": 5}"#, "`$error` must be text, but is 5"),
         (r#"{"$status": "404"}"#, "`$status` must be an HTTP status"),
         (r#"{"$status": 99999}"#, "`$status` must be an HTTP status"),
         (r#"{"$status": 200, "boddy": 1}"#, "did you mean `body`?"),
@@ -236,10 +236,10 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
         (r#"{"$exit": 1.5}"#, "`$exit` must be an exit code"),
         (r#"{"$text": "a", "$delay_ms": "1s"}"#, "`$delay_ms` must be a whole number"),
         (r#"{"$text": "a", "$usage": {"token": 1}}"#, "`$usage` must be an object with the numbers"),
-        (r#"{"$text": "a", "$again": true}"#, "`$again` says nothing beside `$text`"),
+        (r#"{"$text": "a", "$again": true}"#, "`$again` cannot be combined with `$text`"),
         (r#"{"$votes": [{"user": "ada"}]}"#, "`$votes` must be a list of"),
-        (r#"{"$match": "cat", "a": 1}"#, "`$match` stands beside an answer, and there is none"),
-        (r#"{"$set": {"a": 1}}"#, "a value that has such a key is written as `{$output: value}`"),
+        (r#"{"$match": "cat", "a": 1}"#, "`$match` needs an answer next to it"),
+        (r#"{"$set": {"a": 1}}"#, "write a value that has such a key as `{$output: value}`"),
     ] {
         for (form, place) in [
             (format!(r#"{{"s": {entry}}}"#), "`s` of the script: "),
@@ -256,8 +256,8 @@ fn mistakes_in_a_script_are_refused_when_it_is_read() {
     assert!(wrong.to_string().contains("`$recorder` is unknown; step ids do not begin with `$`"), "{wrong}");
 }
 
-/// A history whose host knew these facts, and which has read these variables.
-fn past_with(facts: &str, read: &str) -> History {
+/// A history with these facts, and with a call that has read these variables.
+fn history_with(facts: &str, read: &str) -> History {
     let called = HistoryEntry::Call {
         call: Call {
             step: Some("s".into()),
@@ -273,8 +273,8 @@ fn past_with(facts: &str, read: &str) -> History {
 }
 
 #[test]
-fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
-    let history = past_with(
+fn omitted_variables_are_looked_up_when_a_recording_is_replayed() {
+    let history = history_with(
         r#"{"env.GITHUB_TOKEN": "ghp-1", "env.AWS_SECRET_ACCESS_KEY": "aws-1", "env.MyPassword": null, "env.LANG": "C"}"#,
         r#"{"HOME": "/home/ada", "SERVICE": "https://ghp-1@host", "OPENAI_API_KEY": "sk-1"}"#,
     );
@@ -290,7 +290,7 @@ fn variables_that_hold_secrets_are_looked_for_where_a_script_is_played() {
         .expect_err("one is not set");
     assert!(unset.to_string().contains("the variable `SERVICE`") && !unset.to_string().contains("TOKEN"), "{unset}");
     let HistoryEntry::Call { call, .. } = &history.entries[0] else { panic!("it was called") };
-    let Answer::Failed(failed) = script.clone().simulate(call).answer else { panic!("nobody has looked") };
+    let Answer::Failed(failed) = script.clone().simulate(call).answer else { panic!("the variables are not resolved") };
     assert!(failed.message.contains("OPENAI_API_KEY") || failed.message.contains("SERVICE"), "{}", failed.message);
 
     script.resolve_variables(|name| Some(format!("{name} now"))).expect("all are there");

@@ -1,4 +1,4 @@
-//! Servers that are busy and say for how long.
+//! The `Retry-After` header of busy servers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,8 +19,8 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("the text is JSON")
 }
 
-/// One request with so many attempts, and what it gives.
-fn asking(input: &str, max_attempts: u32) -> Program {
+/// One request with a number of attempts.
+fn one_request(input: &str, max_attempts: u32) -> Program {
     let mut b = Builder::new();
     let answer = b.slot(ROOT, "answer", None);
     let retry = Retry { max_attempts, delay_ms: 10, backoff: Backoff::Constant, max_delay_ms: 0, jitter: 0.0 };
@@ -34,7 +34,7 @@ fn asking(input: &str, max_attempts: u32) -> Program {
 }
 
 #[test]
-fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
+fn retry_after_of_a_busy_server_survives_crashes() {
     let times = AtomicUsize::new(0);
     let peer = Peer::new(move |_| match times.fetch_add(1, Ordering::Relaxed) {
         0 => response("429 Too Many Requests", &[("Retry-After", "7")], ""),
@@ -44,7 +44,7 @@ fn a_busy_peer_says_when_to_come_again_and_the_run_keeps_that_through_kills() {
         }
         _ => response("200 OK", &[], "1"),
     });
-    let program = asking(&format!(r#"{{"url": "{}"}}"#, peer.url("/")), 3);
+    let program = one_request(&format!(r#"{{"url": "{}"}}"#, peer.url("/")), 3);
     let folder = tempfile::tempdir().expect("there is room");
     let mut host = VirtualDriver::in_file(&folder.path().join("store.db"), "run".to_owned(), &program, 0).restarting();
     host.start(Value::Null, Object::default()).expect("it starts");

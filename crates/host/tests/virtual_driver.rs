@@ -1,4 +1,4 @@
-//! The host in memory: what moves the clock, what does not, and in which order things happen.
+//! The virtual driver: when the clock advances, and in which order calls, timers and requests are processed.
 
 mod programs;
 
@@ -38,7 +38,7 @@ fn check(program: &Program, entries: &str, status: Status, result: &str, took_ms
 }
 
 #[test]
-fn pauses_before_another_attempt_pass_by_themselves() {
+fn the_clock_advances_over_pauses_before_retries() {
     let program = one_call(Effect { retry: Some(retry(3, 1_000)), ..effect(Kind::Model) });
     check(&program, r#"["at once"]"#, Status::Completed, "at once", 0);
     check(&program, r#"[{"$error": "no"}, {"$error": "no"}, "third"]"#, Status::Completed, "third", 3_000);
@@ -61,7 +61,7 @@ fn a_call_without_an_entry_fails_and_is_not_repeated() {
 }
 
 #[test]
-fn scripts_speak_of_what_was_sent() {
+fn scripts_can_answer_with_the_request() {
     check(&one_call(effect(Kind::Model)), r#"{"$prompt": true}"#, Status::Completed, "hello", 0);
     let sent = r#"{"method":null,"url":"https://a","headers":{},"body":null}"#;
     check(&one_call(effect(Kind::Http)), r#"{"$request": true}"#, Status::Completed, sent, 0);
@@ -70,7 +70,7 @@ fn scripts_speak_of_what_was_sent() {
     check(&one_call(effect(Kind::Tool)), "[[1, 2]]", Status::Completed, "[1,2]", 0);
 }
 
-/// Waits a second, then asks somebody who has two seconds to answer.
+/// Waits a second, then requests an approval with a timeout of two seconds.
 fn waits_and_asks() -> Program {
     let mut b = Builder::new();
     let outcome = b.slot(ROOT, "outcome", None);
@@ -87,35 +87,35 @@ fn waits_and_asks() -> Program {
 }
 
 #[test]
-fn waits_and_questions_stay_until_somebody_moves_the_clock() {
+fn waits_and_requests_stay_until_the_clock_is_advanced() {
     let program = waits_and_asks();
     let mut run = started(&program);
-    let mut nobody = Script::default();
-    run.run_until_idle(&mut |call| nobody.simulate(call));
+    let mut empty = Script::default();
+    run.run_until_idle(&mut |call| empty.simulate(call));
     assert_eq!((run.status(), run.now_ms()), (Status::WaitingTimer, START_MS));
-    run.advance_clock(1_700, &mut |call| nobody.simulate(call));
+    run.advance_clock(1_700, &mut |call| empty.simulate(call));
     assert_eq!((run.status(), run.now_ms()), (Status::WaitingPeople, START_MS + 1_700));
-    let question = &run.requested_approvals()[0];
-    assert_eq!((question.requested_ms, &question.reminded_ms[..], question.is_open), (2_000, &[2_500][..], true));
-    let request = question.request;
+    let requested = &run.requested_approvals()[0];
+    assert_eq!((requested.requested_ms, &requested.reminded_ms[..], requested.is_open), (2_000, &[2_500][..], true));
+    let request = requested.request;
     assert_eq!(run.vote(request, "u2", "yes", None), Err(Rejected::Vote(VoteRejection::NotRecipient)));
-    run.vote(request, "u1", "yes", Some("fine")).expect("the vote is taken");
-    run.run_until_idle(&mut |call| nobody.simulate(call));
+    run.vote(request, "u1", "yes", Some("fine")).expect("the vote is accepted");
+    run.run_until_idle(&mut |call| empty.simulate(call));
     assert_eq!((run.status(), run.result()), (Status::Completed, Some(&Value::from("yes"))));
     assert!(!run.requested_approvals()[0].is_open);
 }
 
 #[test]
-fn questions_run_out_and_are_called_off() {
+fn requests_time_out_and_can_be_cancelled() {
     let program = waits_and_asks();
-    let mut nobody = Script::default();
+    let mut empty = Script::default();
     let mut run = started(&program);
-    run.advance_clock_to(START_MS + 3_000, &mut |call| nobody.simulate(call));
+    run.advance_clock_to(START_MS + 3_000, &mut |call| empty.simulate(call));
     assert_eq!(run.result(), Some(&Value::from("timeout")));
     let mut run = started(&program);
-    run.advance_clock_to(START_MS + 1_000, &mut |call| nobody.simulate(call));
+    run.advance_clock_to(START_MS + 1_000, &mut |call| empty.simulate(call));
     run.cancel_request(run.requested_approvals()[0].request, Some("why not")).expect("it is open");
-    run.run_until_idle(&mut |call| nobody.simulate(call));
+    run.run_until_idle(&mut |call| empty.simulate(call));
     assert_eq!(run.result(), Some(&Value::from("cancelled")));
     let mut run = started(&program);
     run.cancel(Some("enough")).expect("it runs");
@@ -123,7 +123,7 @@ fn questions_run_out_and_are_called_off() {
 }
 
 #[test]
-fn a_limit_around_a_call_that_hangs_fires_by_itself() {
+fn the_clock_advances_to_the_time_limit_around_a_hanging_call() {
     let mut b = Builder::new();
     let error = b.slot(ROOT, "error", None);
     let result = b.read(error);
@@ -136,10 +136,10 @@ fn a_limit_around_a_call_that_hangs_fires_by_itself() {
     };
     let scope = b.scope(ROOT, spec);
     let step = b.step("ask", "ask", None, (0, 0));
-    let what = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
+    let effect = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
     let done = b.leave(scope, Exit::Done(None));
     let nothing = b.value(Value::Null);
-    let ask = b.do_(what, nothing, None, done, None);
+    let ask = b.do_(effect, nothing, None, done, None);
     b.begin(scope, &[ask]);
     let enter = b.enter(scope);
     b.begin(ROOT, &[enter]);
@@ -147,7 +147,7 @@ fn a_limit_around_a_call_that_hangs_fires_by_itself() {
 }
 
 #[test]
-fn answers_are_told_apart_by_the_place_in_loops() {
+fn answers_are_distinguished_by_the_iteration_path() {
     let mut b = Builder::new();
     let answers = b.slot(ROOT, "answers", None);
     let result = b.read(answers);
@@ -156,11 +156,11 @@ fn answers_are_told_apart_by_the_place_in_loops() {
     let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
     let answer = b.slot(scope, "answer", None);
     let step = b.step("ask", "ask", None, (0, 0));
-    let what = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
+    let effect = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
     let value = b.read(answer);
     let done = b.leave(scope, Exit::Done(Some(value)));
     let input = b.read(item);
-    let ask = b.do_(what, input, Some(answer), done, None);
+    let ask = b.do_(effect, input, Some(answer), done, None);
     let items = b.value(json("[7, 8]"));
     b.each(scope, items, item, index, ask);
     let enter = b.enter(scope);
@@ -182,7 +182,7 @@ fn invalid_scripts_are_rejected() {
         (r#"{"a": []}"#, "no answer for step `a`"),
         (r#"{"a": {"$by_path": []}}"#, "`$by_path` of step `a`"),
     ] {
-        let refused = Script::read(&json(text)).expect_err("this is no script").to_string();
-        assert!(refused.contains(expect), "{text}: {refused}");
+        let rejection = Script::read(&json(text)).expect_err("this is not a script").to_string();
+        assert!(rejection.contains(expect), "{text}: {rejection}");
     }
 }

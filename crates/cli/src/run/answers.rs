@@ -180,7 +180,7 @@ impl Answers {
         }
         self.ask(&step, call).unwrap_or_else(|| {
             self.lacking.insert(step, call.kind().as_str().into());
-            SimulatedAnswer { is_lacking: true, ..Answer::Missing.into() }
+            SimulatedAnswer { is_missing: true, ..Answer::Missing.into() }
         })
     }
 }

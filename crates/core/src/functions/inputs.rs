@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use branchpoint_expr::function::{Outcome, Work, preview};
 use branchpoint_expr::{Kind, ObjectView, Value, View, nearest};
 
-use super::variables::put;
+use super::variables::set_at_path;
 use crate::RunKinds as _;
 
 /// The maximum number of listed problems; the rest is counted.
@@ -29,7 +29,7 @@ pub(super) fn with_defaults<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
     for declaration in declarations(work, arguments[1])? {
         let Some(default) = declaration.default else { continue };
         if let PathValue::Missing = find(work, values, &declaration.path)? {
-            values = put(work, values, &declaration.path, default, true, 0)?;
+            values = set_at_path(work, values, &declaration.path, default, true, 0)?;
         }
     }
     Ok(values)

@@ -10,11 +10,11 @@ use crate::RunKinds as _;
 /// `putPath(object, ["a", "b"], value)`: the object with a value at a path. Missing objects are created.
 pub(super) fn put_path<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let path = path(work, arguments[1])?;
-    put(work, arguments[0], &path, arguments[2], false, 0)
+    set_at_path(work, arguments[0], &path, arguments[2], false, 0)
 }
 
 /// The object with a value at a path. Missing objects are created; with `over_null`, null counts as missing.
-pub(super) fn put<'a>(
+pub(super) fn set_at_path<'a>(
     work: &Work<'a>,
     at: View<'a>,
     path: &[&'a str],
@@ -38,7 +38,7 @@ pub(super) fn put<'a>(
         None if rest.is_empty() => View::Null,
         None => work.object(&[])?,
     };
-    let below = put(work, inner, rest, value, over_null, depth + 1)?;
+    let below = set_at_path(work, inner, rest, value, over_null, depth + 1)?;
     match position {
         Some(position) => entries[position].1 = below,
         None => entries.push((key, below)),
@@ -57,7 +57,7 @@ pub(super) fn nested<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<Vie
     let plain = work.object(&plain)?;
     dotted.into_iter().try_fold(plain, |nested, (name, value)| {
         let path: Vec<_> = name.split('.').collect();
-        put(work, nested, &path, value, false, 0)
+        set_at_path(work, nested, &path, value, false, 0)
     })
 }
 
@@ -88,7 +88,7 @@ pub(super) fn declared<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<V
     }
     let Some(value) = value.or(arguments.get(3).copied()) else { return Ok(arguments[0]) };
     let value = declare(work, value, arguments[2].expect_text("declared()")?)?;
-    put(work, arguments[0], &path, value, false, 0)
+    set_at_path(work, arguments[0], &path, value, false, 0)
 }
 
 /// Converts a value to its declared type.

@@ -225,11 +225,11 @@ impl Records {
         let oldest_kept = self.next.saturating_sub(RECORDS_KEPT);
         let (steps, before) = (&mut self.omitted_steps, self.list.len());
         self.list.retain(|number, record| {
-            let kept = *number >= oldest_kept || record.ended_ms.is_none();
-            if !kept {
+            let is_kept = *number >= oldest_kept || record.ended_ms.is_none();
+            if !is_kept {
                 steps.insert(record.step);
             }
-            kept
+            is_kept
         });
         self.omitted += before - self.list.len();
         self.newest.retain(|_, (number, _)| self.list.contains_key(number));

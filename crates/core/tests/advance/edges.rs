@@ -7,7 +7,7 @@ use branchpoint_expr::{Dialect, Value};
 
 use crate::host::{Host, Make};
 
-/// Decides by the answer of an effect: above 10, above 5, or neither.
+/// Decides by the result of an effect: above 10, above 5, or neither.
 fn decided(answer: impl Into<Value>) -> Host {
     let mut make = Make::new();
     let to = ["'big'", "'some'", "'few'"].map(|text| make.set(ROOT, make.r, text, make.end));
@@ -33,7 +33,7 @@ fn an_error_never_picks_an_arm() {
 }
 
 #[test]
-fn a_decision_is_told_with_its_reasons() {
+fn a_decision_is_recorded_with_its_reasons() {
     let mut make = Make::new();
     let guard = make.b.condition(ROOT, "1 == 1", Dialect::Machine).unwrap();
     let decide = make.b.decide([(guard, make.end)], make.end, None);
@@ -41,7 +41,7 @@ fn a_decision_is_told_with_its_reasons() {
     let decision = make.b.decision(step, DecisionKind::Branch);
     let then = make.b.branch(decision, "then", Some(guard), None);
     make.b.decides(decide, decision, [Some(then), None]);
-    // What lowering decides by itself is not recorded.
+    // Decisions that lowering adds are not recorded.
     let decide = make.b.decide([(guard, decide)], make.end, None);
     let work = make.effect("work", decide);
     let mut host = make.run(work);
@@ -81,7 +81,7 @@ fn writes_are_all_or_nothing() {
 }
 
 #[test]
-fn appending_to_nothing_is_bounded_as_well() {
+fn appending_to_an_unset_slot_has_the_size_limit_too() {
     let mut make = Make::new();
     let other = make.b.slot(ROOT, "other", None);
     let (r, read_r, read_other) = (make.r, make.b.read(make.r), make.b.read(other));

@@ -1,4 +1,4 @@
-//! Effects: answers, retries, waits between attempts, late and double answers.
+//! Effects: results, retries, delays between attempts, late and duplicate results.
 
 use branchpoint_core::ir::{Backoff, Effect, Failure, Retry};
 use branchpoint_core::{AttemptError, Command, Event, Rejected, RetryHint, Usage};
@@ -16,7 +16,7 @@ fn one(policy: Option<Retry>) -> Host {
     make.run(work)
 }
 
-/// The waits before each further attempt.
+/// The delays before each further attempt.
 fn waits(policy: Retry, seed: u64) -> Vec<i64> {
     let mut host = one(Some(policy));
     host.seed = seed;
@@ -31,14 +31,14 @@ fn waits(policy: Retry, seed: u64) -> Vec<i64> {
 }
 
 #[test]
-fn an_answer_is_kept_where_the_op_says() {
+fn a_result_is_stored_in_the_slot_of_the_op() {
     let mut host = one(None);
     host.answer("work", "hello");
     host.completed_with("\"hello\"");
 }
 
 #[test]
-fn waits_between_attempts_grow_as_the_policy_says() {
+fn delays_between_attempts_follow_the_backoff() {
     let policy = |backoff| Retry { backoff, ..retry(4, 100) };
     assert_eq!(waits(policy(Backoff::Constant), 1), [100, 100, 100]);
     assert_eq!(waits(policy(Backoff::Linear), 1), [100, 200, 300]);
@@ -47,7 +47,7 @@ fn waits_between_attempts_grow_as_the_policy_says() {
 }
 
 #[test]
-fn the_other_side_may_ask_for_a_longer_wait_but_not_for_a_shorter_one() {
+fn retry_after_can_lengthen_a_delay_but_not_shorten_it() {
     for (requested_ms, waited_ms) in [(40, 100), (7_000, 7_000)] {
         let mut host = one(Some(retry(2, 100)));
         host.fail("work", RetryHint::After(requested_ms));
@@ -58,21 +58,21 @@ fn the_other_side_may_ask_for_a_longer_wait_but_not_for_a_shorter_one() {
     }
     let mut host = one(Some(retry(2, 0)));
     host.fail("work", RetryHint::After(0));
-    assert_eq!(host.inputs.len(), 2, "who need not wait does not");
+    assert_eq!(host.inputs.len(), 2, "without a delay the next attempt follows immediately");
 }
 
 #[test]
-fn jitter_comes_from_the_seed_and_stays_in_its_share() {
+fn jitter_depends_on_the_seed_and_stays_within_its_share() {
     let policy = Retry { jitter: 0.5, ..retry(6, 1_000) };
     let once = waits(policy, 42);
-    assert_eq!(once, waits(policy, 42), "the same seed gives the same waits");
+    assert_eq!(once, waits(policy, 42), "the same seed gives the same delays");
     assert_ne!(once, waits(policy, 43));
     assert!(once.iter().all(|wait| (500..=1_500).contains(wait)), "{once:?}");
     assert!(once.windows(2).any(|pair| pair[0] != pair[1]), "attempts differ: {once:?}");
 }
 
 #[test]
-fn an_attempt_that_makes_no_sense_is_not_made() {
+fn an_error_that_allows_no_retry_is_not_retried() {
     let mut host = one(Some(retry(5, 0)));
     host.fail("work", false);
     host.completed_with(r#"{"kind":"boom","message":"it broke","step":null}"#);
@@ -89,7 +89,7 @@ fn attempts_end_with_the_policy() {
 }
 
 #[test]
-fn the_key_changes_only_after_an_answer() {
+fn the_idempotency_key_changes_only_after_a_reply() {
     let mut host = one(Some(retry(3, 0)));
     let mut keys = Vec::new();
     for answered in [false, true] {
@@ -106,7 +106,7 @@ fn the_key_changes_only_after_an_answer() {
 }
 
 #[test]
-fn late_double_and_unknown_answers_are_refused_and_change_nothing() {
+fn late_duplicate_and_unknown_results_are_rejected() {
     let mut host = one(Some(retry(3, 10)));
     let effect = *host.flights.keys().next().unwrap();
     let settled = |attempt| Event::Settled { effect, attempt, result: Ok(Value::Null), usage: Usage::default() };

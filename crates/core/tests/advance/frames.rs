@@ -1,4 +1,4 @@
-//! Scopes: all, first, stop, keep, width, for-each, time limits, retries, ways out.
+//! Scopes: completion, failures, width, items, time limits, retries, exits.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, Failure, OnFail, Want};
@@ -6,7 +6,7 @@ use branchpoint_expr::{Dialect, Value};
 
 use crate::host::{Host, Make, retry};
 
-/// Three effects a, b, c at once.
+/// Three parallel effects a, b, c.
 fn three(spec: ScopeSpec) -> Host {
     let mut make = Make::new();
     let scope = make.scope(spec);
@@ -23,7 +23,7 @@ fn first(wanted: u32, on_fail: OnFail) -> ScopeSpec {
 }
 
 #[test]
-fn values_stand_in_entry_order_whatever_came_first() {
+fn values_are_in_entry_order_whatever_arrived_first() {
     let mut host = three(ScopeSpec::default());
     assert_eq!(host.flying(), ["a", "b", "c"]);
     host.answer("c", 3);
@@ -33,7 +33,7 @@ fn values_stand_in_entry_order_whatever_came_first() {
 }
 
 #[test]
-fn a_failure_stops_the_others_and_withdraws_them() {
+fn a_failure_withdraws_the_other_entries() {
     let mut host = three(ScopeSpec::default());
     host.answer("a", 1);
     host.fail("b", false);
@@ -42,7 +42,7 @@ fn a_failure_stops_the_others_and_withdraws_them() {
 }
 
 #[test]
-fn a_kept_failure_is_a_result_like_another() {
+fn a_kept_failure_is_the_result_of_its_entry() {
     let mut host = three(keep());
     host.fail("b", false);
     host.answer("a", 1);
@@ -51,7 +51,7 @@ fn a_kept_failure_is_a_result_like_another() {
 }
 
 #[test]
-fn the_first_delivery_withdraws_the_losers() {
+fn the_first_value_withdraws_the_other_entries() {
     let mut host = three(first(1, OnFail::Stop));
     host.answer("b", 2);
     assert_eq!(host.withdrawn, ["a", "c"]);
@@ -69,7 +69,7 @@ fn the_first_two_are_enough_and_failures_that_are_kept_do_not_count() {
 }
 
 #[test]
-fn too_few_deliveries_and_a_kept_failure_fail_the_frame() {
+fn too_few_values_and_a_kept_failure_fail_the_frame() {
     let mut host = three(first(2, OnFail::Keep));
     host.fail("a", false);
     host.fail("b", false);
@@ -78,7 +78,7 @@ fn too_few_deliveries_and_a_kept_failure_fail_the_frame() {
 }
 
 #[test]
-fn width_bounds_what_works_at_once() {
+fn width_limits_concurrent_entries() {
     let mut host = three(ScopeSpec { width: 2, ..ScopeSpec::default() });
     assert_eq!(host.flying(), ["a", "b"]);
     host.answer("b", 2);
@@ -88,7 +88,7 @@ fn width_bounds_what_works_at_once() {
     host.completed_with("[1,2,3]");
 }
 
-/// For each of 10, 20, 30: an effect that is asked with the item.
+/// For each of 10, 20, 30: an effect whose input is the item.
 fn each(spec: ScopeSpec, items: &str) -> Host {
     let mut make = Make::new();
     let scope = make.scope(spec);
@@ -115,12 +115,12 @@ fn each_item_has_slots_of_its_own_and_a_place_in_the_result() {
 }
 
 #[test]
-fn no_items_are_done_at_once() {
+fn a_frame_without_items_closes_at_once() {
     each(ScopeSpec::default(), "[]").completed_with("[]");
 }
 
 #[test]
-fn what_is_no_list_has_no_items() {
+fn items_that_are_not_a_list_fail() {
     each(ScopeSpec::default(), "7").failed_with("wrong_kind");
 }
 
@@ -136,7 +136,7 @@ fn a_time_limit_fails_the_frame_and_withdraws_its_work() {
 }
 
 #[test]
-fn a_time_limit_is_over_all_attempts_of_the_frame() {
+fn a_time_limit_covers_all_attempts_of_the_frame() {
     let spec = ScopeSpec { time_limit_ms: Some(50), retry: Some(retry(9, 30)), ..ScopeSpec::default() };
     let mut host = three(spec);
     host.fail("a", false);
@@ -149,7 +149,7 @@ fn a_time_limit_is_over_all_attempts_of_the_frame() {
 }
 
 #[test]
-fn a_frame_that_is_tried_again_begins_anew() {
+fn a_retried_frame_begins_with_new_slots() {
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec { retry: Some(retry(2, 0)), ..ScopeSpec::default() });
     let count = make.b.slot(scope, "count", Some(Value::Int(0)));
@@ -167,7 +167,7 @@ fn a_frame_that_is_tried_again_begins_anew() {
 }
 
 #[test]
-fn a_failure_goes_to_the_place_that_handles_it() {
+fn a_failure_continues_at_its_handler() {
     let mut make = Make::new();
     let fail = Failure { to: make.end, error: Some(make.r) };
     let scope = make.b.scope(ROOT, ScopeSpec { next: Some(make.end), fail: Some(fail), ..ScopeSpec::default() });
@@ -212,7 +212,7 @@ fn a_run_can_be_closed_from_any_depth() {
 }
 
 #[test]
-fn a_fork_goes_on_at_each_place_and_its_entry_ends_with_the_last() {
+fn a_fork_continues_at_each_place_and_its_entry_ends_with_the_last_strand() {
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec::default());
     let (a, b) = (make.branch(scope, "a"), make.branch(scope, "b"));
@@ -225,7 +225,7 @@ fn a_fork_goes_on_at_each_place_and_its_entry_ends_with_the_last() {
     host.completed_with("[1]");
 }
 
-/// Each of so many items waits for a long time.
+/// A number of items that each wait for a long time.
 fn waiting_items(count: i64, spec: ScopeSpec) -> Host {
     let mut make = Make::new();
     let scope = make.scope(spec);
@@ -240,13 +240,13 @@ fn waiting_items(count: i64, spec: ScopeSpec) -> Host {
 }
 
 #[test]
-fn items_that_wait_keep_their_place_however_many_there_are() {
+fn waiting_items_keep_their_place_in_the_width() {
     let host = waiting_items(20_000, ScopeSpec { width: 100, ..ScopeSpec::default() });
     assert_eq!(host.timers.len(), 100);
 }
 
 #[test]
-fn the_first_of_very_many_withdraws_the_others_at_once() {
+fn the_first_of_very_many_items_withdraws_the_others() {
     let mut make = Make::new();
     let scope = make.scope(first(1, OnFail::Stop));
     let (item, index) = (make.b.slot(scope, "item", None), make.b.slot(scope, "index", None));

@@ -1,4 +1,4 @@
-//! The smallest host, and a few words for building programs.
+//! A minimal host for tests, and helpers for building programs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use branchpoint_core::{
 };
 use branchpoint_expr::{Dialect, Object, Value};
 
-/// A run, a clock, and what the run has asked for.
+/// A run, a clock, and the commands of the run.
 pub(crate) struct Host {
     pub(crate) program: Program,
     pub(crate) state: State,
@@ -24,7 +24,7 @@ pub(crate) struct Host {
     pub(crate) asks: Vec<RequestNo>,
     pub(crate) withdrawn: Vec<String>,
     pub(crate) reminded: Vec<Vec<String>>,
-    /// What every attempt was asked with, in order.
+    /// The input of every attempt, in order.
     pub(crate) inputs: Vec<String>,
     pub(crate) more: bool,
     pub(crate) end: Option<(Status, Value)>,
@@ -67,7 +67,7 @@ impl Host {
         let before = encode_state(&self.state).unwrap();
         let outcome = advance(&self.program, &mut self.state, &stamp, event);
         let Ok(outcome) = outcome else {
-            assert_eq!(encode_state(&self.state).unwrap(), before, "a refused event changes nothing");
+            assert_eq!(encode_state(&self.state).unwrap(), before, "a rejected event changes nothing");
             return outcome;
         };
         gone.map(|effect| self.flights.remove(&effect));
@@ -76,14 +76,14 @@ impl Host {
         Ok(outcome)
     }
 
-    /// Takes the commands of an event that was handed in.
+    /// Executes the commands of an event.
     pub(crate) fn take(&mut self, commands: &[Command]) {
         for command in commands {
-            self.keep(command);
+            self.execute(command);
         }
     }
 
-    fn keep(&mut self, command: &Command) {
+    fn execute(&mut self, command: &Command) {
         match command {
             Command::Perform { effect, attempt, effect_id, input, .. } => {
                 let kind = name(&self.program.effects[effect_id.0 as usize]);
@@ -116,12 +116,12 @@ impl Host {
     }
 
     pub(crate) fn find(&self, kind: &str) -> (EffectNo, u32) {
-        let found = self.flights.iter().find(|(_, (known, _))| known == kind);
-        let (effect, (_, attempt)) = found.unwrap_or_else(|| panic!("{kind} is not in flight: {:?}", self.flights));
+        let flight = self.flights.iter().find(|(_, (other, _))| other == kind);
+        let (effect, (_, attempt)) = flight.unwrap_or_else(|| panic!("{kind} is not in flight: {:?}", self.flights));
         (*effect, *attempt)
     }
 
-    /// The effect of that kind answers.
+    /// Settles the effect of this kind with a value.
     #[track_caller]
     pub(crate) fn answer(&mut self, kind: &str, value: impl Into<Value>) {
         let (effect, attempt) = self.find(kind);
@@ -129,7 +129,7 @@ impl Host {
         self.hand(Event::Settled { effect, attempt, result, usage: Usage::default() }).expect("it is in flight");
     }
 
-    /// The effect of that kind fails; another attempt makes sense or does not.
+    /// Fails the effect of this kind, with or without a retry.
     #[track_caller]
     pub(crate) fn fail(&mut self, kind: &str, again: impl Into<RetryHint>) {
         let (effect, attempt) = self.find(kind);
@@ -139,7 +139,7 @@ impl Host {
         self.hand(Event::Settled { effect, attempt, result, usage: Usage::default() }).expect("it is in flight");
     }
 
-    /// The clock goes on; timers fire in order, each at its time.
+    /// Advances the clock. Timers fire in order, each at its time.
     pub(crate) fn pass(&mut self, ms: i64) {
         let until = self.now_ms + ms;
         while let Some((at, timer)) = self.timers.iter().map(|(timer, at)| (*at, *timer)).min() {
@@ -181,7 +181,7 @@ pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::from(object)
 }
 
-/// A builder with one local `v`, a slot `r` of the root, and an end that gives `r`.
+/// A builder with a local `v`, a slot `r` of the root, and an end with the result `r`.
 pub(crate) struct Make {
     pub(crate) b: Builder,
     pub(crate) v: SlotId,
@@ -201,7 +201,7 @@ impl Make {
         Self { b, v, r, end }
     }
 
-    /// An effect whose answer becomes `v`.
+    /// An effect whose result becomes `v`.
     #[track_caller]
     pub(crate) fn effect(&mut self, kind: &str, next: PlaceId) -> PlaceId {
         self.effect_with(effect(kind), next, None)
@@ -210,8 +210,8 @@ impl Make {
     #[track_caller]
     pub(crate) fn effect_with(&mut self, effect: Effect, next: PlaceId, fail: Option<Failure>) -> PlaceId {
         let input = self.b.read(self.v);
-        let what = self.b.effect(effect);
-        self.b.do_(what, input, Some(self.v), next, fail)
+        let effect = self.b.effect(effect);
+        self.b.do_(effect, input, Some(self.v), next, fail)
     }
 
     /// Sets a slot to an expression.
@@ -227,7 +227,7 @@ impl Make {
         self.b.scope(ROOT, ScopeSpec { into: Some(self.r), next: Some(self.end), ..spec })
     }
 
-    /// A branch: one effect, whose answer it delivers.
+    /// A branch: one effect, whose result it delivers.
     #[track_caller]
     pub(crate) fn branch(&mut self, scope: ScopeId, kind: &str) -> PlaceId {
         let done = self.done(scope);
@@ -260,7 +260,7 @@ impl Make {
     }
 }
 
-/// A policy with a constant wait.
+/// A retry policy with a constant delay.
 pub(crate) fn retry(max_attempts: u32, delay_ms: u64) -> Retry {
     let backoff = branchpoint_core::ir::Backoff::Constant;
     Retry { max_attempts, delay_ms, backoff, max_delay_ms: 0, jitter: 0.0 }

@@ -1,4 +1,4 @@
-//! Cycles of places, their caps, and fuel.
+//! Cycles of places, their limits, and fuel.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, Mark, Status};
@@ -29,7 +29,7 @@ pub(crate) fn looped(cap: u32, fuel: u32) -> (Make, branchpoint_core::ir::PlaceI
 }
 
 #[test]
-fn a_cap_ends_a_loop_with_a_warning() {
+fn a_limit_ends_a_loop_with_a_warning() {
     let (make, enter) = looped(3, 1_000);
     let program = make.program(enter);
     let mut host = Host { more: false, ..Host::start(program) };
@@ -51,7 +51,7 @@ fn the_warning_is_in_the_trace() {
 }
 
 #[test]
-fn fuel_bounds_a_call_and_continue_goes_on() {
+fn fuel_limits_a_call_and_continue_resumes_it() {
     let (make, enter) = looped(10, 4);
     let mut host = make.run(enter);
     let mut calls = 0;
@@ -64,7 +64,7 @@ fn fuel_bounds_a_call_and_continue_goes_on() {
 }
 
 #[test]
-fn a_loop_without_end_never_holds_a_call() {
+fn an_endless_loop_does_not_block_a_call() {
     let (make, enter) = looped(u32::MAX, 50);
     let mut host = make.run(enter);
     for _ in 0..100 {
@@ -76,7 +76,7 @@ fn a_loop_without_end_never_holds_a_call() {
 }
 
 #[test]
-fn nothing_is_left_to_continue_when_all_wait() {
+fn a_run_whose_strands_all_wait_has_nothing_to_continue() {
     let mut make = Make::new();
     let work = make.effect("work", make.end);
     let mut host = make.run(work);
@@ -112,7 +112,7 @@ fn a_counter_lives_in_the_frame_it_counts_for() {
 }
 
 #[test]
-fn a_step_that_failed_is_told_with_its_error_though_the_run_goes_on() {
+fn a_failed_step_is_recorded_with_its_error_although_the_run_continues() {
     let mut make = Make::new();
     let step = make.b.step("s", "any", None, (0, 0));
     let (v, end) = (make.v, make.end);
@@ -130,7 +130,7 @@ fn a_step_that_failed_is_told_with_its_error_though_the_run_goes_on() {
 }
 
 #[test]
-fn a_step_that_goes_through_items_tells_how_many() {
+fn a_step_over_items_records_their_number() {
     let mut make = Make::new();
     let step = make.b.step("loop", "for_each", None, (0, 0));
     let scope = make.scope(ScopeSpec::default());

@@ -1,4 +1,4 @@
-//! What each op does, by behaviour. Every test drives a run by hand: a host with a clock and nothing else.
+//! The behaviour of each op. Every test drives a run by hand, with a minimal host.
 
 mod adopt;
 mod edges;

@@ -1,4 +1,4 @@
-//! Merges: over branches that were skipped, over inner frames, under a width of one.
+//! Merges: skipped branches, inner frames, and a width of one.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, PlaceId, ScopeId, SlotId, Write};
@@ -32,7 +32,7 @@ fn merge(spec: ScopeSpec) -> Case {
 }
 
 impl Case {
-    /// Decides by the answer of an effect whether to join.
+    /// Decides by the result of an effect whether to fill the edge.
     fn gated(&mut self, kind: &str) -> PlaceId {
         let blocked = self.make.b.leave(self.scope, Exit::Done(None));
         let joins = self.make.b.condition(self.scope, "v == 1", Dialect::Machine).unwrap();
@@ -46,7 +46,7 @@ impl Case {
 }
 
 #[test]
-fn a_merge_waits_for_its_edge_and_takes_it() {
+fn a_merge_waits_for_its_edge() {
     let mut case = merge(ScopeSpec::default());
     let branch = case.gated("gate");
     let merge = case.merge;
@@ -69,7 +69,7 @@ fn a_skipped_branch_settles_its_edge_without_filling_it() {
 }
 
 #[test]
-fn under_a_width_of_one_a_merge_gives_its_place_up() {
+fn under_a_width_of_one_a_merge_gives_up_its_place() {
     let mut case = merge(ScopeSpec { width: 1, ..ScopeSpec::default() });
     let branch = case.gated("gate");
     let merge = case.merge;
@@ -80,7 +80,7 @@ fn under_a_width_of_one_a_merge_gives_its_place_up() {
 }
 
 #[test]
-fn a_branch_that_has_not_begun_counts_as_standing_at_its_entry() {
+fn a_branch_that_has_not_begun_counts_as_being_at_its_entry() {
     let mut case = merge(ScopeSpec { width: 1, ..ScopeSpec::default() });
     let (first, branch) = (case.make.branch(case.scope, "first"), case.gated("gate"));
     let merge = case.merge;
@@ -92,7 +92,7 @@ fn a_branch_that_has_not_begun_counts_as_standing_at_its_entry() {
     assert_eq!(host.inputs.last().unwrap(), "after [1]");
 }
 
-/// The gate stands in a frame of its own.
+/// The gate in a frame of its own.
 fn nested(case: &mut Case, spec: ScopeSpec) -> PlaceId {
     let outer_done = case.make.b.leave(case.scope, Exit::Done(None));
     let inner = case.make.b.scope(case.scope, ScopeSpec { next: Some(outer_done), ..spec });
@@ -118,7 +118,7 @@ fn inner_join(spec: ScopeSpec) -> Host {
 }
 
 #[test]
-fn a_strand_in_an_inner_frame_is_waited_for() {
+fn a_merge_waits_for_a_strand_in_an_inner_frame() {
     let mut host = inner_join(ScopeSpec::default());
     assert_eq!(host.flying(), ["gate"], "the merge has not fired over the inner frame");
     host.answer("gate", 5);
@@ -126,7 +126,7 @@ fn a_strand_in_an_inner_frame_is_waited_for() {
 }
 
 #[test]
-fn a_frame_that_waits_for_its_next_attempt_is_waited_for() {
+fn a_merge_waits_for_a_frame_before_its_next_attempt() {
     let mut host = inner_join(ScopeSpec { retry: Some(retry(2, 10)), ..ScopeSpec::default() });
     host.fail("gate", false);
     assert_eq!(host.flying(), Vec::<&str>::new(), "the merge waits for the attempt to come");
@@ -136,9 +136,9 @@ fn a_frame_that_waits_for_its_next_attempt_is_waited_for() {
 }
 
 #[test]
-fn what_ends_inside_an_entry_may_leave_only_a_merge_in_it() {
-    // Width 1: the first branch holds a merge beside an effect in a frame of its own. When the effect has ended, only the
-    // merge is left there, and the second branch, for which it waits, must begin.
+fn the_end_of_an_effect_may_leave_only_a_merge_in_its_entry() {
+    // Width 1: the first branch has a merge, and an effect in a frame of its own. When the effect has ended, only the merge is left
+    // there, and the second branch, for which it waits, must begin.
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec { width: 1, ..ScopeSpec::default() });
     let edge = make.b.slot(scope, "edge", None);
@@ -156,8 +156,8 @@ fn what_ends_inside_an_entry_may_leave_only_a_merge_in_it() {
 }
 
 #[test]
-fn an_item_waits_only_for_its_own() {
-    // Each item has a merge and a gate of its own; the second item's gate is still out when the first item's merge fires.
+fn a_merge_of_an_item_waits_only_for_the_same_item() {
+    // Each item has its own merge and gate; the second item's gate is in flight when the first item's merge fires.
     let mut make = Make::new();
     let each = make.scope(ScopeSpec::default());
     let (item, index) = (make.b.slot(each, "item", None), make.b.slot(each, "index", None));
@@ -185,7 +185,7 @@ fn an_item_waits_only_for_its_own() {
 }
 
 #[test]
-fn merges_that_wait_for_each_other_are_refused() {
+fn merges_that_wait_for_each_other_are_invalid() {
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec::default());
     let (one, other) = (make.b.slot(scope, "one", None), make.b.slot(scope, "other", None));

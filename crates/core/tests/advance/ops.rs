@@ -1,4 +1,4 @@
-//! How many ops a call and a run may execute.
+//! Limits of the ops of a call and of a run.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, Limits, Mark, Program, Status};
@@ -12,7 +12,7 @@ fn start(max_ops: u64) -> Event {
     Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops }
 }
 
-/// Runs to the end with so much fuel for each call; the state, and how many calls it took.
+/// Runs to the end with this fuel for each call. Returns the state and the number of calls.
 fn run_to_end(program: &Program, fuel: u32, max_ops: u64) -> (State, u32) {
     let (mut state, stamp) = (State::new(), Stamp { fuel, ..Stamp::default() });
     let mut outcome = advance(program, &mut state, &stamp, start(max_ops)).expect("a run can start");
@@ -37,7 +37,7 @@ fn a_stamp_grants_less_fuel_than_the_program_and_never_more() {
     for (fuel, more) in [(10, true), (40, false), (1_000, false)] {
         let (state, granted) = run_to_end(&program, fuel, 0);
         assert_eq!((granted > calls, state.result()), (more, own.result()), "fuel {fuel}");
-        assert_eq!(state.ops(), own.ops(), "the same work, whatever its pieces");
+        assert_eq!(state.ops(), own.ops(), "the same work, whatever its slices");
     }
 }
 
@@ -48,12 +48,12 @@ fn a_run_ends_at_the_operators_limit_of_ops() {
     for fuel in [1, 7, 0] {
         let (state, _) = run_to_end(&program, fuel, 1_000);
         assert_eq!(error_kind(&state), (Status::Failed, "op_limit".into()));
-        assert_eq!(state.ops(), 1_001, "it ends at the op that is one too many");
+        assert_eq!(state.ops(), 1_001, "it ends at the first op above the limit");
     }
 }
 
 #[test]
-fn the_smaller_of_two_limits_counts() {
+fn the_smaller_of_two_limits_applies() {
     for (of_program, of_operator, ops) in [(200, 1_000, 201), (1_000, 200, 201), (200, 0, 201)] {
         let (mut make, enter) = looped(u32::MAX, 50);
         make.b.limits(Limits { ops: of_program, ..Limits::default() });

@@ -1,4 +1,4 @@
-//! Questions to people inside a run: votes, refusals, reminders, time, calling off.
+//! Requests to people: votes, rejections, reminders, deadlines, cancellations.
 
 use branchpoint_core::ir::Arm;
 use branchpoint_core::{Event, InvalidRequest, Offer, Rejected, Request, VoteRejection, offers};
@@ -6,12 +6,12 @@ use branchpoint_expr::Value;
 
 use crate::host::{Host, Make, object};
 
-/// Asks three people, two of whom must agree, within 100 ms, reminded every 40.
-fn asked(expired: bool) -> Host {
-    asked_for(2, expired)
+/// A request to three people, two of whom must agree within 100 ms, with a reminder every 40 ms.
+fn request(expired: bool) -> Host {
+    request_with_quorum(2, expired)
 }
 
-fn asked_for(required: i64, expired: bool) -> Host {
+fn request_with_quorum(required: i64, expired: bool) -> Host {
     let mut make = Make::new();
     let texts = |texts: &[&str]| Value::from(texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>());
     let spec = make.b.value(object([
@@ -30,7 +30,7 @@ fn asked_for(required: i64, expired: bool) -> Host {
 
 #[test]
 fn enough_votes_for_a_choice_decide() {
-    let mut host = asked(false);
+    let mut host = request(false);
     assert!(matches!(&offers(&host.program, &host.state)[..], [Offer::Vote { .. }]));
     host.vote("ann", "yes").unwrap();
     host.vote("cid", "yes").unwrap();
@@ -38,18 +38,18 @@ fn enough_votes_for_a_choice_decide() {
 }
 
 #[test]
-fn everyone_has_voted_and_nobody_has_won() {
-    let mut host = asked_for(3, false);
+fn all_votes_without_a_quorum_settle_the_request() {
+    let mut host = request_with_quorum(3, false);
     host.vote("ann", "yes").unwrap();
     host.vote("bob", "no").unwrap();
-    assert!(host.end.is_none(), "though nobody can win any more, everyone is heard");
+    assert!(host.end.is_none(), "all recipients may vote, even if no choice can win any more");
     host.vote("cid", "yes").unwrap();
     host.completed_with("\"no_quorum\"");
 }
 
 #[test]
-fn wrong_votes_are_refused_and_change_nothing() {
-    let mut host = asked(false);
+fn invalid_votes_are_rejected_and_change_nothing() {
+    let mut host = request(false);
     host.vote("ann", "yes").unwrap();
     assert_eq!(host.vote("ann", "no"), Err(Rejected::Vote(VoteRejection::AlreadyVoted)));
     assert_eq!(host.vote("eve", "yes"), Err(Rejected::Vote(VoteRejection::NotRecipient)));
@@ -63,8 +63,8 @@ fn wrong_votes_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn the_silent_are_reminded_until_the_time_runs_out() {
-    let mut host = asked(false);
+fn missing_voters_are_reminded_until_the_deadline() {
+    let mut host = request(false);
     host.vote("bob", "no").unwrap();
     host.pass(99);
     assert_eq!(host.reminded, [["ann", "cid"], ["ann", "cid"]]);
@@ -73,15 +73,15 @@ fn the_silent_are_reminded_until_the_time_runs_out() {
 }
 
 #[test]
-fn time_that_ran_out_may_have_a_way_of_its_own() {
-    let mut host = asked(true);
+fn an_expired_request_may_have_its_own_branch() {
+    let mut host = request(true);
     host.pass(100);
     host.completed_with("\"gone\"");
 }
 
 #[test]
-fn a_question_can_be_called_off() {
-    let mut host = asked(false);
+fn a_request_can_be_cancelled() {
+    let mut host = request(false);
     let request = Value::Int(i64::try_from(host.asks[0].0).unwrap());
     host.signal("cancel_request", object([("request", request.clone())])).unwrap();
     host.completed_with("\"cancelled\"");
@@ -90,7 +90,7 @@ fn a_question_can_be_called_off() {
 }
 
 #[test]
-fn a_question_whose_numbers_make_no_sense_is_not_asked() {
+fn a_request_with_invalid_numbers_is_not_opened() {
     for (key, value) in [
         ("required", Value::from("2")),
         ("required", Value::Float(2.5)),

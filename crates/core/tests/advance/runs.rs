@@ -1,4 +1,4 @@
-//! Whole runs: start, cancel, failure, bounds.
+//! Whole runs: start, cancellation, failure, limits.
 
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
 use branchpoint_core::ir::{Failure, Limits, Status};
@@ -50,32 +50,32 @@ fn a_cancel_withdraws_everything() {
     assert_eq!((status, result.get("reason")), (Status::Cancelled, Some(&Value::from("enough"))));
 }
 
-/// A run with a last word.
-fn last_word() -> Host {
+/// A run with a cleanup.
+fn with_cleanup() -> Host {
     let mut make = Make::new();
     let result = make.b.read(make.v);
     let close = make.b.close(Status::Cancelled, result);
-    let farewell = make.effect("farewell", close);
-    make.b.on_cancel(farewell);
+    let cleanup = make.effect("cleanup", close);
+    make.b.on_cancel(cleanup);
     let work = make.effect("work", make.end);
     let mut host = make.run(work);
     host.hand(Event::Cancel { reason: None }).unwrap();
-    assert_eq!((host.flying(), &host.withdrawn[..]), (vec!["farewell"], &["work".to_owned()][..]));
+    assert_eq!((host.flying(), &host.withdrawn[..]), (vec!["cleanup"], &["work".to_owned()][..]));
     host
 }
 
 #[test]
-fn a_cancelled_run_may_say_its_last_word() {
-    let mut host = last_word();
-    host.answer("farewell", "bye");
+fn a_cancelled_run_executes_its_cleanup() {
+    let mut host = with_cleanup();
+    host.answer("cleanup", "bye");
     assert_eq!(host.end, Some((Status::Cancelled, Value::from("bye"))));
 }
 
 #[test]
-fn a_second_cancel_does_not_wait_for_it() {
-    let mut host = last_word();
+fn a_second_cancellation_ends_the_cleanup() {
+    let mut host = with_cleanup();
     host.hand(Event::Cancel { reason: None }).unwrap();
-    assert_eq!(host.withdrawn, ["work", "farewell"]);
+    assert_eq!(host.withdrawn, ["work", "cleanup"]);
     assert_eq!(host.end.unwrap().0, Status::Cancelled);
 }
 
@@ -84,23 +84,23 @@ fn the_failure_of_a_run_is_handled_once() {
     let mut make = Make::new();
     let result = make.b.read(make.r);
     let close = make.b.close(Status::Failed, result);
-    let farewell = make.effect("farewell", close);
-    let fail = Failure { to: farewell, error: Some(make.r) };
+    let cleanup = make.effect("cleanup", close);
+    let fail = Failure { to: cleanup, error: Some(make.r) };
     make.b.root(ScopeSpec { fail: Some(fail), ..ScopeSpec::default() });
     let work = make.effect("work", make.end);
     let program = make.program(work);
     let mut host = Host::start(program.clone());
     host.fail("work", false);
-    host.answer("farewell", 1);
+    host.answer("cleanup", 1);
     host.failed_with("boom");
     let mut host = Host::start(program);
     host.fail("work", false);
-    host.fail("farewell", false);
+    host.fail("cleanup", false);
     host.failed_with("boom");
 }
 
 #[test]
-fn a_run_that_is_tried_again_keeps_what_it_was_started_with() {
+fn a_retried_run_keeps_its_input() {
     let mut make = Make::new();
     make.b.root(ScopeSpec { retry: Some(retry(2, 10)), time_limit_ms: Some(50), ..ScopeSpec::default() });
     let count = make.b.slot(ROOT, "count", Some(Value::Int(0)));
@@ -120,20 +120,20 @@ fn a_run_that_is_tried_again_keeps_what_it_was_started_with() {
 }
 
 #[test]
-fn a_cancel_between_attempts_of_the_run_is_not_undone_by_the_next() {
+fn a_cancellation_between_attempts_of_the_run_prevents_the_next_attempt() {
     let mut make = Make::new();
     make.b.root(ScopeSpec { retry: Some(retry(2, 10)), ..ScopeSpec::default() });
-    let farewell = make.effect("farewell", make.end);
-    make.b.on_cancel(farewell);
+    let cleanup = make.effect("cleanup", make.end);
+    make.b.on_cancel(cleanup);
     let work = make.effect("work", make.end);
     let mut host = make.run(work);
     host.fail("work", false);
     host.hand(Event::Cancel { reason: None }).unwrap();
-    assert!(host.timers.is_empty(), "no attempt is to come");
-    assert_eq!(host.flying(), ["farewell"]);
-    host.fail("farewell", false);
+    assert!(host.timers.is_empty(), "no attempt follows");
+    assert_eq!(host.flying(), ["cleanup"]);
+    host.fail("cleanup", false);
     let (status, _) = host.end.expect("it has ended");
-    assert_eq!(status, Status::Cancelled, "whatever becomes of its last word");
+    assert_eq!(status, Status::Cancelled, "whatever the outcome of its cleanup");
 }
 
 /// Effects one after the other, without end, under these limits.
@@ -142,13 +142,13 @@ fn limited(limits: Limits) -> Host {
     make.b.limits(limits);
     let again = make.b.reserve();
     let input = make.b.read(make.v);
-    let what = make.b.effect(crate::host::effect("work"));
-    make.b.at(again).do_(what, input, None, again, None);
+    let work = make.b.effect(crate::host::effect("work"));
+    make.b.at(again).do_(work, input, None, again, None);
     make.run(again)
 }
 
 #[test]
-fn effects_are_bounded() {
+fn effects_are_limited() {
     let mut host = limited(Limits { effects: 2, ..Limits::default() });
     host.answer("work", 1);
     assert!(host.end.is_none());
@@ -157,7 +157,7 @@ fn effects_are_bounded() {
 }
 
 #[test]
-fn ops_are_bounded() {
+fn ops_are_limited() {
     let mut host = limited(Limits { ops: 3, ..Limits::default() });
     for _ in 0..2 {
         host.answer("work", 1);
@@ -168,7 +168,7 @@ fn ops_are_bounded() {
 }
 
 #[test]
-fn tokens_and_cost_are_bounded_before_the_next_effect() {
+fn tokens_and_cost_are_limited_before_the_next_effect() {
     for limits in [Limits { tokens: 10, ..Limits::default() }, Limits { cost_micros: 10, ..Limits::default() }] {
         let mut host = limited(limits);
         for (used, ended) in [(10, false), (1, true)] {
@@ -182,7 +182,7 @@ fn tokens_and_cost_are_bounded_before_the_next_effect() {
 }
 
 #[test]
-fn the_time_of_a_run_is_bounded() {
+fn the_time_of_a_run_is_limited() {
     let mut host = limited(Limits { wall_ms: 500, ..Limits::default() });
     host.pass(499);
     assert!(host.end.is_none());
@@ -198,7 +198,7 @@ impl Make {
     }
 }
 
-/// A run that calls another, `depth` runs deep, where two are allowed.
+/// A run at a depth that calls another run, with a nesting limit of two.
 fn caller(depth: u32) -> Host {
     let mut make = Make::new();
     make.b.limits(Limits { depth: 2, ..Limits::default() });
@@ -210,7 +210,7 @@ fn caller(depth: u32) -> Host {
 }
 
 #[test]
-fn runs_call_each_other_only_so_deep() {
+fn the_nesting_of_runs_is_limited() {
     assert_eq!(caller(1).flying(), ["run"]);
     let host = caller(2);
     assert!(host.flying().is_empty(), "the call is not made");
@@ -220,7 +220,7 @@ fn runs_call_each_other_only_so_deep() {
 }
 
 #[test]
-fn what_was_begun_is_finished_before_anything_else_comes() {
+fn an_unfinished_event_is_finished_before_other_events() {
     let mut make = Make::new();
     make.b.fuel(1);
     let last = make.set(ROOT, make.r, "2", make.end);
@@ -240,7 +240,7 @@ fn what_was_begun_is_finished_before_anything_else_comes() {
 }
 
 #[test]
-fn a_program_of_unknown_semantics_is_refused() {
+fn a_program_of_unknown_semantics_is_rejected() {
     let mut program = Make::new().program_of_end();
     program.semantics = 99;
     let refused = advance(&program, &mut State::new(), &Stamp::default(), start());
@@ -248,7 +248,7 @@ fn a_program_of_unknown_semantics_is_refused() {
 }
 
 #[test]
-fn budgets_hold_for_further_attempts() {
+fn budgets_apply_to_retries() {
     let mut make = Make::new();
     make.b.limits(Limits { tokens: 10, ..Limits::default() });
     let work = branchpoint_core::ir::Effect { retry: Some(retry(100, 0)), ..crate::host::effect("work") };

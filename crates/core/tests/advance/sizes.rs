@@ -1,4 +1,4 @@
-//! How large values may be: one by itself, and all of a run together.
+//! Size limits of one value, and of all values of a run.
 
 use branchpoint_core::codec::encode_state;
 use branchpoint_core::ir::builder::{ROOT, ScopeSpec};
@@ -21,7 +21,7 @@ fn text(bytes: usize) -> Value {
     Value::from("x".repeat(bytes - 8))
 }
 
-/// Sets `r` to `[r, r]` without end; a failure goes to `caught`, which gives the kind of the error and the size of `r`.
+/// Sets `r` to `[r, r]` without end. The handler of the failure returns the kind of the error and the size of `r`.
 fn doubling(make: &mut Make) -> PlaceId {
     let error = make.b.slot(ROOT, "error", None);
     make.b.name(ROOT, &["error"], error);
@@ -48,13 +48,13 @@ fn a_value_that_doubles_has_a_limit_by_default() {
     let doubled = make.b.expr(ROOT, "[r, r]", Dialect::Machine).unwrap();
     let count = make.b.effect(effect("count"));
     let input = make.b.value(0);
-    let asked = make.b.do_(count, input, None, again, None);
-    make.b.at(again).set([Write::Put(make.r, doubled)], asked, None);
+    let call = make.b.do_(count, input, None, again, None);
+    make.b.at(again).set([Write::Put(make.r, doubled)], call, None);
     let start = make.set(ROOT, make.r, "0", again);
     let program = make.program(start);
     let mut host = Host::start(program);
     while host.end.is_none() {
-        // The state is not encoded between the steps: near the limit that takes a while.
+        // The state is not encoded between the steps, because that is slow near the limit.
         let (effect, attempt) = host.find("count");
         let event = Event::Settled { effect, attempt, result: Ok(Value::Null), usage: Usage::default() };
         let outcome = advance(&host.program, &mut host.state, &Stamp { now_ms: 1_000, ..Stamp::default() }, event);
@@ -66,7 +66,7 @@ fn a_value_that_doubles_has_a_limit_by_default() {
 }
 
 #[test]
-fn an_append_that_makes_a_list_too_large_is_taken_back() {
+fn an_append_that_makes_a_list_too_large_is_undone() {
     let mut make = Make::new();
     make.b.limits(value_limit(100));
     let piece = make.b.value(1);
@@ -77,7 +77,7 @@ fn an_append_that_makes_a_list_too_large_is_taken_back() {
 }
 
 #[test]
-fn the_values_that_a_scope_gathers_are_bounded_together() {
+fn the_values_that_a_scope_collects_are_limited_together() {
     for (limit, ends) in [(200, true), (150, false)] {
         let mut make = Make::new();
         make.b.limits(value_limit(limit));
@@ -91,7 +91,7 @@ fn the_values_that_a_scope_gathers_are_bounded_together() {
 }
 
 #[test]
-fn an_answer_that_is_too_large_fails_its_call_and_is_not_asked_for_again() {
+fn a_result_that_is_too_large_fails_its_call_without_a_retry() {
     let mut make = Make::new();
     make.b.limits(value_limit(100));
     let work =
@@ -107,8 +107,8 @@ fn an_input_that_is_too_large_is_not_sent() {
     let mut make = Make::new();
     make.b.limits(value_limit(100));
     let input = make.b.expr(ROOT, "[r, r]", Dialect::Machine).unwrap();
-    let what = make.b.effect(effect("work"));
-    let work = make.b.do_(what, input, None, make.end, None);
+    let work = make.b.effect(effect("work"));
+    let work = make.b.do_(work, input, None, make.end, None);
     let start = make.set(ROOT, make.r, "'12345678901234567890123456789012345678901234567890'", work);
     let host = make.run(start);
     host.failed_with("value_limit");
@@ -116,7 +116,7 @@ fn an_input_that_is_too_large_is_not_sent() {
 }
 
 #[test]
-fn a_start_with_too_much_is_refused() {
+fn a_start_with_a_too_large_input_is_rejected() {
     let mut make = Make::new();
     make.b.limits(Limits { value_bytes: 100, state_bytes: 150, ..Limits::default() });
     let program = make.program_of(|make| make.end);
@@ -131,7 +131,7 @@ fn a_start_with_too_much_is_refused() {
 }
 
 #[test]
-fn signals_are_refused_when_they_are_too_large_or_the_run_has_no_room() {
+fn signals_are_rejected_when_they_are_too_large_or_the_run_has_no_room() {
     let mut make = Make::new();
     make.b.limits(Limits { value_bytes: 100, state_bytes: 300, ..Limits::default() });
     let signal = make.b.signal("go", OnEarly::Keep);
@@ -141,7 +141,7 @@ fn signals_are_refused_when_they_are_too_large_or_the_run_has_no_room() {
     assert_eq!(host.signal("go", text(101)), Err(Rejected::TooLarge(100)));
     host.signal("go", text(100)).unwrap();
     host.signal("go", text(100)).unwrap();
-    assert_eq!(host.signal("go", text(100)), Err(Rejected::NoRoom(300)), "beside the input of the call");
+    assert_eq!(host.signal("go", text(100)), Err(Rejected::NoRoom(300)), "with the input of the call");
     assert!(host.end.is_none());
     host.answer("work", 1);
     assert!(host.end.is_some());
@@ -159,7 +159,7 @@ fn slots(count: usize, limits: Limits) -> Host {
 }
 
 #[test]
-fn the_values_of_a_run_are_bounded_together_and_that_ends_it() {
+fn the_values_of_a_run_are_limited_together_and_exceeding_that_ends_it() {
     assert!(slots(10, state_limit(1_000)).end.is_some_and(|(status, _)| status.is_final()));
     slots(20, state_limit(1_000)).failed_with("state_limit");
     let host = slots(10, state_limit(1_000));
@@ -167,7 +167,7 @@ fn the_values_of_a_run_are_bounded_together_and_that_ends_it() {
 }
 
 #[test]
-fn what_branches_and_items_carry_counts_each_time() {
+fn shared_values_of_branches_and_items_count_each_time() {
     let each = |width: u32| {
         let mut make = Make::new();
         make.b.limits(state_limit(2_000));
@@ -181,13 +181,13 @@ fn what_branches_and_items_carry_counts_each_time() {
         let start = make.set(ROOT, make.v, "'12345678901234567890123456789012345678901234567890'", enter);
         make.run(start)
     };
-    assert!(each(2).end.is_none(), "two at a time carry little");
+    assert!(each(2).end.is_none(), "two at a time have small values");
     each(0).failed_with("state_limit");
 }
 
 #[test]
 fn a_failure_that_is_kept_and_attempts_of_a_scope_are_counted_exactly() {
-    // A debug assertion of `advance` counts everything after each event of a small run.
+    // A debug assertion of `advance` recounts the size after each event of a small run.
     let mut make = Make::new();
     let scope =
         make.scope(ScopeSpec { on_fail: Some(OnFail::Keep), retry: Some(retry(2, 10)), ..ScopeSpec::default() });

@@ -1,5 +1,5 @@
-//! What a person is told: steps in order with their branch, why it was taken, attempts, and what was skipped; all of it by
-//! replaying the journal of a run that went without recording.
+//! The list of steps: their order, branches, reasons, attempts and skipped steps, computed by a replay of the journal of a run
+//! without recording.
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{DecisionKind, Effect, Mark, Program, Status};
@@ -10,7 +10,7 @@ use branchpoint_expr::{Dialect, Object, Value};
 
 use crate::host::{effect, retry};
 
-/// Asks a model for a score, and sends or drops by it.
+/// Requests a score from a model, and sends or drops by it.
 fn scored() -> Program {
     let mut b = Builder::new();
     let score = b.slot(ROOT, "score", None);
@@ -67,14 +67,14 @@ fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event, u32)> {
     let mut state = State::new();
     let journal = journal.into_iter().map(|(now_ms, event)| {
         let stamp = Stamp { now_ms, ..Stamp::default() };
-        let outcome = advance(program, &mut state, &stamp, event.clone()).expect("the event is taken");
-        assert!(outcome.trace.is_empty(), "nothing is told while recording is off");
+        let outcome = advance(program, &mut state, &stamp, event.clone()).expect("the event is accepted");
+        assert!(outcome.trace.is_empty(), "the trace is empty while recording is off");
         (stamp, event, outcome.check)
     });
     journal.collect()
 }
 
-fn told(score: i64) -> Vec<StepRecord> {
+fn step_records(score: i64) -> Vec<StepRecord> {
     let program = scored();
     let (state, notes) = replay(&program, State::new(), journal(&program, score)).expect("a journal folds");
     let (status, _) = state.result().expect("the run has ended");
@@ -82,8 +82,8 @@ fn told(score: i64) -> Vec<StepRecord> {
 }
 
 #[test]
-fn steps_are_told_in_order_with_what_became_of_them() {
-    let records = told(7);
+fn steps_are_listed_in_order_with_their_outcomes() {
+    let records = step_records(7);
     let seen: Vec<_> = records.iter().map(|record| (record.step.0, record.status.clone())).collect();
     let skipped = StepStatus::Skipped("arm_not_taken".into());
     let done = StepStatus::Completed;
@@ -99,7 +99,7 @@ fn steps_are_told_in_order_with_what_became_of_them() {
 #[test]
 fn every_decision_is_explained() {
     let why = |score: i64| {
-        let records = told(score);
+        let records = step_records(score);
         records[1].decisions[0].sentence().to_string()
     };
     assert_eq!(why(7), "true because score is 7, at least 5");
@@ -107,17 +107,17 @@ fn every_decision_is_explained() {
 }
 
 #[test]
-fn a_journal_that_the_program_refuses_is_told_by_its_event() {
+fn a_journal_that_the_program_rejects_is_reported_with_the_event() {
     let program = scored();
     let mut journal = journal(&program, 7);
     let foreign = (Stamp { now_ms: 2, ..Stamp::default() }, settled(99, 1, Ok(Value::Null)), 0);
     journal.insert(2, foreign);
-    let strayed = replay(&program, State::new(), journal.clone()).expect_err("nobody asked for that effect");
-    assert_eq!(strayed, FoldError::Rejected { seq: 3, rejected: Rejected::UnknownEffect });
+    let error = replay(&program, State::new(), journal.clone()).expect_err("the effect is not in flight");
+    assert_eq!(error, FoldError::Rejected { seq: 3, rejected: Rejected::UnknownEffect });
     journal.remove(2);
     journal[1].2 ^= 1;
-    let strayed = replay(&program, State::new(), journal).expect_err("it led elsewhere");
-    assert_eq!(strayed, FoldError::Diverged { seq: 2 });
+    let error = replay(&program, State::new(), journal).expect_err("it led elsewhere");
+    assert_eq!(error, FoldError::Diverged { seq: 2 });
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_fold_knows_which_effects_are_pending_after_each_event() {
 }
 
 #[test]
-fn a_step_that_waits_is_shown_as_waiting_and_its_wait_is_no_time_of_its_own() {
+fn a_waiting_step_is_shown_as_waiting_and_its_wait_is_not_counted_as_work() {
     let mut b = Builder::new();
     let pause = b.step("pause", "wait", None, (0, 10));
     let nothing = b.value(Value::Null);
@@ -184,8 +184,8 @@ fn a_loop_of_many_rounds_keeps_the_newest_records_and_those_that_are_open() {
     assert_eq!(records.count(), 100_001);
     assert!(records.get(0).is_some(), "the loop itself has not ended");
     assert!(records.get(1).is_none() && records.get(100_000).is_some_and(|record| record.run == 100_000));
-    let kept = records.finish(&program, Status::Cancelled);
-    let last = kept.values().next_back().expect("there are some");
+    let finished = records.finish(&program, Status::Cancelled);
+    let last = finished.values().next_back().expect("there are some");
     assert!(last.step == never && matches!(last.status, StepStatus::Skipped(_)), "{last:?}");
-    assert_eq!(kept.values().filter(|record| record.step == outer).count(), 1);
+    assert_eq!(finished.values().filter(|record| record.step == outer).count(), 1);
 }

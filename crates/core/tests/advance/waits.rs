@@ -38,7 +38,7 @@ fn a_signal_ends_the_wait_and_clears_the_timer() {
 }
 
 #[test]
-fn a_payload_that_does_not_satisfy_the_check_changes_nothing() {
+fn a_payload_that_fails_the_check_changes_nothing() {
     let mut host = after_work(OnEarly::Keep);
     host.answer("work", 1);
     assert_eq!(host.signal("go", 10), Err(Rejected::NotAccepted("go".into())));
@@ -47,7 +47,7 @@ fn a_payload_that_does_not_satisfy_the_check_changes_nothing() {
 }
 
 #[test]
-fn an_early_signal_is_refused_unless_it_is_declared_to_be_kept() {
+fn an_early_signal_is_rejected_unless_it_is_declared_to_be_stored() {
     assert_eq!(after_work(OnEarly::Reject).signal("go", 11), Err(Rejected::NotWaiting("go".into())));
     let mut host = after_work(OnEarly::Keep);
     for payload in [5, 12, 13] {
@@ -67,7 +67,7 @@ fn a_delay_ends_the_wait_and_nothing_is_offered_any_more() {
 }
 
 #[test]
-fn a_timer_is_taken_once_and_not_before_its_time() {
+fn a_timer_fires_once_and_not_before_its_time() {
     let mut host = after_work(OnEarly::Reject);
     host.answer("work", 1);
     let timer = *host.timers.keys().next().unwrap();
@@ -89,7 +89,7 @@ fn a_moment_in_the_past_is_now() {
 }
 
 #[test]
-fn a_time_that_is_no_number_fails() {
+fn a_time_that_is_not_a_number_fails() {
     let mut make = Make::new();
     let delay_ms = make.b.value("soon");
     let wait = make.b.wait([Arm::After { delay_ms, next: make.end }], None);
@@ -97,7 +97,7 @@ fn a_time_that_is_no_number_fails() {
 }
 
 #[test]
-fn of_two_strands_that_wait_the_older_takes_the_signal() {
+fn of_two_waiting_strands_the_older_gets_the_signal() {
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec::default());
     let signal = make.b.signal("go", OnEarly::Reject);
@@ -112,7 +112,7 @@ fn of_two_strands_that_wait_the_older_takes_the_signal() {
 }
 
 #[test]
-fn a_wait_gives_its_place_in_the_width_up() {
+fn a_waiting_branch_gives_up_its_place_in_the_width() {
     let mut make = Make::new();
     let scope = make.scope(ScopeSpec { width: 1, ..ScopeSpec::default() });
     let signal = make.b.signal("go", OnEarly::Reject);
@@ -124,7 +124,7 @@ fn a_wait_gives_its_place_in_the_width_up() {
 }
 
 #[test]
-fn only_so_many_early_signals_are_kept() {
+fn the_number_of_stored_early_signals_is_limited() {
     let mut host = after_work(OnEarly::Keep);
     for payload in 0..1_000 {
         host.signal("go", payload).expect("there is room");
@@ -153,7 +153,7 @@ fn a_zone_reads_the_time_of_the_event_with_the_offset_of_its_stamp() {
 }
 
 #[test]
-fn a_delay_that_is_nil_never_comes() {
+fn a_delay_that_is_nil_never_occurs() {
     let mut make = Make::new();
     let signal = make.b.signal("go", OnEarly::Reject);
     let (delay_ms, end) = (make.b.value(Value::Null), make.end);

@@ -1,6 +1,6 @@
-//! Bytes that were written once and must stay readable: each file in `tests/golden` is one thing, as hex text.
+//! Golden files: stored bytes that must stay readable. Each file in `tests/golden` has the bytes of one program, event or state as hex.
 //!
-//! After a change of the bytes that is meant, with a new version number: `UPDATE_GOLDEN=1 cargo test -p branchpoint-core`.
+//! After an intended change of the bytes, with a new version number: `UPDATE_GOLDEN=1 cargo test -p branchpoint-core`.
 #![expect(clippy::disallowed_methods, reason = "golden files are files, and the environment says when to write them")]
 
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use crate::tour::tour;
 
 const BYTES_PER_LINE: usize = 48;
 
-/// The bytes of a golden file. `now` is what this build writes for the same thing.
+/// The bytes of a golden file. `now` has the bytes that this build writes for the same content.
 #[track_caller]
 fn golden(name: &str, now: &[u8]) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -44,7 +44,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(byte).collect()
 }
 
-/// The file is readable and comes out the same; and this build still writes it.
+/// Checks that a golden file can be read, and that this build writes the same bytes.
 #[track_caller]
 fn check<T>(
     name: &str,
@@ -56,7 +56,7 @@ fn check<T>(
     let golden = golden(name, now);
     let back = decode(&golden).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(encode(&back).map(|bytes| hex(&bytes)), Ok(hex(&golden)), "{name} comes out otherwise");
-    assert_eq!(hex(now), hex(&golden), "this build writes {name} otherwise");
+    assert_eq!(hex(now), hex(&golden), "this build writes other bytes for {name}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_run_in_the_middle_of_the_tour_has_the_same_bytes() {
     check("state-v1.hex", &encode_state(&half_way()), decode_state, encode_state);
 }
 
-/// One of each, with every kind of value among them.
+/// One event of each kind, with every kind of value among them.
 fn events() -> Vec<(&'static str, Event)> {
     let value: Value = serde_json::from_str(
         r#"{"null": null, "yes": true, "int": -9223372036854775808, "float": 1.5e300, "text": "ü\n", "list": [[], {}]}"#,
@@ -113,11 +113,11 @@ fn half_way() -> State {
     let settled =
         |effect| Event::Settled { effect, attempt: 1, result: Ok(plan), usage: Usage { tokens: 9, cost_micros: 1 } };
     let outcome = advance(&program, &mut state, &Stamp::default(), Event::Start { input, facts, depth: 0, max_ops: 0 });
-    let asked = outcome.expect("a run can start").commands.into_iter().find_map(|command| match command {
+    let call = outcome.expect("a run can start").commands.into_iter().find_map(|command| match command {
         branchpoint_core::Command::Perform { effect, .. } => Some(effect),
         _ => None,
     });
     let stamp = Stamp { now_ms: 20, ..Stamp::default() };
-    advance(&program, &mut state, &stamp, settled(asked.expect("the model is asked"))).expect("its answer is taken");
+    advance(&program, &mut state, &stamp, settled(call.expect("the model is called"))).expect("its result is accepted");
     state
 }

@@ -1,4 +1,4 @@
-//! The stored bytes: they come back as what they were, old ones stay readable, and damaged ones are refused.
+//! The codec: encoding round-trips, old bytes stay readable, and damaged bytes are rejected.
 
 mod golden;
 mod properties;
@@ -17,7 +17,7 @@ fn event_bytes() -> Vec<u8> {
 }
 
 #[test]
-fn a_program_comes_back_as_it_was() {
+fn a_program_round_trips() {
     let program = tour::tour();
     let bytes = encode_program(&program).expect("it can be stored");
     let back = decode_program(&bytes).expect("it can be read");

@@ -1,4 +1,4 @@
-//! Whatever is written can be read, and whatever is read is no panic.
+//! Properties of the codec: all encoded events can be decoded, and no bytes cause a panic.
 
 use branchpoint_core::codec::{decode_event, decode_program, decode_state, encode_event, encode_program};
 use branchpoint_core::ir::validate;
@@ -63,7 +63,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn events_come_back_as_they_were(event in event(), now_ms: i64, seed: u64) {
+    fn events_round_trip(event in event(), now_ms: i64, seed: u64) {
         let stamp = Stamp { now_ms, seed, offsets_s: vec![], fuel: 0, record: false };
         let bytes = encode_event(&stamp, &event).unwrap();
         let (stamp_back, back) = decode_event(&bytes).unwrap();
@@ -73,14 +73,14 @@ proptest! {
     }
 
     #[test]
-    fn bytes_without_sense_are_no_panic(kind in prop_oneof![Just(b'p'), Just(b'e'), Just(b's')], bytes in vec(any::<u8>(), 0..400)) {
+    fn random_bytes_cause_no_panic(kind in prop_oneof![Just(b'p'), Just(b'e'), Just(b's')], bytes in vec(any::<u8>(), 0..400)) {
         let bytes = [&[b'B', b'P', kind, 1][..], &bytes].concat();
         let _ = (decode_program(&bytes).map(|program| validate(&program)), decode_event(&bytes), decode_state(&bytes));
     }
 
-    /// A program that was damaged is refused, or at least the validator can look at it.
+    /// A damaged program is rejected by the decoder, or the validator can check it without a panic.
     #[test]
-    fn a_damaged_program_is_no_panic(damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+    fn a_damaged_program_causes_no_panic(damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         let mut bytes = encode_program(&tour()).unwrap();
         for (at, byte) in damage {
             let at = at.index(bytes.len());

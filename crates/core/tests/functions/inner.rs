@@ -1,11 +1,11 @@
-//! Answers, tools, defaults and calls.
+//! Internal functions for approvals, tools, defaults, calls and expansions.
 
 use std::cell::Cell;
 
 use branchpoint_core::functions::ENVIRONMENT;
 use branchpoint_expr::{Context, Dialect, Environment, Expression, Kind, Limits, Name, Object, Options, Source, Value};
 
-/// The value of an expression of a front-end's own making, as JSON.
+/// Checks the value of a generated expression, as JSON.
 #[track_caller]
 fn check(text: &str, expect: &str) {
     let expression = Expression::compile(text, Options::dialect(Dialect::Graph).environment(&ENVIRONMENT));
@@ -16,7 +16,7 @@ fn check(text: &str, expect: &str) {
 }
 
 #[test]
-fn an_answer_decides_or_is_none() {
+fn an_answer_approves_rejects_or_has_no_decision() {
     let approve = r#"{"decision":"approve","note":""}"#;
     let reject = r#"{"decision":"reject","note":""}"#;
     for input in
@@ -59,7 +59,7 @@ fn tools_are_offered_by_patterns_and_position() {
 }
 
 #[test]
-fn defaults_fill_what_is_null_at_any_depth() {
+fn defaults_replace_null_at_any_depth() {
     check(
         "filledIn([{model: nil, other: nil, below: [{model: 'own'}, {model: nil}]}], {model: 'm'})",
         r#"[{"model":"m","other":null,"below":[{"model":"own"},{"model":"m"}]}]"#,
@@ -67,7 +67,7 @@ fn defaults_fill_what_is_null_at_any_depth() {
 }
 
 #[test]
-fn a_call_that_failed_is_told_as_it_began() {
+fn the_event_of_a_failed_call_has_the_fields_of_its_start() {
     check(
         "callFailed({type: 'subagent_call_start', callId: 'c', message: 'old'}, 'down')",
         r#"{"callId":"c","type":"subagent_call_error","message":"down"}"#,
@@ -75,7 +75,7 @@ fn a_call_that_failed_is_told_as_it_began() {
 }
 
 #[test]
-fn documents_cannot_call_them() {
+fn documents_cannot_call_internal_functions() {
     for text in ["offeredTools([], nil, 0)", "approvalAnswer(true)", "filledIn({}, {})", "callFailed({}, '')"] {
         assert!(Expression::compile(text, Options::dialect(Dialect::Graph)).is_err(), "{text}");
     }
@@ -108,7 +108,7 @@ fn expansion(template: &str, steps: u64) -> (u64, Result<Value, Kind>) {
 }
 
 #[test]
-fn the_work_of_an_expansion_counts_for_the_evaluation_around_it() {
+fn the_work_of_an_expansion_counts_for_the_enclosing_evaluation() {
     let nested = "{{range $i := 2000}}x{{end}}";
     let (few, expanded) = expansion("x", 1_000_000);
     assert!(few < 100 && expanded == Ok(Value::from("x")), "{few}: {expanded:?}");

@@ -1,4 +1,4 @@
-//! Functions that front-ends lower to, as far as vectors do not pin them.
+//! Internal functions that generated expressions call, as far as the vectors do not cover them.
 
 mod inner;
 mod runs;

@@ -1,4 +1,4 @@
-//! Programs of runs call functions that every host has, and no others.
+//! The functions that programs can call: those of every host, and no others.
 
 use branchpoint_core::functions::ENVIRONMENT;
 use branchpoint_core::ir::builder::{Builder, ROOT};
@@ -35,7 +35,7 @@ fn documents_cannot_call_functions_of_front_ends() {
     }
 }
 
-/// Stored programs name these functions: a name that changes is a program that does not run.
+/// Stored programs contain these names, so a changed name would break them.
 #[test]
 fn stored_names_of_functions_do_not_change() {
     let names = ENVIRONMENT.functions.names().collect::<Vec<_>>().join(" ");

@@ -1,9 +1,9 @@
-//! Functions that programs of front-ends are made of: variables in one object, and types that are asked for.
+//! Internal functions for variables and types.
 
 use branchpoint_core::functions::{ENVIRONMENT, Typing, is_same};
 use branchpoint_expr::{Bind, Binding, Dialect, Expression, Options, Slots, Value};
 
-/// Everything is a field of one slot, which stands for no part of a path.
+/// Binds every name to a field of one slot.
 struct OneObject;
 
 impl Bind for OneObject {
@@ -30,7 +30,7 @@ fn check(formula: &str, expect: &str) {
 }
 
 #[test]
-fn a_slot_may_stand_for_no_part_of_a_path() {
+fn a_slot_may_be_bound_to_the_empty_path() {
     check("$o.a.b", "1");
     check("$t", "\"x\"");
     check("$l[0]", "1");
@@ -46,7 +46,7 @@ fn documents_cannot_call_inner_functions() {
 }
 
 #[test]
-fn a_path_is_set_and_objects_on_the_way_are_made() {
+fn setting_a_path_creates_missing_objects() {
     check(r#"putPath($o, ["a", "c"], 2)"#, r#"{"a":{"b":1,"c":2}}"#);
     check(r#"putPath($o, ["x", "y", "z"], $l)"#, r#"{"a":{"b":1},"x":{"y":{"z":[1]}}}"#);
     check(r#"putPath($o, ["a"], nil)"#, r#"{"a":null}"#);
@@ -61,7 +61,7 @@ fn a_path_is_set_and_objects_on_the_way_are_made() {
 }
 
 #[test]
-fn names_with_dots_nest_whatever_their_order() {
+fn names_with_dots_are_nested_in_any_order() {
     check(r#"nested({"u.t": 1, "u": {"a": 2}, "v": 3})"#, r#"{"u":{"a":2,"t":1},"v":3}"#);
     check(r#"nested({"u.t.x": 1, "u.t.y": 2})"#, r#"{"u":{"t":{"x":1,"y":2}}}"#);
     check(r#"nested({"u.t": 1, "u": "text"})"#, "path_conflict");
@@ -76,7 +76,7 @@ fn variables_are_picked_by_their_keys() {
 }
 
 #[test]
-fn a_declaration_makes_a_value_its_type() {
+fn a_declaration_converts_a_value_to_its_type() {
     for (given, ty, expect) in [
         ("nil", "string", "null"),
         ("5", "string", "\"5\""),
@@ -128,7 +128,7 @@ fn an_assignment_checks_a_value() {
 }
 
 #[test]
-fn bounds_of_loops_are_whole_numbers() {
+fn limits_of_loops_are_whole_numbers() {
     check("wholeNumber(' -3 ')", "-3");
     check("wholeNumber(2.0)", "2");
     check("wholeNumber('2.0')", "type_mismatch");
@@ -171,7 +171,7 @@ fn settings_are_checked_when_they_are_known() {
 }
 
 #[test]
-fn cases_match_structurally_or_by_their_text() {
+fn cases_match_equal_values_or_equal_texts() {
     for (left, right, same) in [
         ("'Pro'", "'pRO'", true),
         ("1", "'1'", true),

@@ -1,10 +1,10 @@
-//! Building: labels, names, and what the builder refuses.
+//! The builder: labels, names, and the programs that it rejects.
 
 use branchpoint_core::ir::builder::{Builder, FUEL, ROOT, ScopeSpec};
 use branchpoint_core::ir::{Defect, DefectKind, Exit, Program, ScopeId, SlotId, Status, Write, validate};
 use branchpoint_expr::{Condition, Dialect, Located, Object, Value};
 
-/// A builder whose program ends at once, with whatever else was done to it.
+/// Builds a program that ends at once, after a change to the builder.
 fn ending(change: impl FnOnce(&mut Builder)) -> Result<Program, Vec<Defect>> {
     let mut b = Builder::new();
     let nothing = b.value(Value::Null);
@@ -15,11 +15,11 @@ fn ending(change: impl FnOnce(&mut Builder)) -> Result<Program, Vec<Defect>> {
 }
 
 #[track_caller]
-fn refused(kind: DefectKind, said: &str, change: impl FnOnce(&mut Builder)) {
+fn check_rejected(kind: DefectKind, expect: &str, change: impl FnOnce(&mut Builder)) {
     let wrong = ending(change).expect_err("the program is refused");
     assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [kind], "{wrong:?}");
     let message = wrong[0].to_string();
-    assert!(message.contains(said), "{message}");
+    assert!(message.contains(expect), "{message}");
 }
 
 #[test]
@@ -31,10 +31,10 @@ fn the_sample_is_valid_and_has_the_defaults() {
 
 #[test]
 fn a_reserved_place_is_defined_exactly_once() {
-    refused(DefectKind::Undefined, "builder.rs:", |b| {
+    check_rejected(DefectKind::Undefined, "builder.rs:", |b| {
         b.reserve();
     });
-    refused(DefectKind::DefinedTwice, "second time at", |b| {
+    check_rejected(DefectKind::DefinedTwice, "second time at", |b| {
         let (place, nothing) = (b.reserve(), b.value(Value::Null));
         b.at(place).leave(ROOT, Exit::Done(None));
         b.at(place).leave(ROOT, Exit::Done(Some(nothing)));
@@ -43,25 +43,25 @@ fn a_reserved_place_is_defined_exactly_once() {
 
 #[test]
 fn a_scope_begins_exactly_once() {
-    refused(DefectKind::NoEntries, "scope s1", |b| {
+    check_rejected(DefectKind::NoEntries, "scope s1", |b| {
         let scope = b.scope(ROOT, ScopeSpec::default());
         let next = b.next(scope);
         b.at(next).leave(ROOT, Exit::Done(None));
     });
-    refused(DefectKind::DefinedTwice, "scope s0", |b| {
+    check_rejected(DefectKind::DefinedTwice, "scope s0", |b| {
         let place = b.leave(ROOT, Exit::Done(None));
         b.begin(ROOT, &[place]);
     });
 }
 
 #[test]
-fn a_label_of_another_builder_is_refused_not_followed() {
+fn a_label_of_another_builder_is_rejected() {
     let mut other = Builder::new();
     let foreign = (0..9).map(|_| other.reserve()).last().expect("nine were reserved");
-    refused(DefectKind::NoSuchId, "never reserved", |b| {
+    check_rejected(DefectKind::NoSuchId, "never reserved", |b| {
         b.at(foreign).leave(ROOT, Exit::Done(None));
     });
-    refused(DefectKind::NoSuchId, "place 8", |b| {
+    check_rejected(DefectKind::NoSuchId, "place 8", |b| {
         b.fork([foreign]);
     });
 }
@@ -115,7 +115,7 @@ fn names_become_slots_the_innermost_scope_first_and_there_the_longest_path() {
 }
 
 #[test]
-fn conditions_in_any_spelling_are_bound_too() {
+fn names_in_conditions_of_any_spelling_are_bound() {
     let mut b = Builder::new();
     let x = b.slot(ROOT, "x", None);
     b.name(ROOT, &["x"], x);
@@ -134,7 +134,7 @@ fn conditions_in_any_spelling_are_bound_too() {
 }
 
 #[test]
-fn problems_of_expressions_are_handed_through_and_warnings_are_kept() {
+fn problems_of_expressions_are_returned_and_warnings_are_collected() {
     let mut b = Builder::new();
     let problems = b.expr(ROOT, "1 +", Dialect::Machine).expect_err("this is no expression");
     assert_eq!(problems.first().kind.as_str(), "bad_condition");
@@ -144,7 +144,7 @@ fn problems_of_expressions_are_handed_through_and_warnings_are_kept() {
 }
 
 #[test]
-fn constants_are_shared_when_they_are_the_same_and_not_when_they_are_merely_equal() {
+fn constants_are_shared_only_if_they_are_identical() {
     let object = |keys: &[&str]| -> Object { keys.iter().map(|key| ((*key).into(), Value::Null)).collect() };
     let mut b = Builder::new();
     assert_eq!(b.value("{{ inputs.x }}"), b.value("{{ inputs.x }}"));
@@ -156,9 +156,9 @@ fn constants_are_shared_when_they_are_the_same_and_not_when_they_are_merely_equa
     assert_eq!(b.read(slot), b.read(slot));
 }
 
-/// A text that looks like a template and is a constant stays as it is.
+/// A constant text that looks like a template is not expanded.
 #[test]
-fn a_constant_is_no_template() {
+fn a_constant_is_not_a_template() {
     let program = ending(|b| {
         b.value("{{ inputs.x }}");
     });
@@ -180,7 +180,7 @@ fn writes_through_the_root_spec_keep_the_slots() {
 }
 
 #[test]
-fn a_formula_sees_the_slots_it_is_given_and_no_names_of_the_document() {
+fn a_formula_reads_its_own_slots_and_no_names_of_the_document() {
     let mut b = Builder::new();
     let (theirs, ours) = (b.slot(ROOT, "theirs", Some(Value::Int(1))), b.slot(ROOT, "ours", Some(Value::Int(2))));
     b.name(ROOT, &["x"], theirs);
@@ -195,7 +195,7 @@ fn a_formula_sees_the_slots_it_is_given_and_no_names_of_the_document() {
 }
 
 #[test]
-fn under_the_empty_path_stands_everything_that_has_no_other_name() {
+fn a_slot_at_the_empty_path_has_all_names_without_their_own_slot() {
     let mut b = Builder::new();
     let (all, one) = (b.slot(ROOT, "all", None), b.slot(ROOT, "one", None));
     b.name(ROOT, &[], all);
@@ -213,7 +213,7 @@ fn under_the_empty_path_stands_everything_that_has_no_other_name() {
 }
 
 #[test]
-fn a_formula_knows_values_of_the_document_by_name() {
+fn a_formula_reads_constants_by_name() {
     let mut b = Builder::new();
     let slot = b.slot(ROOT, "x", None);
     let rule: Value = serde_json::from_str(r#"{"a": {"b": ["it's \"c\""]}}"#).expect("this is JSON");
@@ -226,7 +226,7 @@ fn a_formula_knows_values_of_the_document_by_name() {
 }
 
 #[test]
-fn a_program_that_is_too_large_is_refused() {
+fn a_program_that_is_too_large_is_rejected() {
     let program = |texts: usize| {
         let mut b = Builder::new();
         let mut value = b.value(0);
@@ -244,7 +244,7 @@ fn a_program_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_formula_that_is_too_long_is_refused() {
+fn a_formula_that_is_too_long_is_rejected() {
     let mut b = Builder::new();
     let list = format!("[{}]", vec!["1"; 30_000].join(", "));
     let value = b.formula(&list, Dialect::Machine, &[], &[]);

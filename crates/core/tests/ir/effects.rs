@@ -10,13 +10,13 @@ fn object(json: &str) -> Object {
 }
 
 #[track_caller]
-fn refused(kind: Kind, fixed: &str, input: &str) -> String {
+fn field_error(kind: Kind, fixed: &str, input: &str) -> String {
     let input = Value::from(object(input));
     Request::parse(kind, &object(fixed), &input).expect_err("it cannot be read").to_string()
 }
 
 #[test]
-fn the_fields_of_a_call_count_more_than_the_fixed_ones_and_null_is_absent() {
+fn fields_of_a_call_override_fixed_fields_and_null_is_absent() {
     let fixed = object(r#"{"task": "reply", "model": "a", "temperature": 0.5}"#);
     let input =
         Value::from(object(r#"{"model": "b", "temperature": null, "max_tokens": " 12 ", "seed": "", "stop": "x"}"#));
@@ -30,13 +30,13 @@ fn the_fields_of_a_call_count_more_than_the_fixed_ones_and_null_is_absent() {
 #[test]
 fn an_error_names_the_kind_the_field_and_what_it_must_be() {
     let expected = "`max_tokens` of a `model` request must be a whole number from 1 to 4294967295, but is `0`";
-    assert_eq!(refused(Kind::Model, "{}", r#"{"max_tokens": 0}"#), expected);
+    assert_eq!(field_error(Kind::Model, "{}", r#"{"max_tokens": 0}"#), expected);
     let expected = "`follow_redirects` of a `http` request must be true or false, but is `no`";
-    assert_eq!(refused(Kind::Http, r#"{"follow_redirects": "no"}"#, "{}"), expected);
-    assert!(refused(Kind::Mail, "{}", r#"{"too": "a@b"}"#).contains("is unknown; known fields: to, cc"));
+    assert_eq!(field_error(Kind::Http, r#"{"follow_redirects": "no"}"#, "{}"), expected);
+    assert!(field_error(Kind::Mail, "{}", r#"{"too": "a@b"}"#).contains("is unknown; known fields: to, cc"));
     let long = format!(r#"{{"task": "{}"}}"#, "x".repeat(99));
     assert_eq!(
-        refused(Kind::Model, "{}", &long),
+        field_error(Kind::Model, "{}", &long),
         "`task` of a `model` request must be answer, reply, score or extract"
     );
 }
@@ -47,8 +47,8 @@ fn a_program_with_an_unknown_fixed_field_is_invalid() {
         let mut b = Builder::new();
         let null = b.value(Value::Null);
         let end = b.close(Status::Completed, null);
-        let what = b.effect(Effect { fixed: object(r#"{"tpyo": 1}"#), ..effect(*kind) });
-        let call = b.do_(what, null, None, end, None);
+        let effect = b.effect(Effect { fixed: object(r#"{"tpyo": 1}"#), ..effect(*kind) });
+        let call = b.do_(effect, null, None, end, None);
         b.begin(ROOT, &[call]);
         let wrong = b.finish().expect_err("the field is unknown");
         assert!(
@@ -59,7 +59,7 @@ fn a_program_with_an_unknown_fixed_field_is_invalid() {
 }
 
 #[test]
-fn a_secret_prints_where_it_belongs() {
+fn a_secret_is_printed_with_its_path() {
     let form = SecretForm::Credential { before: "Bearer ".into(), secret: "CRM".into() };
     let secret = SecretText { at: vec!["headers".into(), "Authorization".into()], form };
     assert_eq!(secret.to_string(), "headers.Authorization = Bearer CRM");

@@ -1,4 +1,4 @@
-//! The intermediate form: building, checking and printing programs.
+//! The intermediate representation: building, validating and printing programs.
 
 mod builder;
 mod effects;

@@ -1,10 +1,10 @@
-//! Places come out in document order, whatever the order in which they were made.
+//! The order of places: document order, whatever the order of their creation.
 
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
 use branchpoint_core::ir::{Exit, Op, PlaceId, Program, Status, Write, print};
 use branchpoint_expr::{Dialect, Value};
 
-/// A loop in a scope with a decision in its body, then an end. The parts are made in the order given.
+/// A loop in a scope with a decision in its body, then an end. The parts are created in the given order.
 fn program(making: [usize; 7]) -> Program {
     let mut b = Builder::new();
     let n = b.slot(ROOT, "n", Some(Value::Int(0)));
@@ -35,7 +35,7 @@ fn program(making: [usize; 7]) -> Program {
 }
 
 #[test]
-fn the_order_of_making_does_not_matter() {
+fn the_order_of_creation_does_not_matter() {
     let forwards = print(&program([0, 1, 2, 3, 4, 5, 6]));
     assert_eq!(print(&program([6, 5, 4, 3, 2, 1, 0])), forwards);
     assert_eq!(print(&program([3, 0, 5, 2, 6, 1, 4])), forwards);
@@ -45,7 +45,7 @@ fn the_order_of_making_does_not_matter() {
 fn only_the_edge_that_closes_a_cycle_leads_back() {
     let program = program([4, 6, 2, 0, 5, 3, 1]);
     let ops: Vec<_> = program.places.iter().map(|place| &place.op).collect();
-    // Enter, head, the decision of the body, its one side, where both sides join, the way out, the end.
+    // Enter, head, the decision of the body, its one branch, the place where both branches join, the exit, the end.
     assert!(matches!(ops[0], Op::Enter(_)));
     assert!(matches!(ops[1], Op::Decide { arms, otherwise: PlaceId(5), .. } if arms[0].1 == PlaceId(2)));
     assert!(matches!(ops[2], Op::Decide { arms, otherwise: PlaceId(4), .. } if arms[0].1 == PlaceId(3)));
@@ -58,7 +58,7 @@ fn only_the_edge_that_closes_a_cycle_leads_back() {
 
 /// A handler that leads into the middle of a loop must not become the loop's beginning.
 #[test]
-fn what_handles_a_cancel_comes_after_the_body_it_leads_into() {
+fn the_handler_of_a_cancellation_comes_after_the_body_it_leads_into() {
     let mut b = Builder::new();
     let n = b.slot(ROOT, "n", None);
     let one = b.value(1);
@@ -74,9 +74,9 @@ fn what_handles_a_cancel_comes_after_the_body_it_leads_into() {
     assert!(matches!(program.places[1].op, Op::Set { next: PlaceId(0), .. }));
 }
 
-/// A cycle that is entered in its middle has no beginning of its own: the front-end says where it leads back.
+/// A cycle that is entered in its middle has no beginning of its own, so the front-end marks the back edge.
 #[test]
-fn a_place_that_leads_back_comes_after_what_it_leads_to() {
+fn a_marked_back_edge_leads_to_an_earlier_place() {
     let mut b = Builder::new();
     let n = b.slot(ROOT, "n", Some(Value::Int(0)));
     let one = b.value(1);
@@ -85,7 +85,7 @@ fn a_place_that_leads_back_comes_after_what_it_leads_to() {
     b.at(second).set([Write::Put(n, one)], back, None);
     b.at(back).set([Write::Push(n, one)], first, None);
     b.mark_back_edge(back);
-    // The middle is entered beside the beginning, and looked at first.
+    // The middle is an entrance too, and is visited first.
     b.begin(ROOT, &[first, second]);
     let program = b.finish().expect("it is valid");
     assert!(matches!(program.places[0].op, Op::Set { next: PlaceId(1), .. }));
@@ -93,7 +93,7 @@ fn a_place_that_leads_back_comes_after_what_it_leads_to() {
     assert!(matches!(program.places[2].op, Op::Set { next: PlaceId(0), .. }));
 }
 
-/// Chains are long, and nothing here may need a stack as long.
+/// The layout of a long chain must not overflow the stack.
 #[test]
 fn a_chain_of_a_hundred_thousand_places_is_laid_out() {
     let mut b = Builder::new();

@@ -1,4 +1,4 @@
-//! Programs as pictures.
+//! Diagrams of programs.
 
 use branchpoint_core::ir::picture::{dot, mermaid, picture};
 

@@ -1,4 +1,4 @@
-//! The text form.
+//! The text form of programs.
 
 use branchpoint_core::ir::{Op, PlaceId, print};
 
@@ -14,9 +14,9 @@ fn the_same_program_prints_the_same() {
     assert_eq!(print(&tour()), print(&tour()));
 }
 
-/// Someone who debugs a front-end prints programs that are not valid yet.
+/// Invalid programs are printed, too, for debugging a front-end.
 #[test]
-fn numbers_that_name_nothing_are_printed_as_numbers() {
+fn unknown_ids_are_printed_as_numbers() {
     let mut program = tour();
     program.exprs.clear();
     program.slots.clear();

@@ -1,4 +1,4 @@
-//! A program that uses every op, every kind of exit and every table once: what the snapshot of `print` is made of.
+//! A program that uses every op, every kind of exit and every table once, for snapshots.
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
@@ -7,7 +7,7 @@ use branchpoint_core::ir::{
 };
 use branchpoint_expr::{Dialect, Problems, Value};
 
-/// Asks a model for a plan, works on each of its items, lets two branches meet, waits for a person, and ends.
+/// Requests a plan from a model, processes each of its items, merges two branches, waits for a person, and ends.
 pub(crate) fn tour() -> Program {
     build().expect("the expressions compile").finish().expect("the tour is valid")
 }
@@ -105,7 +105,7 @@ fn each_item(
     Ok(b.next(each))
 }
 
-/// Two branches; the first waits for what the second puts into an edge.
+/// Two branches; the first waits for the edge that the second fills.
 fn merge(b: &mut Builder, at: PlaceId, next: PlaceId) -> Result<(), Problems> {
     let spec = ScopeSpec { want: Some(Want::First(1)), next: Some(next), ..ScopeSpec::default() };
     let fan = b.scope(ROOT, spec);

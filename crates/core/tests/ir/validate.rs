@@ -1,4 +1,4 @@
-//! What the validator refuses, and what it warns of.
+//! Errors and warnings of the validator.
 
 use branchpoint_core::effect::Kind;
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec, effect};
@@ -10,7 +10,7 @@ use branchpoint_expr::{Dialect, Value};
 
 use crate::tour::tour;
 
-/// A program made of places after a beginning at `start`, which is handed what ends the run.
+/// Builds a program. `start` gets the place that ends the run and returns the first place.
 fn build(start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Result<Program, Vec<Defect>> {
     let mut b = Builder::new();
     let nothing = b.value(Value::Null);
@@ -21,13 +21,13 @@ fn build(start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Result<Program
 }
 
 #[track_caller]
-fn refused(kind: DefectKind, start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Vec<Defect> {
+fn check_rejected(kind: DefectKind, start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) -> Vec<Defect> {
     let wrong = build(start).expect_err("the program is refused");
     assert!(wrong.iter().all(|wrong| wrong.kind == kind), "expected {kind:?}: {wrong:?}");
     wrong
 }
 
-/// The tour, broken by hand.
+/// Checks the defects of the tour after a change.
 #[track_caller]
 fn broken(kind: DefectKind, change: impl FnOnce(&mut Program)) {
     let mut program = tour();
@@ -37,12 +37,12 @@ fn broken(kind: DefectKind, change: impl FnOnce(&mut Program)) {
 }
 
 #[test]
-fn a_program_that_uses_everything_passes_without_warning() {
+fn a_program_that_uses_everything_is_valid_without_warnings() {
     assert_eq!(validate(&tour()), Ok(vec![]));
 }
 
 #[test]
-fn every_number_names_something() {
+fn unknown_ids_are_rejected() {
     let place = |program: &mut Program, op| program.places[0].op = op;
     broken(DefectKind::NoSuchId, |p| place(p, Op::Fork { to: vec![PlaceId(999)] }));
     broken(DefectKind::NoSuchId, |p| place(p, Op::Enter(ScopeId(99))));
@@ -71,7 +71,7 @@ fn every_number_names_something() {
 }
 
 #[test]
-fn a_complaint_names_its_place() {
+fn a_defect_names_its_place() {
     let mut program = tour();
     program.places[3].op = Op::Enter(ScopeId(99));
     let wrong = validate(&program).expect_err("the program is refused");
@@ -92,7 +92,7 @@ fn scopes_are_a_tree_under_the_root() {
 
 #[test]
 fn a_place_runs_in_one_scope() {
-    let wrong = refused(DefectKind::TwoScopes, |b, end| {
+    let wrong = check_rejected(DefectKind::TwoScopes, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         // The branch jumps out of its frame instead of leaving it.
         let jump = b.set([], end, None);
@@ -100,13 +100,13 @@ fn a_place_runs_in_one_scope() {
         b.enter(scope)
     });
     assert_eq!(wrong.len(), 1);
-    refused(DefectKind::TwoScopes, |b, end| {
+    check_rejected(DefectKind::TwoScopes, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         b.begin(scope, &[end]);
         b.enter(scope)
     });
-    // A way out leads into the scope around, not into the scope itself.
-    refused(DefectKind::TwoScopes, |b, end| {
+    // An exit leads into the enclosing scope, not into the scope itself.
+    check_rejected(DefectKind::TwoScopes, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let inside = b.reserve();
         let out = b.leave(scope, Exit::Goto(inside));
@@ -118,7 +118,7 @@ fn a_place_runs_in_one_scope() {
 
 #[test]
 fn a_scope_is_entered_in_its_parent() {
-    refused(DefectKind::EnteredOutside, |b, end| {
+    check_rejected(DefectKind::EnteredOutside, |b, end| {
         let outer = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let inner = b.scope(outer, ScopeSpec::default());
         let after = b.next(inner);
@@ -133,7 +133,7 @@ fn a_scope_is_entered_in_its_parent() {
 
 #[test]
 fn a_scope_is_left_where_it_is_open() {
-    refused(DefectKind::LeftOutside, |b, end| {
+    check_rejected(DefectKind::LeftOutside, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let done = b.leave(scope, Exit::Done(None));
         b.begin(scope, &[done]);
@@ -141,7 +141,7 @@ fn a_scope_is_left_where_it_is_open() {
         let stray = b.leave(scope, Exit::Done(None));
         b.fork([enter, stray])
     });
-    // Leaving a scope further out is fine.
+    // Leaving an outer scope is valid.
     let program = build(|b, end| {
         let outer = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let inner = b.scope(outer, ScopeSpec::default());
@@ -157,15 +157,15 @@ fn a_scope_is_left_where_it_is_open() {
 }
 
 #[test]
-fn only_the_root_closes_a_run_and_nobody_goes_on_outside_it() {
-    refused(DefectKind::BadExit, |b, end| {
+fn only_the_root_closes_a_run_and_cannot_be_left_by_a_jump() {
+    check_rejected(DefectKind::BadExit, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let result = b.value(1);
         let close = b.leave(scope, Exit::Close(Verdict { status: Status::Completed, result }));
         b.begin(scope, &[close]);
         b.enter(scope)
     });
-    refused(DefectKind::BadExit, |b, end| b.leave(ROOT, Exit::Goto(end)));
+    check_rejected(DefectKind::BadExit, |b, end| b.leave(ROOT, Exit::Goto(end)));
 }
 
 /// A scope with a slot of its own, and a place after it.
@@ -180,22 +180,22 @@ fn with_slot(b: &mut Builder) -> (ScopeId, SlotId, PlaceId) {
 }
 
 #[test]
-fn a_slot_is_used_only_where_it_is_alive() {
+fn a_slot_is_used_only_inside_its_scope() {
     // Written, read by an expression, read by a condition, and filled by the scope itself, all outside its frame.
-    refused(DefectKind::SlotNotAlive, |b, end| {
+    check_rejected(DefectKind::SlotNotAlive, |b, end| {
         let (scope, slot, enter) = with_slot(b);
         let next = b.next(scope);
         b.at(next).set([Write::Clear(slot)], end, None);
         enter
     });
-    refused(DefectKind::SlotNotAlive, |b, _| {
+    check_rejected(DefectKind::SlotNotAlive, |b, _| {
         let (scope, slot, enter) = with_slot(b);
         let value = b.read(slot);
         let next = b.next(scope);
         b.at(next).close(Status::Completed, value);
         enter
     });
-    refused(DefectKind::SlotNotAlive, |b, end| {
+    check_rejected(DefectKind::SlotNotAlive, |b, end| {
         let (scope, _, enter) = with_slot(b);
         let guard = b.condition(ROOT, "input == 1", Dialect::Steps).expect("it compiles");
         let next = b.next(scope);
@@ -206,7 +206,7 @@ fn a_slot_is_used_only_where_it_is_alive() {
         let own = p.scopes[1].slots[0];
         p.scopes[1].into = Some(own);
     });
-    // In its frame and in frames inside, it is alive.
+    // It can be used in its frame and in inner frames.
     let program = build(|b, end| {
         let outer = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let slot = b.slot(outer, "x", None);
@@ -225,26 +225,26 @@ fn a_slot_is_used_only_where_it_is_alive() {
 }
 
 #[test]
-fn the_payload_is_for_checks_and_views_see_the_root() {
-    refused(DefectKind::SlotNotAlive, |b, _| {
+fn only_checks_read_the_payload_and_views_read_only_the_root() {
+    check_rejected(DefectKind::SlotNotAlive, |b, _| {
         let payload = b.payload();
         let value = b.read(payload);
         b.close(Status::Completed, value)
     });
-    refused(DefectKind::SlotNotAlive, |b, end| {
+    check_rejected(DefectKind::SlotNotAlive, |b, end| {
         let local = b.local("mine");
         let value = b.read(local);
         b.view("peek", value);
         end
     });
-    refused(DefectKind::SlotReadOnly, |b, end| {
+    check_rejected(DefectKind::SlotReadOnly, |b, end| {
         let now = b.now();
         b.set([Write::Clear(now)], end, None)
     });
 }
 
 #[test]
-fn slots_and_scopes_agree_on_who_lives_where() {
+fn the_tables_of_slots_and_scopes_must_agree() {
     broken(DefectKind::SlotHome, |p| p.scopes[0].slots.swap(0, 1));
     broken(DefectKind::SlotHome, |p| {
         let slot = p.scopes[1].slots[0];
@@ -259,7 +259,7 @@ fn slots_and_scopes_agree_on_who_lives_where() {
         let Entries::Each { item, .. } = &mut p.scopes[1].start else { panic!("the first scope has items") };
         *item = root;
     });
-    refused(DefectKind::SlotHome, |b, end| {
+    check_rejected(DefectKind::SlotHome, |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let (item, index) = (b.local("item"), b.local("index"));
         let (items, done) = (b.value(vec![]), b.leave(scope, Exit::Done(None)));
@@ -269,7 +269,7 @@ fn slots_and_scopes_agree_on_who_lives_where() {
 }
 
 #[test]
-fn numbers_make_sense() {
+fn numbers_out_of_range_are_rejected() {
     let retry = Retry { max_attempts: 1, delay_ms: 0, backoff: Backoff::Constant, max_delay_ms: 0, jitter: 0.0 };
     for odd in [
         Retry { max_attempts: 0, ..retry },
@@ -279,7 +279,7 @@ fn numbers_make_sense() {
         Retry { backoff: Backoff::Exponential(-1.0), ..retry },
     ] {
         broken(DefectKind::Number, |p| p.scopes[1].retry = Some(odd));
-        refused(DefectKind::Number, |b, end| {
+        check_rejected(DefectKind::Number, |b, end| {
             b.effect(Effect { retry: Some(odd), ..effect(Kind::Model) });
             end
         });
@@ -287,15 +287,15 @@ fn numbers_make_sense() {
     broken(DefectKind::Number, |p| p.scopes[1].want = Want::First(0));
     broken(DefectKind::Number, |p| p.fuel = 0);
     broken(DefectKind::NoEntries, |p| p.scopes[0].start = Entries::Branches(vec![]));
-    refused(DefectKind::NoArms, |b, _| b.wait([], None));
-    refused(DefectKind::NameTwice, |b, end| {
+    check_rejected(DefectKind::NoArms, |b, _| b.wait([], None));
+    check_rejected(DefectKind::NameTwice, |b, end| {
         b.signal("go", OnEarly::Keep);
         b.signal("go", OnEarly::Reject);
         end
     });
 }
 
-/// A fan-out with two branches and an edge for each; the branches are made by `branches`.
+/// A fan-out with two branches and an edge for each; `branches` creates the branches.
 fn fan(
     b: &mut Builder,
     end: PlaceId,
@@ -313,26 +313,26 @@ fn fan(
 #[test]
 fn an_edge_is_an_empty_slot_of_a_frame_that_its_place_fills() {
     // Not filled there; a local; with a first value; filled from outside its frame.
-    refused(DefectKind::Edge, |b, end| {
+    check_rejected(DefectKind::Edge, |b, end| {
         fan(b, end, |b, [e, f], one, done| {
             let fill = b.set([Write::Put(f, one)], done, None);
             vec![b.meet([(e, fill)], done, done), fill]
         })
     });
-    refused(DefectKind::Edge, |b, end| {
+    check_rejected(DefectKind::Edge, |b, end| {
         fan(b, end, |b, _, one, done| {
             let local = b.local("mine");
             let fill = b.set([Write::Put(local, one)], done, None);
             vec![b.meet([(local, fill)], done, done), fill]
         })
     });
-    refused(DefectKind::Edge, |b, end| {
+    check_rejected(DefectKind::Edge, |b, end| {
         let edge = b.slot(ROOT, "e", Some(Value::Null));
         let fill = b.set([Write::Put(edge, ExprId(0))], end, None);
         let meet = b.meet([(edge, fill)], end, end);
         b.fork([meet, fill])
     });
-    let wrong = refused(DefectKind::SlotNotAlive, |b, end| {
+    let wrong = check_rejected(DefectKind::SlotNotAlive, |b, end| {
         let outside = b.reserve();
         let enter = fan(b, end, |b, [e, _], one, done| {
             b.at(outside).set([Write::Put(e, one)], end, None);
@@ -345,8 +345,8 @@ fn an_edge_is_an_empty_slot_of_a_frame_that_its_place_fills() {
 
 #[test]
 fn merges_do_not_wait_for_each_other() {
-    // Each branch fills the other's edge behind its own merge.
-    let wrong = refused(DefectKind::MeetCycle, |b, end| {
+    // Each branch fills the other's edge after its own merge.
+    let wrong = check_rejected(DefectKind::MeetCycle, |b, end| {
         fan(b, end, |b, [e, f], one, done| {
             let fill_e = b.set([Write::Put(e, one)], done, None);
             let fill_f = b.set([Write::Put(f, one)], done, None);
@@ -354,7 +354,7 @@ fn merges_do_not_wait_for_each_other() {
         })
     });
     assert!(wrong[0].message.contains("wait for each other"), "{wrong:?}");
-    // One after the other is fine, and so is a merge whose edge lies behind itself only by a jump back.
+    // Merges one after the other are valid, and so is a merge whose edge comes after it only by a back edge.
     let program = build(|b, end| {
         fan(b, end, |b, [e, f], one, done| {
             let second_fill = b.set([Write::Put(f, one)], done, None);
@@ -369,9 +369,9 @@ fn merges_do_not_wait_for_each_other() {
     assert!(program.is_ok(), "{program:?}");
 }
 
-/// The frame that the merge stands in closes only after the merge, so nobody would ever fill the edge.
+/// The frame of the merge closes only after the merge, so the edge would never be filled.
 #[test]
-fn a_merge_does_not_wait_for_what_comes_after_its_own_frame() {
+fn a_merge_cannot_wait_for_a_place_after_its_own_frame() {
     let merge_inside = |edge_first: bool| {
         build(|b, end| {
             fan(b, end, |b, [e, _], one, done| {
@@ -384,7 +384,7 @@ fn a_merge_does_not_wait_for_what_comes_after_its_own_frame() {
                 let enter = b.enter(inner);
                 if edge_first {
                     b.at(fill).set([Write::Put(e, one)], enter, None);
-                    // Going round again is a jump back, and nobody waits for that.
+                    // Another round is a back edge, for which merges do not wait.
                     b.at(after).set([Write::Clear(e)], fill, None);
                     vec![fill]
                 } else {
@@ -402,28 +402,28 @@ fn a_merge_does_not_wait_for_what_comes_after_its_own_frame() {
 }
 
 #[track_caller]
-fn warned(expect: &[(WarningKind, u32)], start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) {
+fn check_warnings(expect: &[(WarningKind, u32)], start: impl FnOnce(&mut Builder, PlaceId) -> PlaceId) {
     let program = build(start).expect("it is valid");
     let warnings = validate(&program).expect("it is valid");
-    let found: Vec<_> = warnings.iter().map(|warning| (warning.kind, warning.place.0)).collect();
-    assert_eq!(found, expect, "{}", branchpoint_core::ir::print(&program));
+    let actual: Vec<_> = warnings.iter().map(|warning| (warning.kind, warning.place.0)).collect();
+    assert_eq!(actual, expect, "{}", branchpoint_core::ir::print(&program));
 }
 
 #[test]
-fn a_cycle_that_neither_parks_nor_counts_is_told() {
-    warned(&[(WarningKind::Spins, 0), (WarningKind::Unreachable, 2)], |b, _| {
+fn a_cycle_that_neither_parks_nor_counts_has_a_warning() {
+    check_warnings(&[(WarningKind::Spins, 0), (WarningKind::Unreachable, 2)], |b, _| {
         let head = b.reserve();
         let body = b.set([], head, None);
         b.at(head).fork([body])
     });
     // It parks.
-    warned(&[(WarningKind::Unreachable, 2)], |b, _| {
+    check_warnings(&[(WarningKind::Unreachable, 2)], |b, _| {
         let (head, model, one) = (b.reserve(), b.effect(effect(Kind::Model)), b.value(1));
         let body = b.do_(model, one, None, head, None);
         b.at(head).fork([body])
     });
     // It counts.
-    warned(&[(WarningKind::Unreachable, 1)], |b, _| {
+    check_warnings(&[(WarningKind::Unreachable, 1)], |b, _| {
         let n = b.slot(ROOT, "n", Some(Value::Int(0)));
         b.name(ROOT, &["input"], n);
         let more = b.expr(ROOT, "input + 1", Dialect::Steps).expect("it compiles");
@@ -431,15 +431,15 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
         b.at(head).set([Write::Put(n, more)], head, None)
     });
     // A jump out of a frame and into it again is a cycle too.
-    warned(&[(WarningKind::Spins, 0)], |b, end| {
+    check_warnings(&[(WarningKind::Spins, 0)], |b, end| {
         let scope = b.scope(ROOT, ScopeSpec { next: Some(end), ..ScopeSpec::default() });
         let enter = b.enter(scope);
         let again = b.leave(scope, Exit::Goto(enter));
         b.begin(scope, &[again]);
         enter
     });
-    // Items may be none, so a loop over them does not park by itself.
-    warned(&[(WarningKind::Spins, 0), (WarningKind::Unreachable, 4)], |b, _| {
+    // There may be no items, so a loop over them does not necessarily park.
+    check_warnings(&[(WarningKind::Spins, 0), (WarningKind::Unreachable, 4)], |b, _| {
         let scope = b.scope(ROOT, ScopeSpec::default());
         let (item, index) = (b.slot(scope, "item", None), b.slot(scope, "index", None));
         let (items, model) = (b.value(vec![]), b.effect(effect(Kind::Model)));
@@ -454,7 +454,7 @@ fn a_cycle_that_neither_parks_nor_counts_is_told() {
 }
 
 #[test]
-fn a_wait_ends_by_what_it_waits_for() {
+fn a_wait_needs_arms() {
     let program = build(|b, end| {
         let (go, delay) = (b.signal("go", OnEarly::Reject), b.value(5));
         b.wait(
@@ -466,11 +466,11 @@ fn a_wait_ends_by_what_it_waits_for() {
 }
 
 #[test]
-fn the_root_gathers_nothing_and_a_run_does_not_end_by_going_on() {
+fn the_root_collects_no_results_and_a_run_ends_with_a_final_status() {
     broken(DefectKind::RootGathers, |p| p.scopes[0].want = Want::First(1));
     broken(DefectKind::RootGathers, |p| p.scopes[0].width = 3);
     broken(DefectKind::NameTwice, |p| p.signals[0].name = "vote".into());
-    refused(DefectKind::BadExit, |b, _| {
+    check_rejected(DefectKind::BadExit, |b, _| {
         let nothing = b.value(Value::Null);
         b.close(Status::WaitingPeople, nothing)
     });
@@ -504,7 +504,7 @@ fn loop_before_a_join(scoped: bool) -> Result<Program, Vec<Defect>> {
 }
 
 #[test]
-fn a_loop_that_a_merge_waits_for_has_a_scope_of_its_own() {
+fn a_loop_that_a_merge_waits_for_needs_a_scope_of_its_own() {
     loop_before_a_join(true).expect("the merge sees what comes after the loop");
     let wrong = loop_before_a_join(false).expect_err("the merge would fire too early");
     assert_eq!(wrong.iter().map(|wrong| wrong.kind).collect::<Vec<_>>(), [DefectKind::LoopWithoutScope]);

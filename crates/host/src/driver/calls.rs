@@ -27,9 +27,9 @@ impl Default for CallLimits {
     }
 }
 
-/// A call that has ended.
+/// An ended call with its answer.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct EndedCall {
     pub(super) run: RunNo,
     pub(super) workflow: WorkflowNo,
     pub(super) call: Call,
@@ -37,7 +37,7 @@ pub(super) struct Done {
 }
 
 /// A call that may begin, with its run and workflow, and the delayed reply of its run's script.
-type Next = ((RunNo, WorkflowNo), Call, Option<Box<Reply>>);
+type ReadyCall = ((RunNo, WorkflowNo), Call, Option<Box<Reply>>);
 
 /// A call that waits for its turn, or for the reply of its run's script.
 struct Waiting {
@@ -47,12 +47,12 @@ struct Waiting {
 }
 
 /// Receives every call that has ended.
-type OnDone = Arc<dyn Fn(Done) + Send + Sync>;
+type OnEnd = Arc<dyn Fn(EndedCall) + Send + Sync>;
 
 pub(super) struct Calls {
     runner: Arc<dyn Runner>,
     limits: CallLimits,
-    on_done: OnDone,
+    on_end: OnEnd,
     /// Calls that wait for their turn, by workflow. Some of them may have been withdrawn.
     waiting: BTreeMap<WorkflowNo, VecDeque<Waiting>>,
     /// Attempts that have not begun and were not withdrawn.
@@ -68,11 +68,15 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(runner: Arc<dyn Runner>, limits: CallLimits, on_done: Box<dyn Fn(Done) + Send + Sync>) -> Self {
+    pub(super) fn new(
+        runner: Arc<dyn Runner>,
+        limits: CallLimits,
+        on_end: Box<dyn Fn(EndedCall) + Send + Sync>,
+    ) -> Self {
         Self {
             runner,
             limits,
-            on_done: on_done.into(),
+            on_end: on_end.into(),
             waiting: BTreeMap::new(),
             pending: HashMap::new(),
             tasks: 0,
@@ -88,7 +92,7 @@ impl Calls {
     }
 
     /// Removes the next call that may begin. Workflows take turns, so that a busy one does not delay the others.
-    pub(super) fn next(&mut self) -> Option<Next> {
+    pub(super) fn next(&mut self) -> Option<ReadyCall> {
         while self.tasks < self.limits.calls {
             let (workflow, Waiting { run, call, reply }) = self.first_waiting()?;
             let key = (run, call.effect);
@@ -132,7 +136,7 @@ impl Calls {
         self.in_flight.insert((run, call.effect), (call.attempt, cancel.clone()));
         self.tasks += 1;
         *self.busy.entry(workflow).or_default() += 1;
-        let (runner, on_done) = (Arc::clone(&self.runner), Arc::clone(&self.on_done));
+        let (runner, on_end) = (Arc::clone(&self.runner), Arc::clone(&self.on_end));
         runtime().spawn(async move {
             let performed = call.clone();
             let work = runtime().spawn(async move {
@@ -144,19 +148,19 @@ impl Calls {
             });
             // A panic of a runner fails its own call and no other.
             let answer = work.await.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call panicked"));
-            on_done(Done { run, workflow, call, answer });
+            on_end(EndedCall { run, workflow, call, answer });
         });
         None
     }
 
     /// Records that a call has ended. Returns false if the call was withdrawn.
-    pub(super) fn finish(&mut self, done: &Done) -> bool {
+    pub(super) fn finish(&mut self, ended: &EndedCall) -> bool {
         self.tasks = self.tasks.saturating_sub(1);
-        if let Some(busy) = self.busy.get_mut(&done.workflow) {
+        if let Some(busy) = self.busy.get_mut(&ended.workflow) {
             *busy = busy.saturating_sub(1);
         }
-        let key = (done.run, done.call.effect);
-        let is_awaited = self.in_flight.get(&key).is_some_and(|(attempt, ..)| *attempt == done.call.attempt);
+        let key = (ended.run, ended.call.effect);
+        let is_awaited = self.in_flight.get(&key).is_some_and(|(attempt, ..)| *attempt == ended.call.attempt);
         if is_awaited {
             self.in_flight.remove(&key);
         }
@@ -232,11 +236,11 @@ mod tests {
 
     /// The answer that reaches the driver when the runner gives `answer`.
     fn received(spec: &serde_json::Value, answer: Answer) -> Answer {
-        let (sender, done) = channel();
-        let on_done = Box::new(move |done: Done| sender.send(done.answer).expect("the test waits"));
-        let mut calls = Calls::new(Arc::new(FixedAnswer(answer)), CallLimits::default(), on_done);
+        let (sender, answers) = channel();
+        let on_end = Box::new(move |ended: EndedCall| sender.send(ended.answer).expect("the test waits"));
+        let mut calls = Calls::new(Arc::new(FixedAnswer(answer)), CallLimits::default(), on_end);
         assert!(calls.begin((RunNo(1), WorkflowNo(1)), call(spec), None).is_none());
-        done.recv().expect("the call ends")
+        answers.recv().expect("the call ends")
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::store::{RunNo, StoreError};
 use branchpoint_runners::Answer;
 use branchpoint_runners::Runner;
 pub use calls::CallLimits;
-use calls::{Calls, Done};
+use calls::{Calls, EndedCall};
 
 /// How often the driver checks whether another process has written to the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -64,8 +64,8 @@ enum Message {
     /// Work between two turns.
     Work(Box<dyn FnOnce(&mut Host) + Send>),
     Listen(EventListener),
-    Done(Box<Done>),
-    Leave(Duration),
+    CallEnded(Box<EndedCall>),
+    Stop(Duration),
 }
 
 impl Driver {
@@ -74,10 +74,10 @@ impl Driver {
         let (mailbox, messages) = sync_channel(MAILBOX);
         let back = mailbox.clone();
         let body = move || {
-            let done = Box::new(move |done| drop(back.send(Message::Done(Box::new(done)))));
-            let calls = Calls::new(runner, limits, done);
+            let on_end = Box::new(move |ended| drop(back.send(Message::CallEnded(Box::new(ended)))));
+            let calls = Calls::new(runner, limits, on_end);
             let listeners = Vec::new();
-            Loop { host, calls, listeners, callers: HashMap::new(), last_ticket: 0, leaving: None }.run(&messages)
+            Loop { host, calls, listeners, callers: HashMap::new(), last_ticket: 0, deadline: None }.run(&messages)
         };
         Self { mailbox, thread: Mutex::new(Some(thread::spawn(body))) }
     }
@@ -142,12 +142,12 @@ impl Driver {
     /// Requests that other threads send meanwhile fail.
     pub fn stop(&self, grace: Duration) -> Result<(), StoreError> {
         // A driver that has stopped by itself does not receive this; joining it returns its error.
-        let _ = self.mailbox.send(Message::Leave(grace));
+        let _ = self.mailbox.send(Message::Stop(grace));
         self.join()
     }
 
     fn order(&self, order: impl FnOnce(&mut Host, Ticket) + Send + 'static) -> Result<OrderResult, StoreError> {
-        self.queue(order)?.recv().map_err(|_| gone())
+        self.queue(order)?.recv().map_err(|_| stopped())
     }
 
     fn queue(
@@ -162,11 +162,11 @@ impl Driver {
     fn work<T: Send + 'static>(&self, work: impl FnOnce(&mut Host) -> T + Send + 'static) -> Result<T, StoreError> {
         let (reply, answer) = channel();
         self.post(Message::Work(Box::new(move |host| drop(reply.send(work(host))))))?;
-        answer.recv().map_err(|_| gone())
+        answer.recv().map_err(|_| stopped())
     }
 
     fn post(&self, message: Message) -> Result<(), StoreError> {
-        self.mailbox.send(message).map_err(|_| gone())
+        self.mailbox.send(message).map_err(|_| stopped())
     }
 
     fn thread(&self) -> MutexGuard<'_, Option<DriverThread>> {
@@ -187,7 +187,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         let thread = self.thread().take();
         if let Some(thread) = thread {
-            let _ = self.mailbox.send(Message::Leave(Duration::ZERO));
+            let _ = self.mailbox.send(Message::Stop(Duration::ZERO));
             // The caller does not read the result of a driver that it drops.
             let _ = thread.join();
         }
@@ -201,12 +201,12 @@ struct Loop {
     /// The callers that wait for the outcomes of their orders, by ticket.
     callers: HashMap<u64, Sender<OrderResult>>,
     last_ticket: u64,
-    /// When the driver stops at the latest, once it was asked to leave.
-    leaving: Option<Instant>,
+    /// When the driver stops at the latest, after it was requested to stop.
+    deadline: Option<Instant>,
 }
 
 impl Loop {
-    /// Runs until the driver leaves or fails. No call continues after it.
+    /// Runs until the driver stops or fails. No call continues after that.
     fn run(mut self, messages: &Receiver<Message>) -> Result<(), StoreError> {
         let result = self.drive(messages);
         self.calls.cancel_all();
@@ -249,7 +249,7 @@ impl Loop {
             for output in self.host.turn(now_ms())? {
                 self.carry_out(output);
             }
-            if self.leaving.is_none() {
+            if self.deadline.is_none() {
                 self.launch();
             } else if self.is_over() {
                 return Ok(());
@@ -263,7 +263,7 @@ impl Loop {
         // Withdrawn calls were cancelled, too.
         while self.calls.has_tasks() {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Message::Done(done)) => self.done(done),
+                Ok(Message::CallEnded(ended)) => self.settle_ended(ended),
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -272,9 +272,9 @@ impl Loop {
 
     /// Settles a call that has ended. A call that was cancelled because the driver stops has no answer; the process that resumes the
     /// run performs its effect again.
-    fn done(&mut self, done: Box<Done>) {
-        if self.calls.finish(&done) && !(self.leaving.is_some() && is_cancelled(&done.answer)) {
-            self.host.settle(done.run, &done.call, done.answer);
+    fn settle_ended(&mut self, ended: Box<EndedCall>) {
+        if self.calls.finish(&ended) && !(self.deadline.is_some() && is_cancelled(&ended.answer)) {
+            self.host.settle(ended.run, &ended.call, ended.answer);
         }
     }
 
@@ -310,10 +310,10 @@ impl Loop {
             }
             Message::Work(work) => work(&mut self.host),
             Message::Listen(listener) => self.listeners.push(listener),
-            Message::Done(done) => self.done(done),
-            Message::Leave(grace) => {
+            Message::CallEnded(ended) => self.settle_ended(ended),
+            Message::Stop(grace) => {
                 let until = Instant::now() + grace;
-                self.leaving = Some(self.leaving.map_or(until, |earlier| earlier.min(until)));
+                self.deadline = Some(self.deadline.map_or(until, |earlier| earlier.min(until)));
                 self.host.wind_down();
             }
         }
@@ -353,7 +353,7 @@ impl Loop {
     /// Whether the calls in flight have ended and the queue is empty, or the deadline has passed.
     fn is_over(&self) -> bool {
         let is_idle = self.calls.is_empty() && !self.host.has_orders();
-        is_idle || self.leaving.is_some_and(|until| Instant::now() >= until)
+        is_idle || self.deadline.is_some_and(|until| Instant::now() >= until)
     }
 }
 
@@ -371,7 +371,7 @@ fn is_cancelled(answer: &Answer) -> bool {
     }
 }
 
-fn gone() -> StoreError {
+fn stopped() -> StoreError {
     StoreError::Missing("driver: it has stopped".into())
 }
 

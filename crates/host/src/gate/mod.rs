@@ -1,9 +1,9 @@
 //! The gate: which tools an agent may use now, for a host that runs its own model and tools.
 //!
-//! A session is a run that rests between events. The host reports messages and tool uses, and gets the view of the session
-//! back. Nothing is written down by [`Sessions`]; [`StoredSessions`] keeps the same events in a store.
+//! A session is a run that waits between events. The host reports messages and tool uses, and gets the view of the session. [`Sessions`]
+//! are in memory; [`StoredSessions`] store the same events.
 
-mod answer;
+mod response;
 mod sessions;
 mod stored;
 
@@ -23,7 +23,7 @@ pub use sessions::Sessions;
 pub(crate) use stored::SessionHost;
 pub use stored::StoredSessions;
 
-/// A document's gate. It is the same for all sessions.
+/// The gate of a document. All its sessions share it.
 #[derive(Clone, Debug)]
 pub struct Gate<'p> {
     program: &'p Program,
@@ -36,39 +36,39 @@ pub struct Session {
     state: State,
     /// When it expires.
     timer: Option<(TimerNo, i64)>,
-    /// What reports were called that it has taken.
+    /// The keys of the requests that it has accepted.
     keys: BTreeSet<Arc<str>>,
-    /// When it was touched last.
+    /// The time of its last request.
     now_ms: i64,
 }
 
 impl<'p> Gate<'p> {
-    /// A gate with the tools that the host has; none leaves it to the document. Sessions expire after so many seconds
-    /// without a request; 0 means never.
+    /// Creates a gate with the tools of the host; `None` means those of the document. Sessions expire after `ttl_s` seconds without a
+    /// request; 0 means never.
     pub fn new(program: &'p Program, tools: Option<&[&str]>, ttl_s: i64) -> Result<Self, SessionRejection> {
         let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
         Self::with_options(program, SessionOptions { tools, ttl_s, ..SessionOptions::default() })
     }
 
-    /// A gate whose sessions are opened with these options. A session keeps those that it was opened with.
+    /// Creates a gate whose sessions are opened with these options. An open session keeps its options.
     pub fn with_options(program: &'p Program, options: SessionOptions) -> Result<Self, SessionRejection> {
-        answer::view_named(program, "session")?;
-        answer::view_named(program, "problems")?;
+        response::view_named(program, "session")?;
+        response::view_named(program, "problems")?;
         input(&options, Value::Null)?;
         Ok(Self { program, options })
     }
 
-    /// What sessions are opened with.
+    /// The options of new sessions.
     pub fn options(&self) -> &SessionOptions {
         &self.options
     }
 
-    /// A new session, or one that goes on from what a host has kept: `{activeStep, recentlyUsedTools, sequenceIndex}`.
-    pub fn open(&self, kept: Option<Value>, now_ms: i64) -> Result<Session, SessionRejection> {
+    /// Opens a session, which may continue from a state that a host has stored: `{activeStep, recentlyUsedTools, sequenceIndex}`.
+    pub fn open(&self, state: Option<Value>, now_ms: i64) -> Result<Session, SessionRejection> {
         let mut session = Session { state: State::new(), timer: None, keys: BTreeSet::new(), now_ms };
-        let input = input(&self.options, kept.unwrap_or_default())?;
+        let input = input(&self.options, state.unwrap_or_default())?;
         let stamp = Stamp { now_ms, ..Stamp::default() };
-        session.take(
+        session.apply(
             self.program,
             &stamp,
             Event::Start { input, facts: Object::default(), depth: 0, max_ops: MAX_OPS },
@@ -76,7 +76,7 @@ impl<'p> Gate<'p> {
         Ok(session)
     }
 
-    /// Hands a request to a session. A report with a key that was seen before changes nothing.
+    /// Sends a request to a session. A request with a known key changes nothing.
     pub fn request(
         &self,
         session: &mut Session,
@@ -88,43 +88,43 @@ impl<'p> Gate<'p> {
             *session = self.open(None, now_ms)?;
         }
         if key.as_ref().is_some_and(|key| session.keys.contains(key)) {
-            return Ok(self.answer(session, &[])?.unchanged());
+            return Ok(self.response(session, &[])?.unchanged());
         }
         let stamp = Stamp { now_ms: now_ms.max(session.now_ms), record: explain, ..Stamp::default() };
-        let forgets = action == SessionAction::Reset;
-        let notes = session.take(self.program, &stamp, event(action, key.clone()))?;
-        if forgets {
+        let resets = action == SessionAction::Reset;
+        let notes = session.apply(self.program, &stamp, event(action, key.clone()))?;
+        if resets {
             session.keys.clear();
         }
         session.keys.extend(key);
-        self.answer(session, &notes)
+        self.response(session, &notes)
     }
 
-    /// A living session takes a changed document, and keeps what it remembers.
+    /// Updates an open session to a changed document. The session keeps its state.
     pub fn adopt(&self, session: &mut Session, changed: &Gate<'_>) -> Result<(), SessionRejection> {
         let carried = carry(self.program, changed.program, &session.state)?;
         let stamp = Stamp { now_ms: session.now_ms, ..Stamp::default() };
-        session.take(changed.program, &stamp, Event::Adopt(Box::new(carried)))?;
+        session.apply(changed.program, &stamp, Event::Adopt(Box::new(carried)))?;
         Ok(())
     }
 
-    fn answer(&self, session: &Session, notes: &[Note]) -> Result<SessionResponse, SessionRejection> {
-        answer::answer(self.program, &session.state, notes)
+    fn response(&self, session: &Session, notes: &[Note]) -> Result<SessionResponse, SessionRejection> {
+        response::response(self.program, &session.state, notes)
     }
 }
 
 impl Session {
-    /// What the session remembers, as its run has it: a host that keeps sessions keeps this.
+    /// The state of the session's run, from which the session can be restored.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Whether nobody has touched it for too long. It is gone then: the next request opens a new one.
+    /// Whether the session had no request for too long. The next request opens a new session.
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.timer.is_some_and(|(_, at_ms)| at_ms <= now_ms)
     }
 
-    fn take(&mut self, program: &Program, stamp: &Stamp, event: Event) -> Result<Vec<Note>, Rejected> {
+    fn apply(&mut self, program: &Program, stamp: &Stamp, event: Event) -> Result<Vec<Note>, Rejected> {
         let mut notes = Vec::new();
         let mut next = Some(event);
         while let Some(event) = next.take() {
@@ -147,11 +147,11 @@ impl Session {
 }
 
 fn event(action: SessionAction, key: Option<Arc<str>>) -> Event {
-    let said =
+    let payload =
         |key: &str, text: Arc<str>| Value::from([(Arc::from(key), Value::Str(text))].into_iter().collect::<Object>());
     let (name, payload) = match action {
-        SessionAction::Message(text) => ("message", said("text", text)),
-        SessionAction::Tool(tool) => ("tool", said("tool", tool)),
+        SessionAction::Message(text) => ("message", payload("text", text)),
+        SessionAction::Tool(tool) => ("tool", payload("tool", tool)),
         SessionAction::Query => ("ask", Value::Null),
         SessionAction::Reset => ("reset", Value::Null),
     };

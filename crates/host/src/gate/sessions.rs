@@ -13,12 +13,12 @@ pub struct Sessions<'p> {
 }
 
 impl<'p> Sessions<'p> {
-    /// No sessions yet.
+    /// Creates an empty set of sessions.
     pub fn new(gate: Gate<'p>) -> Self {
         Self { gate, open: BTreeMap::new() }
     }
 
-    /// Hands a request to a session; see [`Gate::request`].
+    /// Sends a request to a session; see [`Gate::request`].
     pub fn request(
         &mut self,
         id: &str,
@@ -32,19 +32,19 @@ impl<'p> Sessions<'p> {
             return self.gate.request(session, request, now_ms);
         }
         let mut session = self.gate.open(None, now_ms)?;
-        let answer = self.gate.request(&mut session, request, now_ms);
+        let response = self.gate.request(&mut session, request, now_ms);
         self.open.insert(id.into(), session);
-        answer
+        response
     }
 
-    /// Forgets the sessions that nobody has touched for too long, and tells how many those were.
+    /// Removes expired sessions. Returns how many there were.
     pub fn remove_expired(&mut self, now_ms: i64) -> usize {
         let before = self.open.len();
         self.open.retain(|_, session| !session.is_expired(now_ms));
         before - self.open.len()
     }
 
-    /// A changed document: living sessions take it at once, and keep what they remember.
+    /// Updates all sessions to a changed document. They keep their state.
     pub fn adopt(&mut self, changed: Gate<'p>) -> Result<(), SessionRejection> {
         for session in self.open.values_mut() {
             self.gate.adopt(session, &changed)?;
@@ -53,12 +53,12 @@ impl<'p> Sessions<'p> {
         Ok(())
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no sessions.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

@@ -1,7 +1,7 @@
 //! Sessions in a store: each request is stored before it is answered, and a session outlives its process.
 //!
-//! A session is a run. It ends by its own timer when it gets no requests, and the next request opens a new one. A changed document
-//! opens a new run too, which continues with what the old one remembers.
+//! A session is a run. Its timer ends it when it gets no requests, and the next request opens a new run. A changed document opens a new
+//! run, too, which continues with the state of the old one.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,7 +11,7 @@ use branchpoint_backend::{BackendError, Session, SessionAction, SessionRejection
 use branchpoint_core::{Event, Rejected};
 use branchpoint_expr::{Object, Value};
 
-use super::{Gate, answer, event, input};
+use super::{Gate, event, input, response};
 use crate::driver::OrderResult;
 use crate::host::{Accepted, Host, Rejection, RunView, Start, Ticket, TurnOutput, new_id};
 use crate::store::{RunNo, Sent, Store, StoreError, WorkflowNo};
@@ -19,10 +19,10 @@ use crate::store::{RunNo, Sent, Store, StoreError, WorkflowNo};
 /// The parts of a session's view that a new run continues with.
 const REMEMBERED: [&str; 3] = ["activeStep", "recentlyUsedTools", "sequenceIndex"];
 
-/// The pause between two looks for the response of another process.
-const NAP: Duration = Duration::from_millis(5);
+/// The pause between two checks for the response of another process.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How many ops are replayed to explain an answer.
+/// The most ops that are replayed to explain a response.
 const EXPLAINED_OPS: u64 = 100_000;
 
 /// Drives the runs of sessions.
@@ -33,7 +33,7 @@ pub(crate) trait SessionHost {
 
     fn start(&mut self, start: Start) -> Result<OrderResult, StoreError>;
 
-    /// Sends an event to a run, whichever process drives it. False: the run has a signal of its key already.
+    /// Sends an event to a run, whichever process drives it. Returns false if the run already has a signal with its key.
     fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError>;
 
     /// Opens a run, so that its due timers fire.
@@ -43,40 +43,40 @@ pub(crate) trait SessionHost {
 }
 
 impl dyn SessionHost + '_ {
-    /// Sends a request to a session, which is opened if it does not live.
+    /// Sends a request to a session, which is opened if necessary.
     pub(crate) fn request(
         &mut self,
         session: &Session,
         request: SessionRequest,
     ) -> Result<SessionResponse, BackendError> {
         let SessionRequest { action, key, explain } = request;
-        let forgets = action == SessionAction::Reset;
+        let resets = action == SessionAction::Reset;
         let event = event(action, key.clone());
         loop {
             let run = self.open(session)?;
             let before = if explain { self.load(run)?.state.seq() } else { 0 };
             let is_new = match self.send(run, &event) {
-                // It expired in this very turn, and the next one is new.
+                // It expired in this turn, so the next attempt opens a new session.
                 Err(BackendError::Rejection(Rejection::Rejected(Rejected::Ended))) => continue,
                 Err(BackendError::Rejection(Rejection::Rejected(rejected))) => {
                     return Err(SessionRejection::Event(rejected).into());
                 }
                 sent => sent?,
             };
-            if forgets && is_new {
-                self.store().forget_keys(run, key.as_deref())?;
+            if resets && is_new {
+                self.store().remove_keys(run, key.as_deref())?;
             }
             let mut notes = Vec::new();
             if explain && is_new {
                 self.store().replay_part(run, Some(before), EXPLAINED_OPS, &mut |note| notes.push(note))?;
             }
-            let look = self.load(run)?;
-            let answer = answer::answer(&look.program, &look.state, &notes)?;
-            return Ok(if is_new { answer } else { answer.unchanged() });
+            let view = self.load(run)?;
+            let response = response::response(&view.program, &view.state, &notes)?;
+            return Ok(if is_new { response } else { response.unchanged() });
         }
     }
 
-    /// The run of a session that lives: the stored one, or a new one.
+    /// The run of an open session: the stored one, or a new one.
     pub(crate) fn open(&mut self, session: &Session) -> Result<RunNo, BackendError> {
         if session.name.is_empty() {
             return Err(SessionRejection::NoId.into());
@@ -84,31 +84,31 @@ impl dyn SessionHost + '_ {
         let Some(run) = self.store().session(&session.document, &session.name)? else {
             return self.begin(session, None, Value::Null);
         };
-        let Some(look) = self.living(run)? else { return self.begin(session, Some(run), Value::Null) };
-        if look.row.workflow == session.workflow {
+        let Some(view) = self.open_run(run)? else { return self.begin(session, Some(run), Value::Null) };
+        if view.row.workflow == session.workflow {
             return Ok(run);
         }
-        let remembered = look.view("session").map(|view| remembered(&view)).unwrap_or_default();
+        let remembered = view.view("session").map(|view| remembered(&view)).unwrap_or_default();
         let begun = self.begin(session, Some(run), remembered)?;
         self.end(run, Some("the document has changed"));
         Ok(begun)
     }
 
-    /// A session that has not ended by now.
-    fn living(&mut self, run: RunNo) -> Result<Option<RunView>, BackendError> {
+    /// The run of a session; `None` if it has ended by now.
+    fn open_run(&mut self, run: RunNo) -> Result<Option<RunView>, BackendError> {
         if !self.store().row(run).is_ok_and(|row| !row.status.is_final()) {
             return Ok(None);
         }
-        let mut look = self.load(run)?;
-        if look.state.timers().any(|(_, due_ms)| due_ms <= self.now_ms()) {
-            // If another process drives it, the event that follows ends it there.
+        let mut view = self.load(run)?;
+        if view.state.timers().any(|(_, due_ms)| due_ms <= self.now_ms()) {
+            // If another process drives it, the next event ends it there.
             let _ = self.resume(run)?;
-            look = self.load(run)?;
+            view = self.load(run)?;
         }
-        Ok((!look.status().is_final()).then_some(look))
+        Ok((!view.status().is_final()).then_some(view))
     }
 
-    /// Opens a new session that continues with a remembered state.
+    /// Opens a new session that continues with a state.
     pub(crate) fn begin(
         &mut self,
         session: &Session,
@@ -117,13 +117,13 @@ impl dyn SessionHost + '_ {
     ) -> Result<RunNo, BackendError> {
         let id = format!("session-{}", new_id(self.now_ms())?);
         let Accepted { run, .. } = self.start(Start::new(session.workflow, id, input(&session.options, state)?))??;
-        if self.store().keep_session(&session.document, &session.name, run, instead_of)? {
+        if self.store().bind_session(&session.document, &session.name, run, instead_of)? {
             return Ok(run);
         }
-        // Another process was faster, and its session counts.
+        // Another process was faster, so its session is used.
         self.end(run, None);
-        let known = self.store().session(&session.document, &session.name)?;
-        known.ok_or_else(|| StoreError::Missing(format!("session `{}`", session.name)).into())
+        let other = self.store().session(&session.document, &session.name)?;
+        other.ok_or_else(|| StoreError::Missing(format!("session `{}`", session.name)).into())
     }
 
     /// Ends a session that another one replaces. It may have ended already.
@@ -153,7 +153,7 @@ impl std::fmt::Debug for StoredSessions<'_> {
 }
 
 impl<'p> StoredSessions<'p> {
-    /// The sessions of a workflow that the store has, under the name of its document.
+    /// The sessions of a saved workflow, under the name of its document.
     pub fn new(host: Host, gate: Gate<'p>, workflow: WorkflowNo, document: String) -> Self {
         Self { clocked: ClockedHost { host, now_ms: 0 }, gate, workflow, document }
     }
@@ -169,14 +169,14 @@ impl<'p> StoredSessions<'p> {
         self.at(now_ms).request(&session, request.into())
     }
 
-    /// Opens a session anew, which continues with a remembered state: `{activeStep, recentlyUsedTools, sequenceIndex}`.
+    /// Opens a new session that continues with a state: `{activeStep, recentlyUsedTools, sequenceIndex}`.
     pub fn restore(&mut self, name: &str, state: Value, now_ms: i64) -> Result<(), BackendError> {
         let session = self.session(name);
-        let known = self.clocked.host.store().session(&self.document, name)?;
-        self.at(now_ms).begin(&session, known, state).map(drop)
+        let present = self.clocked.host.store().session(&self.document, name)?;
+        self.at(now_ms).begin(&session, present, state).map(drop)
     }
 
-    /// Takes the requests of other processes and fires due timers.
+    /// Applies the requests of other processes and fires due timers.
     pub fn poll(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.clocked.now_ms = now_ms;
         self.clocked.poll()
@@ -205,18 +205,18 @@ struct ClockedHost {
 }
 
 impl ClockedHost {
-    /// Takes turns until the order that was just given is answered and nothing more is due.
-    fn answered(&mut self) -> Result<OrderResult, StoreError> {
-        let mut answered = None;
-        // A run that was not finished with its last event takes this one some turns later.
-        while answered.is_none() || self.host.next_ms().is_some_and(|at_ms| at_ms <= self.now_ms) {
+    /// Takes turns until the last order has an outcome and nothing more is due.
+    fn turns_until_done(&mut self) -> Result<OrderResult, StoreError> {
+        let mut done = None;
+        // An unfinished run accepts the event some turns later.
+        while done.is_none() || self.host.next_ms().is_some_and(|at_ms| at_ms <= self.now_ms) {
             for output in self.host.turn(self.now_ms)? {
                 if let TurnOutput::OrderDone { outcome, .. } = output {
-                    answered = Some(outcome);
+                    done = Some(outcome);
                 }
             }
         }
-        Ok(answered.unwrap_or(Err(Rejection::NoRun)))
+        Ok(done.unwrap_or(Err(Rejection::NoRun)))
     }
 
     fn poll(&mut self) -> Result<(), StoreError> {
@@ -236,24 +236,24 @@ impl SessionHost for ClockedHost {
 
     fn start(&mut self, start: Start) -> Result<OrderResult, StoreError> {
         self.host.start(start, Ticket(0));
-        self.answered()
+        self.turns_until_done()
     }
 
     fn send(&mut self, run: RunNo, event: &Event) -> Result<bool, BackendError> {
         loop {
             self.host.send(run, event.clone(), Ticket(0));
-            match self.answered()? {
+            match self.turns_until_done()? {
                 Err(Rejection::Driven) => {}
-                handed => return Ok(handed?.new),
+                outcome => return Ok(outcome?.new),
             }
             let (item, since) = (self.host.store().post(run, event)?, Instant::now());
-            // Meanwhile this process takes what is sent to it: the other one may be waiting for it.
+            // Meanwhile this process applies the events that are sent to it, because the other one may wait for them.
             let sent = loop {
                 if let Some(sent) = self.host.store().outcome(item, run, since)? {
                     break sent;
                 }
                 self.poll()?;
-                thread::sleep(NAP);
+                thread::sleep(POLL_INTERVAL);
             };
             if sent != Sent::Undriven {
                 return sent.into_result();
@@ -263,7 +263,7 @@ impl SessionHost for ClockedHost {
 
     fn resume(&mut self, run: RunNo) -> Result<OrderResult, StoreError> {
         self.host.resume(run, false, Ticket(0));
-        self.answered()
+        self.turns_until_done()
     }
 
     fn load(&mut self, run: RunNo) -> Result<RunView, StoreError> {

@@ -1,4 +1,4 @@
-//! Events become rows: the event itself, what was asked for, timers, questions.
+//! Applies events to runs, and prepares the resulting rows: events, pending calls, timers and requests to people.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,23 +19,23 @@ use crate::store::{Packed, RunNo, StoreError};
 use crate::zones::offsets_s;
 use branchpoint_runners::Secrets;
 
-/// A snapshot is not worth writing before the events since the last one have so many bytes, or have executed so many ops: whoever opens
-/// the run reads the bytes and repeats the ops.
+/// The bytes and the ops of the events since the last snapshot from which a new one is written. Opening a run reads these bytes and
+/// repeats these ops.
 const SNAPSHOT_BYTES: usize = 16 * 1024;
 pub(super) const SNAPSHOT_OPS: u64 = 50_000;
-/// Repeating an op takes about as long as writing so many bytes of a state.
+/// The bytes of a state that are written in about the time of one op.
 const BYTES_PER_OP: u64 = 8;
 
 impl Host {
-    /// Hands an event to a run, after the timers that are due by then. One that is at work hears it when that is finished.
-    pub(super) fn take_event(
+    /// Applies an event to a run, after the timers that are due by then. If the last event of the run is unfinished, the event waits.
+    pub(super) fn deliver_event(
         &mut self,
         run: RunNo,
         event: Event,
         requester: Requester,
         now_ms: i64,
     ) -> Result<(), StoreError> {
-        // Nobody opens a run for an answer that nobody waits for.
+        // A run is not opened for a response that it does not wait for.
         if matches!(event, Event::Settled { .. }) && !self.open.contains_key(&run) {
             // A recorded response stays in the inbox for the process that opens the run.
             if let Some(item) = requester.item() {
@@ -49,18 +49,18 @@ impl Host {
         }
         match self.readiness(run, requester) {
             Some(Readiness::Ready) => {}
-            Some(Readiness::Rejection(refused)) => {
+            Some(Readiness::Rejection(rejection)) => {
                 let outcome = match event {
-                    Event::Cancel { reason } if matches!(refused, Rejection::Broken(_)) => {
+                    Event::Cancel { reason } if matches!(rejection, Rejection::Broken(_)) => {
                         self.cancel_broken(run, reason.as_ref(), now_ms)?
                     }
-                    _ => Err(refused),
+                    _ => Err(rejection),
                 };
                 self.answer(requester, outcome);
                 return Ok(());
             }
             Some(Readiness::NextTurn) => {
-                self.schedule.queue.push_back(Order::Take(run, event, requester));
+                self.schedule.queue.push_back(Order::Deliver(run, event, requester));
                 return Ok(());
             }
             None => return Ok(()),
@@ -86,7 +86,7 @@ impl Host {
         Ok(())
     }
 
-    /// Fires the first timer of a run that is due. False: there is none, or the run is at work.
+    /// Fires the first due timer of a run. Returns false if there is none, or if the last event of the run is unfinished.
     pub(super) fn fire_due(&mut self, run: RunNo, now_ms: i64) -> Result<bool, StoreError> {
         let Some(open) = self.open.get_mut(&run) else { return Ok(false) };
         if open.state.is_unfinished() {
@@ -97,31 +97,30 @@ impl Host {
         };
         self.clear_timer(run, timer);
         let fired = self.apply(run, Event::TimerFired(timer), due_ms)?;
-        assert!(fired.is_ok(), "a run takes the timers that it has set, and it said: {fired:?}");
+        assert!(fired.is_ok(), "a run accepts the timers that it has set, but returned {fired:?}");
         Ok(true)
     }
 
-    /// A run whose last event is not finished continues, with so much fuel. Its journal has one row for the whole slice. What was begun
-    /// is finished at its own time, before anything else comes.
+    /// Continues the unfinished event of a run with the given fuel, at the time of that event. The journal has one row for the slice.
     pub(super) fn continue_run(&mut self, run: RunNo, slice: u32) -> Result<(), StoreError> {
         if let Some(open) = self.open.get(&run).filter(|open| open.state.is_unfinished()) {
-            // What is reported of a slice is in memory until it is written.
+            // The notes of a slice are in memory until the turn is written.
             let slice = if open.watched { slice.min(OPS_PER_EVENT) } else { slice };
             let continued = self.apply_with(run, Event::Continue, i64::MIN, slice)?;
-            assert!(continued.is_ok(), "a run that is not finished continues, and it said: {continued:?}");
+            assert!(continued.is_ok(), "an unfinished run continues, but returned {continued:?}");
         }
-        self.hear_waiting(run);
+        self.requeue_waiting(run);
         Ok(())
     }
 
-    /// What came while a run was at work is handed in when it has finished.
-    fn hear_waiting(&mut self, run: RunNo) {
+    /// Queues the waiting events of a run when its last event is finished.
+    fn requeue_waiting(&mut self, run: RunNo) {
         let Some(open) = self.open.get_mut(&run).filter(|open| !open.state.is_unfinished()) else { return };
         let waiting: Vec<_> = open.waiting.drain(..).collect();
-        self.schedule.queue.extend(waiting.into_iter().map(|(event, requester)| Order::Take(run, event, requester)));
+        self.schedule.queue.extend(waiting.into_iter().map(|(event, requester)| Order::Deliver(run, event, requester)));
     }
 
-    /// Advances a run, and prepares the rows that follow.
+    /// Advances a run, and prepares the resulting rows.
     pub(super) fn apply(&mut self, run: RunNo, event: Event, at_ms: i64) -> Result<Result<(), Rejection>, StoreError> {
         self.apply_with(run, event, at_ms, OPS_PER_EVENT)
     }
@@ -144,15 +143,15 @@ impl Host {
             seed: self.seed.map_or(open.state.seq(), |seed| seed >> 11),
             offsets_s,
             fuel,
-            // Whoever is notified of the end of a question is told how it was settled.
-            record: open.watched || self.settings.notifies && settles_question(&event),
+            // The notice about the end of a request contains its outcome.
+            record: open.watched || self.settings.notifies && settles_request(&event),
         };
         let (event, packed) = match self.pack_event(run, &stamp, event)? {
             Ok(packed) => packed,
-            Err(refused) => return Ok(Err(refused)),
+            Err(rejection) => return Ok(Err(rejection)),
         };
         let open = self.open.get_mut(&run).expect("events are applied to runs that are open");
-        let (settled, key) = (settles(&event), key_of(&event));
+        let (settled, key) = (settled_effect(&event), key_of(&event));
         let ops = open.state.ops();
         let outcome = match advance(&open.program, &mut open.state, &stamp, event) {
             Ok(outcome) => outcome,
@@ -169,7 +168,7 @@ impl Host {
         let seq = open.state.seq();
         if let Some(effect) = settled {
             open.flights.remove(&effect);
-            self.store.answered(run, effect);
+            self.store.remove_call(run, effect);
         }
         self.store.append(run, seq, outcome.check, packed);
         self.counters.events.fetch_add(1, Ordering::Relaxed);
@@ -194,7 +193,7 @@ impl Host {
         Ok(Ok(()))
     }
 
-    /// The stored form of an event. A response that cannot be stored becomes a failed attempt; another event is refused.
+    /// The stored form of an event. A response that cannot be stored becomes a failed attempt; another event is rejected.
     pub(super) fn pack_event(
         &mut self,
         run: RunNo,
@@ -212,13 +211,13 @@ impl Host {
                 None => return Ok(Err(Rejection::Unstorable(error.to_string()))),
             },
         };
-        let private = self.settings.env_secrets.found(&packed, &open.packing);
-        if private.is_empty() {
+        let exposed = self.settings.env_secrets.exposed_in(&packed, &open.packing);
+        if exposed.is_empty() {
             return Ok(Ok((event, packed)));
         }
-        match self.seal_too(run, private) {
+        match self.seal_more(run, exposed) {
             Ok(()) => {}
-            // A secret is never stored as it is. Only this run is concerned.
+            // A secret is never stored in plain text. Only this run is affected.
             Err(StoreError::Sealed(why)) => match unsealable(&event, &why) {
                 Some(failed) => event = failed,
                 None => return Ok(Err(Rejection::Unstorable(StoreError::Sealed(why).to_string()))),
@@ -226,7 +225,7 @@ impl Host {
             Err(error) => return Err(error),
         }
         let packed = self.open[&run].packing.event(stamp, &event);
-        Ok(Ok((event, packed.expect("it could be stored, and sealing changes only texts in it"))))
+        Ok(Ok((event, packed.expect("it could be stored before, and sealing only changes texts"))))
     }
 
     pub(super) fn carry_out(&mut self, run: RunNo, command: Command, now_ms: i64) -> Result<(), StoreError> {
@@ -235,14 +234,14 @@ impl Host {
         match command {
             command @ Command::Perform { effect, attempt, .. } => {
                 let packed = open.packing.command(&command).map_err(unstorable)?;
-                self.store.ask(run, effect, packed);
+                self.store.put_call(run, effect, packed);
                 open.flights.insert(effect, Flight { attempt, child: None });
-                let call = open.call(command).expect("this is a call");
+                let call = open.call(command).expect("the command performs a call");
                 self.perform(run, call);
             }
             Command::Withdraw { effect } => {
                 let flight = open.flights.remove(&effect);
-                self.store.answered(run, effect);
+                self.store.remove_call(run, effect);
                 self.current.outputs.push(TurnOutput::Withdraw { run, id: open.id.clone(), effect });
                 if let Some(flight) = flight {
                     self.abandon_children(run, effect, flight.child.map(|(child, _)| child))?;
@@ -257,27 +256,27 @@ impl Host {
             Command::Ask { request, spec } => {
                 let packed = open.packing.value(&spec).map_err(unstorable)?;
                 if open.script.is_some() {
-                    open.questions.insert(request, spec.clone());
+                    open.requests.insert(request, spec.clone());
                 }
-                self.store.put_question(run, request, packed, now_ms);
+                self.store.put_request(run, request, packed, now_ms);
                 self.report_request(run, request, RequestChange::Opened(spec));
             }
             Command::Remind { request, users } => {
                 self.store.remind(run, request);
-                // After downtime several reminders are due at once, or the deadline has passed: only the last one is sent.
-                let asked = offers(&open.program, &open.state).into_iter().find_map(|offer| match offer {
+                // After downtime several reminders are due at once, or the deadline has passed: only the last reminder is sent.
+                let open_request = offers(&open.program, &open.state).into_iter().find_map(|offer| match offer {
                     Offer::Vote { request: of, details } if of == request => Some(details),
                     _ => None,
                 });
-                let next_due_ms = asked.and_then(|asked| asked.next_due_ms());
+                let next_due_ms = open_request.and_then(|request| request.next_due_ms());
                 if next_due_ms.is_none_or(|due_ms| due_ms > self.current.now_ms) {
                     self.report_request(run, request, RequestChange::Reminded(users));
                 }
             }
             Command::Retract { request } => {
-                open.questions.remove(&request);
-                self.store.close_question(run, request, now_ms);
-                // The question that an event settles is the first that it closes.
+                open.requests.remove(&request);
+                self.store.close_request(run, request, now_ms);
+                // An event settles the first request that it closes.
                 let outcome = self.current.resolved.take();
                 self.report_request(run, request, RequestChange::Closed(outcome));
             }
@@ -292,7 +291,7 @@ impl Host {
 
     fn report_request(&mut self, run: RunNo, request: RequestNo, change: RequestChange) {
         if self.settings.notifies {
-            self.store.keep_notice(self.owner.number, run, request, &change);
+            self.store.put_notice_later(self.owner.number, run, request, &change);
         }
         self.report(run, RunEventKind::Request(request, change));
     }
@@ -305,7 +304,7 @@ impl Host {
         }
     }
 
-    /// The rows of the runs that took events, once for each turn.
+    /// Prepares the rows of the runs that accepted events, once for each turn.
     pub(super) fn write_rows(&mut self) -> Result<(), StoreError> {
         for run in std::mem::take(&mut self.current.touched) {
             let Some(open) = self.open.get_mut(&run) else { continue };
@@ -327,7 +326,7 @@ impl Host {
                 }
                 open.row = (status, driven);
             }
-            // The last snapshot of a run that has ended is its result.
+            // The last snapshot of an ended run contains its result.
             if open.has_outgrown_snapshot() || ended && open.tail_bytes > 0 {
                 self.snapshot(run)?;
             }
@@ -344,13 +343,13 @@ impl Host {
         let packed = packed.map_err(|error| StoreError::Bytes { run: open.id.to_string(), error })?;
         let first = std::mem::replace(&mut open.snapshot_bytes, packed.bytes.len()) == 0;
         (open.tail_bytes, open.tail_ops) = (0, 0);
-        self.store.keep_snapshot(run, open.state.seq(), packed, first);
+        self.store.put_snapshot_later(run, open.state.seq(), packed, first);
         Ok(())
     }
 }
 
 impl Open {
-    /// Whether opening the run again would take longer than writing its state now. A large state is written less often.
+    /// Whether opening the run again would take longer than writing a snapshot now. A large state is written less often.
     fn has_outgrown_snapshot(&self) -> bool {
         let bytes = u64::try_from(self.snapshot_bytes).unwrap_or(u64::MAX);
         self.tail_bytes > self.snapshot_bytes.max(SNAPSHOT_BYTES)
@@ -358,8 +357,8 @@ impl Open {
     }
 }
 
-/// Whether an event can settle a question.
-fn settles_question(event: &Event) -> bool {
+/// Whether an event can settle a request.
+fn settles_request(event: &Event) -> bool {
     match event {
         Event::Signal { name, .. } => matches!(&**name, "vote" | "cancel_request"),
         Event::TimerFired(_) => true,
@@ -367,13 +366,13 @@ fn settles_question(event: &Event) -> bool {
     }
 }
 
-/// The answer of an attempt that nobody waits for.
+/// Whether an event is the response to an attempt that the run does not wait for.
 pub(super) fn is_late(event: &Event, open: &Open) -> bool {
     let Event::Settled { effect, attempt, .. } = event else { return false };
     open.flights.get(effect).is_none_or(|flight| flight.attempt != *attempt)
 }
 
-fn settles(event: &Event) -> Option<EffectNo> {
+fn settled_effect(event: &Event) -> Option<EffectNo> {
     match event {
         Event::Settled { effect, .. } => Some(*effect),
         _ => None,
@@ -387,12 +386,12 @@ pub(super) fn key_of(event: &Event) -> Option<Arc<str>> {
     }
 }
 
-/// An answer that cannot be stored is a failed attempt; other events are refused.
+/// The failed attempt for a response that cannot be stored; `None` for other events, which are rejected.
 fn unstorable(event: &Event, error: &branchpoint_core::codec::CodecError) -> Option<Event> {
     failed(event, "too_deep", &error.to_string())
 }
 
-/// An answer with a secret that cannot be sealed is a failed attempt; other events are refused.
+/// The failed attempt for a response with a secret that cannot be sealed; `None` for other events, which are rejected.
 fn unsealable(event: &Event, why: &str) -> Option<Event> {
     failed(
         event,

@@ -1,4 +1,4 @@
-//! Runs that cannot be opened: their key is missing, or their own bytes are damaged. They can be cancelled all the same.
+//! Runs that cannot be opened, because their key is missing or their data is damaged. They can be cancelled.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,40 +12,40 @@ use super::open::Open;
 use super::{Accepted, DrivenRuns, Host, Order, Rejection, TurnOutput};
 use crate::store::{Packing, Run, RunNo, StoreError};
 
-/// How long runs that cannot be opened are left alone before some of them are tried again.
+/// The pause before some of the broken runs are opened again.
 const RETRY_MS: i64 = 60_000;
 
-/// How many of them are tried again at once.
+/// The number of broken runs that are opened again at once.
 const RETRIES: usize = 64;
 
-/// The runs that cannot be opened here.
+/// The runs that this process cannot open.
 #[derive(Default)]
 pub(super) struct BrokenRuns {
     reported: BTreeSet<RunNo>,
-    /// Those that this process does not take up by itself.
+    /// The runs that this process does not open by itself.
     skipped: BTreeSet<RunNo>,
-    /// When some of them are tried again.
+    /// When some of them are opened again.
     retry_ms: Option<i64>,
-    /// The last one that was tried again: they take turns.
+    /// The last one that was retried, because they take turns.
     last: RunNo,
 }
 
 impl BrokenRuns {
-    /// Adds a run. True: it was not reported before.
+    /// Adds a run. Returns whether it was not reported before.
     fn add(&mut self, run: RunNo, now_ms: i64) -> bool {
         self.skipped.insert(run);
         self.retry_ms.get_or_insert(now_ms.saturating_add(RETRY_MS));
         self.reported.insert(run)
     }
 
-    /// Removes a run that was opened or cancelled. True: it was broken.
+    /// Removes a run that was opened or cancelled. Returns whether it was broken.
     fn remove(&mut self, run: RunNo) -> bool {
         self.skipped.remove(&run);
         self.retry_ms = self.retry_ms.filter(|_| !self.skipped.is_empty());
         self.reported.remove(&run)
     }
 
-    /// The runs to try again now.
+    /// The runs to open again now.
     fn retries(&mut self, now_ms: i64) -> Vec<RunNo> {
         if self.retry_ms.is_none_or(|retry_ms| retry_ms > now_ms) {
             return Vec::new();
@@ -61,7 +61,7 @@ impl BrokenRuns {
     pub(super) fn skipped(&self) -> String {
         let mut list = String::from("[");
         for (place, run) in self.skipped.iter().enumerate() {
-            // Writing into a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(list, "{}{}", if place == 0 { "" } else { "," }, run.0);
         }
         list + "]"
@@ -69,9 +69,9 @@ impl BrokenRuns {
 }
 
 impl Host {
-    /// A run that this process has claimed cannot be opened: it is released, and reported once.
+    /// Releases a claimed run that cannot be opened, and reports it once.
     pub(super) fn set_broken(&mut self, row: &Run, why: String) {
-        self.store.let_go(row.run, self.owner.number);
+        self.store.release_run_later(row.run, self.owner.number);
         if self.broken.add(row.run, self.current.now_ms) {
             self.report_row(row, RunEventKind::Broken(why));
         }
@@ -82,7 +82,7 @@ impl Host {
         self.current.outputs.push(TurnOutput::Event(RunEvent { run: row.run, id: row.id.as_str().into(), kind }));
     }
 
-    /// A run was opened. If it was broken before, its key is back or its bytes were restored; the others may have recovered too.
+    /// Records that a run was opened. If it was broken, its key or its data was restored, so the other broken runs are retried, too.
     pub(super) fn set_opened(&mut self, run: RunNo) {
         if self.broken.remove(run) {
             self.broken.skipped.clear();
@@ -91,17 +91,17 @@ impl Host {
         }
     }
 
-    /// When broken runs are tried again.
+    /// When broken runs are opened again.
     pub(super) fn retry_ms(&self) -> Option<i64> {
         self.broken.retry_ms.filter(|_| self.settings.drives == DrivenRuns::All)
     }
 
-    /// The broken runs to try again in this turn.
+    /// The broken runs to open again in this turn.
     pub(super) fn retries(&mut self, now_ms: i64) -> Vec<RunNo> {
         if self.settings.drives == DrivenRuns::All { self.broken.retries(now_ms) } else { Vec::new() }
     }
 
-    /// Takes a run out of memory. Nothing is written.
+    /// Removes a run from memory without writing anything.
     pub(super) fn drop_open(&mut self, run: RunNo) -> Option<Box<Open>> {
         self.schedule.timers.retain(|(_, of, _)| *of != run);
         self.schedule.unfinished.retain(|of| *of != run);
@@ -112,8 +112,8 @@ impl Host {
         Some(dropped)
     }
 
-    /// Cancels a run that cannot be opened. Without its secrets, the replay of its journal mostly has the original outcome, so that the event is
-    /// appended as to any other run; nothing is performed any more. Where that fails, only its rows are ended.
+    /// Cancels a run that cannot be opened. Without the secrets, the replay of its journal mostly has the original outcome, so the event
+    /// is appended as usual, and nothing is performed any more. If that fails, only the rows of the run are ended.
     pub(super) fn cancel_broken(
         &mut self,
         run: RunNo,
@@ -121,15 +121,15 @@ impl Host {
         now_ms: i64,
     ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let packing = self.store.packing(run)?;
-        if packing.unavailable_secrets.is_none() || !self.cancel_withheld(run, &packing, reason, now_ms)? {
+        if packing.unavailable_secrets.is_none() || !self.cancel_without_secrets(run, &packing, reason, now_ms)? {
             self.end_rows(run, now_ms)?;
         }
         self.broken.remove(run);
         Ok(Ok(Accepted { run, new: true }))
     }
 
-    /// False: the journal cannot be followed without the secrets.
-    fn cancel_withheld(
+    /// Cancels a run with unavailable secrets. Returns false if its journal cannot be replayed without them.
+    fn cancel_without_secrets(
         &mut self,
         run: RunNo,
         packing: &Packing,
@@ -143,7 +143,7 @@ impl Host {
             Err(error) if error.is_of_one_run() => return Ok(false),
             Err(error) => return Err(error),
         }
-        // What the program does last may need the secrets: a second cancellation does not wait for it.
+        // The clean-up of the program may need the secrets: a second cancellation does not wait for it.
         for _ in 0..2 {
             if self.open.get(&run).is_none_or(|open| open.state.result().is_some()) {
                 break;
@@ -160,7 +160,7 @@ impl Host {
         Ok(has_ended)
     }
 
-    /// Ends the rows of a run whose journal cannot be followed. The journal stays as it is.
+    /// Marks a run whose journal cannot be replayed as cancelled. The journal is unchanged.
     fn end_rows(&mut self, run: RunNo, now_ms: i64) -> Result<(), StoreError> {
         let row = self.store.row(run)?;
         self.store.end_rows(run, now_ms);

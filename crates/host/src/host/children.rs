@@ -1,5 +1,5 @@
-//! Child runs: a call of another workflow is a run of its own, under an id that its parent's call gives it. So a parent that is
-//! taken up again finds the child that it has started.
+//! Child runs: a call of another workflow is a run of its own, whose id follows from its parent's call. So a parent that is resumed
+//! finds the child run that it has started.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, resolve};
 
 impl Host {
-    /// Whether a call is a run of a program that the workflow has. One that cannot be read fails the call later.
+    /// Whether a call starts a program of the workflow. A program that cannot be read fails the call later.
     pub(super) fn is_child(&mut self, workflow: WorkflowNo, call: &Call) -> bool {
         part(call).is_some_and(|part| !matches!(self.program(workflow, &part), Ok(None)))
     }
@@ -37,8 +37,8 @@ impl Host {
             program => drop(program?),
         }
         let Some(open) = self.open.get(&parent) else { return Ok(()) };
-        // A secret that the call names is put in here, and sealed with the child's own.
-        let (resolved, known) = match resolve(&call.input, &call.definition.secrets, &self.secrets_for(open.script)) {
+        // Secrets that the call names are resolved here, and sealed with those of the child run.
+        let (resolved, secrets) = match resolve(&call.input, &call.definition.secrets, &self.secrets_for(open.script)) {
             Ok(resolved) if call.kind() == Kind::Run => resolved,
             Ok(_) => (call.input.clone(), Vec::new()),
             Err(why) => {
@@ -55,7 +55,7 @@ impl Host {
             }
         };
         let called = Parent { run: parent, effect: effect.0, attempt };
-        let known = open.packing.secrets.iter().cloned().chain(known);
+        let secrets = open.packing.secrets.iter().cloned().chain(secrets);
         let start = Start {
             part,
             parent: Some(called),
@@ -63,13 +63,13 @@ impl Host {
             watched: open.watched,
             folder: open.folder.clone(),
             facts,
-            secrets: Secrets::from_values(known),
+            secrets: Secrets::from_values(secrets),
             ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input)
         };
         let begun = match self.begin_new(start, RunPlace::called_by(&call), now_ms)? {
             Ok(begun) => begun,
-            Err(refused) => {
-                let answer = Answer::failed("child", refused.to_string());
+            Err(rejection) => {
+                let answer = Answer::failed("child", rejection.to_string());
                 self.settle(parent, &call, answer);
                 return Ok(());
             }
@@ -77,9 +77,9 @@ impl Host {
         if begun.new {
             self.notify_of_agent(parent, &call, None)?;
         } else if self.parent_of(begun.run)? != Some(called) {
-            // Somebody has given another run the id of this child.
+            // Another run has been started with the id of this child run.
             let id = child_id(&self.open[&parent].id, effect.0, attempt);
-            let why = format!("run `{id}` has the id of this call's child run, and was not started by it");
+            let why = format!("run `{id}` has the id of this call's child run, but was not started by it");
             self.settle(parent, &call, Answer::impossible("child", why));
             return Ok(());
         }
@@ -103,12 +103,12 @@ impl Host {
             self.schedule.limits.insert((due_ms, parent, effect, attempt));
         }
         if !begun.new {
-            // It was started before, by this process or by one that is gone. It may have ended since.
+            // This process or an earlier one has started it before. It may have ended since.
             let is_open = self.open.contains_key(&begun.run);
             if !is_open && self.store.row(begun.run)?.status.is_final() {
                 self.schedule.queue.push_back(Order::ChildEnded(begun.run));
             } else {
-                // Another process may drive it; then its end is noticed.
+                // If another process drives it, this process notices its end.
                 let watched = self.open.get(&parent).is_some_and(|open| open.watched);
                 self.open_later(begun.run, watched);
             }
@@ -116,7 +116,7 @@ impl Host {
         Ok(())
     }
 
-    /// The parent hears how its child ended. One that is not in memory finds out when it is opened.
+    /// Settles the parent's call with the result of an ended child run. A parent that is not in memory does so when it is opened.
     pub(super) fn child_ended(&mut self, child: RunNo) -> Result<(), StoreError> {
         let row = match self.store.row(child) {
             Err(error @ StoreError::Missing(_)) => {
@@ -128,7 +128,7 @@ impl Host {
         let Some(parent) = row.parent else { return Ok(()) };
         let effect = EffectNo(parent.effect);
         if !self.open.contains_key(&parent.run) {
-            // Opening it asks for its calls again, this one among them.
+            // Opening it requests its pending calls again, including this one.
             self.open_later(parent.run, false);
             return Ok(());
         }
@@ -136,8 +136,8 @@ impl Host {
         let Some(flight) = flight.filter(|flight| flight.attempt == parent.attempt) else { return Ok(()) };
         let Some((_, call)) = flight.child.take() else { return Ok(()) };
         let child = match self.load_row(&row) {
-            Ok(look) => look.state,
-            // What it came to cannot be read; its parent goes on all the same.
+            Ok(view) => view.state,
+            // Its result cannot be read, so the parent's call fails.
             Err(error) if error.is_of_one_run() => {
                 let usage = self.store.usage_at_snapshot(row.run)?;
                 self.settle_with(parent.run, &call, Answer::failed("child", error.to_string()), usage);
@@ -147,13 +147,13 @@ impl Host {
         };
         let result = child.result().map(|(_, result)| result.clone()).unwrap_or_default();
         self.notify_of_agent(parent.run, &call, Some(&result))?;
-        // What a child has used up counts in its parent too, however it ended.
+        // The usage of a child run counts in its parent, too, whatever its outcome.
         let usage = child.usage();
         self.settle_with(parent.run, &call, answer(&call, result, usage), usage);
         Ok(())
     }
 
-    /// The row of a child is gone: the call of its parent fails.
+    /// Fails the call of the parent of a child run whose row is missing.
     fn child_missing(&mut self, child: RunNo, why: &str) {
         let is_child = |flight: &&mut super::open::Flight| flight.child.as_ref().is_some_and(|(of, _)| *of == child);
         let mut open = self.open.iter_mut();
@@ -163,9 +163,9 @@ impl Host {
         }
     }
 
-    /// Nobody waits for the children of a call any more. That they are to end is written in the transaction that says so: one that
-    /// this process drives is cancelled in the next turn, and the order is kept until then.
-    /// `newest` is the child of the newest attempt, which may not be in the store yet.
+    /// Cancels the child runs of a call that was withdrawn or has timed out. The cancellations are stored in the same transaction, and a
+    /// child run that this process drives is cancelled in the next turn. `newest` is the child run of the newest attempt, which may not
+    /// be in the store yet.
     pub(super) fn abandon_children(
         &mut self,
         parent: RunNo,
@@ -180,7 +180,7 @@ impl Host {
         Ok(())
     }
 
-    /// Attempts that are child runs and have taken too long: nobody waits for what they would say.
+    /// Ends attempts that are child runs and have reached their time limit.
     pub(super) fn end_child_attempts(&mut self, now_ms: i64) -> Result<(), StoreError> {
         while let Some(over) = self.schedule.limits.first().copied().filter(|(due_ms, ..)| *due_ms <= now_ms) {
             self.schedule.limits.remove(&over);
@@ -188,29 +188,29 @@ impl Host {
             let flight = self.open.get_mut(&parent).and_then(|open| open.flights.get_mut(&effect));
             let Some(flight) = flight.filter(|flight| flight.attempt == attempt) else { continue };
             let Some((child, call)) = flight.child.take() else { continue };
-            // What it has used up until now counts.
+            // Its usage until now counts.
             let usage = match self.state_in_memory(child) {
                 Some(state) => state.usage(),
                 None => match self.load(child) {
                     Err(error) if error.is_of_one_run() => self.store.usage_at_snapshot(child)?,
-                    look => look?.state.usage(),
+                    view => view?.state.usage(),
                 },
             };
             self.abandon_children(parent, effect, Some(child))?;
             let result = judge(&call, Answer::Missing);
             let settled = Event::Settled { effect, attempt, result, usage };
-            self.take_event(parent, settled, Requester::None, now_ms)?;
+            self.deliver_event(parent, settled, Requester::None, now_ms)?;
         }
         Ok(())
     }
 }
 
-/// The id of the child run that a call of a run is.
+/// The id of the child run for a call of a run.
 pub(crate) fn child_id(parent: &str, effect: u64, attempt: u32) -> String {
     format!("{parent}.{effect}.{attempt}")
 }
 
-/// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
+/// The program that a call starts, if it starts one; a turn of an agent with tools starts a built-in program.
 fn part(call: &Call) -> Option<Part> {
     if call.kind() != Kind::Run {
         return agent::is_turn(call).then(|| call.definition.agent_program());
@@ -219,7 +219,7 @@ fn part(call: &Call) -> Option<Part> {
     request.workflow.filter(|name| !name.is_empty()).map(|name| Part::from(&*name))
 }
 
-/// The input of a child run, and facts beside those of the host.
+/// The input of a child run, and its facts in addition to those of the host.
 fn start_of(call: &Call, agents: AgentLimits) -> Result<(Value, BTreeMap<String, Value>), FieldError> {
     match call.request()? {
         Request::Run(request) => {
@@ -230,7 +230,7 @@ fn start_of(call: &Call, agents: AgentLimits) -> Result<(Value, BTreeMap<String,
     }
 }
 
-/// What a child run came to, as the answer of its call.
+/// The result of a child run as the answer of its call.
 fn answer(call: &Call, result: Value, usage: Usage) -> Answer {
     if call.kind() == Kind::Run { Answer::data(result) } else { agent::answer(&result, usage) }
 }

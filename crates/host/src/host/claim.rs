@@ -1,8 +1,8 @@
-//! What a turn needs that other processes could change: it is claimed in a short transaction before anything is computed.
+//! Claims the runs and inbox items that a turn needs, in a short transaction before anything is computed.
 //!
-//! **Invariant:** from its claim until it is let go, only this process writes the rows of a run. An item of the inbox is claimed
-//! after its run, and is not taken back by its sender while this process lives. A process that ends without letting go leaves its claims to the next,
-//! which sees by its lock that it is gone.
+//! **Invariant:** from its claim until its release, only this process writes the rows of a run. An item of the inbox is claimed after
+//! its run, and its sender does not remove it while this process is alive. The claims of a process that ends without releasing them
+//! go to the next process, which sees by the lock that the process is dead.
 
 use std::collections::BTreeSet;
 
@@ -12,30 +12,30 @@ use super::turn::ORDERS_PER_TURN;
 use super::{Accepted, CallSource, Host, Order, Rejection, Requester, RunNo};
 use crate::store::{Run, Store, StoreError};
 
-/// How many runs are opened in one turn because a timer of theirs is due.
+/// The most runs that are opened in one turn because a timer is due.
 const OPENED_PER_TURN: usize = 256;
 
-/// What the orders of a turn need.
+/// The runs and items that the orders of a turn need.
 #[derive(Default)]
 struct Wanted {
     runs: BTreeSet<RunNo>,
     /// Items of the inbox, with their runs.
     items: Vec<(i64, RunNo)>,
     new_runs: usize,
-    /// Runs that are continued with other answers than those of their scripts.
+    /// Runs whose script is replaced or dropped when they are continued.
     scripts: Vec<(RunNo, CallSource)>,
 }
 
-/// What became of the claims of the turn.
+/// The claims of the turn, and their outcomes.
 #[derive(Default)]
 pub(super) struct Claims {
-    /// How many orders, from the front of the queue, the claims are for.
+    /// The number of orders at the front of the queue that the claims are for.
     pub(super) orders: usize,
     /// Runs that cannot be driven here, and why.
-    refused: std::collections::HashMap<RunNo, Rejection>,
-    /// Items that this process takes.
+    rejection: std::collections::HashMap<RunNo, Rejection>,
+    /// Items that this process has claimed.
     items: BTreeSet<i64>,
-    /// Items that their senders have taken back, that have an outcome, or that belong to another process.
+    /// Items that their senders have removed, that have an outcome, or that another process has claimed.
     lost: BTreeSet<i64>,
     /// Runs whose script was changed.
     rescripted: BTreeSet<RunNo>,
@@ -44,7 +44,7 @@ pub(super) struct Claims {
 /// A run, and its row if it was claimed.
 type Claimed = (RunNo, Result<Run, Rejection>);
 
-/// Whether an order can be carried out in this turn.
+/// Whether an order can be executed in this turn.
 pub(super) enum Readiness {
     /// Everything it needs is claimed.
     Ready,
@@ -58,7 +58,7 @@ impl Host {
     pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.claims = Claims { orders: self.schedule.queue.len().min(ORDERS_PER_TURN), ..Claims::default() };
         let mut wanted = self.wanted();
-        let is_closed_due = self.schedule.closed_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+        let is_closed_due = self.schedule.unowned_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
         if is_closed_due {
             wanted.runs.extend(self.store.due(now_ms, &self.broken.skipped(), OPENED_PER_TURN)?);
         }
@@ -68,7 +68,7 @@ impl Host {
             self.claim_all(wanted, now_ms)?;
         }
         if is_closed_due {
-            self.schedule.closed_due_ms = self.store.first_due_ms(&self.broken.skipped())?;
+            self.schedule.unowned_due_ms = self.store.first_due_ms(&self.broken.skipped())?;
         }
         Ok(())
     }
@@ -77,9 +77,9 @@ impl Host {
         let mut wanted = Wanted::default();
         for order in self.schedule.queue.iter().take(self.claims.orders) {
             match order {
-                Order::Take(run, event, requester) => {
+                Order::Deliver(run, event, requester) => {
                     let open = self.open.get(run);
-                    // Nobody opens a run for an answer that nobody waits for.
+                    // A run is not opened for a response that it does not wait for.
                     if open.is_none() && matches!(event, Event::Settled { .. }) {
                         continue;
                     }
@@ -96,7 +96,7 @@ impl Host {
                     }
                 }
                 Order::Start(..) | Order::Fork { .. } | Order::Child(..) => wanted.new_runs += 1,
-                Order::Wake { .. } | Order::Leave(_) | Order::ChildEnded(_) => {}
+                Order::Wake { .. } | Order::Unload(_) | Order::ChildEnded(_) => {}
             }
         }
         wanted
@@ -109,10 +109,10 @@ impl Host {
             let opened = match claimed {
                 Ok(_) if self.open.contains_key(&run) => Ok(()),
                 Ok(row) => self.open_claimed(&row)?,
-                Err(refused) => Err(refused),
+                Err(rejection) => Err(rejection),
             };
-            if let Err(refused) = opened {
-                self.claims.refused.insert(run, refused);
+            if let Err(rejection) = opened {
+                self.claims.rejection.insert(run, rejection);
             }
         }
         Ok(())
@@ -126,15 +126,15 @@ impl Host {
         for (run, with) in wanted.scripts {
             match self.change_script(run, with, now_ms) {
                 Ok(Ok(())) => drop(self.claims.rescripted.insert(run)),
-                Ok(Err(refused)) => claimed.push((run, Err(refused))),
+                Ok(Err(rejection)) => claimed.push((run, Err(rejection))),
                 Err(error) if error.is_of_one_run() => {
                     claimed.push((run, Err(Rejection::Broken(error.to_string()))));
                 }
                 Err(error) => return Err(error),
             }
         }
-        let refused: BTreeSet<RunNo> = claimed.iter().map(|(run, _)| *run).collect();
-        for run in wanted.runs.difference(&refused) {
+        let rejection: BTreeSet<RunNo> = claimed.iter().map(|(run, _)| *run).collect();
+        for run in wanted.runs.difference(&rejection) {
             claimed.extend(self.claim_tree(*run)?);
         }
         let driven = claimed.iter().filter(|(_, claimed)| matches!(claimed, Err(Rejection::Driven)));
@@ -152,13 +152,13 @@ impl Host {
             } else {
                 self.store.claim_item(*item, owner)?
             };
-            let known = if is_ours { &mut self.claims.items } else { &mut self.claims.lost };
-            known.insert(*item);
+            let outcome = if is_ours { &mut self.claims.items } else { &mut self.claims.lost };
+            outcome.insert(*item);
         }
         Ok(())
     }
 
-    /// Claims a run. The tree of a scripted run is driven by one process, because its calls share the answers: its root comes first.
+    /// Claims a run. One process drives the whole tree of a scripted run, because its calls share the script: the root comes first.
     fn claim_tree(&self, run: RunNo) -> Result<Vec<Claimed>, StoreError> {
         let owner = self.owner.number;
         let mut claimed = vec![(run, self.store.claim_run(run, owner)?)];
@@ -172,31 +172,31 @@ impl Host {
         match self.store.claim_run(root, owner)? {
             Ok(row) if row.status.is_final() => {}
             Ok(row) => claimed.insert(0, (root, Ok(row))),
-            Err(refused) => {
+            Err(rejection) => {
                 self.store.release_run(run, owner)?;
-                claimed = vec![(run, Err(refused))];
+                claimed = vec![(run, Err(rejection))];
             }
         }
         Ok(claimed)
     }
 
-    /// Opens a run that was claimed. One whose own bytes cannot be used is reported and let go: it must not stop the others.
+    /// Opens a claimed run. A run whose data is unusable is reported and released, so that it does not stop the others.
     fn open_claimed(&mut self, row: &Run) -> Result<Result<(), Rejection>, StoreError> {
-        let refused = match self.open_with(row, None) {
+        let rejection = match self.open_with(row, None) {
             Ok(Ok(())) => {
                 self.set_opened(row.run);
                 return Ok(Ok(()));
             }
-            Ok(Err(refused)) => refused,
+            Ok(Err(rejection)) => rejection,
             Err(error) if error.is_of_one_run() => Rejection::Broken(error.to_string()),
             Err(error) => return Err(error),
         };
-        self.set_broken(row, refused.to_string());
-        Ok(Err(refused))
+        self.set_broken(row, rejection.to_string());
+        Ok(Err(rejection))
     }
 
-    /// Whether the order for a run, with its item of the inbox if it has one, can be carried out now. None: the item was taken back or
-    /// belongs to another process, and the order is dropped.
+    /// Whether the order for a run can be executed now. `None` means that its item of the inbox was removed or belongs to another process,
+    /// and the order is dropped.
     pub(super) fn readiness(&mut self, run: RunNo, requester: Requester) -> Option<Readiness> {
         if let Some(item) = requester.item() {
             if self.claims.lost.contains(&item) {
@@ -210,11 +210,11 @@ impl Host {
         if self.open.contains_key(&run) {
             return Some(Readiness::Ready);
         }
-        let refused = self.claims.refused.get(&run).cloned();
-        Some(refused.map_or(Readiness::NextTurn, Readiness::Rejection))
+        let rejection = self.claims.rejection.get(&run).cloned();
+        Some(rejection.map_or(Readiness::NextTurn, Readiness::Rejection))
     }
 
-    /// Answers an order to drive a run.
+    /// Executes the order to drive a run.
     pub(super) fn wake_run(&mut self, run: RunNo, watched: bool, with: CallSource, requester: Requester) {
         // A script is changed before the run is opened.
         let is_changed = with == CallSource::Script || self.claims.rescripted.contains(&run);
@@ -224,13 +224,13 @@ impl Host {
                 self.answer(requester, Ok(Accepted { run, new: false }));
             }
             Some(Readiness::Ready) => self.answer(requester, Err(Rejection::Driven)),
-            Some(Readiness::Rejection(refused)) => self.answer(requester, Err(refused)),
+            Some(Readiness::Rejection(rejection)) => self.answer(requester, Err(rejection)),
             Some(Readiness::NextTurn) => self.schedule.queue.push_back(Order::Wake { run, watched, with, requester }),
             None => {}
         }
     }
 
-    /// Opens a run in the next turn, if it can be driven here; else the process that drives it does what is to do.
+    /// Opens a run in the next turn, unless another process drives it.
     pub(super) fn open_later(&mut self, run: RunNo, watched: bool) {
         self.schedule.queue.push_back(Order::Wake {
             run,
@@ -242,7 +242,7 @@ impl Host {
 }
 
 impl Store {
-    /// Makes a process the one that drives a run, inside a transaction. A run that has ended is only looked at.
+    /// Makes a process the owner of a run, within a transaction. An ended run needs no owner.
     fn claim_run(&self, run: RunNo, owner: i64) -> Result<Result<Run, Rejection>, StoreError> {
         let row = match self.row(run) {
             Err(StoreError::Missing(_)) => return Ok(Err(Rejection::NoRun)),

@@ -1,11 +1,11 @@
-//! What the environment of this process keeps secret, such as keys of providers. A command may print it; a run in which it comes up
-//! seals it from then on, so that the store and whatever is told of the run do not show it.
+//! Secrets of this process's environment, such as keys of providers. A command may print them. A run seals a secret when it appears
+//! in its data, so that neither the store nor the output shows it.
 
 use super::Host;
 use crate::store::{Packed, Packing, RunNo, StoreError};
 use branchpoint_runners::{Finder, Secrets, SharedSecrets};
 
-/// The values, and what finds all of them at once.
+/// The secret values, and a finder of all of them.
 #[derive(Default)]
 pub(super) struct EnvSecrets {
     values: Vec<String>,
@@ -17,19 +17,19 @@ impl EnvSecrets {
         &self.values
     }
 
-    /// Those that appear in what is to be stored, in any encoding, and are not sealed, each once.
-    pub(super) fn found(&self, packed: &Packed, packing: &Packing) -> Vec<String> {
+    /// The secrets that appear in data to store, in any encoding, and are not sealed yet.
+    pub(super) fn exposed_in(&self, packed: &Packed, packing: &Packing) -> Vec<String> {
         let Some(finder) = &self.finder else { return Vec::new() };
-        let mut found: Vec<usize> = packed.pieces().flat_map(|bytes| finder.secrets_in(bytes)).collect();
-        found.sort_unstable();
-        found.dedup();
-        let found = found.into_iter().map(|place| &self.values[place]);
-        found.filter(|value| !packing.secrets.contains(value)).cloned().collect()
+        let mut exposed: Vec<usize> = packed.pieces().flat_map(|bytes| finder.secrets_in(bytes)).collect();
+        exposed.sort_unstable();
+        exposed.dedup();
+        let exposed = exposed.into_iter().map(|place| &self.values[place]);
+        exposed.filter(|value| !packing.secrets.contains(value)).cloned().collect()
     }
 }
 
 impl Host {
-    /// Keeps these values out of what is stored: a run seals one when it comes up.
+    /// Sets the secrets of the environment. A run seals one when it appears in its data.
     #[must_use]
     pub fn with_env_secrets(mut self, secrets: &Secrets) -> Self {
         let values = secrets.values().to_vec();
@@ -37,7 +37,7 @@ impl Host {
         self
     }
 
-    /// Adds the sealed secrets of every run that this host opens to a shared set, for whoever shows what runs do.
+    /// Adds the sealed secrets of every opened run to a shared set, with which output masks them.
     #[must_use]
     pub fn with_shared_secrets(mut self, shared: SharedSecrets) -> Self {
         self.settings.shared_secrets = Some(shared);
@@ -50,10 +50,10 @@ impl Host {
         }
     }
 
-    /// Seals more secrets of a run. Those that it has keep their numbers.
-    pub(super) fn seal_too(&mut self, run: RunNo, found: Vec<String>) -> Result<(), StoreError> {
+    /// Seals more secrets of a run. Its other secrets keep their numbers.
+    pub(super) fn seal_more(&mut self, run: RunNo, exposed: Vec<String>) -> Result<(), StoreError> {
         let Some(open) = self.open.get(&run) else { return Ok(()) };
-        let secrets: Vec<String> = open.packing.secrets.iter().cloned().chain(found).collect();
+        let secrets: Vec<String> = open.packing.secrets.iter().cloned().chain(exposed).collect();
         // Nothing changes if they cannot be sealed.
         self.seal(run, &secrets)?;
         let packing = Packing::new(secrets.as_slice());

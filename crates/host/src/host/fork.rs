@@ -1,4 +1,4 @@
-//! A run that goes on from a moment of another: the events up to there are its own, and what was in flight then is done again.
+//! Forks: a new run that begins with the first events of another run. Calls that were in flight at that moment are performed again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,15 +10,14 @@ use super::{Accepted, CallSource, Host, Rejection, Requester, RunNo, Ticket};
 use crate::store::{Run, StoreError};
 
 impl Host {
-    /// Queues a new run that begins with the first `events` events of another.
-    /// A fork of a scripted run has the same script.
+    /// Queues a new run that begins with the first `events` events of another run. A fork of a scripted run has the same script.
     pub fn fork(&mut self, (from, events): (RunNo, u64), id: String, watched: bool, with: CallSource, ticket: Ticket) {
         let requester = Requester::Caller(ticket);
         self.schedule.queue.push_back(super::Order::Fork { from, events, id, watched, with, requester });
     }
 
-    /// Forks a run. One whose journal, key or script cannot be used is refused, and nothing of its fork is left.
-    pub(super) fn fork_or_refuse(
+    /// Forks a run. If its journal, key or script is unusable, the fork is rejected and discarded.
+    pub(super) fn fork_or_reject(
         &mut self,
         from: (RunNo, u64),
         id: &str,
@@ -26,10 +25,10 @@ impl Host {
         with: &CallSource,
         now_ms: i64,
     ) -> Result<Result<Accepted, Rejection>, StoreError> {
-        let known = self.current.new_ids.get(id).copied();
+        let earlier = self.current.new_ids.get(id).copied();
         match self.fork_run(from, id.to_owned(), watched, with, now_ms) {
             Err(error) if error.is_of_one_run() => {
-                if let Some(run) = self.current.new_ids.get(id).copied().filter(|run| Some(*run) != known) {
+                if let Some(run) = self.current.new_ids.get(id).copied().filter(|run| Some(*run) != earlier) {
                     self.drop_open(run);
                     self.discard_new(id, run);
                 }
@@ -64,7 +63,7 @@ impl Host {
         self.seal(run, &packing.secrets)?;
         let mut open = Box::new(Open::new(&new, program, packing));
         (open.watched, open.touched, open.turn) = (watched, true, self.counters.turns);
-        // The row is written anew at the end of the turn.
+        // Differs from the row, so that the row is written at the end of the turn.
         open.row = (new.status, false);
         let program = Arc::clone(&open.program);
         let mut moment = ForkMoment { events, ..ForkMoment::default() };
@@ -78,7 +77,7 @@ impl Host {
             if let Some(key) = super::apply::key_of(&event) {
                 self.store.take_key(run, key);
             }
-            moment.add_asked(&outcome.commands);
+            moment.add_requested(&outcome.commands);
         }
         let (state, pending) = fold.into_parts();
         open.state = state;
@@ -90,12 +89,12 @@ impl Host {
             self.schedule.unfinished.push_back(run);
         }
         self.open.insert(run, open);
-        self.take_on(run, pending)?;
+        self.resume_pending(run, pending)?;
         Ok(Ok(Accepted { run, new: true }))
     }
 
-    /// Writes and performs what the events have left to be done.
-    fn take_on(&mut self, run: RunNo, pending: Pending) -> Result<(), StoreError> {
+    /// Writes and performs the pending calls, timers and requests after the copied events.
+    fn resume_pending(&mut self, run: RunNo, pending: Pending) -> Result<(), StoreError> {
         let timers: Vec<_> = self.open[&run].state.timers().collect();
         for (timer, at_ms) in timers {
             self.carry_out(run, Command::SetTimer { timer, at_ms }, at_ms)?;
@@ -113,7 +112,7 @@ impl Host {
 /// The moment of a run at which another one continues from it.
 #[derive(Default)]
 pub(super) struct ForkMoment {
-    /// How many events came before it.
+    /// The number of events before it.
     pub(super) events: u64,
     /// The calls that had ended by then, by number and attempt, and the requests, with attempt 0.
     ended: BTreeSet<(u64, u32)>,
@@ -126,7 +125,7 @@ impl ForkMoment {
         number == 0 || self.ended.contains(&(number, attempt))
     }
 
-    fn add_asked(&mut self, commands: &[Command]) {
+    fn add_requested(&mut self, commands: &[Command]) {
         self.ended.extend(commands.iter().filter_map(|command| match command {
             Command::Perform { effect, attempt, .. } => Some((effect.0, *attempt)),
             Command::Ask { request, .. } => Some((request.0, 0)),

@@ -1,4 +1,4 @@
-//! Looking at a run without driving it.
+//! Loads and replays runs without driving them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Host, Replayed, RunView};
 use crate::store::{Run, RunNo, Store, StoreError};
 
 impl Store {
-    /// A run as it stands in the store.
+    /// Loads a run as it is stored.
     pub fn load(&self, run: RunNo) -> Result<RunView, StoreError> {
         let row = self.row(run)?;
         let program = self.program(row.workflow, &row.part)?;
@@ -17,10 +17,10 @@ impl Store {
         Ok(RunView { row, program: Arc::new(program), state })
     }
 
-    /// Replays a part of a run from its journal, and hands over what happened in it, note by note.
+    /// Replays a part of a run from its journal, and passes its notes to a callback.
     ///
-    /// The work is bounded: a run may have executed more ops than anybody wants to wait for. Without `from`, the part is the newest; it
-    /// begins at a snapshot, or at the start of a run that is short enough.
+    /// The work is limited to `max_ops`, because a run may have executed very many ops. Without `from`, the newest part is replayed, from a
+    /// snapshot or from the start of a short run.
     pub fn replay_part(
         &self,
         run: RunNo,
@@ -28,36 +28,36 @@ impl Store {
         max_ops: u64,
         notes: &mut dyn FnMut(Note),
     ) -> Result<Replayed, StoreError> {
-        let look = self.load(run)?;
+        let view = self.load(run)?;
         let packing = self.packing(run)?;
-        let ops = look.state.ops();
+        let ops = view.state.ops();
         let state = match from {
-            Some(from) => self.snapshot_before(run, &packing, |state| state.seq() <= from.min(look.state.seq()))?,
+            Some(from) => self.snapshot_before(run, &packing, |state| state.seq() <= from.min(view.state.seq()))?,
             None if ops <= max_ops => State::new(),
             None => self.snapshot_before(run, &packing, |state| state.ops().saturating_add(max_ops) <= ops)?,
         };
-        let first = from.unwrap_or(state.seq()).clamp(state.seq(), look.state.seq());
+        let first = from.unwrap_or(state.seq()).clamp(state.seq(), view.state.seq());
         let mut recorded_from = state.ops();
         let (rows, _) = self.events_after(run, &packing, state.seq())?;
-        let mut fold = Fold::new(&look.program, state, rows);
-        // Another process may have written more since the run was looked at.
-        while fold.state().seq() < look.state.seq() {
+        let mut fold = Fold::new(&view.program, state, rows);
+        // Another process may have written more events since the run was loaded.
+        while fold.state().seq() < view.state.seq() {
             let skips = fold.state().seq() < first;
             if !skips && from.is_some() && fold.state().ops() - recorded_from > max_ops {
                 break;
             }
             let folded = if skips { fold.next() } else { fold.replay_next(notes) };
             let Some(folded) = folded else { break };
-            folded.map_err(StoreError::in_journal_of(&look.row.id))?;
+            folded.map_err(StoreError::in_journal_of(&view.row.id))?;
             if skips {
                 recorded_from = fold.state().ops();
             }
         }
         let last = fold.state().seq();
-        Ok(Replayed { first, last, is_whole: first == 0 && last == look.state.seq(), view: look })
+        Ok(Replayed { first, last, is_whole: first == 0 && last == view.state.seq(), view })
     }
 
-    /// What a run had used up at its newest snapshot that can be read, for runs whose journal is damaged.
+    /// The usage of a run at its newest readable snapshot, for runs whose journal is damaged.
     pub(super) fn usage_at_snapshot(&self, run: RunNo) -> Result<Usage, StoreError> {
         match self.snapshot_before(run, &self.packing(run)?, |_| true) {
             Err(error) if error.is_of_one_run() => Ok(Usage::default()),
@@ -67,7 +67,7 @@ impl Store {
 }
 
 impl Host {
-    /// A run as it stands: from memory if it is there.
+    /// Loads a run, from memory if it is open.
     pub(super) fn load_row(&self, row: &Run) -> Result<RunView, StoreError> {
         match self.open.get(&row.run) {
             Some(open) => Ok(RunView { row: row.clone(), program: open.program.clone(), state: open.state.clone() }),
@@ -80,7 +80,7 @@ impl Host {
         self.open.get(&run).map(|open| &open.state)
     }
 
-    /// A run as it stands after the last turn.
+    /// Loads a run as it is after the last turn.
     pub fn load(&self, run: RunNo) -> Result<RunView, StoreError> {
         self.load_row(&self.store.row(run)?)
     }

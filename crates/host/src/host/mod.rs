@@ -1,11 +1,11 @@
 //! The embedded host: many runs over one store.
 //!
-//! It knows no threads and no clock. Whoever drives it queues events, calls [`Host::turn`] with the time, and carries out the
-//! [`TurnOutput`]s that come back: that is [`crate::Driver`] under the real clock, and the vectors under a virtual one.
+//! It has no threads and no clock. A driver queues events, calls [`Host::turn`] with the time, and performs the returned
+//! [`TurnOutput`]s: [`crate::Driver`] under the real clock, [`crate::VirtualDriver`] under a virtual one.
 //!
-//! A turn computes the events of many runs and the rows that follow from them, and then writes all of them in one transaction with one
-//! commit ([`turn`]). What comes back from a turn is therefore kept, and only then acknowledged or performed. A host whose turn
-//! failed is of no use any more; the store is as it was before that turn, and another host goes on from there.
+//! A turn computes the events of many runs and the resulting rows, and then writes all of them in one transaction ([`turn`]). So the
+//! outputs of a turn are stored before they are acknowledged or performed. A host whose turn has failed must be discarded; the store
+//! is as before that turn, and another host continues from there.
 
 mod apply;
 mod broken;
@@ -53,22 +53,22 @@ use scripted::Scripted;
 pub use start::{MAX_OPS, new_id};
 pub use turn_output::{Ticket, TurnOutput};
 
-/// How many turns it takes until a rest is worth its while. They write less than what makes a commit move the log itself.
-const TURNS_A_REST: u64 = 32;
+/// The number of turns between two checkpoints of the log. They write less than what makes a commit move the log itself.
+const TURNS_PER_CHECKPOINT: u64 = 32;
 
-/// How many ended runs are added to the full-text index at a time, and how many may wait for that. Others are added by a search.
-const RUNS_INDEXED_A_REST: usize = 20;
+/// The number of ended runs that are indexed at a time, and how many may wait for that. A search indexes the others.
+const RUNS_PER_INDEXING: usize = 20;
 const MAX_UNINDEXED: usize = 10_000;
 
-/// What the host knows under a name, for the facts that programs ask for.
+/// Looks up the facts that programs request by name.
 pub type Facts = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 
 /// Which runs a host drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrivenRuns {
-    /// Every run of the store that can go on and that nobody else drives.
+    /// Every run of the store that can continue and that no other process drives.
     All,
-    /// Those that it was given, and their children.
+    /// The runs that were started or resumed here, and their child runs.
     Requested,
 }
 
@@ -80,7 +80,7 @@ pub struct Host {
     counters: Counters,
     /// Runs that cannot be opened here.
     broken: BrokenRuns,
-    /// Inbox items that are queued.
+    /// Queued inbox items.
     sent: BTreeSet<i64>,
     /// The scripts of open runs, by root run.
     scripts: HashMap<RunNo, Scripted>,
@@ -91,17 +91,17 @@ pub struct Host {
     claims: Claims,
     /// Whether no more work is started: see [`Host::wind_down`].
     winding_down: bool,
-    /// Where the random numbers of stamps come from; without it, they are counted.
+    /// The seed of the random numbers of stamps; without it, the number of the event is used.
     seed: Option<u64>,
     /// The last known version of the store.
     version: i64,
 }
 
-/// Something to do in the next turn.
+/// An order, which is executed in a later turn.
 #[derive(Debug)]
 enum Order {
     Start(Box<Start>, Requester),
-    Take(RunNo, Event, Requester),
+    Deliver(RunNo, Event, Requester),
     Fork {
         from: RunNo,
         events: u64,
@@ -110,34 +110,34 @@ enum Order {
         with: CallSource,
         requester: Requester,
     },
-    /// A run is opened, so that what it waits for is performed.
+    /// Open a run, so that its pending calls are performed.
     Wake {
         run: RunNo,
         watched: bool,
         with: CallSource,
         requester: Requester,
     },
-    /// A run that has nothing to do is put out of memory.
-    Leave(RunNo),
-    /// A run calls another workflow.
+    /// Unload a run if it is idle.
+    Unload(RunNo),
+    /// Start the child run for a call.
     Child(RunNo, Box<Call>),
-    /// A child run has ended; its parent hears of it.
+    /// A child run has ended: settle its parent's call.
     ChildEnded(RunNo),
 }
 
-/// Who hears what became of an order.
+/// The receiver of the outcome of an order.
 #[derive(Clone, Copy, Debug)]
 enum Requester {
     None,
     Caller(Ticket),
     /// Another process, through the inbox.
     Inbox(i64),
-    /// Nobody: the item of the inbox is a response that a process recorded when it closed.
+    /// None: the item of the inbox is a response that a process recorded when it closed.
     Recorded(i64),
 }
 
 impl Requester {
-    /// The item of the inbox that is answered.
+    /// The item of the inbox, if the order comes from there.
     fn item(self) -> Option<i64> {
         match self {
             Self::Inbox(item) | Self::Recorded(item) => Some(item),
@@ -147,10 +147,10 @@ impl Requester {
 }
 
 impl Host {
-    /// A host over a store. What a process drove that is gone belongs to nobody from now on.
-    pub fn new(store: Store, what: &str, drives: DrivenRuns, facts: Facts, now_ms: i64) -> Result<Self, StoreError> {
+    /// Creates a host over a store, and releases the runs of dead processes.
+    pub fn new(store: Store, command: &str, drives: DrivenRuns, facts: Facts, now_ms: i64) -> Result<Self, StoreError> {
         store.release_dead_owners(None)?;
-        let owner = store.enter(what, now_ms)?;
+        let owner = store.register_owner(command, now_ms)?;
         let seed = Some(u64::from_le_bytes(crate::store::random()?));
         let mut host = Self {
             store,
@@ -178,52 +178,52 @@ impl Host {
         &self.store
     }
 
-    /// How many runs may stay in memory with nothing to do.
+    /// Sets how many idle runs may stay in memory.
     pub fn set_idle_limit(&mut self, limit: usize) {
         self.settings.idle_limit = limit;
     }
 
-    /// Where secrets are that calls of other workflows name: what a child run is started with is sealed in the store.
+    /// Sets the store of the secrets that calls of other workflows name. Secrets in the input of a child run are sealed.
     #[must_use]
     pub fn with_secrets(mut self, secrets: SecretStore) -> Self {
         self.settings.secrets = secrets;
         self
     }
 
-    /// The most that agents may use.
+    /// Sets the limits of agents.
     #[must_use]
     pub fn with_agent_limits(mut self, bounds: AgentLimits) -> Self {
         self.settings.agents = bounds;
         self
     }
 
-    /// How many ops a run may execute that is started here, its child runs each for itself; 0 is no bound.
+    /// Sets the most ops that a run or a child run that is started here may execute; 0 means no limit.
     #[must_use]
     pub fn with_max_ops(mut self, max_ops: u64) -> Self {
         self.settings.max_ops = max_ops;
         self
     }
 
-    /// What questions become is kept as notices, until somebody has told them: see [`Store::notices`].
+    /// Stores a notice when a request to people is opened, reminded of or closed: see [`Store::notices`].
     #[must_use]
     pub fn with_notices(mut self) -> Self {
         self.settings.notifies = true;
         self
     }
 
-    /// The number under which this process drives runs.
+    /// The number of this process as an owner of runs.
     pub fn owner_number(&self) -> i64 {
         self.owner.number
     }
 
-    /// Leaves nothing to chance: for runs that are compared with others.
+    /// Makes random numbers deterministic, for runs that are compared with others.
     #[must_use]
     pub fn deterministic(mut self) -> Self {
         self.seed = None;
         self
     }
 
-    /// The timers of the runs that are open: when they are due, and what for.
+    /// The timers of open runs: when they are due, and their use.
     pub fn timers(&self) -> impl Iterator<Item = (i64, Option<TimerUse>)> {
         self.schedule
             .timers
@@ -231,9 +231,9 @@ impl Host {
             .map(|(due_ms, run, timer)| (*due_ms, self.open.get(run).and_then(|open| open.state.timer_use(*timer))))
     }
 
-    /// Queues an event of a run. What became of it comes as [`TurnOutput::OrderDone`] after it is kept.
+    /// Queues an event for a run. After it is stored, its outcome is returned as [`TurnOutput::OrderDone`].
     pub fn send(&mut self, run: RunNo, event: Event, ticket: Ticket) {
-        self.schedule.queue.push_back(Order::Take(run, event, Requester::Caller(ticket)));
+        self.schedule.queue.push_back(Order::Deliver(run, event, Requester::Caller(ticket)));
     }
 
     /// Queues the start of a run.
@@ -241,7 +241,7 @@ impl Host {
         self.schedule.queue.push_back(Order::Start(Box::new(start), Requester::Caller(ticket)));
     }
 
-    /// Takes a run up: what it waits for is performed again.
+    /// Queues the resumption of a run: its pending calls are performed again.
     pub fn resume(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Wake {
             run,
@@ -251,17 +251,17 @@ impl Host {
         });
     }
 
-    /// The same, for a run that may be scripted.
+    /// Queues the resumption of a run that may be scripted.
     pub fn resume_with(&mut self, run: RunNo, watched: bool, with: CallSource, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Wake { run, watched, with, requester: Requester::Caller(ticket) });
     }
 
-    /// Puts a run out of memory, if it has nothing to do. It is opened again when something comes.
+    /// Queues the unloading of a run, if it is idle. It is opened again for its next event.
     pub fn unload(&mut self, run: RunNo) {
-        self.schedule.queue.push_back(Order::Leave(run));
+        self.schedule.queue.push_back(Order::Unload(run));
     }
 
-    /// Queues what came back from a call.
+    /// Queues the answer of a call.
     pub fn settle(&mut self, run: RunNo, call: &Call, answer: Answer) {
         let usage = answer.usage();
         self.settle_with(run, call, answer, usage);
@@ -270,20 +270,20 @@ impl Host {
     fn settle_with(&mut self, run: RunNo, call: &Call, answer: Answer, usage: Usage) {
         let result = judge(call, answer);
         let settled = Event::Settled { effect: call.effect, attempt: call.attempt, result, usage };
-        self.schedule.queue.push_back(Order::Take(run, settled, Requester::None));
+        self.schedule.queue.push_back(Order::Deliver(run, settled, Requester::None));
     }
 
-    /// Whether something is queued.
+    /// Whether there are queued orders.
     pub fn has_orders(&self) -> bool {
         !self.schedule.queue.is_empty()
     }
 
-    /// How many events runs have taken here.
+    /// The number of events that runs have accepted here.
     pub fn event_count(&self) -> u64 {
         self.counters.events.load(Ordering::Relaxed)
     }
 
-    /// Counts the events that runs take here in this counter, which other threads may read.
+    /// Sets the counter of the events that runs accept here, which other threads may read.
     #[must_use]
     pub fn with_event_counter(mut self, counter: Arc<AtomicU64>) -> Self {
         self.counters.events = counter;
@@ -296,7 +296,7 @@ impl Host {
         self.read_changes()
     }
 
-    /// When the next turn is worth its while: at once, at that time, or when something is queued.
+    /// When the next turn has work: now, at a time, or `None` until something is queued.
     pub fn next_ms(&self) -> Option<i64> {
         if self.current.unwritten
             || !self.schedule.queue.is_empty()
@@ -307,22 +307,22 @@ impl Host {
         }
         let timer = self.schedule.timers.first().map(|(due_ms, ..)| *due_ms);
         let limit = self.schedule.limits.first().map(|(due_ms, ..)| *due_ms);
-        [timer, limit, self.schedule.closed_due_ms, self.retry_ms()].into_iter().flatten().min()
+        [timer, limit, self.schedule.unowned_due_ms, self.retry_ms()].into_iter().flatten().min()
     }
 
-    /// Does work that can wait, while nothing else is due: adds runs that have ended to the full-text index, and moves the log into the
-    /// file, so that no commit has to wait for it later.
+    /// Performs work that can wait, while nothing else is due: indexes ended runs for the search, and moves the log into the file, so that
+    /// no commit has to wait for it later.
     pub fn do_idle_work(&mut self) -> Result<(), StoreError> {
         if !self.current.unwritten && !self.schedule.unindexed.is_empty() {
-            let count = self.schedule.unindexed.len().min(RUNS_INDEXED_A_REST);
+            let count = self.schedule.unindexed.len().min(RUNS_PER_INDEXING);
             let ended: Vec<RunNo> = self.schedule.unindexed.drain(..count).collect();
             match self.store.index_ended(&ended) {
                 Err(error) if error.is_busy() => self.schedule.unindexed.extend(ended),
                 indexed => indexed?,
             }
         }
-        if self.counters.turns - self.counters.rested >= TURNS_A_REST {
-            self.counters.rested = self.counters.turns;
+        if self.counters.turns - self.counters.last_checkpoint >= TURNS_PER_CHECKPOINT {
+            self.counters.last_checkpoint = self.counters.turns;
             self.store.move_log()?;
         }
         Ok(())
@@ -337,9 +337,9 @@ impl Host {
     fn execute_order(&mut self, order: Order, now_ms: i64) -> Result<(), StoreError> {
         match order {
             Order::Start(start, requester) => self.begin_run(*start, requester, now_ms),
-            Order::Take(run, event, requester) => self.take_event(run, event, requester, now_ms),
+            Order::Deliver(run, event, requester) => self.deliver_event(run, event, requester, now_ms),
             Order::Fork { from, events, id, watched, with, requester } => {
-                let forked = self.fork_or_refuse((from, events), &id, watched, &with, now_ms)?;
+                let forked = self.fork_or_reject((from, events), &id, watched, &with, now_ms)?;
                 self.answer(requester, forked);
                 Ok(())
             }
@@ -347,9 +347,9 @@ impl Host {
                 self.wake_run(run, watched, with, requester);
                 Ok(())
             }
-            Order::Leave(run) => {
+            Order::Unload(run) => {
                 let idle = self.open.get(&run).is_some_and(|open| open.is_idle());
-                if idle { self.leave(run) } else { Ok(()) }
+                if idle { self.unload_now(run) } else { Ok(()) }
             }
             Order::Child(..) if self.winding_down => Ok(()),
             Order::Child(parent, call) => self.call_child(parent, *call, now_ms),
@@ -362,7 +362,7 @@ impl Host {
             Requester::None => {}
             Requester::Caller(ticket) => self.current.outputs.push(TurnOutput::OrderDone { ticket, outcome }),
             Requester::Inbox(item) => {
-                self.store.record_outcome(item, &outcome.map(|taken| taken.new));
+                self.store.record_outcome(item, &outcome.map(|accepted| accepted.new));
                 self.sent.remove(&item);
             }
             Requester::Recorded(item) => {
@@ -372,12 +372,12 @@ impl Host {
         }
     }
 
-    /// Lets go of everything, so that another process can go on at once. What is in flight is performed there again.
+    /// Releases all runs, so that another process can continue them at once. It performs the calls in flight again.
     pub fn close(self) -> Result<(), StoreError> {
         self.into_store().map(drop)
     }
 
-    /// The same, and gives the store back.
+    /// Closes the host and returns the store.
     pub fn into_store(mut self) -> Result<Store, StoreError> {
         self.record_responses()?;
         self.unload_all()?;
@@ -385,7 +385,7 @@ impl Host {
         let closed = self
             .write_in_order()
             .and_then(|_| self.store.write_out())
-            .and_then(|()| self.store.free(self.owner.number))
+            .and_then(|()| self.store.unregister_owner(self.owner.number))
             .and_then(|()| self.store.commit());
         if closed.is_err() {
             self.store.roll_back();

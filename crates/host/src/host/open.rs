@@ -1,4 +1,4 @@
-//! A run in memory: opened from its snapshot and what came after, when its next event comes.
+//! Open runs: runs in memory, loaded from their snapshot and the events after it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -27,33 +27,33 @@ pub(super) struct Open {
     pub(super) place: RunPlace,
     /// The root run whose script answers the calls of this one.
     pub(super) script: Option<RunNo>,
-    /// What a scripted run has asked people and what is not settled: its script answers in the turn that asks.
-    pub(super) questions: BTreeMap<RequestNo, Value>,
-    /// How it stands by its row, and whether the row says that this process drives it.
+    /// The open requests of a scripted run to people. Its script answers them in the turn that requests them.
+    pub(super) requests: BTreeMap<RequestNo, Value>,
+    /// The status in its row, and whether this process is the owner in its row.
     pub(super) row: (Status, bool),
     pub(super) timers: Timers,
     pub(super) flights: BTreeMap<EffectNo, Flight>,
-    /// Events that came while the last one was not finished.
+    /// Events that arrived while the last one was unfinished.
     pub(super) waiting: VecDeque<(Event, Requester)>,
-    /// The bytes of the newest snapshot, and the bytes and ops of the events since.
+    /// The bytes of the newest snapshot, and the bytes and ops of the events after it.
     pub(super) snapshot_bytes: usize,
     pub(super) tail_bytes: usize,
     pub(super) tail_ops: u64,
-    /// Whether somebody wants to hear what happens.
+    /// Whether its notes are reported to listeners.
     pub(super) watched: bool,
-    /// Whether it is left to another process.
+    /// Whether another process performs its calls.
     pub(super) detached: bool,
-    /// Whether it took events in this turn.
+    /// Whether it accepted events in this turn.
     pub(super) touched: bool,
-    /// The last turn in which it did.
+    /// The last turn in which it accepted events.
     pub(super) turn: u64,
 }
 
-/// A call that the run waits for.
+/// A pending call of a run.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) attempt: u32,
-    /// The child run that it is, if it is one.
+    /// The child run of the call, if it has one.
     pub(super) child: Option<(RunNo, Box<Call>)>,
 }
 
@@ -69,7 +69,7 @@ impl Open {
             parent: row.parent,
             place: RunPlace::default(),
             script: None,
-            questions: BTreeMap::new(),
+            requests: BTreeMap::new(),
             row: (row.status, false),
             timers: Timers::default(),
             flights: BTreeMap::new(),
@@ -84,18 +84,18 @@ impl Open {
         }
     }
 
-    /// The call that a command of this run asks for.
+    /// The call that a command of this run requests.
     pub(super) fn call(&self, command: Command) -> Option<Call> {
         let call = self.place.locate(Call::from_command(&self.program, &self.id, &self.folder, command)?);
         Some(Call { sealed: Secrets::from_values(self.packing.secrets.iter().cloned()), ..call })
     }
 
-    /// Whether an event has to wait until the last one is finished. Only an order to end need not.
+    /// Whether an event has to wait until the last one is finished. Only a cancellation does not.
     pub(super) fn makes_wait(&self, event: &Event) -> bool {
         self.state.is_unfinished() && !matches!(event, Event::Cancel { .. })
     }
 
-    /// Whether it waits for somebody, and nothing of it is at work here.
+    /// Whether it only waits for people, timers or signals.
     pub(super) fn is_idle(&self) -> bool {
         // The process that drives a scripted run drives its child runs too.
         let with_parent = self.script.is_some() && self.parent.is_some();
@@ -105,8 +105,7 @@ impl Open {
 }
 
 impl Host {
-    /// Brings a run that this process has claimed into memory. What it waits for is performed again; nothing is performed for a run
-    /// whose secrets are unavailable.
+    /// Loads a claimed run into memory and performs its pending calls again, except for a run whose secrets are unavailable.
     pub(super) fn open_with(
         &mut self,
         row: &Run,
@@ -118,29 +117,28 @@ impl Host {
         };
         let detached = unavailable_secrets.is_some();
         let packing = unavailable_secrets.map_or_else(|| self.packing(run), Ok)?;
-        let kept = self.store.kept(run, &packing)?;
+        let stored = self.store.stored_run(run, &packing)?;
         let script = if detached || row.status.is_final() { None } else { self.load_script(row)? };
         let mut open = Box::new(Open::new(row, program, packing));
         if script.is_some() {
-            let questions =
-                self.store.approval_records(run)?.into_iter().filter(|question| question.closed_ms.is_none());
-            open.questions = questions.map(|question| (question.request, question.spec)).collect();
+            let requests = self.store.approval_records(run)?.into_iter().filter(|record| record.closed_ms.is_none());
+            open.requests = requests.map(|record| (record.request, record.spec)).collect();
         }
         open.script = script;
         open.place = self.place_of(row)?;
         open.detached = detached;
-        open.snapshot_bytes = kept.snapshot_bytes;
-        open.tail_bytes = kept.tail_bytes;
-        let ops = kept.state.ops();
+        open.snapshot_bytes = stored.snapshot_bytes;
+        open.tail_bytes = stored.tail_bytes;
+        let ops = stored.state.ops();
         open.state =
-            Fold::new(&open.program, kept.state, kept.tail).finish().map_err(StoreError::in_journal_of(&row.id))?;
+            Fold::new(&open.program, stored.state, stored.tail).finish().map_err(StoreError::in_journal_of(&row.id))?;
         open.tail_ops = open.state.ops().saturating_sub(ops);
         open.row = (row.status, !row.status.is_final());
         open.timers = open.state.timers().collect();
         open.touched = true;
         open.turn = self.counters.turns;
         let pending = self.store.pending(run, &open.packing)?;
-        // Somebody may have sent it something while another process drove it.
+        // Events may have been sent to it while another process drove it.
         let sent = self.store.sent_to_run(run)?;
         self.schedule.timers.extend(open.timers.in_order().map(|(due_ms, timer)| (due_ms, run, timer)));
         if open.state.is_unfinished() {
@@ -168,7 +166,7 @@ impl Host {
         }
     }
 
-    /// Calls of known workflows are runs of their own. The script of the run answers the others, or runners perform them.
+    /// Performs a call: as a child run if it calls a program of the workflow, else by the run's script or by a runner.
     pub(super) fn perform(&mut self, run: RunNo, call: Call) {
         let Some(open) = self.open.get(&run) else { return };
         if open.detached || self.winding_down {
@@ -182,10 +180,10 @@ impl Host {
         }
     }
 
-    /// A program of a workflow; none if it has no such part.
+    /// A program of a workflow; `None` if it has no such part.
     pub(super) fn program(&mut self, workflow: WorkflowNo, part: &Part) -> Result<Option<Arc<Program>>, StoreError> {
-        if let Some(known) = self.programs.get(&(workflow, part.clone())) {
-            return Ok(Some(known.clone()));
+        if let Some(cached) = self.programs.get(&(workflow, part.clone())) {
+            return Ok(Some(cached.clone()));
         }
         let Some(program) = self.store.program(workflow, part)? else { return Ok(None) };
         let program = Arc::new(program);
@@ -201,13 +199,13 @@ impl Host {
 }
 
 impl Store {
-    /// The state of a run, without driving it.
+    /// The state of a run that this process does not drive.
     pub(super) fn state_of(&self, row: &Run, program: &Program) -> Result<State, StoreError> {
         let packing = self.packing(row.run)?;
-        let kept = self.kept(row.run, &packing)?;
-        let state = Fold::new(program, kept.state, kept.tail).finish();
+        let stored = self.stored_run(row.run, &packing)?;
+        let state = Fold::new(program, stored.state, stored.tail).finish();
         state.map_err(|error| match &packing.unavailable_secrets {
-            // Without its secrets a run may have decided otherwise.
+            // Without its secrets, the replay may have made other decisions.
             Some(why) => StoreError::Sealed(why.to_string()),
             None => StoreError::in_journal_of(&row.id)(error),
         })

@@ -1,4 +1,4 @@
-//! The parts of a host that are not rows of its store: its settings, the work that waits, and the present turn.
+//! The parts of a host besides its store and its runs: settings, scheduled work, the current turn, and counters.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use crate::store::RunNo;
 use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::{SecretStore, SharedSecrets};
 
-/// What the operator and the program that embeds the host have chosen.
+/// The settings of a host.
 pub(super) struct Settings {
     pub(super) drives: DrivenRuns,
     pub(super) facts: Facts,
-    /// How many runs stay in memory that have nothing to do.
+    /// The most idle runs in memory.
     pub(super) idle_limit: usize,
-    /// Where secrets are that calls of other workflows name.
+    /// The secrets that calls of other workflows name.
     pub(super) secrets: SecretStore,
     pub(super) env_secrets: EnvSecrets,
     pub(super) shared_secrets: Option<SharedSecrets>,
     pub(super) agents: AgentLimits,
-    /// How many ops a run may execute that is started here; 0 is no bound.
+    /// The most ops that a run that is started here may execute; 0 means no limit.
     pub(super) max_ops: u64,
-    /// Whether notices to people outside are kept.
+    /// Whether notices to people are stored.
     pub(super) notifies: bool,
 }
 
-/// Work that waits for a turn, and the times at which more is due.
+/// Work for later turns, and the times at which more is due.
 #[derive(Default)]
 pub(super) struct Schedule {
-    /// Runs whose questions a script answers in the next turn.
+    /// Runs whose requests a script answers in the next turn.
     pub(super) answerable: BTreeSet<RunNo>,
     /// The timers of open runs.
     pub(super) timers: BTreeSet<(i64, RunNo, TimerNo)>,
-    /// When attempts that are child runs have taken too long.
+    /// Time limits of attempts that are child runs.
     pub(super) limits: BTreeSet<(i64, RunNo, EffectNo, u32)>,
-    /// When the first timer of a run is due that nobody drives; none if that is not known to be any time.
-    pub(super) closed_due_ms: Option<i64>,
+    /// When the first timer of the runs without a driver is due; `None` if there is none, or if this host does not drive them.
+    pub(super) unowned_due_ms: Option<i64>,
     /// Orders for the next turns.
     pub(super) queue: VecDeque<Order>,
     /// Runs that have ended and are not in the full-text index yet.
@@ -50,40 +50,40 @@ pub(super) struct Schedule {
     pub(super) unfinished: VecDeque<RunNo>,
 }
 
-/// What the present turn has computed and not written yet.
+/// The computed and unwritten results of the current turn.
 #[derive(Default)]
 pub(super) struct CurrentTurn {
-    /// Open runs that took events in this turn.
+    /// Open runs that accepted events in this turn.
     pub(super) touched: Vec<RunNo>,
     /// Open runs that have ended in this turn.
     pub(super) ended: Vec<RunNo>,
-    /// How the event that is being applied has settled a question.
+    /// The outcome of the request that the current event has settled.
     pub(super) resolved: Option<Value>,
     /// The time of this turn.
     pub(super) now_ms: i64,
-    /// What comes out of the turn when it is written.
+    /// The outputs of the turn, which are returned after it is written.
     pub(super) outputs: Vec<TurnOutput>,
-    /// Events that go into the inbox of other runs with this turn.
+    /// Events that this turn posts to the inbox of other runs.
     pub(super) posts: Vec<(RunNo, Event)>,
     /// Runs that are started in this turn, by id.
     pub(super) new_ids: BTreeMap<String, RunNo>,
     /// Numbers that are reserved for new runs.
     pub(super) numbers: Numbers,
-    /// How many ops this turn has executed.
+    /// The number of ops that this turn has executed.
     pub(super) ops: u64,
-    /// Whether a turn was computed and not written.
+    /// Whether the turn is computed but not written.
     pub(super) unwritten: bool,
 }
 
-/// How much has happened since the host was made.
+/// Counters since the creation of the host.
 #[derive(Default)]
 pub(super) struct Counters {
-    /// How many runs took events since idle runs were looked for.
-    pub(super) since_idle_away: usize,
+    /// The number of runs that accepted events since the last unloading.
+    pub(super) events_since_unload: usize,
     pub(super) events: Arc<AtomicU64>,
     pub(super) turns: u64,
-    /// How many turns there were before the last rest.
-    pub(super) rested: u64,
+    /// The turn of the last checkpoint of the log.
+    pub(super) last_checkpoint: u64,
 }
 
 impl Settings {

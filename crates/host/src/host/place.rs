@@ -1,4 +1,4 @@
-//! Where a run stands among the runs that called it: scripts and recordings tell the calls of child runs apart by it.
+//! The place of a run among the runs that called it, by which scripts and recordings distinguish the calls of child runs.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::Host;
 use crate::store::{Run, StoreError};
 use branchpoint_runners::Call;
 
-/// The steps and items around a run; nothing for a root run.
+/// The steps and loop items around a run; empty for a root run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunPlace {
     /// As in [`Call::callers`].
@@ -18,14 +18,14 @@ pub(crate) struct RunPlace {
 }
 
 impl RunPlace {
-    /// The place of the child run that a call is.
+    /// The place of the child run of a call.
     pub(crate) fn called_by(call: &Call) -> Self {
         let step = call.name();
         let callers = if call.callers.is_empty() { step } else { format!("{}/{step}", call.callers).into() };
         Self { callers, path: call.path.clone() }
     }
 
-    /// A place in this run, by the positions of the items around it in the run.
+    /// A place within this run. `path` has the positions of the loop items around it.
     pub(crate) fn within(&self, path: &[u32]) -> Self {
         Self { callers: self.callers.clone(), path: [&*self.path, path].concat() }
     }
@@ -38,7 +38,7 @@ impl RunPlace {
 }
 
 impl Host {
-    /// The place of a run, from the calls that its callers wait for.
+    /// The place of a run, from the pending calls of its callers.
     pub(super) fn place_of(&mut self, row: &Run) -> Result<RunPlace, StoreError> {
         let Some(parent) = row.parent else { return Ok(RunPlace::default()) };
         if let Some(open) = self.open.get(&parent.run)
@@ -54,7 +54,7 @@ impl Host {
         let call = pending.zip(program).and_then(|(command, program)| {
             Call::from_command(&program, &caller.id.as_str().into(), &caller.folder.as_str().into(), command)
         });
-        // Nobody waits for a run whose call is gone.
+        // A run whose call is gone has no effect on its parent, so its exact place does not matter.
         Ok(call.map_or(place.clone(), |call| RunPlace::called_by(&place.locate(call))))
     }
 }

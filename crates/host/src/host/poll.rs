@@ -1,15 +1,15 @@
-//! What other processes did meanwhile. It is looked at when the store's version has changed, not all the time.
+//! Polls the store for changes by other processes. It is read only if its version has changed.
 
 use branchpoint_core::Event;
 
 use super::{DrivenRuns, Host, Order, Requester, RunNo};
 use crate::store::StoreError;
 
-/// How many runs that nobody drives are taken up at once; the rest comes when these rest.
+/// The most abandoned runs that are resumed at once; the others follow later.
 const MAX_ABANDONED_RUNS: usize = 1_000;
 
 impl Host {
-    /// Looks whether another process has written, and takes what concerns this one.
+    /// Reads the changes of other processes that concern this one, if there are any.
     pub fn poll_store(&mut self) -> Result<(), StoreError> {
         if self.store.version()? != self.version {
             self.read_changes()?;
@@ -17,9 +17,9 @@ impl Host {
         Ok(())
     }
 
-    /// Looks for processes that are gone: the store does not change when one is killed.
+    /// Releases the runs of dead processes, because the store does not change when a process is killed.
     pub fn release_dead_owners(&mut self) -> Result<(), StoreError> {
-        // A turn that is not written is written first, in a transaction of its own.
+        // An unwritten turn is written first, in its own transaction.
         if !self.current.unwritten && self.store.release_dead_owners(Some(self.owner.number))? {
             self.read_changes()?;
         }
@@ -48,7 +48,7 @@ impl Host {
             if row.status.is_final() {
                 self.schedule.queue.push_back(Order::ChildEnded(child));
             } else if row.owner.is_none() {
-                // Whoever drove it has left it.
+                // The process that drove it has released it.
                 self.schedule.queue.push_back(Order::wake(child));
             }
         }
@@ -56,17 +56,17 @@ impl Host {
             let skipped = self.broken.skipped();
             let abandoned = self.store.abandoned(&skipped, MAX_ABANDONED_RUNS)?;
             if abandoned.len() == MAX_ABANDONED_RUNS {
-                // There may be more; what this process writes itself would not make it look again.
+                // There may be more, and writes of this process itself do not change the version.
                 self.version = -1;
             }
             self.schedule.queue.extend(abandoned.into_iter().map(Order::wake));
-            self.schedule.closed_due_ms = self.store.first_due_ms(&skipped)?;
+            self.schedule.unowned_due_ms = self.store.first_due_ms(&skipped)?;
         }
         Ok(())
     }
 
-    /// Leaves an event for a run in the transaction of this turn, so that it is not lost with this process; one that this process
-    /// drives has it in the next turn.
+    /// Posts an event for a run in the transaction of this turn, so that it survives this process. A run that this process drives gets
+    /// it in the next turn.
     pub(super) fn post(&mut self, run: RunNo, event: Event) -> Result<(), StoreError> {
         match self.open.get(&run) {
             Some(open) => self.store.post_later(run, &open.packing, &event)?,
@@ -76,12 +76,12 @@ impl Host {
         Ok(())
     }
 
-    /// Queues what another process has sent, once.
+    /// Queues an event of the inbox, once.
     pub(super) fn queue_sent(&mut self, item: i64, run: RunNo, event: Event) {
         if self.sent.insert(item) {
             let is_response = matches!(event, Event::Settled { .. });
             let requester = if is_response { Requester::Recorded(item) } else { Requester::Inbox(item) };
-            self.schedule.queue.push_back(Order::Take(run, event, requester));
+            self.schedule.queue.push_back(Order::Deliver(run, event, requester));
         }
     }
 }

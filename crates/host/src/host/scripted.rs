@@ -1,7 +1,7 @@
-//! Scripts of runs: whoever drives a scripted run, the script answers its calls and questions.
+//! Scripts of runs: the script of a scripted run answers its calls and requests, whichever process drives the run.
 //!
-//! Each call takes the next entry of its step and place when it is asked for. The store records which entry a call has taken with the
-//! event that asked, so a process that opens the run continues at the same entry, and calls in flight keep theirs.
+//! Each call uses the next entry of its step and place when it is requested. The store records the used entry with the event that
+//! requested the call, so a process that opens the run continues at the same entry, and calls in flight keep theirs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,31 +21,31 @@ use crate::store::{Packed, Packing, Run, RunNo, Store, StoreError, Taker, UsedEn
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::{Answer, Call, MASK, Secrets};
 
-/// How many answers to questions scripts give in one turn: an endless conversation must not stop the other runs.
-const ANSWERS_A_TURN: usize = 256;
+/// The most answers to requests that scripts give in one turn, so that an endless conversation does not stop the other runs.
+const ANSWERS_PER_TURN: usize = 256;
 
-/// The script of a root run and its child runs, with the answers that are left.
+/// The script of a root run and its child runs, with its unused answers.
 pub(super) struct Scripted {
     script: Script,
     /// The ids of the steps of all programs of the workflow.
     steps: BTreeSet<Arc<str>>,
-    /// The entries that calls and requests had taken when the script was loaded, by run, number and attempt.
-    taken: BTreeMap<(RunNo, u64, u32), EntryKey>,
-    /// Answers to open questions.
-    given: BTreeMap<(RunNo, ApprovalKey), Given>,
-    /// Open questions that the script does not answer, or answered wrongly.
+    /// The entries that calls and requests had used when the script was loaded, by run, number and attempt.
+    used: BTreeMap<(RunNo, u64, u32), EntryKey>,
+    /// The answers to open requests.
+    answers: BTreeMap<(RunNo, ApprovalKey), RequestAnswer>,
+    /// Open requests that the script does not answer, or whose answer was rejected.
     unanswered: BTreeSet<(RunNo, ApprovalKey)>,
 }
 
-/// The answer of a script to a question.
-enum Given {
-    /// Every recipient says this, until the question is settled.
+/// The answer of a script to a request.
+enum RequestAnswer {
+    /// Every recipient gives this answer, until the request is settled.
     Everyone(Value),
-    /// Votes that are left, one after the other.
+    /// The remaining votes, one after the other.
     Votes(VecDeque<Vote>),
 }
 
-impl Given {
+impl RequestAnswer {
     fn of(entry: &Value) -> Self {
         match votes_in_entry(entry) {
             Some(votes) => Self::Votes(votes.into()),
@@ -53,14 +53,14 @@ impl Given {
         }
     }
 
-    /// The next event for an approval; none if every answer was given.
+    /// The next event for an approval and its description; `None` if every answer was given.
     fn next(&mut self, approval: &Approval) -> Option<(Event, String)> {
         match self {
-            Self::Everyone(said) => {
+            Self::Everyone(answer) => {
                 let missing = approval.missing_voters();
                 let user = missing.first().map(|user| &**user);
                 let answerable = user.is_some() || approval.request.is_none();
-                answerable.then(|| (approval.key.answer(user, said, None), format!("`{said}`")))
+                answerable.then(|| (approval.key.answer(user, answer, None), format!("`{answer}`")))
             }
             Self::Votes(votes) => {
                 let Vote { user, choice, comment } = votes.pop_front()?;
@@ -72,26 +72,26 @@ impl Given {
 }
 
 impl Scripted {
-    /// The script of a root run, of which these entries are used.
-    fn open(store: &Store, row: &Run, script: &Value, used: Vec<UsedEntry>) -> Result<Self, StoreError> {
+    /// Reads the script of a root run. The entries `used` are already used.
+    fn open(store: &Store, row: &Run, script: &Value, used_entries: Vec<UsedEntry>) -> Result<Self, StoreError> {
         let mut script = Script::read(script).map_err(|wrong| unusable(row, wrong.to_string()))?;
-        let mut taken = BTreeMap::new();
-        for UsedEntry { entry, taker } in used {
+        let mut used = BTreeMap::new();
+        for UsedEntry { entry, taker } in used_entries {
             if script.use_entry(&entry).is_none() {
                 return Err(unusable(row, format!("it has no entry {} of step `{}`", entry.index + 1, entry.step)));
             }
-            taken.insert((taker.run, taker.number, taker.attempt), entry);
+            used.insert((taker.run, taker.number, taker.attempt), entry);
         }
         let mut steps = BTreeSet::new();
         for part in store.parts(row.workflow)? {
             let program = store.program(row.workflow, &part)?;
             steps.extend(program.iter().flat_map(|program| program.steps.iter().map(|step| step.id.clone())));
         }
-        Ok(Self { script, steps, taken, given: BTreeMap::new(), unanswered: BTreeSet::new() })
+        Ok(Self { script, steps, used, answers: BTreeMap::new(), unanswered: BTreeSet::new() })
     }
 
-    /// Whether the script answers a call, be it with an error. Messages are logged in any case.
-    fn answers(&self, call: &Call) -> bool {
+    /// Whether the script answers a call, possibly with an error. Messages are always logged.
+    fn is_for(&self, call: &Call) -> bool {
         match &call.step {
             _ if self.script.recording().is_some() => call.kind() != Kind::Notify,
             Some(_) => self.script.has_step_of(call),
@@ -99,21 +99,21 @@ impl Scripted {
         }
     }
 
-    /// Whether a step that would call another workflow is answered instead.
+    /// Whether the script answers a step that would call another workflow.
     pub(super) fn replaces(&self, step: &Arc<str>) -> bool {
         self.script
             .recording()
             .map_or_else(|| self.script.has_step(step), |recorded| recorded.replaced_steps.contains(step))
     }
 
-    /// The next entry for an approval of a run that is at that place.
-    fn said(&mut self, approval: &Approval, place: &RunPlace) -> Option<(EntryKey, Value)> {
+    /// Uses the next entry for an approval of a run at that place.
+    fn use_approval_entry(&mut self, approval: &Approval, place: &RunPlace) -> Option<(EntryKey, Value)> {
         let RunPlace { callers, path } = place.within(&approval.path);
         let step = self.script.approval_step(approval);
         self.script.approval_entry(&step, &callers, &path, &approval.spec)
     }
 
-    /// The facts that a recorded script was given.
+    /// The facts of a recorded script.
     pub(super) fn facts(&self) -> Option<&Object> {
         self.script.recording().map(|recorded| &recorded.facts)
     }
@@ -130,17 +130,17 @@ impl Host {
         scripted.is_some_and(|scripted| call.step.as_ref().is_some_and(|step| scripted.replaces(step)))
     }
 
-    /// Lets the script of a run answer a call. Gives the call back if there is no script, or if it leaves the call to runners.
+    /// Answers a call by the script of its run. Returns the call if there is no script, or if a runner must perform the call.
     pub(super) fn answer_call(&mut self, run: RunNo, call: Call) -> Option<Call> {
         let Some(open) = self.open.get(&run) else { return Some(call) };
         let Some(root) = open.script else { return Some(call) };
         let scripted = self.scripts.get_mut(&root).expect("the script of a run is loaded while the run is open");
         let taker = Taker { run, seq: open.state.seq(), number: call.effect.0, attempt: call.attempt };
-        let reply = match scripted.taken.remove(&(run, taker.number, taker.attempt)) {
+        let reply = match scripted.used.remove(&(run, taker.number, taker.attempt)) {
             Some(entry) => {
                 scripted.script.reply_with(entry, &call).expect("the entry was found when the script was loaded")
             }
-            None if !scripted.answers(&call) => return Some(call),
+            None if !scripted.is_for(&call) => return Some(call),
             None => {
                 scripted.script.add_secrets(&open.packing.secrets);
                 scripted.script.reply(&call)
@@ -156,7 +156,7 @@ impl Host {
             }
             Ok(reply) => self.settle(run, &call, reply.answer),
             Err(why) => {
-                // The workflow may handle the failure; whoever replays it must know that it took another course.
+                // The workflow may handle the failure, so a message reports that the replay differs.
                 self.note(run, &format!("{why}."));
                 self.settle(run, &call, Answer::refused("step_failed", why));
             }
@@ -164,29 +164,29 @@ impl Host {
         None
     }
 
-    /// Gives the answers of scripts to the questions of the runs that took events in this turn.
-    pub(super) fn answer_questions(&mut self, now_ms: i64) -> Result<(), StoreError> {
+    /// Gives the answers of scripts to the requests of the runs that accepted events in this turn.
+    pub(super) fn answer_requests(&mut self, now_ms: i64) -> Result<(), StoreError> {
         let mut runs: Vec<RunNo> = std::mem::take(&mut self.schedule.answerable).into_iter().collect();
         let is_scripted = |run: &RunNo| self.open.get(run).is_some_and(|open| open.script.is_some());
         runs.extend(self.current.touched.iter().copied().filter(is_scripted));
-        let mut left = ANSWERS_A_TURN;
+        let mut remaining = ANSWERS_PER_TURN;
         for run in runs {
-            while left > 0 && self.answer_question(run, now_ms)? {
-                left -= 1;
+            while remaining > 0 && self.answer_request(run, now_ms)? {
+                remaining -= 1;
             }
-            if left == 0 {
+            if remaining == 0 {
                 self.schedule.answerable.insert(run);
             }
         }
         Ok(())
     }
 
-    /// Gives one answer to a question of a run. False: there is none to give.
-    fn answer_question(&mut self, run: RunNo, now_ms: i64) -> Result<bool, StoreError> {
+    /// Gives one answer to a request of a run. Returns false if there is none.
+    fn answer_request(&mut self, run: RunNo, now_ms: i64) -> Result<bool, StoreError> {
         while self.open.get(&run).is_some_and(|open| !open.state.is_unfinished()) && self.fire_due(run, now_ms)? {}
         let Some((key, step, event, shown)) = self.next_answer(run) else { return Ok(false) };
-        if let Err(refused) = self.apply(run, event, now_ms)? {
-            let text = format!("The script's answer {shown} to step `{step}` was rejected: {refused}.");
+        if let Err(rejection) = self.apply(run, event, now_ms)? {
+            let text = format!("The script's answer {shown} to step `{step}` was rejected: {rejection}.");
             self.note(run, &text);
             if let Some(scripted) = self.open[&run].script.and_then(|root| self.scripts.get_mut(&root)) {
                 scripted.unanswered.insert((run, key));
@@ -206,51 +206,51 @@ impl Host {
     fn next_answer(&mut self, run: RunNo) -> Option<(ApprovalKey, Arc<str>, Event, String)> {
         let open = self.open.get(&run).filter(|open| !open.state.is_unfinished() && !open.detached)?;
         let root = open.script?;
-        let approvals = approvals(&open.program, &open.state, &open.questions);
+        let approvals = approvals(&open.program, &open.state, &open.requests);
         let scripted = self.scripts.get_mut(&root).expect("the script of a run is loaded while the run is open");
         for approval in approvals {
             let key = (run, approval.key.clone());
             if scripted.unanswered.contains(&key) {
                 continue;
             }
-            if !scripted.given.contains_key(&key) {
+            if !scripted.answers.contains_key(&key) {
                 let number = if let ApprovalKey::Request(request) = &approval.key { request.0 } else { 0 };
                 let taker = Taker { run, seq: open.state.seq(), number, attempt: 0 };
-                let taken = scripted.taken.remove(&(run, number, 0)).filter(|_| number > 0);
-                let said = match taken.and_then(|entry| scripted.script.use_entry(&entry)) {
-                    Some(said) => Some(said),
-                    None => scripted.said(&approval, &open.place).map(|(entry, said)| {
+                let used = scripted.used.remove(&(run, number, 0)).filter(|_| number > 0);
+                let answer = match used.and_then(|entry| scripted.script.use_entry(&entry)) {
+                    Some(answer) => Some(answer),
+                    None => scripted.use_approval_entry(&approval, &open.place).map(|(entry, answer)| {
                         self.store.use_entry(root, UsedEntry { entry, taker });
-                        said
+                        answer
                     }),
                 };
-                let Some(said) = said else {
+                let Some(answer) = answer else {
                     if scripted.script.recording().is_some() {
                         let text =
-                            format!("The recorded script has no answer to the question of step `{}`.", approval.step);
+                            format!("The recorded script has no answer to the request of step `{}`.", approval.step);
                         let (id, kind) = (open.id.clone(), RunEventKind::Message(text));
                         self.current.outputs.push(TurnOutput::Event(RunEvent { run, id, kind }));
                     }
                     scripted.unanswered.insert(key);
                     continue;
                 };
-                scripted.given.insert(key.clone(), Given::of(&said));
+                scripted.answers.insert(key.clone(), RequestAnswer::of(&answer));
             }
-            let given = scripted.given.get_mut(&key).expect("it was just inserted");
-            let Some((event, shown)) = given.next(&approval) else {
+            let answer = scripted.answers.get_mut(&key).expect("it was just inserted");
+            let Some((event, shown)) = answer.next(&approval) else {
                 scripted.unanswered.insert(key);
                 continue;
             };
-            // A step may ask again under the same key, and then takes the next answer.
+            // A step may request an answer under the same key again, and then gets the next one.
             if !matches!(key.1, ApprovalKey::Request(_)) {
-                scripted.given.remove(&key);
+                scripted.answers.remove(&key);
             }
             return Some((key.1, approval.step, event, shown));
         }
         None
     }
 
-    /// The script of a run that is opened, loaded if it is not. None: the calls of the run are executed.
+    /// Loads the script of a run that is being opened. `None` means that the calls of the run are executed.
     pub(super) fn load_script(&mut self, row: &Run) -> Result<Option<RunNo>, StoreError> {
         let root = self.store.root_of(row.run)?;
         if self.scripts.contains_key(&root) {
@@ -272,7 +272,7 @@ impl Host {
         Ok(scripted)
     }
 
-    /// The stored form of a script, and the secrets of its run: those of the environment that stand in the script are sealed too.
+    /// The stored form of a script. Secrets of the environment that appear in it are added to the secrets of its run.
     pub(super) fn packed_script(
         &self,
         script: &Value,
@@ -280,16 +280,16 @@ impl Host {
     ) -> Result<Packed, branchpoint_core::codec::CodecError> {
         let mut packing = Packing::new(secrets.as_slice());
         let mut packed = packing.value(script)?;
-        let found = self.settings.env_secrets.found(&packed, &packing);
-        if !found.is_empty() {
-            secrets.extend(found);
+        let exposed = self.settings.env_secrets.exposed_in(&packed, &packing);
+        if !exposed.is_empty() {
+            secrets.extend(exposed);
             packing = Packing::new(secrets.as_slice());
             packed = packing.value(script)?;
         }
         Ok(packed)
     }
 
-    /// Binds a script to a run that begins. Its calls are answered from now on.
+    /// Binds a script to a new run.
     pub(super) fn bind_script(&mut self, row: &Run, script: &Value, packed: Packed) -> Result<RunNo, StoreError> {
         let scripted = self.open_script(row, script, Vec::new())?;
         self.store.bind_script(row.run, packed, Vec::new());
@@ -297,7 +297,7 @@ impl Host {
         Ok(row.run)
     }
 
-    /// Gives a forked run the script of its origin. The entries are used that were used when the origin was forked.
+    /// Binds the script of the original run to its fork. Entries that were used at the moment of the fork stay used.
     pub(super) fn fork_script(
         &mut self,
         from: &Run,
@@ -326,7 +326,7 @@ impl Host {
         Ok(Some(fork.run))
     }
 
-    /// Whether an entry was used at the moment of a fork. What was in flight then is done again, so its entries are available.
+    /// Whether an entry was used at the moment of a fork. The entries of calls in flight are available, because these are repeated.
     fn was_used(&self, taker: Taker, from: RunNo, moment: &ForkMoment) -> Result<bool, StoreError> {
         if taker.run == RunNo::default() {
             return Ok(true);
@@ -345,7 +345,7 @@ impl Host {
         Ok(self.store.position_of(taker.run, taker.seq)? <= self.store.position_of(from, moment.events)?)
     }
 
-    /// Changes who answers the calls of a run that is continued, inside the transaction that claims it.
+    /// Changes the source of a resumed run's calls, within the transaction that claims it.
     pub(super) fn change_script(
         &mut self,
         run: RunNo,
@@ -360,11 +360,11 @@ impl Host {
         }
     }
 
-    /// Continues a scripted run without its script. Rejection while another process drives the run.
+    /// Continues a scripted run without its script. Rejected while another process drives the run.
     fn continue_live(&mut self, run: RunNo, now_ms: i64) -> Result<Result<(), Rejection>, StoreError> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
-            Err(refused) => return Ok(Err(refused)),
+            Err(rejection) => return Ok(Err(rejection)),
         };
         self.store.set_live(root, now_ms)?;
         self.scripts.remove(&root);
@@ -380,7 +380,7 @@ impl Host {
     ) -> Result<Result<(), Rejection>, StoreError> {
         let root = match self.root_to_change(run)? {
             Ok(root) => root,
-            Err(refused) => return Ok(Err(refused)),
+            Err(rejection) => return Ok(Err(rejection)),
         };
         let mut secrets = self.packing(root)?.secrets.to_vec();
         let sealed = secrets.len();
@@ -396,7 +396,7 @@ impl Host {
         Ok(Ok(()))
     }
 
-    /// Continues a run with the script of another, where the other run has stopped.
+    /// Continues a run with the script of another run, at the entry that the other run has reached.
     fn inherit_script(&mut self, run: RunNo, other: RunNo) -> Result<Result<(), Rejection>, StoreError> {
         let root = self.store.root_of(other)?;
         let Some(bound) = self.store.script(root)? else { return Ok(Ok(())) };
@@ -405,7 +405,7 @@ impl Host {
         self.rebind_script(run, &bound.script, &used)
     }
 
-    /// The root run of a run whose script can be changed: no process drives either of them.
+    /// The root run of a run whose script is changed. Rejected while a process drives either of them.
     fn root_to_change(&self, run: RunNo) -> Result<Result<RunNo, Rejection>, StoreError> {
         let root = self.store.root_of(run)?;
         for run in [run, root] {
@@ -418,7 +418,7 @@ impl Host {
         Ok(Ok(root))
     }
 
-    /// Where child runs of a scripted run find secrets. Nothing leaves a recorded run, so a secret that is not set is not needed.
+    /// The secrets for child runs of a scripted run. A replay sends nothing, so missing secrets are replaced by the mask.
     pub(super) fn secrets_for(&self, script: Option<RunNo>) -> SecretStore {
         let recorded =
             script.and_then(|root| self.scripts.get(&root)).is_some_and(|scripted| scripted.facts().is_some());
@@ -426,7 +426,7 @@ impl Host {
         if recorded { Arc::new(move |name| secrets(name).or_else(|| Some(MASK.to_owned()))) } else { secrets }
     }
 
-    /// Forgets scripts that no open run needs.
+    /// Drops a script that no open run needs.
     pub(super) fn drop_script(&mut self, script: Option<RunNo>) {
         if let Some(root) = script
             && !self.open.values().any(|open| open.script == Some(root))
@@ -437,7 +437,7 @@ impl Host {
 }
 
 impl Order {
-    /// A run is opened by its own process to be performed again.
+    /// The order of this process to open a run.
     pub(super) fn wake(run: RunNo) -> Self {
         Self::Wake { run, watched: false, with: CallSource::Script, requester: super::Requester::None }
     }

@@ -1,4 +1,4 @@
-//! How runs begin.
+//! Starts runs.
 
 use std::fmt::Write;
 
@@ -14,10 +14,10 @@ use super::{Accepted, Host, Rejection, Requester, Start};
 use crate::store::{Key, Packing, Run, RunNo, StoreError, random};
 use branchpoint_runners::Secrets;
 
-/// How many ops a run may execute unless the operator says otherwise: many minutes of work without a single effect.
+/// The default limit of ops of a run: many minutes of work without a single effect.
 pub const MAX_OPS: u64 = 100_000_000;
 
-/// An id that no other run has: the time and chance, in letters and digits that people do not mistake for each other.
+/// Generates a unique run id from the time and random bits, in letters and digits that are not easily confused.
 pub fn new_id(now_ms: i64) -> Result<String, BackendError> {
     const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let chance = u64::from_le_bytes(random()?);
@@ -25,7 +25,7 @@ pub fn new_id(now_ms: i64) -> Result<String, BackendError> {
     let time = u64::try_from(now_ms).unwrap_or_default();
     let digits = |number: u64, count: u32| (0..count).rev().map(move |digit| (number >> (5 * digit)) & 31);
     for digit in digits(time, 9).chain(digits(chance, 8)) {
-        // Writing into a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(id, "{}", char::from(LETTERS[usize::try_from(digit).unwrap_or_default()]));
     }
     Ok(id)
@@ -126,12 +126,12 @@ impl Host {
             self.drop_script(script);
             self.discard_new(&start.id, run);
         } else if start.detached {
-            self.leave(run)?;
+            self.unload_now(run)?;
         }
         Ok(begun.map(|()| Accepted { run, new: true }))
     }
 
-    /// The run of an id, if there is one: in the store, or new in this turn.
+    /// The run with this id, in the store or new in this turn.
     pub(super) fn run_of_id(&self, id: &str) -> Result<Option<RunNo>, StoreError> {
         match self.current.new_ids.get(id) {
             Some(run) => Ok(Some(*run)),
@@ -139,8 +139,7 @@ impl Host {
         }
     }
 
-    /// A number for a new run of that id. If another process has started one of that id when the turn is written, this one is
-    /// discarded.
+    /// A number for a new run with this id. If another process has used the id when the turn is written, the run is discarded.
     pub(super) fn new_number(&mut self, id: &str) -> Result<RunNo, StoreError> {
         let number = match self.current.numbers.pop_front() {
             Some(number) => number,
@@ -150,13 +149,13 @@ impl Host {
         Ok(RunNo(number))
     }
 
-    /// Nothing of a run that was refused is written.
+    /// Discards the writes of a rejected new run.
     pub(super) fn discard_new(&mut self, id: &str, run: RunNo) {
-        self.store.forget_unwritten(run);
+        self.store.discard_unwritten(run);
         self.current.new_ids.remove(id);
     }
 
-    /// Keeps the secrets of a run, sealed.
+    /// Seals the secrets of a run.
     pub(super) fn seal(&mut self, run: RunNo, secrets: &[String]) -> Result<(), StoreError> {
         if secrets.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Agents that are tools of other agents: the run that has the outermost one is notified of each call and its end.
+//! Agents that are tools of other agents: the run of the outermost agent is notified of the start and the end of each call.
 
 use branchpoint_core::Event;
 use branchpoint_expr::Value;
@@ -10,8 +10,8 @@ use branchpoint_runners::Secrets;
 use branchpoint_runners::agent::{Notice, is_agent_program};
 
 impl Host {
-    /// Sends the notice of an agent that a turn of another one called, at its start or with its result. The signal is written in the
-    /// transaction of what it reports, and its key keeps it from being delivered twice.
+    /// Sends the notice of an agent that a turn of another agent has called, at its start or with its result. The signal is stored in the
+    /// same transaction, and its key prevents a second delivery.
     pub(super) fn notify_of_agent(
         &mut self,
         turn: RunNo,
@@ -19,8 +19,8 @@ impl Host {
         result: Option<&Value>,
     ) -> Result<(), StoreError> {
         let Some(Notice { signal, event, payload }) = Notice::of(call, result) else { return Ok(()) };
-        let Some(run) = self.around_agents(turn)? else { return Ok(()) };
-        // It is a line of a log, so it has no use for secrets; and the run that hears it has not sealed all that the turn has.
+        let Some(run) = self.run_of_outermost_agent(turn)? else { return Ok(()) };
+        // The receiving run may not have sealed all secrets of the turn.
         let secrets = self.open.get(&turn).map(|open| open.packing.secrets.to_vec()).unwrap_or_default();
         let payload = Secrets::from_values(secrets).mask_value(&payload);
         let key = format!("{event} {} {} {}", call.run, call.effect.0, call.attempt);
@@ -28,7 +28,7 @@ impl Host {
     }
 
     /// The run that the outermost agent belongs to.
-    fn around_agents(&self, turn: RunNo) -> Result<Option<RunNo>, StoreError> {
+    fn run_of_outermost_agent(&self, turn: RunNo) -> Result<Option<RunNo>, StoreError> {
         let mut row = self.store.row(turn)?;
         while is_agent_program(&row.part) {
             let Some(parent) = row.parent else { return Ok(None) };

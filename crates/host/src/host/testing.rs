@@ -22,7 +22,7 @@ pub(crate) fn program(build: impl FnOnce(&mut Builder, ExprId, PlaceId) -> Vec<P
     b.finish().expect("the program is valid")
 }
 
-/// A run that never rests.
+/// A run that computes without end.
 pub(crate) fn spinning() -> Program {
     program(|b, _, _| {
         b.fact("account");
@@ -53,9 +53,9 @@ pub(crate) fn child_call() -> Effect {
 }
 
 /// Makes a call and continues.
-pub(crate) fn call(b: &mut Builder, what: Effect, input: ExprId, next: PlaceId) -> PlaceId {
-    let what = b.effect(what);
-    b.do_(what, input, None, next, None)
+pub(crate) fn call(b: &mut Builder, definition: Effect, input: ExprId, next: PlaceId) -> PlaceId {
+    let effect = b.effect(definition);
+    b.do_(effect, input, None, next, None)
 }
 
 /// Waits for ten milliseconds and continues.
@@ -97,7 +97,7 @@ pub(crate) fn turns(host: &mut Host, count: usize, now_ms: i64) {
     (0..count).for_each(|_| drop(host.turn(now_ms).expect("the store works")));
 }
 
-/// Takes what other processes have sent.
+/// Applies the events that other processes have sent.
 pub(crate) fn poll_store(host: &mut Host) {
     host.poll_store().expect("the store works");
     turns(host, 1, 0);

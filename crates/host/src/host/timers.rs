@@ -1,4 +1,4 @@
-//! The timers of one run in memory, by number and by due time: an event finds the next one without looking at all of them.
+//! The timers of an open run, by number and by due time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ impl Timers {
         self.in_order.insert((due_ms, timer));
     }
 
-    /// When it would have been due, if it was set.
+    /// Clears a timer. Returns when it was due, if it was set.
     pub(super) fn clear(&mut self, timer: TimerNo) -> Option<i64> {
         let due_ms = self.due_ms.remove(&timer)?;
         self.in_order.remove(&(due_ms, timer));

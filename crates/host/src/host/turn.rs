@@ -1,39 +1,39 @@
-//! A turn: claim, compute, write.
+//! Turns: claim, compute, write.
 //!
-//! 1. **Claim.** What other processes could change is settled in a short transaction: which runs this process drives, which items
-//!    of the inbox it takes, which numbers new runs get ([`super::claim`]).
-//! 2. **Compute.** Runs are advanced, and rows prepared, outside of any transaction. This is sound because only the process that
-//!    drives a run writes its rows, and everything that is read here is of runs that this process has claimed, or never changes
-//!    once it is written (programs, journals, the rows of runs that have ended).
-//! 3. **Write.** One transaction writes the rows of the whole turn and commits. Only then do its outputs come out. If another process
-//!    holds the lock for long, the next call writes the same turn; if the write fails, the host is discarded with what it computed.
+//! 1. **Claim.** A short transaction claims what other processes could change: the runs that this process drives, the items of the
+//!    inbox that it applies, the numbers of new runs ([`super::claim`]).
+//! 2. **Compute.** Runs are advanced and rows prepared outside of any transaction. This is sound because only the process that drives a
+//!    run writes its rows, and all data that is read here belongs to claimed runs or never changes (programs, journals, rows of ended
+//!    runs).
+//! 3. **Write.** One transaction writes the rows of the whole turn and commits. Only then are its outputs returned. If another process
+//!    holds the lock for long, the next call writes the same turn; if the write fails, the host must be discarded.
 //!
-//! The one thing that is decided when it is written is the id of a new run: if another process has used it meanwhile, the run that
-//! was computed here is discarded before anything of it was written or performed.
+//! Only the id of a new run is decided at the write: if another process has used it meanwhile, the run is discarded before any of it was
+//! written or performed.
 //!
-//! The work of a turn is bounded by orders, ops and runs, never by time. Runs whose last event is not finished get slices of fuel in
-//! turn, and between two turns the write lock is free for as long as the next one computes.
+//! Orders, ops and runs limit the work of a turn, never time. Unfinished runs get slices of fuel one after the other, and the write lock
+//! is free while a turn computes.
 
 use std::collections::VecDeque;
 
 use super::{Accepted, Host, Order, RunNo, TurnOutput};
 use crate::store::StoreError;
 
-/// How many orders one turn takes at most: enough to share a commit, few enough that nobody waits long for it.
+/// The most orders of a turn: enough to share a commit, few enough to keep the turn short.
 pub(super) const ORDERS_PER_TURN: usize = 4_096;
 
-/// How many ops a turn spends on orders, on timers, and on runs whose last event is not finished, before it leaves the rest of each to
-/// the next turn: enough work for one commit, little enough that nobody waits long for it.
+/// The ops that a turn spends on orders, on timers and on unfinished runs each, before it leaves the rest to the next turn: enough for one
+/// commit, few enough to keep the turn short.
 const OPS_PER_TURN: u64 = 20_000;
 
-/// How many ops a run executes for one event before the others have their turn.
+/// The most ops that a run executes for one event before other runs continue.
 pub(super) const OPS_PER_EVENT: u32 = 5_000;
 
-/// The smallest slice of a run that continues: below it, opening the slice costs more than the work.
+/// The smallest slice of an unfinished run. Smaller slices would cost more than their work.
 const MIN_SLICE: u32 = 1_000;
 
 impl Host {
-    /// Takes what is queued and what is due, and keeps it. Nothing of it was acknowledged or performed before this returns.
+    /// Executes queued orders and due timers, and stores the results. Nothing is acknowledged or performed before this returns.
     pub fn turn(&mut self, now_ms: i64) -> Result<Vec<TurnOutput>, StoreError> {
         if !self.current.unwritten {
             if self.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
@@ -42,7 +42,7 @@ impl Host {
             self.counters.turns += 1;
             self.current.now_ms = now_ms;
             match self.claim(now_ms) {
-                // Another process writes for long; nothing was begun, so the next turn does it.
+                // Another process holds the write lock. Nothing was begun, so the next turn does it.
                 Err(error) if error.is_busy() => return Ok(Vec::new()),
                 claimed => claimed?,
             }
@@ -54,7 +54,7 @@ impl Host {
 
     fn compute(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.current.ops = 0;
-        // What opening runs has queued is claimed in the next turn.
+        // Orders that are queued while runs are opened are claimed in the next turn.
         for _ in 0..self.claims.orders {
             if self.current.ops >= OPS_PER_TURN {
                 break;
@@ -65,13 +65,13 @@ impl Host {
         self.fire_timers(now_ms)?;
         self.end_child_attempts(now_ms)?;
         self.continue_runs()?;
-        self.answer_questions(now_ms)?;
+        self.answer_requests(now_ms)?;
         self.unload_idle()?;
         self.write_rows()
     }
 
-    /// Timers of open runs, in the order of their due times. A run that is still at work does not stop those of others. They have a
-    /// share of their own: many orders must not put them off.
+    /// Fires the due timers of open runs in the order of their due times. An unfinished run does not delay those of other runs. Timers
+    /// have their own share of ops, so that many orders do not delay them.
     fn fire_timers(&mut self, now_ms: i64) -> Result<(), StoreError> {
         let until = self.current.ops.saturating_add(OPS_PER_TURN);
         let due = self.schedule.timers.iter().take_while(|(due_ms, ..)| *due_ms <= now_ms).take(ORDERS_PER_TURN);
@@ -85,8 +85,8 @@ impl Host {
         Ok(())
     }
 
-    /// Runs whose last event is not finished continue in turn, each with a share of the ops of this turn. Those that have none left
-    /// are first in the next one.
+    /// Continues unfinished runs one after the other, each with a share of the ops of this turn. Runs that get no share are first in the
+    /// next turn.
     fn continue_runs(&mut self) -> Result<(), StoreError> {
         let runs = u64::try_from(self.schedule.unfinished.len()).unwrap_or(u64::MAX).max(1);
         let slice = u32::try_from(OPS_PER_TURN / runs).unwrap_or(u32::MAX).max(MIN_SLICE);
@@ -101,11 +101,11 @@ impl Host {
         Ok(())
     }
 
-    /// Writes the turn that was computed, and lets its outputs out.
+    /// Writes the computed turn, and returns its outputs.
     fn write(&mut self) -> Result<Vec<TurnOutput>, StoreError> {
         let posted = if self.store.has_writes() {
             match self.store.begin() {
-                // Another process writes for long; the next call writes this turn.
+                // Another process holds the write lock; the next call writes this turn.
                 Err(error) if error.is_busy() => return Ok(Vec::new()),
                 begun => begun?,
             }
@@ -124,14 +124,14 @@ impl Host {
                 self.queue_sent(item, run, event);
             }
         }
-        // Runs that have ended are only looked at from now on.
+        // Ended runs leave the memory.
         for run in std::mem::take(&mut self.current.ended) {
             self.index_later(run);
             let Some(ended) = self.open.remove(&run) else { continue };
-            // Each sender gets an answer.
+            // Each sender of a waiting event gets an outcome.
             self.schedule
                 .queue
-                .extend(ended.waiting.into_iter().map(|(event, requester)| Order::Take(run, event, requester)));
+                .extend(ended.waiting.into_iter().map(|(event, requester)| Order::Deliver(run, event, requester)));
             self.drop_script(ended.script);
         }
         Ok(std::mem::take(&mut self.current.outputs))
@@ -149,7 +149,7 @@ impl Host {
         let id =
             self.current.new_ids.iter().find(|(_, new)| **new == run).map(|(id, _)| id.clone()).unwrap_or_default();
         let first = self.store.run(&id)?.ok_or_else(|| StoreError::Missing(format!("run `{id}`")))?;
-        self.store.forget_unwritten(run);
+        self.store.discard_unwritten(run);
         self.schedule.queue.retain(|order| !matches!(order, Order::Child(of, _) | Order::ChildEnded(of) if *of == run));
         self.current.outputs.retain(|output| output.run() != Some(run));
         for output in &mut self.current.outputs {
@@ -164,7 +164,7 @@ impl Host {
             let effect = branchpoint_core::EffectNo(parent.effect);
             Some((parent.run, self.open.get_mut(&parent.run)?.flights.get_mut(&effect)?))
         });
-        // Its parent finds the other one when it calls again.
+        // Its parent finds the other run when it calls again.
         if let Some((parent, flight)) = flight
             && let Some((_, call)) = flight.child.take()
         {

@@ -1,4 +1,4 @@
-//! The output of a turn.
+//! The outputs of a turn.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::script::Reply;
 use crate::store::{RunNo, WorkflowNo};
 use branchpoint_runners::Call;
 
-/// An output of a turn. All of it is stored.
+/// An output of a turn. It is stored when it is returned.
 #[derive(Debug)]
 pub enum TurnOutput {
-    /// Perform the call, and hand in the response.
+    /// Perform the call, and settle it with the response.
     Perform {
         /// The run that calls.
         run: RunNo,
@@ -45,7 +45,7 @@ pub enum TurnOutput {
 }
 
 impl TurnOutput {
-    /// The run that it is about; an answer is about an order.
+    /// The run of the output; `None` for the outcome of an order.
     pub(super) fn run(&self) -> Option<RunNo> {
         match self {
             Self::Perform { run, .. } | Self::Withdraw { run, .. } | Self::Event(RunEvent { run, .. }) => Some(*run),

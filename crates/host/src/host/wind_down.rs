@@ -1,4 +1,4 @@
-//! Winding down: a host that is about to close starts no more work, and records the responses that its runs could not take.
+//! Winding down: a host that is about to close starts no more work, and records the responses that its runs could not accept.
 
 use branchpoint_core::{EffectNo, Event, Stamp};
 
@@ -6,12 +6,12 @@ use super::{DrivenRuns, Host, Order, Requester, RunNo};
 use crate::store::StoreError;
 
 impl Host {
-    /// From now on scripts answer no calls, no child run starts, and no abandoned run is opened, so that the queue drains however
-    /// long the runs would continue. The store has the calls that were requested; the next process performs them.
+    /// From now on, scripts answer no calls, no child run starts, and no abandoned run is opened, so that the queue drains. The store has
+    /// the pending calls; the next process performs them.
     pub fn wind_down(&mut self) {
         self.winding_down = true;
         self.settings.drives = DrivenRuns::Requested;
-        self.schedule.closed_due_ms = None;
+        self.schedule.unowned_due_ms = None;
     }
 
     /// Whether nothing is queued and everything computed is written.
@@ -19,15 +19,15 @@ impl Host {
         self.schedule.queue.is_empty() && !self.current.unwritten
     }
 
-    /// Whether a turn was computed and is not written, because another process holds the write lock for long.
+    /// Whether a computed turn is not written yet, because another process holds the write lock.
     pub fn is_unwritten(&self) -> bool {
         self.current.unwritten
     }
 
-    /// Leaves responses that no run has taken in the inbox, so that the next process does not repeat their calls.
+    /// Records responses that no run has accepted in the inbox, so that the next process does not repeat their calls.
     pub(super) fn record_responses(&mut self) -> Result<(), StoreError> {
         let queued = std::mem::take(&mut self.schedule.queue).into_iter().filter_map(|order| match order {
-            Order::Take(run, event @ Event::Settled { .. }, Requester::None) => Some((run, event)),
+            Order::Deliver(run, event @ Event::Settled { .. }, Requester::None) => Some((run, event)),
             _ => None,
         });
         let mut responses: Vec<(RunNo, Event)> = queued.collect();
@@ -47,7 +47,7 @@ impl Host {
     }
 }
 
-/// The attempt that an event of the inbox is the response to.
+/// The attempt of the response in an event.
 pub(super) fn responds_to(event: &Event) -> Option<(EffectNo, u32)> {
     match event {
         Event::Settled { effect, attempt, .. } => Some((*effect, *attempt)),

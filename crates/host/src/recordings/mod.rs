@@ -122,7 +122,7 @@ fn lines(entries: Vec<(&[u32], Value)>) -> Value {
     object([("$by_path", Value::from(places))])
 }
 
-/// A script as YAML, one entry per line; every entry is JSON, too.
+/// A script as YAML with one entry per line. Every entry is also JSON.
 pub fn recording_yaml(script: &Value) -> String {
     let mut text = String::from("# A recording. Replay it with: branchpoint run --script\n");
     for (step, lines) in script.as_object().into_iter().flatten() {
@@ -145,7 +145,7 @@ fn write_list(text: &mut String, key: &Arc<str>, lines: &Value, indent: usize) -
     entries.iter().try_for_each(|entry| writeln!(text, "{:indent$}  - {}", "", json(entry)))
 }
 
-/// JSON in which every character is valid in YAML without an escape.
+/// JSON that is also valid YAML.
 fn json(value: &Value) -> String {
     let written = serde_json::to_string(value).unwrap_or_default();
     let mut text = String::with_capacity(written.len());

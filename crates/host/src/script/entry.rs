@@ -1,4 +1,4 @@
-//! One entry of a script: which forms there are, what is wrong with one, and the answer that it stands for.
+//! Entries of scripts: their forms, their validation, and the answers that they give.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use branchpoint_expr::{Diagnostic, Kind, Object, Span, Value};
 use super::EntryError;
 use branchpoint_runners::{Answer, Call, max_output};
 
-/// What an entry is for: text that the call was asked with.
+/// The key of a text that the input of the call must contain.
 pub(super) const MATCH: &str = "$match";
 
-/// How long a call takes.
+/// The key of the duration of the call.
 pub(super) const DELAY: &str = "$delay_ms";
 
-/// Nobody waited for the answer.
+/// The key of an entry for a call that the run withdrew.
 pub(crate) const WITHDRAWN: &str = "$withdrawn";
 
-/// What people have said, each by name.
+/// The key of the votes of people.
 pub(crate) const VOTES: &str = "$votes";
 
-/// What a key may hold.
+/// The type of the value of a key.
 #[derive(Clone, Copy)]
 enum Shape {
     Any,
     Text,
-    /// What is said by its being there.
+    /// Only `true`.
     True,
     Flag,
     Fields,
@@ -37,17 +37,17 @@ enum Shape {
     Status,
     /// An exit code.
     Exit,
-    /// Whether, or after how many milliseconds.
+    /// A flag, or a number of milliseconds.
     RetryHint,
     Usage,
     Votes,
 }
 
-/// A form of entries: the key that names it, what that holds, and what may stand beside it.
+/// A form of entries: its main key, the shape of that key's value, and its other keys.
 struct Form(&'static str, Shape, &'static [(&'static str, Shape)]);
 
-const PRINTED: &[(&str, Shape)] = &[("stdout", Shape::Text), ("stderr", Shape::Text)];
-const USED: &[(&str, Shape)] = &[("$usage", Shape::Usage)];
+const OUTPUT_KEYS: &[(&str, Shape)] = &[("stdout", Shape::Text), ("stderr", Shape::Text)];
+const USAGE_KEYS: &[(&str, Shape)] = &[("$usage", Shape::Usage)];
 
 const FORMS: [Form; 13] = [
     Form(
@@ -64,68 +64,64 @@ const FORMS: [Form; 13] = [
     Form("$hang", Shape::True, &[]),
     Form(WITHDRAWN, Shape::True, &[]),
     Form("$output", Shape::Any, &[("$content_type", Shape::Text)]),
-    Form("$value", Shape::Any, USED),
-    Form("$text", Shape::Text, USED),
-    Form("$reply", Shape::Any, USED),
+    Form("$value", Shape::Any, USAGE_KEYS),
+    Form("$text", Shape::Text, USAGE_KEYS),
+    Form("$reply", Shape::Any, USAGE_KEYS),
     Form("$prompt", Shape::True, &[]),
     Form("$request", Shape::True, &[]),
     Form("$status", Shape::Status, &[("headers", Shape::Fields), ("body", Shape::Any), ("text", Shape::Text)]),
-    Form("$exit", Shape::Exit, PRINTED),
-    Form("$timed_out", Shape::True, PRINTED),
+    Form("$exit", Shape::Exit, OUTPUT_KEYS),
+    Form("$timed_out", Shape::True, OUTPUT_KEYS),
     Form(VOTES, Shape::Votes, &[]),
 ];
 
-/// What may stand beside every form.
-const BESIDE: [(&str, Shape); 2] = [(DELAY, Shape::Count), (MATCH, Shape::Text)];
+/// The keys that every form may have.
+const COMMON_KEYS: [(&str, Shape); 2] = [(DELAY, Shape::Count), (MATCH, Shape::Text)];
 
-/// Finds what is wrong with an entry. Whatever has no key with a `$` is an answer as it is.
+/// Validates an entry. A value without keys that begin with `$` is an answer as it is.
 pub(super) fn check(entry: &Value) -> Result<(), EntryError> {
     let Some(fields) = entry.as_object().filter(|fields| fields.keys().any(|key| key.starts_with('$'))) else {
         return Ok(());
     };
     let mut named = FORMS.iter().filter(|form| fields.contains_key(form.0));
-    let Some(Form(name, _, own)) = named.next() else { return Err(formless(fields)) };
+    let Some(Form(name, _, own)) = named.next() else { return Err(unknown_form(fields)) };
     if let Some(Form(other, ..)) = named.next() {
-        return Err(EntryError::at(
-            other,
-            format!("`{name}` and `{other}` cannot both be the answer"),
-            "leave one of them out",
-        ));
+        return Err(EntryError::at(other, format!("`{name}` and `{other}` cannot be combined"), "remove one of them"));
     }
     let known = FORMS.iter().filter(|form| form.0 == *name).map(|form| (form.0, form.1));
-    let known: Vec<(&str, Shape)> = known.chain(own.iter().copied()).chain(BESIDE).collect();
+    let known: Vec<(&str, Shape)> = known.chain(own.iter().copied()).chain(COMMON_KEYS).collect();
     for (key, value) in fields {
         let Some((_, shape)) = known.iter().find(|(known, _)| *known == &**key) else {
-            let message = format!("`{key}` says nothing beside `{name}`");
+            let message = format!("`{key}` cannot be combined with `{name}`");
             return Err(EntryError::unknown(key, message, known.iter().map(|(known, _)| *known)));
         };
-        if let Some(wanted) = shape.refuses(value) {
-            return Err(EntryError::at(key, format!("`{key}` must be {wanted}, and is {value:?}"), ""));
+        if let Some(expected) = shape.mismatch(value) {
+            return Err(EntryError::at(key, format!("`{key}` must be {expected}, but is {value:?}"), ""));
         }
     }
     Ok(())
 }
 
-/// Keys with a `$` that name no form.
-fn formless(fields: &Object) -> EntryError {
+/// The error of an entry whose `$` keys are not a form.
+fn unknown_form(fields: &Object) -> EntryError {
     let of_forms = FORMS.iter().flat_map(|form| form.2.iter().map(|(key, _)| *key).chain([form.0]));
-    let known: Vec<&str> = of_forms.chain(BESIDE.map(|(key, _)| key)).filter(|key| key.starts_with('$')).collect();
+    let known: Vec<&str> = of_forms.chain(COMMON_KEYS.map(|(key, _)| key)).filter(|key| key.starts_with('$')).collect();
     let mut named = fields.keys().filter(|key| key.starts_with('$'));
     if let Some(key) = named.clone().find(|key| !known.contains(&&***key)) {
-        let wrong = EntryError::unknown(key, format!("there is no answer of the form `{key}`"), known);
-        let help = "a value that has such a key is written as `{$output: value}`";
+        let wrong = EntryError::unknown(key, format!("unknown answer form `{key}`"), known);
+        let help = "write a value that has such a key as `{$output: value}`";
         return if wrong.help.is_empty() { EntryError { help: help.to_owned(), ..wrong } } else { wrong };
     }
     let key = named.next().map_or("", |key| key);
-    EntryError::at(key, format!("`{key}` stands beside an answer, and there is none"), "write the value as `$output`")
+    EntryError::at(key, format!("`{key}` needs an answer next to it"), "write the answer as `$output: value`")
 }
 
 impl Shape {
-    /// What is wanted instead of the value; none if it fits.
-    fn refuses(self, value: &Value) -> Option<&'static str> {
+    /// The expected value, if the value does not match.
+    fn mismatch(self, value: &Value) -> Option<&'static str> {
         let int = |low: i64, high: i64| matches!(value, Value::Int(int) if (low..=high).contains(int));
         let count = || int(0, i64::MAX);
-        let (fits, wanted) = match self {
+        let (fits, expected) = match self {
             Self::Any => (true, ""),
             Self::Text => (value.as_str().is_some(), "text"),
             Self::True => (*value == Value::Bool(true), "`true`"),
@@ -140,7 +136,7 @@ impl Shape {
             Self::Usage => (is_usage(value), "an object with the numbers `tokens`, `cost_micros` and `input_tokens`"),
             Self::Votes => (is_votes(value), "a list of `{user, choice, comment}`"),
         };
-        (!fits).then_some(wanted)
+        (!fits).then_some(expected)
     }
 }
 
@@ -170,19 +166,19 @@ impl EntryError {
         Self { kind: Kind::BadValue, key: key.into(), message, help: help.to_owned() }
     }
 
-    /// A key that nothing has, with the one that may have been meant.
+    /// The error of an unknown key, with a suggestion.
     pub(super) fn unknown<'n>(key: &str, message: String, names: impl IntoIterator<Item = &'n str>) -> Self {
         let near = Diagnostic::error(Kind::UnknownKey, Span::default(), "").suggest(key, names);
         Self { kind: Kind::UnknownKey, key: key.into(), message, help: near.help.unwrap_or_default() }
     }
 }
 
-/// How long the call takes that an entry answers.
+/// The duration of a call that an entry answers.
 pub(super) fn delay_ms(entry: &Value) -> u64 {
     entry.get(DELAY).and_then(number).unwrap_or_default()
 }
 
-/// The answer that an entry stands for.
+/// The answer that an entry gives.
 pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
     let is = |key: &str| entry.get(key) == Some(&Value::Bool(true));
@@ -205,7 +201,7 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
     if let Some(value) = entry.get("$value") {
         return Answer::Judged { result: Ok(value.clone()), usage: usage(entry) };
     }
-    if let Some(value) = entry.get("$text").filter(|said| said.as_str().is_some()).or(entry.get("$reply")) {
+    if let Some(value) = entry.get("$text").filter(|text| text.as_str().is_some()).or(entry.get("$reply")) {
         let input_tokens = entry.get("$usage").and_then(|usage| usage.get("input_tokens")).and_then(number);
         return Answer::Model(ModelResult { value: value.clone(), usage: usage(entry), input_tokens });
     }
@@ -241,7 +237,7 @@ pub(super) fn answer(entry: &Value, call: &Call) -> Answer {
     }
 }
 
-/// A process with the output limit of its call applied, as a command of this machine has it.
+/// The result of a process, truncated to the output limit of its call as for a real command.
 fn process(call: &Call, exit: i32, mut stdout: String, mut stderr: String) -> Answer {
     let limit = max_output(call);
     let mut cut = None;
@@ -270,7 +266,7 @@ fn usage(entry: &Value) -> Usage {
     Usage { tokens: count("tokens"), cost_micros: count("cost_micros") }
 }
 
-/// The parts of a request that its author wrote.
+/// The method, URL, headers and body of an HTTP request.
 fn request(call: &Call) -> Value {
     let Ok(effect::Request::Http(request)) = call.request() else { return Value::Null };
     let text = |text: Option<String>| text.map_or(Value::Null, Value::from);

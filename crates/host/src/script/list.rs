@@ -28,11 +28,12 @@ impl List {
         self.entries.iter().filter_map(|entry| entry.get(MATCH)?.as_str())
     }
 
-    /// The index of the entry for a call: the first unused entry that fits, then, if entries repeat, the last that fits.
-    pub(super) fn take(&mut self, repeats: bool, asked: impl FnOnce() -> String) -> Option<usize> {
+    /// Uses the entry for a call and returns its index: the first unused entry that matches, then, if entries repeat, the last one.
+    pub(super) fn take(&mut self, repeats: bool, request_text: impl FnOnce() -> String) -> Option<usize> {
         let at = if self.matches {
-            let asked = asked();
-            let fitting: Vec<usize> = (0..self.entries.len()).filter(|at| fits(&self.entries[*at], &asked)).collect();
+            let request = request_text();
+            let fitting: Vec<usize> =
+                (0..self.entries.len()).filter(|at| matches_request(&self.entries[*at], &request)).collect();
             let unused = fitting.iter().find(|at| !self.used.contains(at));
             unused.or(fitting.last().filter(|_| repeats)).copied()?
         } else {
@@ -59,10 +60,10 @@ impl List {
     }
 }
 
-fn fits(entry: &Value, asked: &str) -> bool {
+fn matches_request(entry: &Value, request: &str) -> bool {
     match entry.get(MATCH).and_then(Value::as_str) {
-        // As it stands in JSON, because that is what is searched.
-        Some(text) => serde_json::to_string(text).is_ok_and(|text| asked.contains(&text[1..text.len() - 1])),
+        // The request is searched as JSON, so the text is escaped as in JSON.
+        Some(text) => serde_json::to_string(text).is_ok_and(|text| request.contains(&text[1..text.len() - 1])),
         None => true,
     }
 }

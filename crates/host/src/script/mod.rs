@@ -1,4 +1,4 @@
-//! The scripted runner: answers by step, written by a person or recorded.
+//! Scripts: answers by step, written by a person or recorded.
 //!
 //! A script is an object: the id of a step, and the list of answers to its calls. Call n gets entry n, and the last entry
 //! repeats; a call is one attempt. A value that is not a list is one entry. `{"$by_path": {"0,1": [...]}}` has a list for each
@@ -66,7 +66,7 @@ const SHOWN_CHARS: usize = 300;
 /// Answers by step.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    steps: BTreeMap<Arc<str>, Lines>,
+    steps: BTreeMap<Arc<str>, StepEntries>,
     recorded: Option<Recording>,
     /// Secrets that messages must not show.
     mask: Secrets,
@@ -98,7 +98,7 @@ pub(crate) struct EntryKey {
 
 /// The lists of one step.
 #[derive(Clone, Debug)]
-enum Lines {
+enum StepEntries {
     /// One list for all calls.
     One(List),
     /// One list for each iteration path.
@@ -118,10 +118,10 @@ pub enum ScriptError {
     #[error("`$by_path` of step `{0}` must be an object: iteration paths such as \"0,1\", and the answers for them")]
     BadPaths(Arc<str>),
     /// Variables that the recording leaves out and the environment does not have.
-    #[error("the recording leaves out the value of {}, which is secret. Set it to any unique value; a replay calls nothing outside", quoted(.0))]
+    #[error("the recording leaves out the value of {}, which is secret. Set it to any unique value; a replay sends it nowhere", quoted(.0))]
     MissingVariables(Vec<Arc<str>>),
     /// An invalid entry, or an unknown key at the top.
-    #[error("{} of the script: {}", place(.at), .error.message)]
+    #[error("{} of the script: {}", location(.at), .error.message)]
     Entry {
         /// Location: keys, and positions in lists.
         at: Vec<Value>,
@@ -161,7 +161,7 @@ impl Script {
                     error: EntryError::unknown(step, message, [RECORDED]),
                 });
             } else {
-                read.steps.insert(step.clone(), Lines::read(step, lines)?);
+                read.steps.insert(step.clone(), StepEntries::read(step, lines)?);
             }
         }
         Ok(read)
@@ -209,8 +209,8 @@ impl Script {
     }
 
     /// The answer to a request of a step to people.
-    pub fn approval_answer(&mut self, step: &Arc<str>, callers: &str, path: &[u32], asked: &Value) -> Option<Value> {
-        self.approval_entry(step, callers, path, asked).map(|(_, said)| said)
+    pub fn approval_answer(&mut self, step: &Arc<str>, callers: &str, path: &[u32], spec: &Value) -> Option<Value> {
+        self.approval_entry(step, callers, path, spec).map(|(_, answer)| answer)
     }
 
     /// The answer to a request of a step to people, with the key of its entry.
@@ -219,21 +219,21 @@ impl Script {
         step: &Arc<str>,
         callers: &str,
         path: &[u32],
-        asked: &Value,
+        spec: &Value,
     ) -> Option<(EntryKey, Value)> {
         let (step, is_recorded) = (self.key_of_step(callers, step), self.recorded.is_some());
-        let (path, list) = self.steps.get_mut(&step)?.at(path, is_recorded)?;
-        let index = list.take(!is_recorded, || asked.to_string())?;
-        let said = list.entry(index).clone();
-        Some((EntryKey { step, path, index }, said))
+        let (path, list) = self.steps.get_mut(&step)?.list_for(path, is_recorded)?;
+        let index = list.take(!is_recorded, || spec.to_string())?;
+        let answer = list.entry(index).clone();
+        Some((EntryKey { step, path, index }, answer))
     }
 
     /// The answer to a call, or one sentence about why there is none.
     pub fn reply(&mut self, call: &Call) -> Result<Reply, String> {
         let (step, is_recorded) = (self.key_of_step(&call.callers, &call.name()), self.recorded.is_some());
-        let list = self.steps.get_mut(&step).and_then(|lines| lines.at(&call.path, is_recorded));
-        let taken = list.and_then(|(path, list)| Some((list.take(!is_recorded, || asked(call))?, path)));
-        let Some((index, path)) = taken else { return Err(self.why_not(&step, call)) };
+        let list = self.steps.get_mut(&step).and_then(|entries| entries.list_for(&call.path, is_recorded));
+        let entry = list.and_then(|(path, list)| Some((list.take(!is_recorded, || request_text(call))?, path)));
+        let Some((index, path)) = entry else { return Err(self.missing_reason(&step, call)) };
         self.reply_with(EntryKey { step, path, index }, call).unwrap_or_else(|| Err("the entry is gone".into()))
     }
 
@@ -252,17 +252,17 @@ impl Script {
     /// Marks an entry as used and returns it; none if the script has no such entry.
     pub(crate) fn use_entry(&mut self, entry: &EntryKey) -> Option<Value> {
         let list = match self.steps.get_mut(&entry.step)? {
-            Lines::One(list) => list,
-            Lines::ByPath(lists) => lists.get_mut(&entry.path)?,
+            StepEntries::One(list) => list,
+            StepEntries::ByPath(lists) => lists.get_mut(&entry.path)?,
         };
         list.mark_used(entry.index).cloned()
     }
 
     /// Why a call has no answer.
-    fn why_not(&mut self, step: &str, call: &Call) -> String {
+    fn missing_reason(&mut self, step: &str, call: &Call) -> String {
         let place = if call.path.is_empty() { String::new() } else { format!(" at {:?}", call.path) };
-        let told: String = self.mask.mask(&asked(call)).chars().take(SHOWN_CHARS).collect();
-        let list = self.steps.get_mut(step).and_then(|lines| lines.at(&call.path, self.recorded.is_some()));
+        let request: String = self.mask.mask(&request_text(call)).chars().take(SHOWN_CHARS).collect();
+        let list = self.steps.get_mut(step).and_then(|entries| entries.list_for(&call.path, self.recorded.is_some()));
         match (list.map(|(_, list)| list), &self.recorded) {
             (None, None) => format!("the script has no answer for step `{step}`{place}"),
             (None, Some(_)) => format!(
@@ -270,24 +270,24 @@ impl Script {
             ),
             (Some(list), _) if list.matches => {
                 let matches = list.matches().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ");
-                format!("no `$match` of step `{step}`{place} fits what it was asked with, {told}; there are: {matches}")
+                format!("no `$match` of step `{step}`{place} matches the request {request}; the matches are {matches}")
             }
             (Some(_), _) => format!(
                 "the recorded script has no answer left for step `{step}`{place}: the step was called less often when the script \
-                 was recorded. This call is {told}. Record the run again"
+                 was recorded. This call is {request}. Record the run again"
             ),
         }
     }
 }
 
-/// What a call was asked with, as it is searched and told.
-fn asked(call: &Call) -> String {
+/// The request of a call as text, which `$match` searches and messages show.
+fn request_text(call: &Call) -> String {
     serde_json::to_string(&call.input).unwrap_or_default()
 }
 
-impl Lines {
+impl StepEntries {
     /// The list for an iteration path, with its key. A list for all paths is for no path in particular if `exact`.
-    fn at(&mut self, path: &[u32], exact: bool) -> Option<(Arc<str>, &mut List)> {
+    fn list_for(&mut self, path: &[u32], exact: bool) -> Option<(Arc<str>, &mut List)> {
         match self {
             Self::One(list) => (path.is_empty() || !exact).then(|| ("".into(), list)),
             Self::ByPath(places) => {
@@ -299,21 +299,21 @@ impl Lines {
 
     fn read(step: &Arc<str>, lines: &Value) -> Result<Self, ScriptError> {
         let at = vec![Value::Str(step.clone())];
-        let Some(places) = lines.get(BY_PATH) else { return list(step, at, lines).map(Self::One) };
+        let Some(places) = lines.get(BY_PATH) else { return read_list(step, at, lines).map(Self::One) };
         if let Some(other) = lines.as_object().into_iter().flat_map(Object::keys).find(|key| &***key != BY_PATH) {
-            let error = EntryError::at(other, format!("`{other}` says nothing beside `{BY_PATH}`"), "");
+            let error = EntryError::at(other, format!("`{other}` cannot be combined with `{BY_PATH}`"), "");
             return Err(ScriptError::Entry { at, error });
         }
         let places = places.as_object().ok_or_else(|| ScriptError::BadPaths(step.clone()))?;
         let places = places.iter().map(|(place, lines)| {
             let at = [at.as_slice(), &[Value::from(BY_PATH), Value::Str(place.clone())]].concat();
-            Ok((place.clone(), list(step, at, lines)?))
+            Ok((place.clone(), read_list(step, at, lines)?))
         });
         places.collect::<Result<_, _>>().map(Self::ByPath)
     }
 }
 
-fn list(step: &Arc<str>, at: Vec<Value>, lines: &Value) -> Result<List, ScriptError> {
+fn read_list(step: &Arc<str>, at: Vec<Value>, lines: &Value) -> Result<List, ScriptError> {
     let error_at = |at: Vec<Value>| move |error: EntryError| ScriptError::Entry { at, error };
     let Some(entries) = lines.as_list() else {
         check(lines).map_err(error_at(at))?;
@@ -332,37 +332,37 @@ fn quoted(variables: &[Arc<str>]) -> String {
     variables.iter().map(|name| format!("the variable `{name}`")).collect::<Vec<_>>().join(" and ")
 }
 
-/// A place as a person says it.
-fn place(at: &[Value]) -> String {
-    let mut told = String::new();
+/// Describes a location in a script, such as "answer 2 of `review`".
+fn location(at: &[Value]) -> String {
+    let mut text = String::new();
     for part in at {
-        told = match part {
-            Value::Int(position) => format!("answer {} of {told}", position.saturating_add(1)),
-            key if told.is_empty() => format!("`{key}`"),
-            key => format!("`{key}` of {told}"),
+        text = match part {
+            Value::Int(position) => format!("answer {} of {text}", position.saturating_add(1)),
+            key if text.is_empty() => format!("`{key}`"),
+            key => format!("`{key}` of {text}"),
         };
     }
-    if told.is_empty() { "the top".to_owned() } else { told }
+    if text.is_empty() { "the top".to_owned() } else { text }
 }
 
 impl Script {
-    /// The answer of a call, and how long it takes.
+    /// The simulated answer of a call, with its duration.
     pub fn simulate(&mut self, call: &Call) -> SimulatedAnswer {
-        let beside = call.step.is_none() && self.recorded.is_none() && !self.has_step_of(call);
-        let reply = if beside { Err(String::new()) } else { self.reply(call) };
+        let is_default = call.step.is_none() && self.recorded.is_none() && !self.has_step_of(call);
+        let reply = if is_default { Err(String::new()) } else { self.reply(call) };
         match reply {
             Ok(reply) => SimulatedAnswer { duration_ms: reply.delay_ms, ..reply.answer.into() },
-            Err(_) if beside => {
-                self::beside(call).unwrap_or_else(|| unanswered(self.why_not(&call.name(), call))).into()
+            Err(_) if is_default => {
+                default_answer(call).unwrap_or_else(|| unanswered(self.missing_reason(&call.name(), call))).into()
             }
             Err(why) => unanswered(why).into(),
         }
     }
 }
 
-/// Work beside the steps, such as a hook of a state, goes well unless the script has answers for its kind: whoever writes a
-/// script thinks of the steps.
-fn beside(call: &Call) -> Option<Answer> {
+/// The answer of a call without a step, such as a hook of a state, for which the script has no entry: it succeeds, because the author of
+/// a script thinks of the steps.
+fn default_answer(call: &Call) -> Option<Answer> {
     match call.kind() {
         effect::Kind::Notify => Some(Answer::data(Value::Null)),
         effect::Kind::Process => Some(Answer::Process(ProcessResult::new(0, "", ""))),
@@ -370,7 +370,7 @@ fn beside(call: &Call) -> Option<Answer> {
     }
 }
 
-/// A call that the script does not know must not look like an answer, and would not be known a second time.
+/// The failure of a call that the script does not answer. A retry would fail, too.
 pub(crate) fn unanswered(why: String) -> Answer {
     Answer::Failed(AttemptError {
         kind: "step_failed".into(),

@@ -1,4 +1,4 @@
-//! What a recorded script contains beside answers: the facts of its host.
+//! The part of a recorded script that is not answers: facts of the host and omitted variables.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ pub(crate) const RECORDED: &str = "$recorded";
 /// The key of the environment variables whose values the recording leaves out.
 pub(crate) const OMITTED_VARIABLES: &str = "untold";
 
-/// What a recorded script contains beside answers.
+/// The facts and omitted variables of a recorded script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// Facts of the host.
     pub facts: Object,
-    /// Steps that call other workflows, and that the recording answers instead.
+    /// Steps that call other workflows and that the recording answers.
     pub replaced_steps: BTreeSet<Arc<str>>,
     /// Environment variables that the recording leaves out, because they contain secrets.
     omitted_variables: BTreeSet<Arc<str>>,

@@ -26,8 +26,8 @@ impl ChatHistory for SqliteStorage {
     fn load_turns(&self, chat: &str, limit: u32) -> Result<Vec<ChatTurn>, StorageError> {
         self.read(|store| {
             let sql = "SELECT role, content, at_ms FROM chat_turns WHERE chat = ?1 ORDER BY turn DESC LIMIT ?2";
-            let mut found = store.db.prepare_cached(sql)?;
-            let mut rows = found.query(params![chat, limit])?;
+            let mut statement = store.db.prepare_cached(sql)?;
+            let mut rows = statement.query(params![chat, limit])?;
             let (mut loaded, mut turns) = (LoadedBytes::default(), Vec::new());
             while let Some(row) = rows.next()? {
                 let (role, content): (String, String) = (row.get(0)?, row.get(1)?);

@@ -102,7 +102,7 @@ impl Retrieval for SqliteStorage {
     }
 }
 
-/// The documents of a search: those of a knowledge base with the wanted times and metadata.
+/// The condition for the documents of a search: the knowledge base, the times, and whether attachments count.
 const SEARCHED: &str = "knowledge_base = ?1 AND added_ms > ?2 AND added_ms < ?3 AND NOT (?4 AND is_attachment)";
 
 /// A search of a knowledge base in one state of the store.
@@ -122,8 +122,8 @@ impl Searched<'_> {
             FROM passage_index JOIN passages ON passage = passage_index.rowid JOIN knowledge_documents USING (document)
             WHERE passage_index MATCH ?5 AND {SEARCHED} ORDER BY score DESC, passage"
         );
-        let mut found = self.store.db.prepare_cached(&sql)?;
-        let mut rows = found.query(self.values(&query).as_slice())?;
+        let mut statement = self.store.db.prepare_cached(&sql)?;
+        let mut rows = statement.query(self.values(&query).as_slice())?;
         let mut ranked = Vec::new();
         while ranked.len() < limit as usize
             && let Some(row) = rows.next()?
@@ -135,8 +135,8 @@ impl Searched<'_> {
         Ok(ranked)
     }
 
-    /// The passages whose vectors are the most similar. Documents without vectors of the model are found by their words only; a knowledge
-    /// base that has none at all is an error, because its searches would not be what the settings say.
+    /// The passages whose vectors are the most similar. Documents without vectors of the model are found by their words only. A knowledge
+    /// base without any vectors of the model is an error, because its searches would not be as the settings say.
     fn by_vector(&self, query: &ModelVector) -> Result<Vec<i64>, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM knowledge_documents WHERE knowledge_base = ?1)
             AND NOT EXISTS (SELECT 1 FROM knowledge_documents WHERE knowledge_base = ?1 AND model = ?2)";
@@ -151,8 +151,8 @@ impl Searched<'_> {
             "SELECT passages.passage, vector, document, metadata FROM knowledge_documents JOIN passages USING (document)
             JOIN passage_vectors USING (passage) WHERE {SEARCHED} AND model = ?5"
         );
-        let mut found = self.store.db.prepare_cached(&sql)?;
-        let mut rows = found.query(self.values(&query.model).as_slice())?;
+        let mut statement = self.store.db.prepare_cached(&sql)?;
+        let mut rows = statement.query(self.values(&query.model).as_slice())?;
         let mut nearest = Nearest::new(&query.vector, self.search.candidates);
         let mut newest: Option<(i64, bool)> = None;
         while let Some(row) = rows.next()? {
@@ -169,7 +169,7 @@ impl Searched<'_> {
         Ok(nearest.ranked())
     }
 
-    /// The values of [`SEARCHED`], and the one that comes after them.
+    /// The parameters of [`SEARCHED`], and one more parameter.
     fn values<'v>(&'v self, last: &'v dyn ToSql) -> [&'v dyn ToSql; 5] {
         let PassageSearch { added_after_ms, added_before_ms, without_attachments, .. } = self.search;
         let after: &dyn ToSql = added_after_ms.as_ref().map_or(&i64::MIN, |time| time);
@@ -186,11 +186,12 @@ impl Searched<'_> {
     fn loaded(&self, ranked: &[(i64, f64)]) -> Result<Vec<Passage>, StoreError> {
         let sql = "SELECT name, content, metadata, added_ms FROM passages JOIN knowledge_documents USING (document)
             WHERE passage = ?1";
-        let mut found = self.store.db.prepare_cached(sql)?;
+        let mut statement = self.store.db.prepare_cached(sql)?;
         let mut bytes = LoadedBytes::default();
         let mut load = |&(passage, score): &(i64, f64)| {
             let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-            let (document, content, metadata, added_ms): (_, String, String, _) = found.query_row([passage], read)?;
+            let (document, content, metadata, added_ms): (_, String, String, _) =
+                statement.query_row([passage], read)?;
             bytes.add(&[&content, &metadata])?;
             let (metadata, added_at) = (read_metadata(&metadata)?, iso_utc(added_ms).unwrap_or_default());
             Ok(Passage { document, content, metadata, score, added_at })
@@ -225,8 +226,8 @@ fn check_sizes(knowledge_base: &str, document: &KnowledgeDocument, metadata: &st
 /// The number of new passages, if the knowledge base has room for them.
 fn check_count(store: &Store, knowledge_base: &str, new: usize) -> Result<u32, StoreError> {
     let sql = "SELECT coalesce(sum(passages), 0) FROM knowledge_documents WHERE knowledge_base = ?1";
-    let there: u32 = store.value(sql, [knowledge_base])?;
-    let new = u32::try_from(new).ok().filter(|new| *new <= MAX_PASSAGES.saturating_sub(there));
+    let present: u32 = store.value(sql, [knowledge_base])?;
+    let new = u32::try_from(new).ok().filter(|new| *new <= MAX_PASSAGES.saturating_sub(present));
     new.ok_or_else(|| {
         let message = format!("the knowledge base `{knowledge_base}` would have more than {MAX_PASSAGES} passages");
         StoreError::StorageLimit(message + "; remove documents or use another knowledge base")

@@ -64,8 +64,8 @@ impl Memory for SqliteStorage {
         self.read(|store| {
             let sql = "SELECT key, content, metadata FROM memories
                 WHERE collection = ?1 AND (?2 IS NULL OR key > ?2) ORDER BY key LIMIT ?3";
-            let mut found = store.db.prepare_cached(sql)?;
-            let mut rows = found.query(params![collection, after, limit])?;
+            let mut statement = store.db.prepare_cached(sql)?;
+            let mut rows = statement.query(params![collection, after, limit])?;
             let (mut loaded, mut entries) = (LoadedBytes::default(), Vec::new());
             while let Some(row) = rows.next()? {
                 let (content, metadata): (String, String) = (row.get(1)?, row.get(2)?);
@@ -111,8 +111,8 @@ fn by_words(store: &Store, collection: &str, query: &str, limit: u32) -> Result<
 fn by_vector(store: &Store, collection: &str, query: &ModelVector, limit: u32) -> Result<Vec<i64>, StoreError> {
     let sql =
         "SELECT entry, vector FROM memories JOIN memory_vectors USING (entry) WHERE collection = ?1 AND model = ?2";
-    let mut found = store.db.prepare_cached(sql)?;
-    let mut rows = found.query(params![collection, query.model])?;
+    let mut statement = store.db.prepare_cached(sql)?;
+    let mut rows = statement.query(params![collection, query.model])?;
     let mut nearest = Nearest::new(&query.vector, limit);
     while let Some(row) = rows.next()? {
         nearest.add(row.get(0)?, row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;

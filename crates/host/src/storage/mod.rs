@@ -22,7 +22,7 @@ use crate::store::{Durability, Store, StoreError};
 pub(crate) use full_text::full_text_query;
 use readers::Readers;
 
-/// The stored data in the file of a store, over connections of its own that are opened when they are first needed.
+/// The stored data in the file of a store. Its own connections are opened when they are first needed.
 #[derive(Debug)]
 pub struct SqliteStorage {
     path: PathBuf,
@@ -41,7 +41,7 @@ impl SqliteStorage {
         self.search(&CancellationToken::new(), read)
     }
 
-    /// Reads until it is cancelled.
+    /// Reads until the token is cancelled.
     fn search<T>(
         &self,
         cancel: &CancellationToken,
@@ -50,7 +50,7 @@ impl SqliteStorage {
         Ok(self.readers.read(&self.path, cancel, read)?)
     }
 
-    /// Makes a change whole or not at all.
+    /// Makes a change within a transaction.
     fn write<T>(&self, write: impl FnOnce(&Store) -> Result<T, StoreError>) -> Result<T, StorageError> {
         let mut opened = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let store = match &mut *opened {
@@ -113,6 +113,6 @@ impl LoadedBytes {
         if self.0 <= MAX_RESULT_BYTES {
             return Ok(());
         }
-        Err(StoreError::StorageLimit(format!("the results exceed {MAX_RESULT_BYTES} bytes; ask for fewer")))
+        Err(StoreError::StorageLimit(format!("the results exceed {MAX_RESULT_BYTES} bytes; request fewer results")))
     }
 }

@@ -29,9 +29,9 @@ impl<'v> Nearest<'v> {
     /// Compares the stored vector of a row.
     pub(super) fn add(&mut self, row: i64, stored: &[u8]) -> Result<(), StoreError> {
         let similarity = self.vector.cosine(stored).ok_or_else(|| {
-            let (expected, found) = (self.vector.dimensions(), stored.len() / size_of::<f32>());
+            let (expected, actual) = (self.vector.dimensions(), stored.len() / size_of::<f32>());
             StoreError::Embeddings(format!(
-                "the embedding model gives vectors of {expected} numbers, and the stored ones have {found}; add the data again"
+                "the embedding model gives vectors of {expected} numbers, and the stored ones have {actual}; add the data again"
             ))
         })?;
         self.best.push(Reverse(Candidate { similarity, row }));

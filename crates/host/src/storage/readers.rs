@@ -1,4 +1,4 @@
-//! Connections that read, so that searches do not wait for each other or for writes.
+//! A pool of read connections, so that searches do not wait for each other or for writes.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -11,10 +11,10 @@ use crate::store::{Durability, Store, StoreError};
 /// The most connections; further reads wait for one.
 pub(super) const MAX_READERS: usize = 4;
 
-/// The instructions that SQLite performs between two checks whether a read is cancelled.
+/// The number of SQLite instructions between two checks whether a read is cancelled.
 const INSTRUCTIONS: i32 = 1_000;
 
-/// The time between two checks whether a read is cancelled that waits for a connection.
+/// The time between two checks whether a read that waits for a connection is cancelled.
 const CHECK: Duration = Duration::from_millis(20);
 
 /// Connections that are opened when they are needed and kept.
@@ -42,11 +42,11 @@ impl Readers {
         let store = lease.store();
         let cancel = cancel.clone();
         store.db.progress_handler(INSTRUCTIONS, Some(move || cancel.is_cancelled()))?;
-        let found = store.db.execute_batch("BEGIN").map_err(StoreError::from).and_then(|()| read(store));
+        let result = store.db.execute_batch("BEGIN").map_err(StoreError::from).and_then(|()| read(store));
         // The next read has a handler of its own.
         store.db.progress_handler(0, None::<fn() -> bool>)?;
         store.roll_back();
-        found
+        result
     }
 
     fn lease(&self, path: &Path, cancel: &CancellationToken) -> Result<Lease<'_>, StoreError> {
@@ -109,7 +109,7 @@ mod tests {
             for _ in 0..MAX_READERS {
                 scope.spawn(|| {
                     let read = |_: &Store| {
-                        // Nobody passes unless all of them read at the same time.
+                        // No thread passes unless all of them read at the same time.
                         working.wait();
                         done.wait();
                         Ok(())

@@ -43,9 +43,9 @@ fn entries(query: &str) -> EntrySearch {
 
 #[track_caller]
 fn keys(storage: &SqliteStorage, query: &str) -> Vec<String> {
-    let found =
+    let results =
         storage.search_entries("notes", &entries(query), &CancellationToken::new()).expect("any text is a query");
-    found.into_iter().map(|found| found.key).collect()
+    results.into_iter().map(|results| results.key).collect()
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn query_syntax_in_data_is_text() {
     let words =
         |count: usize| (1..count).map(|number| format!("{number:x}x")).collect::<Vec<_>>().join(" ") + " refund";
     assert_eq!(keys(&storage, &words(MAX_QUERY_WORDS)), ["a"]);
-    let refused = storage.search_entries("notes", &entries(&words(MAX_QUERY_WORDS + 1)), &CancellationToken::new());
-    assert!(matches!(refused, Err(StorageError::Limit(_))), "{refused:?}");
+    let rejection = storage.search_entries("notes", &entries(&words(MAX_QUERY_WORDS + 1)), &CancellationToken::new());
+    assert!(matches!(rejection, Err(StorageError::Limit(_))), "{rejection:?}");
 }
 
 #[test]
@@ -157,9 +157,9 @@ fn passages_are_filtered_and_the_best_come_first() {
     put(&KnowledgeDocument { metadata: kind("faq"), is_attachment: true, ..document("new", &["refund refund"]) });
     put(&document("unlike", &["Hats."]));
     let names = |search: PassageSearch| {
-        let found = storage.search_passages("kb", &search, &CancellationToken::new()).expect("it is searched");
-        assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score), "{found:?}");
-        found.into_iter().map(|passage| passage.document).collect::<Vec<_>>()
+        let results = storage.search_passages("kb", &search, &CancellationToken::new()).expect("it is searched");
+        assert!(results.windows(2).all(|pair| pair[0].score >= pair[1].score), "{results:?}");
+        results.into_iter().map(|passage| passage.document).collect::<Vec<_>>()
     };
     assert_eq!(names(search("refunds")), ["new", "old"]);
     assert_eq!(names(search("gone")), [""; 0], "the document was replaced");
@@ -201,20 +201,20 @@ fn counts_and_sizes_are_limited() {
 }
 
 #[test]
-fn a_search_ends_when_it_is_cancelled_and_holds_nothing_up() {
+fn a_cancelled_search_ends_and_does_not_delay_others() {
     let (_place, storage) = storage();
     storage.put_document("kb", &document("many", &vec!["a refund"; 2_000])).expect("it is added");
     let cancel = CancellationToken::new();
-    let found = |cancel: &CancellationToken| storage.search_passages("kb", &search("refund"), cancel);
-    assert_eq!(found(&cancel).map(|passages| passages.len()), Ok(10));
+    let results = |cancel: &CancellationToken| storage.search_passages("kb", &search("refund"), cancel);
+    assert_eq!(results(&cancel).map(|passages| passages.len()), Ok(10));
     cancel.cancel();
-    assert!(matches!(found(&cancel), Err(StorageError::Unavailable(why)) if why.contains("interrupted")));
-    assert_eq!(found(&CancellationToken::new()).map(|passages| passages.len()), Ok(10), "the next search is not");
+    assert!(matches!(results(&cancel), Err(StorageError::Unavailable(why)) if why.contains("interrupted")));
+    assert_eq!(results(&CancellationToken::new()).map(|passages| passages.len()), Ok(10), "the next search is not");
     // Another search, a read and a write do not wait for a search.
     let nested = storage.search(&CancellationToken::new(), |_| {
         storage.add_entry(&effect(1), "notes", &entry("a", "refund"), None).expect("it is added");
         assert!(storage.load_entry("notes", "a").expect("it reads").is_some());
-        Ok(found(&CancellationToken::new()).map(|passages| passages.len()))
+        Ok(results(&CancellationToken::new()).map(|passages| passages.len()))
     });
     assert_eq!(nested, Ok(Ok(10)));
 }
@@ -258,15 +258,15 @@ fn passages_with_similar_vectors_are_found_beside_those_with_equal_words() {
     put("other", "Shoes are red.", [0.0, 1.0]);
     storage.put_document("kb", &document("unembedded", &["refund refund"])).expect("it is added");
     let names = |search: PassageSearch| {
-        let found = storage.search_passages("kb", &search, &CancellationToken::new()).expect("it is searched");
-        assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score), "{found:?}");
-        found.into_iter().map(|passage| passage.document).collect::<Vec<_>>()
+        let results = storage.search_passages("kb", &search, &CancellationToken::new()).expect("it is searched");
+        assert!(results.windows(2).all(|pair| pair[0].score >= pair[1].score), "{results:?}");
+        results.into_iter().map(|passage| passage.document).collect::<Vec<_>>()
     };
     let hybrid = || PassageSearch { vector: Some(query_vector([1.0, 0.0])), ..search("refund") };
     assert_eq!(names(search("refund")), ["unembedded", "both", "words"], "by words only");
-    let found = names(hybrid());
-    assert_eq!(found[0], "both", "it is high in both rankings: {found:?}");
-    assert_eq!(found.len(), 5, "{found:?}");
+    let results = names(hybrid());
+    assert_eq!(results[0], "both", "it is high in both rankings: {results:?}");
+    assert_eq!(results.len(), 5, "{results:?}");
     assert_eq!(
         names(PassageSearch { candidates: 1, ..hybrid() }),
         ["money", "unembedded"],
@@ -284,13 +284,13 @@ fn passages_with_similar_vectors_are_found_beside_those_with_equal_words() {
 fn a_search_with_vectors_of_another_model_is_an_error_and_not_a_search_by_words() {
     let (_place, storage) = storage();
     let hybrid = PassageSearch { vector: Some(query_vector([1.0, 0.0])), ..search("refund") };
-    let found = || storage.search_passages("kb", &hybrid, &CancellationToken::new());
-    assert_eq!(found(), Ok(Vec::new()), "an empty knowledge base has nothing to find");
+    let results = || storage.search_passages("kb", &hybrid, &CancellationToken::new());
+    assert_eq!(results(), Ok(Vec::new()), "an empty knowledge base has nothing to find");
     storage.put_document("kb", &document("a", &["refund"])).expect("it is added");
-    assert!(matches!(found(), Err(StorageError::Embeddings(why)) if why.contains("knowledge add")));
+    assert!(matches!(results(), Err(StorageError::Embeddings(why)) if why.contains("knowledge add")));
     let vectors = Some(("m".into(), vec![Vector::new(vec![1.0; 3]).expect("a vector")]));
     storage.put_document("kb", &KnowledgeDocument { vectors, ..document("b", &["hat"]) }).expect("it is added");
-    assert!(matches!(found(), Err(StorageError::Embeddings(why)) if why.contains("have 3")));
+    assert!(matches!(results(), Err(StorageError::Embeddings(why)) if why.contains("have 3")));
     let vectors = Some(("m".into(), vec![vector([1.0, 0.0])]));
     let uneven = KnowledgeDocument { vectors, ..document("c", &["one", "two"]) };
     assert!(storage.put_document("kb", &uneven).is_err(), "every passage needs a vector");
@@ -307,8 +307,9 @@ fn memories_are_found_by_similar_vectors() {
     add(3, "words", "A refund.", None);
     let search = |limit| EntrySearch { query: "refund".into(), vector: Some(query_vector([1.0, 0.0])), limit };
     let keys = |limit| {
-        let found = storage.search_entries("notes", &search(limit), &CancellationToken::new()).expect("it is searched");
-        found.into_iter().map(|found| found.key).collect::<Vec<_>>()
+        let results =
+            storage.search_entries("notes", &search(limit), &CancellationToken::new()).expect("it is searched");
+        results.into_iter().map(|results| results.key).collect::<Vec<_>>()
     };
     assert_eq!(keys(2), ["near", "words"]);
     assert_eq!(keys(10), ["near", "words", "far"]);

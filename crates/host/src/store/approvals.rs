@@ -11,14 +11,14 @@ use crate::host::RunView;
 impl Store {
     /// The open approvals of all runs.
     pub fn open_approvals(&self) -> Result<OpenApprovals, StoreError> {
-        let mut runs = self.runs_with_open_questions()?;
+        let mut runs = self.runs_with_open_requests()?;
         runs.extend(self.runs_to_resume()?);
         runs.sort_unstable();
         runs.dedup();
         self.approvals_of(&runs)
     }
 
-    /// The open approvals of a run and of the runs that it has called.
+    /// The open approvals of a run and its child runs.
     pub fn approvals(&self, run: RunNo) -> Result<OpenApprovals, StoreError> {
         let mut runs = vec![run];
         let mut next = 0;
@@ -32,43 +32,43 @@ impl Store {
     }
 
     fn approvals_of(&self, runs: &[RunNo]) -> Result<OpenApprovals, StoreError> {
-        let mut found = OpenApprovals::default();
+        let mut approvals = OpenApprovals::default();
         for run in runs {
-            match self.load(*run).and_then(|look| self.approvals_in(&look)) {
-                Ok(open) => found.open.extend(open),
-                Err(error) if error.is_of_one_run() => found.unreadable.push((self.row(*run)?.id, error.into())),
+            match self.load(*run).and_then(|view| self.approvals_in(&view)) {
+                Ok(open) => approvals.open.extend(open),
+                Err(error) if error.is_of_one_run() => approvals.unreadable.push((self.row(*run)?.id, error.into())),
                 Err(error) => return Err(error),
             }
         }
-        found.open.retain(|open| open.approval.key != ApprovalKey::Line);
-        found.open.sort_by_key(|open| open.requested_ms);
-        Ok(found)
+        approvals.open.retain(|open| open.approval.key != ApprovalKey::Line);
+        approvals.open.sort_by_key(|open| open.requested_ms);
+        Ok(approvals)
     }
 
-    /// What a run asks people now, lines of a conversation among it; without the runs that it has called.
-    pub fn approvals_in(&self, look: &RunView) -> Result<Vec<OpenApproval>, StoreError> {
-        let (mut specs, mut asked) = (BTreeMap::new(), BTreeMap::<RequestNo, i64>::new());
-        for question in self.approval_records(look.row.run)? {
-            asked.insert(question.request, question.requested_ms);
-            specs.insert(question.request, question.spec);
+    /// The open approvals of a run without its child runs, including a conversation that waits for a line.
+    pub fn approvals_in(&self, view: &RunView) -> Result<Vec<OpenApproval>, StoreError> {
+        let (mut specs, mut requested) = (BTreeMap::new(), BTreeMap::<RequestNo, i64>::new());
+        for record in self.approval_records(view.row.run)? {
+            requested.insert(record.request, record.requested_ms);
+            specs.insert(record.request, record.spec);
         }
-        let open = approvals(&look.program, &look.state, &specs).into_iter().map(|approval| {
+        let open = approvals(&view.program, &view.state, &specs).into_iter().map(|approval| {
             let requested_ms = match &approval.key {
-                ApprovalKey::Request(request) => asked.get(request).copied(),
+                ApprovalKey::Request(request) => requested.get(request).copied(),
                 _ => None,
             };
             OpenApproval {
-                run: look.row.run,
-                id: look.row.id.clone(),
-                workflow: look.row.workflow,
-                requested_ms: requested_ms.unwrap_or(look.row.updated_ms),
+                run: view.row.run,
+                id: view.row.id.clone(),
+                workflow: view.row.workflow,
+                requested_ms: requested_ms.unwrap_or(view.row.updated_ms),
                 approval,
             }
         });
         Ok(open.collect())
     }
 
-    /// Runs that may wait for the signal `resume`. Sessions wait for people too, and are not opened for this.
+    /// Runs that may wait for the signal `resume`. Sessions, which also wait for people, are not loaded.
     fn runs_to_resume(&self) -> Result<Vec<RunNo>, StoreError> {
         let mut resumable: BTreeMap<(WorkflowNo, String), bool> = BTreeMap::new();
         let mut runs = Vec::new();

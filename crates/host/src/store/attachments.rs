@@ -1,4 +1,4 @@
-//! The files of runs. Equal contents are stored once, among the large values.
+//! The files of runs. Equal contents are stored once, as large values.
 
 use branchpoint_runners::storage::{FileKey, LoadedFile, MAX_FILES_BYTES, Upload, Uploads};
 use rusqlite::{Row, params};
@@ -17,7 +17,7 @@ impl Store {
     /// Stores a file of a run within a transaction, once.
     pub(crate) fn add_attachment(&self, run: RunNo, file: &Upload) -> Result<(), StoreError> {
         let content = hash([file.bytes()]);
-        self.keep_blob(run, &content, file.bytes())?;
+        self.put_blob(run, &content, file.bytes())?;
         let sql = "INSERT OR IGNORE INTO attachments (run, sha256, name, mime, bytes, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let values = params![run.0, file.key().0, file.name(), file.mime(), file.bytes().len(), content];
         self.execute(sql, values)?;
@@ -63,14 +63,14 @@ impl Store {
         self.rows(sql, [run.0], file_of)
     }
 
-    /// Gives a fork the files that the other run can read, when the turn commits.
+    /// Copies the files that a run can read to its fork when the turn commits.
     pub(crate) fn share_attachments_later(&self, from: RunNo, with: RunNo) {
         self.defer(with, move |store| {
             let mut lines = vec![from];
             while let Some(parent) = store.row(lines[lines.len() - 1])?.parent {
                 lines.push(parent.run);
             }
-            // Files of the run itself come last, so they are the newest.
+            // Files of the run itself are inserted last, so they are the newest.
             for run in lines.into_iter().rev() {
                 let sql = "INSERT OR IGNORE INTO attachments (run, sha256, name, mime, bytes, content)
                     SELECT ?2, sha256, name, mime, bytes, content FROM attachments WHERE run = ?1 ORDER BY attachment";

@@ -1,8 +1,8 @@
-//! The writes of a turn. They are collected while the turn is computed, outside of any transaction, and written when it commits: so
-//! the store's only write lock is held for the writing alone. Rows that a turn has many of are written several at a time, because
-//! beginning a statement costs as much as writing a row.
+//! The writes of a turn. They are collected while the turn is computed, outside of any transaction, and written when the turn
+//! commits, so the write lock of the store is held only while rows are written. Frequent rows are written several per statement,
+//! because executing a statement costs as much as writing a row.
 //!
-//! Reads see what is committed, except for [`Store::has_key`].
+//! Reads see committed rows only, except for [`Store::has_key`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,33 +15,33 @@ use rusqlite::{Params, params, params_from_iter};
 
 use super::{Packed, Run, RunNo, Store, StoreError};
 
-/// How many rows a statement writes.
-const AT_ONCE: usize = 16;
+/// The number of rows that one statement writes.
+const ROWS_PER_STATEMENT: usize = 16;
 
-/// Writes that are not committed.
+/// Writes that are not committed yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     new_runs: Vec<(Run, u16)>,
     events: Vec<Event>,
-    /// Calls by run and effect; none for one that nobody waits for any more. The last word on a call counts.
+    /// Pending calls by run and effect; `None` removes a call. The last change of a call counts.
     calls: BTreeMap<(i64, i64), Option<Packed>>,
     rows: BTreeMap<i64, RowChange>,
-    /// The keys of signals that runs have taken.
+    /// The keys of signals that runs have accepted.
     keys: BTreeSet<(i64, Arc<str>)>,
     deferred: Vec<Deferred>,
     posts: Vec<(RunNo, Packed)>,
 }
 
-/// What changes in the row of a run.
+/// A change of the row of a run.
 #[derive(Clone, Copy, Debug)]
 struct RowChange {
     seq: u64,
     updated_ms: i64,
-    /// Its status and owner, if one of them changes: these columns are indexed.
-    stands: Option<(Status, Option<i64>)>,
+    /// The status and the owner, if one of them changes: these columns are indexed.
+    status: Option<(Status, Option<i64>)>,
 }
 
-/// A write that is seldom enough to have a statement of its own.
+/// A rare write, which has its own statement.
 struct Deferred {
     run: RunNo,
     write: DeferredWrite,
@@ -85,25 +85,25 @@ impl Batch {
     }
 }
 
-/// How rows of one kind are written: one with its own statement, many with another that has their values between two texts.
+/// The statements for rows of one kind: one for a single row, and the text around the values of many rows.
 struct Sql {
     one: &'static str,
     many: [&'static str; 2],
 }
 
-const APPEND: Sql = Sql {
+const INSERT_EVENTS: Sql = Sql {
     one: "INSERT INTO events (run, seq, mark, packed, bytes) VALUES (?, ?, ?, ?, ?)",
     many: ["INSERT INTO events (run, seq, mark, packed, bytes) VALUES ", ""],
 };
-const ANSWERED: Sql = Sql {
+const DELETE_CALLS: Sql = Sql {
     one: "DELETE FROM outbox WHERE run = ? AND effect = ?",
     many: ["DELETE FROM outbox WHERE (run, effect) IN (VALUES ", ")"],
 };
-const ASK: Sql = Sql {
+const INSERT_CALLS: Sql = Sql {
     one: "INSERT OR REPLACE INTO outbox (run, effect, packed, bytes) VALUES (?, ?, ?, ?)",
     many: ["INSERT OR REPLACE INTO outbox (run, effect, packed, bytes) VALUES ", ""],
 };
-const TOUCH: Sql = Sql {
+const UPDATE_RUNS: Sql = Sql {
     one: "UPDATE runs SET seq = ?2, touched_ms = ?3,
         waited_ms = waited_ms + iif(status = 'waiting_people', max(?3 - touched_ms, 0), 0) WHERE run = ?1",
     many: [
@@ -118,38 +118,38 @@ impl Store {
         self.batch.borrow_mut().events.push(Event { run, seq, mark, packed });
     }
 
-    pub(crate) fn ask(&self, run: RunNo, effect: EffectNo, command: Packed) {
+    pub(crate) fn put_call(&self, run: RunNo, effect: EffectNo, command: Packed) {
         self.batch.borrow_mut().calls.insert((run.0, signed(effect.0)), Some(command));
     }
 
-    pub(crate) fn answered(&self, run: RunNo, effect: EffectNo) {
+    pub(crate) fn remove_call(&self, run: RunNo, effect: EffectNo) {
         self.batch.borrow_mut().calls.insert((run.0, signed(effect.0)), None);
     }
 
-    /// A new run under a number that was reserved for it, when the turn commits: see [`Store::write_new_runs`].
+    /// Adds a run under its reserved number when the turn commits: see [`Store::write_new_runs`].
     pub(crate) fn insert_run_later(&self, new: Run, semantics: u16) {
         self.batch.borrow_mut().new_runs.push((new, semantics));
     }
 
-    /// A run took events, and its status and owner stay.
+    /// Records the last event of a run whose status and owner are unchanged.
     pub(crate) fn touch(&self, run: RunNo, seq: u64, updated_ms: i64) {
         let rows = &mut self.batch.borrow_mut().rows;
-        let stands = rows.get(&run.0).and_then(|change| change.stands);
-        rows.insert(run.0, RowChange { seq, updated_ms, stands });
+        let status = rows.get(&run.0).and_then(|change| change.status);
+        rows.insert(run.0, RowChange { seq, updated_ms, status });
     }
 
-    /// A run has another status or owner.
+    /// Records the last event, the status and the owner of a run.
     pub(crate) fn update_status(&self, run: RunNo, seq: u64, updated_ms: i64, status: Status, owner: Option<i64>) {
-        let change = RowChange { seq, updated_ms, stands: Some((status, owner)) };
+        let change = RowChange { seq, updated_ms, status: Some((status, owner)) };
         self.batch.borrow_mut().rows.insert(run.0, change);
     }
 
-    /// From now on, the run has taken a signal of that key.
+    /// Records that the run has accepted a signal with this key.
     pub(crate) fn take_key(&self, run: RunNo, key: Arc<str>) {
         self.batch.borrow_mut().keys.insert((run.0, key));
     }
 
-    /// Whether a run has taken a signal of that key, in this turn or before.
+    /// Whether a run has accepted a signal with this key, in this turn or before.
     pub(crate) fn has_key(&self, run: RunNo, key: &str) -> Result<bool, StoreError> {
         if self.batch.borrow().keys.contains(&(run.0, Arc::from(key))) {
             return Ok(true);
@@ -157,7 +157,7 @@ impl Store {
         self.value("SELECT EXISTS (SELECT 1 FROM signals WHERE run = ?1 AND key = ?2)", params![run.0, key])
     }
 
-    /// An event for another run: see [`Store::write_posts`].
+    /// Adds an event for another run: see [`Store::write_posts`].
     pub(crate) fn post_packed(&self, run: RunNo, event: Packed) {
         self.batch.borrow_mut().posts.push((run, event));
     }
@@ -167,23 +167,22 @@ impl Store {
         self.defer(run, move |store| store.execute(sql, values).map(drop));
     }
 
-    /// Writes something of a run when the turn commits.
+    /// Performs a write of a run when the turn commits.
     pub(super) fn defer(&self, run: RunNo, write: impl FnOnce(&Self) -> Result<(), StoreError> + Send + 'static) {
         self.batch.borrow_mut().deferred.push(Deferred { run, write: Box::new(write) });
     }
 
-    /// Whether anything waits to be written.
+    /// Whether there are writes to commit.
     pub(crate) fn has_writes(&self) -> bool {
         !self.batch.borrow().is_empty()
     }
 
-    /// A run that was refused, or whose id another process was faster to use: nothing of it is written.
-    pub(crate) fn forget_unwritten(&self, run: RunNo) {
+    /// Discards the writes of a run that was rejected, or whose id another process has used first.
+    pub(crate) fn discard_unwritten(&self, run: RunNo) {
         self.batch.borrow_mut().forget(run);
     }
 
-    /// Writes the rows of new runs, first in the transaction. The numbers of those whose id is in use by now come back; the caller
-    /// forgets them.
+    /// Writes the rows of new runs, first in the transaction. Returns the runs whose id is in use by now; the caller discards them.
     pub(crate) fn write_new_runs(&self) -> Result<Vec<RunNo>, StoreError> {
         let new_runs = std::mem::take(&mut self.batch.borrow_mut().new_runs);
         let mut lost = Vec::new();
@@ -195,12 +194,12 @@ impl Store {
         Ok(lost)
     }
 
-    /// Writes events for other runs into the inbox. For each, its item if this process or nobody drives the run.
+    /// Writes events for other runs into the inbox. Returns the item of each event whose run no other process drives.
     pub(crate) fn write_posts(&self, owner: i64) -> Result<Vec<Option<i64>>, StoreError> {
         let posts = std::mem::take(&mut self.batch.borrow_mut().posts);
         let written = posts.into_iter().map(|(run, packed)| {
             let driver = match self.row(run) {
-                // It was new, and discarded.
+                // The run was new and has been discarded.
                 Err(StoreError::Missing(_)) => return Ok(None),
                 row => row?.owner,
             };
@@ -210,25 +209,25 @@ impl Store {
         written.collect()
     }
 
-    /// Writes everything that was collected, inside the transaction.
+    /// Writes everything that was collected, within the transaction.
     pub(crate) fn write_out(&self) -> Result<(), StoreError> {
         let Batch { new_runs, events, calls, rows, keys, deferred, posts } = self.batch.take();
-        debug_assert!(new_runs.is_empty() && posts.is_empty(), "they are written before the rest");
+        debug_assert!(new_runs.is_empty() && posts.is_empty(), "new runs and posts are written first");
         for event in &events {
-            self.keep_apart(event.run, &event.packed)?;
+            self.put_large_values(event.run, &event.packed)?;
         }
-        self.write_rows(&APPEND, &events, |event| {
+        self.write_rows(&INSERT_EVENTS, &events, |event| {
             let Event { run, seq, mark, packed } = event;
             [run.0, signed(*seq), i64::from(*mark), i64::from(packed.packed)].map(int).into_iter().chain([blob(packed)])
         })?;
-        let gone: Vec<_> =
+        let removed: Vec<_> =
             calls.iter().filter(|(_, call)| call.is_none()).map(|((run, effect), _)| [*run, *effect]).collect();
-        self.write_rows(&ANSWERED, &gone, |call| call.map(int))?;
-        let asked: Vec<_> = calls.iter().filter_map(|(key, call)| Some((key, call.as_ref()?))).collect();
-        for ((run, _), packed) in &asked {
-            self.keep_apart(RunNo(*run), packed)?;
+        self.write_rows(&DELETE_CALLS, &removed, |call| call.map(int))?;
+        let pending: Vec<_> = calls.iter().filter_map(|(key, call)| Some((key, call.as_ref()?))).collect();
+        for ((run, _), packed) in &pending {
+            self.put_large_values(RunNo(*run), packed)?;
         }
-        self.write_rows(&ASK, &asked, |((run, effect), packed)| {
+        self.write_rows(&INSERT_CALLS, &pending, |((run, effect), packed)| {
             [*run, *effect, i64::from(packed.packed)].map(int).into_iter().chain([blob(packed)])
         })?;
         self.write_run_rows(&rows)?;
@@ -238,37 +237,37 @@ impl Store {
         deferred.into_iter().try_for_each(|deferred| (deferred.write)(self))
     }
 
-    /// The rows of runs. The columns that are indexed are left alone where they do not change.
+    /// Writes the rows of runs. Indexed columns are written only where they change.
     fn write_run_rows(&self, rows: &BTreeMap<i64, RowChange>) -> Result<(), StoreError> {
-        let touched = rows.iter().filter(|(_, change)| change.stands.is_none());
+        let touched = rows.iter().filter(|(_, change)| change.status.is_none());
         let touched: Vec<_> = touched.map(|(run, change)| [*run, signed(change.seq), change.updated_ms]).collect();
-        self.write_rows(&TOUCH, &touched, |row| row.map(int))?;
+        self.write_rows(&UPDATE_RUNS, &touched, |row| row.map(int))?;
         for (run, change) in rows {
-            if let Some((status, owner)) = change.stands {
+            if let Some((status, owner)) = change.status {
                 self.update_run(RunNo(*run), change.seq, change.updated_ms, status, owner)?;
             }
         }
         Ok(())
     }
 
-    /// Writes rows with a statement for many, and the rest with one for each: a list of values as a table, which those for
-    /// many need, costs more than it saves where there are few.
+    /// Writes rows with statements for many rows, and the remainder one by one: for few rows, a statement for many costs more than it
+    /// saves.
     fn write_rows<'r, R, V: IntoIterator<Item = ToSqlOutput<'r>>>(
         &self,
         sql: &Sql,
         rows: &'r [R],
         values: impl Fn(&'r R) -> V,
     ) -> Result<(), StoreError> {
-        let chunks = rows.chunks_exact(AT_ONCE);
+        let chunks = rows.chunks_exact(ROWS_PER_STATEMENT);
         let rest = chunks.remainder();
-        if let Some(first) = rows.first().filter(|_| rows.len() >= AT_ONCE) {
+        if let Some(first) = rows.first().filter(|_| rows.len() >= ROWS_PER_STATEMENT) {
             let row = format!("({})", vec!["?"; values(first).into_iter().count()].join(", "));
-            let many = [sql.many[0], &vec![row.as_str(); AT_ONCE].join(", "), sql.many[1]].concat();
+            let many = [sql.many[0], &vec![row.as_str(); ROWS_PER_STATEMENT].join(", "), sql.many[1]].concat();
             for chunk in chunks {
                 self.execute(&many, params_from_iter(chunk.iter().flat_map(&values)))?;
             }
         }
-        // In order: an event that comes later has a higher position.
+        // In order, because a later event must have a higher position.
         for row in rest {
             self.execute(sql.one, params_from_iter(values(row)))?;
         }
@@ -284,7 +283,7 @@ fn blob(packed: &Packed) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Blob(&packed.bytes))
 }
 
-/// Numbers of events and effects count what has happened, so they are never so large.
+/// Numbers of events and effects are counts, so they never reach the limit.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

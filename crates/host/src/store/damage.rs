@@ -1,4 +1,4 @@
-//! Rows that cannot be read, or that contradict each other.
+//! Finds rows that cannot be read or contradict each other.
 
 use rusqlite::{Row, params};
 
@@ -6,11 +6,11 @@ use super::workflows::hash;
 use super::{Key, Packing, RunNo, Store, StoreError, WorkflowNo};
 use branchpoint_runners::hexadecimal;
 
-/// More findings than this are not listed.
+/// The most findings that are listed.
 const MAX_FINDINGS: usize = 100;
 
 impl Store {
-    /// Everything that is wrong with programs, large values and runs, up to a limit. It reads every row.
+    /// Finds damage of programs, large values and runs, up to a limit. Reads every row.
     pub(super) fn damaged_rows(&self) -> Result<Vec<String>, StoreError> {
         let mut damage = Vec::new();
         self.check_programs(&mut damage)?;
@@ -21,10 +21,10 @@ impl Store {
         Ok(damage)
     }
 
-    /// Programs whose bytes are not what their hash says, or cannot be read.
+    /// Finds programs whose bytes do not match their hash or cannot be read.
     fn check_programs(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
-        let mut found = self.db.prepare("SELECT parts.workflow, parts.name FROM parts ORDER BY workflow, name")?;
-        let parts = found.query_map([], |row| Ok((WorkflowNo(row.get(0)?), row.get::<_, String>(1)?)))?;
+        let mut statement = self.db.prepare("SELECT parts.workflow, parts.name FROM parts ORDER BY workflow, name")?;
+        let parts = statement.query_map([], |row| Ok((WorkflowNo(row.get(0)?), row.get::<_, String>(1)?)))?;
         for part in parts {
             let (workflow, name) = part?;
             if let Some(why) = reason(self.program(workflow, &name))? {
@@ -35,20 +35,20 @@ impl Store {
         Ok(())
     }
 
-    /// Large values whose bytes are not what their hash says.
+    /// Finds large values whose bytes do not match their hash.
     fn check_large_values(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
-        let mut found = self.db.prepare("SELECT hash, bytes FROM blobs")?;
-        let mut rows = found.query([])?;
+        let mut statement = self.db.prepare("SELECT hash, bytes FROM blobs")?;
+        let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (name, bytes): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
             if hash([bytes.as_slice()]).as_slice() != name {
-                damage.push(format!("large value {} is damaged: its bytes do not fit its hash", hexadecimal(&name)));
+                damage.push(format!("large value {} is damaged: its bytes do not match its hash", hexadecimal(&name)));
             }
         }
         Ok(())
     }
 
-    /// Files of runs whose content is missing.
+    /// Finds files of runs whose content is missing.
     fn check_attachments(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
         let sql = "SELECT id, name FROM attachments JOIN runs USING (run)
             WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE hash = content) ORDER BY attachment LIMIT ?1";
@@ -59,12 +59,12 @@ impl Store {
         Ok(())
     }
 
-    /// The first thing that is wrong with each run, and sealed secrets that their key does not open.
+    /// Finds the first damage of each run, and sealed secrets that the key does not open.
     fn check_runs(&self, damage: &mut Vec<String>) -> Result<(), StoreError> {
         let key = Key::of(self).ok();
-        // While this statement is open, all others read the same version of the store.
-        let mut found = self.db.prepare("SELECT run, id, seq FROM runs ORDER BY run")?;
-        let runs = found.query_map([], |row| Ok((RunNo(row.get(0)?), row.get::<_, String>(1)?, row.get(2)?)))?;
+        // While this statement is open, all other statements read the same version of the store.
+        let mut statement = self.db.prepare("SELECT run, id, seq FROM runs ORDER BY run")?;
+        let runs = statement.query_map([], |row| Ok((RunNo(row.get(0)?), row.get::<_, String>(1)?, row.get(2)?)))?;
         for run in runs {
             let (run, id, seq) = run?;
             let sealed = key.as_ref().map_or(Ok(Vec::new()), |key| key.opened(&self.sealed(run)?));
@@ -93,7 +93,7 @@ impl Store {
         Ok(others.into_iter().find_map(|(what, why)| Some(format!("{what} is damaged: {}", why?))))
     }
 
-    /// An event that is missing or cannot be read, or a journal that is not as long as the row of the run says.
+    /// Finds a missing or unreadable event, or a journal whose length differs from the row of the run.
     fn damaged_event(&self, run: RunNo, packing: &Packing, events: u64) -> Result<Option<String>, StoreError> {
         let sql = "SELECT seq, packed, bytes FROM events WHERE run = ?1 ORDER BY seq";
         let mut expected = 1;
@@ -131,15 +131,15 @@ impl Store {
         })
     }
 
-    /// The first finding in the rows of a run.
+    /// The first finding of a check among the rows of a run.
     fn first_in(
         &self,
         sql: &str,
         run: RunNo,
         check: &mut dyn FnMut(&Row<'_>) -> Result<Option<String>, StoreError>,
     ) -> Result<Option<String>, StoreError> {
-        let mut found = self.db.prepare_cached(sql)?;
-        let mut rows = found.query(params![run.0])?;
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![run.0])?;
         while let Some(row) = rows.next()? {
             if let Some(damage) = check(row)? {
                 return Ok(Some(damage));
@@ -149,7 +149,7 @@ impl Store {
     }
 }
 
-/// Why something of one run cannot be read; none if it can.
+/// Why data of one run cannot be read; `None` if it can.
 fn reason<T>(read: Result<T, StoreError>) -> Result<Option<String>, StoreError> {
     match read {
         Ok(_) => Ok(None),
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::host::{Host, Start, Ticket, testing};
 
-    /// A run with a large input that waits for a call, and an event in its inbox.
+    /// A store with a run that has a large input, a pending call and an event in its inbox.
     fn store(place: &testing::Place) -> Store {
         let mut host: Host = place.quiet_host();
         let workflow = testing::save(host.store(), "calling", &testing::calling());
@@ -195,14 +195,14 @@ mod tests {
             ("UPDATE inbox SET bytes = x'00'", "an event in its inbox is damaged"),
             ("INSERT INTO requests VALUES (1, 1, x'00', 0, 0, 0, NULL)", "an approval is damaged"),
             ("DELETE FROM blobs", "event 1 is damaged: the store has no large value"),
-            ("UPDATE blobs SET bytes = CAST(bytes || x'00' AS BLOB)", "its bytes do not fit its hash"),
+            ("UPDATE blobs SET bytes = CAST(bytes || x'00' AS BLOB)", "its bytes do not match its hash"),
         ] {
             let place = testing::Place::new();
             let store = store(&place);
             assert_eq!(store.damaged_rows().expect("it reads"), [""; 0]);
             store.db.execute_batch(damage).expect("it is written");
-            let found = store.damaged_rows().expect("it reads");
-            assert!(found.iter().any(|line| line.contains(finding)), "{damage}: {found:?}");
+            let findings = store.damaged_rows().expect("it reads");
+            assert!(findings.iter().any(|line| line.contains(finding)), "{damage}: {findings:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a store is: whether its file is whole, how large it is, and what is late.
+//! The health of a store: damage, sizes, file permissions, and overdue work.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,25 +7,25 @@ use branchpoint_backend::Health;
 use branchpoint_core::ir::Status;
 
 use super::permissions::mode;
-use super::upkeep::beside;
+use super::upkeep::with_suffix;
 use super::{Store, StoreError, schema};
 
 impl Store {
-    /// Looks at everything. It reads the whole file. What is late by less than the patience is not late.
+    /// Checks the whole store, which reads the whole file. Timers that are late by less than the tolerance are not overdue.
     pub fn check(&self, now_ms: i64, tolerance_ms: i64) -> Result<Health, StoreError> {
         let count = |sql: &str, value: i64| self.value::<u64>(sql, [value]);
         let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
         let length = |ending: &str| {
-            let path = self.path().map(|path| beside(path, ending));
+            let path = self.path().map(|path| with_suffix(path, ending));
             path.and_then(|path| fs::metadata(path).ok()).map_or(0, |file| file.len())
         };
         let mut damage: Vec<String> = self.rows("PRAGMA quick_check(10)", [], |row| row.get(0))?;
         damage.retain(|line| line != "ok");
-        // Where the file itself is damaged, its rows say nothing more.
+        // The rows of a damaged file give no further information.
         if damage.is_empty() {
             damage = self.damaged_rows()?;
         }
-        // A process that was killed is still among the owners until another looks around.
+        // A killed process stays among the owners until another process releases its runs.
         let alive: Vec<String> = self.drivers()?.iter().map(|driver| driver.owner.to_string()).collect();
         let abandoned = format!(
             "SELECT count(*) FROM runs WHERE status = ?1 AND (owner IS NULL OR owner NOT IN ({}))",
@@ -48,7 +48,7 @@ impl Store {
 
     fn open_files(&self) -> Vec<(PathBuf, u32)> {
         let files = ["", "-wal", "-shm", "-key", "-owners"].into_iter();
-        let files = files.filter_map(|ending| self.path().map(|path| beside(path, ending)));
+        let files = files.filter_map(|ending| self.path().map(|path| with_suffix(path, ending)));
         files.filter_map(|file| mode(&file).filter(|mode| mode & 0o077 != 0).map(|mode| (file, mode))).collect()
     }
 

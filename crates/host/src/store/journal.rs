@@ -1,4 +1,4 @@
-//! What happened in a run, and what is left of it to be done.
+//! The stored events and snapshots of runs, and their pending calls, timers and requests.
 
 use branchpoint_core::{Command, EffectNo, Event, JournalRow, RequestNo, Stamp, State, TimerNo, codec};
 use branchpoint_expr::Value;
@@ -8,56 +8,56 @@ use super::pack::Packed;
 use super::{ApprovalRecord, Packing, RunNo, Store, StoreError};
 use branchpoint_runners::Secrets;
 
-/// What the store keeps of a run: its newest snapshot, and what came after it.
+/// The newest snapshot of a run, and the events after it.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct StoredRun {
     pub(crate) state: State,
-    /// How many bytes the snapshot has.
+    /// The size of the snapshot in bytes.
     pub(crate) snapshot_bytes: usize,
     pub(crate) tail: Vec<JournalRow>,
-    /// How many bytes the events after it have.
+    /// The size of the events after it in bytes.
     pub(crate) tail_bytes: usize,
 }
 
 impl Store {
-    /// The state at the newest snapshot, or that of a run that has not begun, and the events since.
-    pub(crate) fn kept(&self, run: RunNo, packing: &Packing) -> Result<Kept, StoreError> {
+    /// Reads the newest snapshot of a run and the events after it. A run without a snapshot has the initial state.
+    pub(crate) fn stored_run(&self, run: RunNo, packing: &Packing) -> Result<StoredRun, StoreError> {
         let sql = "SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1";
-        let mut kept = Kept::default();
+        let mut stored = StoredRun::default();
         if let Some((packed, bytes)) = self.first(sql, [run.0], packed_row)? {
-            kept.snapshot_bytes = bytes.len();
-            kept.state = self.state(run, packing, packed, &bytes)?;
+            stored.snapshot_bytes = bytes.len();
+            stored.state = self.state(run, packing, packed, &bytes)?;
         }
-        (kept.tail, kept.tail_bytes) = self.events_after(run, packing, kept.state.seq())?;
-        Ok(kept)
+        (stored.tail, stored.tail_bytes) = self.events_after(run, packing, stored.state.seq())?;
+        Ok(stored)
     }
 
-    /// Every event of a run, from the first on.
+    /// All events of a run.
     pub fn journal(&self, run: RunNo) -> Result<Vec<JournalRow>, StoreError> {
         self.journal_packed(run, &self.packing(run)?)
     }
 
-    /// The same, with secrets as that packing has them.
+    /// All events of a run, with the secrets of a given packing.
     pub(crate) fn journal_packed(&self, run: RunNo, packing: &Packing) -> Result<Vec<JournalRow>, StoreError> {
         self.events_after(run, packing, 0).map(|(events, _)| events)
     }
 
     /// The event that started a run.
     pub(super) fn first_event(&self, run: RunNo, packing: &Packing) -> Result<Option<Event>, StoreError> {
-        let found = self.first("SELECT packed, bytes FROM events WHERE run = ?1 AND seq = 1", [run.0], packed_row)?;
-        found.map(|(packed, bytes)| Ok(self.event(run, packing, packed, &bytes)?.1)).transpose()
+        let first = self.first("SELECT packed, bytes FROM events WHERE run = ?1 AND seq = 1", [run.0], packed_row)?;
+        first.map(|(packed, bytes)| Ok(self.event(run, packing, packed, &bytes)?.1)).transpose()
     }
 
-    /// The newest snapshot of a run that is as old as is asked for, or the state of a run that has not begun.
+    /// The newest snapshot of a run for which `is_old` holds, or the initial state.
     pub(crate) fn snapshot_before(
         &self,
         run: RunNo,
         packing: &Packing,
         is_old: impl Fn(&State) -> bool,
     ) -> Result<State, StoreError> {
-        let mut found =
+        let mut statement =
             self.db.prepare_cached("SELECT packed, bytes FROM snapshots WHERE run = ?1 ORDER BY seq DESC")?;
-        let mut rows = found.query([run.0])?;
+        let mut rows = statement.query([run.0])?;
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
             let state = self.state(run, packing, row.get(0)?, bytes)?;
@@ -68,7 +68,7 @@ impl Store {
         Ok(State::new())
     }
 
-    /// The events of a run after one of them, with their check words, and the bytes that they have.
+    /// The events of a run after one of them, with their check words, and their size in bytes.
     pub(crate) fn events_after(
         &self,
         run: RunNo,
@@ -76,8 +76,8 @@ impl Store {
         seq: u64,
     ) -> Result<(Vec<JournalRow>, usize), StoreError> {
         let sql = "SELECT packed, bytes, mark FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq";
-        let mut found = self.db.prepare_cached(sql)?;
-        let mut rows = found.query(params![run.0, seq])?;
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![run.0, seq])?;
         let (mut events, mut size) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -110,16 +110,16 @@ impl Store {
         Ok(state)
     }
 
-    /// Keeps a snapshot. Older ones are thinned: one stays for each doubling of the distance, as starting points for whoever
-    /// looks back. Where this is the first, there is nothing to thin.
-    pub(crate) fn keep_snapshot(&self, run: RunNo, seq: u64, state: Packed, first: bool) {
+    /// Writes a snapshot when the turn commits. Older snapshots are thinned out: one stays for each doubling of the distance, as a
+    /// starting point for replays. Before the first snapshot there is nothing to thin out.
+    pub(crate) fn put_snapshot_later(&self, run: RunNo, seq: u64, state: Packed, first: bool) {
         self.defer(run, move |store| store.write_snapshot(run, seq, &state, first));
     }
 
     fn write_snapshot(&self, run: RunNo, seq: u64, state: &Packed, first: bool) -> Result<(), StoreError> {
         let sql = "INSERT OR REPLACE INTO snapshots (run, seq, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
         self.execute(sql, params![run.0, seq, state.packed, state.bytes])?;
-        self.keep_apart(run, state)?;
+        self.put_large_values(run, state)?;
         if first {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Store {
         Ok(())
     }
 
-    /// The calls that a run waits for.
+    /// The pending calls of a run.
     pub(crate) fn pending(&self, run: RunNo, packing: &Packing) -> Result<Vec<Command>, StoreError> {
         let sql = "SELECT packed, bytes FROM outbox WHERE run = ?1 ORDER BY effect";
         let read = |(packed, bytes): (bool, Vec<u8>)| {
@@ -144,7 +144,7 @@ impl Store {
         self.rows(sql, [run.0], packed_row)?.into_iter().map(read).collect()
     }
 
-    /// The command of a call that a run waits for. Values that are kept apart stay so.
+    /// The command of a pending call of a run. Placeholders of large and secret values stay.
     pub(crate) fn pending_effect(&self, run: RunNo, effect: EffectNo) -> Result<Option<Command>, StoreError> {
         let sql = "SELECT bytes FROM outbox WHERE run = ?1 AND effect = ?2";
         let bytes: Option<Vec<u8>> = self.first(sql, params![run.0, effect.0], |row| row.get(0))?;
@@ -161,7 +161,7 @@ impl Store {
         self.execute_later(run, sql, (due_ms, run.0, timer.0));
     }
 
-    /// Runs that nobody drives and that a timer wakes by then, the earliest first, without those in a JSON list of numbers.
+    /// Runs without a driver that have a timer due by that time, the earliest first. `skipped` is a JSON list of run numbers.
     pub(crate) fn due(&self, by_ms: i64, skipped: &str, limit: usize) -> Result<Vec<RunNo>, StoreError> {
         let sql = "SELECT DISTINCT timers.run FROM timers JOIN runs ON runs.run = timers.run
             WHERE due_ms <= ?1 AND owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?2))
@@ -170,19 +170,19 @@ impl Store {
         self.rows(sql, params![by_ms, skipped, limit], |row| row.get(0).map(RunNo))
     }
 
-    /// When the first timer of a run that nobody drives is due, without those in a JSON list of numbers.
+    /// When the first timer of the runs without a driver is due. `skipped` is a JSON list of run numbers.
     pub(crate) fn first_due_ms(&self, skipped: &str) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT due_ms FROM timers JOIN runs ON runs.run = timers.run
             WHERE owner IS NULL AND timers.run NOT IN (SELECT value FROM json_each(?1)) ORDER BY due_ms LIMIT 1";
         self.first(sql, [skipped], |row| row.get(0))
     }
 
-    pub(crate) fn put_question(&self, run: RunNo, request: RequestNo, spec: Packed, now_ms: i64) {
+    pub(crate) fn put_request(&self, run: RunNo, request: RequestNo, spec: Packed, now_ms: i64) {
         self.defer(run, move |store| {
             let sql =
                 "INSERT OR REPLACE INTO requests (run, request, spec, packed, asked_ms) VALUES (?1, ?2, ?3, ?4, ?5)";
             store.execute(sql, params![run.0, request.0, spec.bytes, spec.packed, now_ms])?;
-            store.keep_apart(run, &spec)
+            store.put_large_values(run, &spec)
         });
     }
 
@@ -191,36 +191,36 @@ impl Store {
         self.execute_later(run, sql, (run.0, request.0));
     }
 
-    pub(crate) fn close_question(&self, run: RunNo, request: RequestNo, now_ms: i64) {
+    pub(crate) fn close_request(&self, run: RunNo, request: RequestNo, now_ms: i64) {
         let sql = "UPDATE requests SET closed_ms = ?3 WHERE run = ?1 AND request = ?2 AND closed_ms IS NULL";
         self.execute_later(run, sql, (run.0, request.0, now_ms));
     }
 
-    /// The runs that have open questions. The questions themselves are not read: one may be damaged.
-    pub(super) fn runs_with_open_questions(&self) -> Result<Vec<RunNo>, StoreError> {
+    /// The runs that have open requests. The requests themselves are not read, because one may be damaged.
+    pub(super) fn runs_with_open_requests(&self) -> Result<Vec<RunNo>, StoreError> {
         self.rows("SELECT DISTINCT run FROM requests WHERE closed_ms IS NULL", [], |row| row.get(0).map(RunNo))
     }
 
-    /// All questions of a run, in order.
+    /// All requests of a run to people, in order.
     pub fn approval_records(&self, run: RunNo) -> Result<Vec<ApprovalRecord>, StoreError> {
         let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
             WHERE run = ?1 ORDER BY request";
-        let read = |(mut question, packed, bytes): (ApprovalRecord, bool, Vec<u8>)| {
-            question.spec = codec::decode_value(&bytes).map_err(|error| damaged(run, error))?;
+        let read = |(mut record, packed, bytes): (ApprovalRecord, bool, Vec<u8>)| {
+            record.spec = codec::decode_value(&bytes).map_err(|error| damaged(run, error))?;
             if packed {
-                self.unpack_value(&self.packing(run)?, &mut question.spec)?;
+                self.unpack_value(&self.packing(run)?, &mut record.spec)?;
             }
-            Ok(question)
+            Ok(record)
         };
-        self.rows(sql, [run.0], question_row)?.into_iter().map(read).collect()
+        self.rows(sql, [run.0], request_row)?.into_iter().map(read).collect()
     }
 
-    /// What is sealed of a run, for whoever must not show it: secret inputs, and secrets of the environment that came up.
+    /// The sealed secrets of a run, which output must mask: secret inputs, and secrets of the environment that appeared in its data.
     pub fn secrets(&self, run: RunNo) -> Result<Secrets, StoreError> {
         Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
 
-    /// How the values of a run are read. Without their key, its secrets are unavailable and shown as `***`.
+    /// The packing that reads the values of a run. Without the key, its secrets are unavailable and shown as `***`.
     pub(crate) fn packing(&self, run: RunNo) -> Result<Packing, StoreError> {
         match self.packing_with_key(run) {
             Err(StoreError::Sealed(why)) => Ok(Packing::unavailable_secrets(why)),
@@ -228,7 +228,7 @@ impl Store {
         }
     }
 
-    /// The same for whoever goes on with the run: its secrets must be there.
+    /// The packing of a run that is driven, whose secrets must be available.
     pub(crate) fn packing_with_key(&self, run: RunNo) -> Result<Packing, StoreError> {
         let sealed = self.sealed(run)?;
         if sealed.is_empty() {
@@ -237,7 +237,7 @@ impl Store {
         Ok(Packing::new(super::Key::of(self)?.opened(&sealed)?))
     }
 
-    /// Why the secrets of a run cannot be read; none if they can, or if it has none.
+    /// Why the secrets of a run cannot be read; `None` if they can, or if it has none.
     pub fn unavailable_secrets(&self, run: RunNo) -> Result<Option<String>, StoreError> {
         Ok(self.packing(run)?.unavailable_secrets.as_deref().map(ToOwned::to_owned))
     }
@@ -247,8 +247,8 @@ fn packed_row(row: &Row<'_>) -> rusqlite::Result<(bool, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn question_row(row: &Row<'_>) -> rusqlite::Result<(ApprovalRecord, bool, Vec<u8>)> {
-    let question = ApprovalRecord {
+fn request_row(row: &Row<'_>) -> rusqlite::Result<(ApprovalRecord, bool, Vec<u8>)> {
+    let record = ApprovalRecord {
         run: RunNo(row.get(0)?),
         request: RequestNo(row.get(1)?),
         spec: Value::Null,
@@ -256,24 +256,24 @@ fn question_row(row: &Row<'_>) -> rusqlite::Result<(ApprovalRecord, bool, Vec<u8
         reminded: row.get(5)?,
         closed_ms: row.get(6)?,
     };
-    Ok((question, row.get(3)?, row.get(2)?))
+    Ok((record, row.get(3)?, row.get(2)?))
 }
 
 pub(super) fn damaged(run: RunNo, error: codec::CodecError) -> StoreError {
     StoreError::Bytes { run: run.0.to_string(), error }
 }
 
-/// Which of the older snapshots, the newest first, are too close together to be of use.
+/// The older snapshots to remove, because they are too close together. `older` begins with the newest.
 fn thinned(newest: u64, older: &[u64]) -> Vec<u64> {
     let mut dropped = Vec::new();
-    let mut kept = newest;
+    let mut last_kept = newest;
     for (index, seq) in older.iter().enumerate() {
-        // The next older one must be there, so that nothing is farther than twice its distance.
+        // The next older one must stay, so that no event is farther from a snapshot than twice its distance.
         let next = older.get(index + 1).copied().unwrap_or(0);
-        if kept - next <= (newest - kept).max(1) && index + 1 < older.len() {
+        if last_kept - next <= (newest - last_kept).max(1) && index + 1 < older.len() {
             dropped.push(*seq);
         } else {
-            kept = *seq;
+            last_kept = *seq;
         }
     }
     dropped

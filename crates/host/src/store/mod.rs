@@ -1,25 +1,27 @@
-//! The store: one SQLite file with the journals of all runs, and beside them only what must be found without folding one.
+//! The store: one SQLite file with the journals of all runs, and the rows that must be found without folding a journal.
 //!
-//! | file | what it keeps |
+//! | module | content |
 //! |---|---|
 //! | `workflows` | documents and programs, by content |
-//! | `runs` | the small row of each run |
-//! | `journal` | events, snapshots, what was asked for, timers, questions |
+//! | `runs` | the row of each run |
+//! | `journal` | events, snapshots, pending calls, timers, requests to people |
+//! | `inbox` | events for runs that another process drives |
 //! | `approvals` | the open approvals of runs |
 //! | `attachments` | the files of runs |
-//! | `batch` | rows that are written several at a time |
-//! | `pack`, `seal` | values that are kept apart from the rows: large ones and secret ones |
+//! | `batch` | the writes of a turn |
+//! | `pack`, `seal` | placeholders for large and secret values, and the encryption of secrets |
 //! | `owner` | which process drives which run |
-//! | `notices` | what people outside are to be told |
-//! | `rest` | whether a run with its children waits |
+//! | `notices` | notices about approvals, which are sent to people |
+//! | `status` | the status of a run with its child runs |
 //! | `scripts` | the scripts of runs |
 //! | `search` | the full-text index of runs |
-//! | `sessions` | which run is which session |
-//! | `exchange` | runs as JSON lines |
-//! | `upkeep`, `health`, `damage` | retention, copies, and how the file is |
-//! | `permissions` | who may use the files |
+//! | `sessions` | the run of each session |
+//! | `transfer` | export and import of runs as JSON lines |
+//! | `upkeep`, `health`, `damage` | retention, backups, and checks of the file |
+//! | `permissions` | permissions of the files |
+//! | `schema` | the tables and their version |
 //!
-//! Nothing here knows what an event means: that is the business of [`crate::host`].
+//! No code here interprets events: [`crate::host`] does.
 
 mod approvals;
 mod attachments;
@@ -67,23 +69,24 @@ pub(crate) use scripts::{Taker, UsedEntry};
 pub(crate) use seal::{Key, random};
 pub use transfer::{FORMAT, ImportLimits, TransferError};
 
-/// How long a process waits for another that is writing.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a process waits for the write lock of another process.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long it waits between two looks. Short, because a process that drives runs leaves the write lock only while it computes.
-const NAP: Duration = Duration::from_millis(5);
+/// The pause between two attempts to lock. It is short, because a process that drives runs releases the write lock only while it
+/// computes.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How much of the log is written before it is moved into the file, in pages: large enough that a busy store moves each page
-/// once for many changes of it, small enough that nobody waits long for the move.
+/// The size of the write-ahead log, in pages, at which it is moved into the file: large enough that a page is moved once for many
+/// changes, small enough that the move is short.
 const CHECKPOINT_PAGES: i64 = 1_000;
 
-/// What survives a loss of power.
+/// The guarantee after a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Everything that was acknowledged.
+    /// Every acknowledged event survives.
     #[default]
     Full,
-    /// Everything up to some moments before; a crash of the process alone loses nothing.
+    /// The latest events may be lost. A crash of the process alone loses nothing.
     Normal,
 }
 
@@ -96,21 +99,21 @@ impl Durability {
     }
 }
 
-/// Why the store cannot do what was asked.
+/// The error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database refused.
+    /// The database reported an error.
     #[error("the store cannot be used: {0}")]
     Sql(#[from] rusqlite::Error),
-    /// A file could not be opened, made or locked.
+    /// A file could not be opened, created or locked.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// The file is some other database.
+    /// The file is another database.
     #[error("this file is a database, but not a store of Branchpoint; name another file with --store")]
     NotAStore,
     /// The store was written by a later build.
@@ -135,20 +138,20 @@ pub enum StoreError {
     /// Stored bytes cannot be read.
     #[error("run `{run}`: {error}")]
     Bytes {
-        /// Whose bytes.
+        /// The run or the workflow.
         run: String,
-        /// Why.
+        /// The reason.
         error: CodecError,
     },
-    /// The journal of a run does not lead to where it led.
+    /// The replay of a journal has another outcome than the run had.
     #[error("cannot replay the journal of run `{run}`: {error}")]
-    Strayed {
-        /// Which run.
+    ReplayMismatch {
+        /// The run.
         run: String,
-        /// Where and why.
+        /// The event and the reason.
         error: FoldError,
     },
-    /// A row that others refer to is gone.
+    /// A row that other rows refer to is missing.
     #[error("the store has no {0}")]
     Missing(String),
     /// The script of a run cannot be used, so the run is not continued.
@@ -156,15 +159,15 @@ pub enum StoreError {
         "the script of run `{run}` cannot be used: {reason}; `branchpoint runs resume {run} --live` continues it without the script"
     )]
     Script {
-        /// Which run.
+        /// The run.
         run: String,
-        /// What is wrong with the script.
+        /// The problem of the script.
         reason: String,
     },
     /// A size or a count of stored data exceeds its limit.
     #[error("{0}")]
     StorageLimit(String),
-    /// Stored vectors are not those of the embedding model.
+    /// Stored vectors come from another embedding model.
     #[error("{0}")]
     Embeddings(String),
     /// A read was cancelled while it waited for a connection.
@@ -176,43 +179,42 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// For [`Result::map_err`]: the journal of a run cannot be folded.
+    /// Wraps the error of a fold of a run's journal, for [`Result::map_err`].
     pub(crate) fn in_journal_of(run: &str) -> impl Fn(FoldError) -> Self {
-        move |error| Self::Strayed { run: run.to_owned(), error }
+        move |error| Self::ReplayMismatch { run: run.to_owned(), error }
     }
 
-    /// Whether it concerns what is stored of one run only.
+    /// Whether the error affects the stored data of one run only.
     pub fn is_of_one_run(&self) -> bool {
         matches!(
             self,
-            Self::Bytes { .. } | Self::Strayed { .. } | Self::Missing(_) | Self::Sealed(_) | Self::Script { .. }
+            Self::Bytes { .. } | Self::ReplayMismatch { .. } | Self::Missing(_) | Self::Sealed(_) | Self::Script { .. }
         )
     }
 
-    /// Whether another process is writing, so that it is worth trying again.
+    /// Whether another process holds the write lock, so that a retry may succeed.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Sql(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::DatabaseBusy)
     }
 }
 
-/// Has changes written to a log first. While others make the store, this cannot be done, and the database does not wait for it by
-/// itself as it does elsewhere.
+/// Enables the write-ahead log. This fails while another process creates the store, and SQLite does not call the busy handler for it.
 fn write_ahead(db: &Connection) -> Result<(), StoreError> {
     let since = Instant::now();
     loop {
         match db.pragma_update(None, "journal_mode", "wal").map_err(StoreError::from) {
-            Err(error) if error.is_busy() && since.elapsed() < PATIENCE => thread::sleep(NAP),
+            Err(error) if error.is_busy() && since.elapsed() < LOCK_TIMEOUT => thread::sleep(LOCK_POLL_INTERVAL),
             done => return done,
         }
     }
 }
 
-/// Called by the database while another process holds the lock, with how often it was called. The database's own waiting backs off to
-/// 100 ms, which seldom meets the gaps that a busy process leaves.
+/// The busy handler: SQLite calls it while another process holds the lock, with the number of calls so far. SQLite's own handler
+/// backs off to 100 ms, which seldom hits the gaps between the transactions of a busy process.
 fn wait_for_writer(calls: i32) -> bool {
-    let patience = PATIENCE.as_millis() / NAP.as_millis();
-    thread::sleep(NAP);
-    u128::try_from(calls).is_ok_and(|calls| calls < patience)
+    let max_calls = LOCK_TIMEOUT.as_millis() / LOCK_POLL_INTERVAL.as_millis();
+    thread::sleep(LOCK_POLL_INTERVAL);
+    u128::try_from(calls).is_ok_and(|calls| calls < max_calls)
 }
 
 /// One connection to a store.
@@ -227,12 +229,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store, and makes it if there is none.
+    /// Opens a store, and creates it if it does not exist.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             private_folder(folder).map_err(|error| StoreError::File { path: folder.into(), error })?;
         }
-        // SQLite gives its log and its index the rights of the file.
+        // SQLite gives its log and its index the permissions of the file.
         match private_file(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(StoreError::File { path: path.into(), error });
@@ -245,22 +247,22 @@ impl Store {
         write_ahead(&db)?;
         db.pragma_update(None, "synchronous", durability.pragma())?;
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        // So much is left of the log after it was moved; a burst does not keep its disk space for ever.
+        // The most of the log that stays after it was moved into the file, so that a burst does not occupy disk space for ever.
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
         db.pragma_update(None, "cache_size", -32_000)?;
-        // The files beside it are those of the real file, by whatever name it was opened.
+        // The lock, key and log files belong to the real file, whatever link it was opened by.
         let path = path.canonicalize().map_err(|error| StoreError::File { path: path.into(), error })?;
         Ok(Self::over(db, Some(path), durability))
     }
 
-    /// A store that is gone with the process: for runs that are only tried.
+    /// A store in memory, for dry runs.
     pub fn in_memory() -> Result<Self, StoreError> {
         let mut db = Connection::open_in_memory()?;
         schema::create_or_verify(&mut db)?;
         Ok(Self::over(db, None, Durability::Normal))
     }
 
-    /// Opens a store that is there, to look at it.
+    /// Opens an existing store for reading.
     pub fn read_only(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let missing = |_| StoreError::Missing(format!("file {}", path.display()));
@@ -285,17 +287,17 @@ impl Store {
         Self { db, path, durability, batch: RefCell::default(), memory_key: OnceCell::new() }
     }
 
-    /// Executes a statement. Returns how many rows it changed.
+    /// Executes a statement. Returns the number of changed rows.
     pub(crate) fn execute(&self, sql: &str, values: impl Params) -> Result<usize, StoreError> {
         Ok(self.db.prepare_cached(sql)?.execute(values)?)
     }
 
-    /// The value of a query that has one.
+    /// The single value of a query.
     pub(crate) fn value<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<T, StoreError> {
         Ok(self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
     }
 
-    /// The first row of a query, if it has one.
+    /// The first row of a query; `None` if it has no rows.
     pub(crate) fn first<T>(
         &self,
         sql: &str,
@@ -315,7 +317,7 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.query_map(values, read)?.collect::<Result<_, _>>()?)
     }
 
-    /// The file, if it is one.
+    /// The file; `None` for a store in memory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -325,8 +327,8 @@ impl Store {
         self.value("PRAGMA data_version", [])
     }
 
-    /// Makes a change that concerns processes that live, such as which of them drives a run. It is not synced, because a loss of
-    /// power ends all of them; what is committed later reaches the disk after it.
+    /// Makes a change that only matters to living processes, such as the owner of a run, without syncing it to disk: a loss of power
+    /// ends all processes, and later commits reach the disk after it.
     pub(crate) fn unsynced<T>(&self, change: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.begin_unsynced()?;
         self.end_unsynced(change())
@@ -342,7 +344,7 @@ impl Store {
         begun
     }
 
-    /// Commits what came out well, and takes the rest back.
+    /// Commits a successful change and rolls back a failed one.
     pub(crate) fn end_unsynced<T>(&self, changed: Result<T, StoreError>) -> Result<T, StoreError> {
         let changed = changed.and_then(|changed| self.commit().map(|()| changed));
         if changed.is_err() {
@@ -356,7 +358,7 @@ impl Store {
         Ok(self.db.pragma_update(None, "synchronous", self.durability.pragma())?)
     }
 
-    /// Makes a change of many rows whole or not at all.
+    /// Makes a change within a transaction.
     pub(crate) fn change<T, E: From<StoreError>>(&self, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         self.begin()?;
         let changed = change().and_then(|changed| Ok(self.commit().map(|()| changed)?));
@@ -366,23 +368,23 @@ impl Store {
         changed
     }
 
-    /// Begins a change of many rows. It is all or nothing.
+    /// Begins a transaction.
     pub(crate) fn begin(&self) -> Result<(), StoreError> {
         self.execute("BEGIN IMMEDIATE", []).map(drop)
     }
 
-    /// After this, what was written survives.
+    /// Writes the batch and commits the transaction.
     pub(crate) fn commit(&self) -> Result<(), StoreError> {
         self.write_out()?;
         self.execute("COMMIT", []).map(drop)
     }
 
-    /// Moves the log into the file, as far as nobody is in the way.
+    /// Moves the write-ahead log into the file, as far as no other process reads or writes it.
     pub(crate) fn move_log(&self) -> Result<(), StoreError> {
         Ok(self.db.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))?)
     }
 
-    /// Takes back what was written since the beginning. There may be nothing to take back.
+    /// Discards the batch and rolls back the transaction, if one is open.
     pub(crate) fn roll_back(&self) {
         self.batch.take();
         let _ = self.db.execute_batch("ROLLBACK");

@@ -1,5 +1,5 @@
-//! What people outside are to be told of questions. A notice is kept in the transaction that asks, and goes when it was told: a
-//! process that dies in between leaves it to the next. So somebody may be told twice, and nobody never.
+//! Notices to people about approvals. A notice is stored in the transaction that opens, reminds of or closes a request, and removed
+//! after it was sent. If a process dies in between, the next one sends it: a notice may be sent twice, and is never lost.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use branchpoint_expr::Value;
 use super::{RunNo, Store, StoreError};
 
 impl Store {
-    pub(crate) fn keep_notice(&self, owner: i64, run: RunNo, request: RequestNo, change: &RequestChange) {
+    pub(crate) fn put_notice_later(&self, owner: i64, run: RunNo, request: RequestNo, change: &RequestChange) {
         let (event, users, outcome) = match change {
             RequestChange::Opened(_) => ("asked", &[][..], None),
             RequestChange::Reminded(users) => ("reminded", users.as_slice(), None),
@@ -22,7 +22,7 @@ impl Store {
         self.execute_later(run, sql, (owner, run.0, request.0, event, users, outcome));
     }
 
-    /// What a process has to tell, in order; what others have left behind is among it.
+    /// The notices that a process has to send, in order, including those of processes that have ended.
     pub fn notices(&self, owner: i64) -> Result<Vec<Notice>, StoreError> {
         self.execute("UPDATE notices SET owner = ?1 WHERE owner NOT IN (SELECT owner FROM owners)", [owner])?;
         let sql = "SELECT notice, run, request, event, users, outcome FROM notices WHERE owner = ?1 ORDER BY notice";
@@ -39,7 +39,7 @@ impl Store {
         })
     }
 
-    /// People were told.
+    /// Removes a notice that was sent.
     pub fn drop_notice(&self, notice: &Notice) -> Result<(), StoreError> {
         self.execute("DELETE FROM notices WHERE notice = ?1", [notice.number]).map(drop)
     }

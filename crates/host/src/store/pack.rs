@@ -1,9 +1,8 @@
-//! Values are whole in memory. In stored bytes, a large one is its hash and a secret is its number.
+//! Packs values for storage: in stored bytes, placeholders replace large values by their hashes and secrets by their numbers.
 //!
-//! Only rows whose `packed` is set hold such stand-ins. There, a text that begins with a zero byte is never what it seems:
-//! `\0b` and a hash stands for a large value, `\0n` and a number for a secret that is a number, and after `\0s` each zero byte begins
-//! an escape: `\0\0` for itself, `\0n;` for the secret of that number, `\0n:e;` for that secret in an [`Encoding`], and `\0n:e/a-b;` for
-//! the bytes of that from `a` up to `b`.
+//! Only rows whose `packed` is set have placeholders. In them, a text that begins with a zero byte is encoded: `\0b` and a hash is
+//! a large value, `\0n` and a number is a secret that is a number, and after `\0s` each zero byte begins an escape: `\0\0` is a zero
+//! byte, `\0n;` the secret with that number, `\0n:e;` that secret in an [`Encoding`], and `\0n:e/a-b;` its bytes from `a` up to `b`.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,20 +17,20 @@ use super::{RunNo, Store, StoreError};
 use branchpoint_runners::hexadecimal;
 use branchpoint_runners::{Encoding, Finder, SecretMatch};
 
-/// What is shown of a secret that cannot be opened, or must not be.
+/// Replaces a secret that cannot be opened.
 const MASK: &str = "***";
 
-/// The largest value that stays in its row.
-pub(crate) const APART_BYTES: usize = 256 * 1024;
+/// The size up to which a value is stored in its row.
+pub(crate) const MAX_INLINE_BYTES: usize = 256 * 1024;
 
-/// What the stand-in of a large value counts. More than its text, so that a few large values make what they stand in a large value too:
-/// values that are shared level by level stay shared level by level.
-const STAND_IN_BYTES: usize = APART_BYTES / 8;
+/// The size that the placeholder of a large value counts. It is more than its text, so that a value with a few large values is large
+/// too: values that are shared on each level stay shared on each level.
+const PLACEHOLDER_BYTES: usize = MAX_INLINE_BYTES / 8;
 
-/// Lists and objects of more bytes are packed once, however often they are shared. Smaller ones are not worth remembering.
-const REMEMBERED_BYTES: u64 = 4096;
+/// The size from which a shared list or object is packed once. Smaller ones are packed wherever they appear.
+const MIN_SHARED_BYTES: u64 = 4096;
 
-/// What stands in a row, and the large values that it refers to.
+/// The stored bytes of a row, and the large values that they refer to.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
     pub(crate) bytes: Vec<u8>,
@@ -40,19 +39,19 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Everything that is stored of it.
+    /// All stored bytes: the row and its large values.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         self.blobs.iter().map(|(_, bytes)| bytes).chain([&self.bytes]).map(Vec::as_slice)
     }
 }
 
-/// How the values of one run are kept apart: its secrets, by number.
+/// Packs the values of one run. It has the run's secrets by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packing {
     pub(crate) secrets: Arc<[String]>,
-    /// Why the secrets cannot be read, if they cannot.
+    /// Why the secrets cannot be read; `None` if they can.
     pub(crate) unavailable_secrets: Option<Arc<str>>,
-    /// Finds the secrets in texts, in every form; built when first needed.
+    /// Finds the secrets in texts, in every encoding. Built when it is first needed.
     finder: Arc<OnceLock<Option<Finder>>>,
 }
 
@@ -73,7 +72,7 @@ impl Packing {
         self.finder.get_or_init(|| Finder::of(&self.secrets)).as_ref()
     }
 
-    /// What is stored of anything with values in it. `map` hands every value of it to the packer.
+    /// Packs something that contains values. `map` calls the packer with each value.
     fn pack<T: Clone>(
         &self,
         whole: &T,
@@ -81,11 +80,11 @@ impl Packing {
         encode: impl Fn(&T) -> Result<Vec<u8>>,
         map: impl Fn(&mut T, &mut dyn FnMut(&mut Value)),
     ) -> Result<Packed> {
-        // Most rows are small and hold no secret: nothing is copied for them. The bytes of a value are never less than an eighth of
-        // its unfolded size.
-        if self.secrets.is_empty() && unfolded_bytes / 8 <= APART_BYTES as u64 {
+        // Most rows are small and contain no secret, so nothing is copied. A value never has fewer bytes than an eighth of its
+        // unfolded size.
+        if self.secrets.is_empty() && unfolded_bytes / 8 <= MAX_INLINE_BYTES as u64 {
             let bytes = encode(whole)?;
-            if bytes.len() <= APART_BYTES {
+            if bytes.len() <= MAX_INLINE_BYTES {
                 return Ok(Packed { bytes, ..Packed::default() });
             }
         }
@@ -144,9 +143,9 @@ fn map_event(event: &mut Event, map: &mut dyn FnMut(&mut Value)) {
         }
         Event::Adopt(state) => state.map_values(map),
         Event::Cancel { reason: Some(reason) } => {
-            let mut said = Value::Str(reason.clone());
-            map(&mut said);
-            *reason = said.as_str().unwrap_or_default().into();
+            let mut text = Value::Str(reason.clone());
+            map(&mut text);
+            *reason = text.as_str().unwrap_or_default().into();
         }
         Event::TimerFired(_) | Event::Cancel { reason: None } | Event::Continue => {}
     }
@@ -162,17 +161,17 @@ struct Packer<'s> {
     secrets: &'s [String],
     finder: Option<&'s Finder>,
     blobs: Vec<([u8; 32], Vec<u8>)>,
-    /// What large lists and objects were packed to, by identity: a shared one is packed once.
+    /// The packed forms of large lists and objects by identity: a shared one is packed once.
     remembered: HashMap<usize, (Value, usize)>,
     failed: Option<codec::CodecError>,
 }
 
 impl Packer<'_> {
-    /// The value as it is stored, and about how many bytes it has.
+    /// The value in its stored form, and its approximate size in bytes.
     fn pack(&mut self, value: &Value) -> (Value, usize) {
         let identity = match value {
-            Value::List(list) if list.size().bytes > REMEMBERED_BYTES => list.identity(),
-            Value::Object(object) if object.size().bytes > REMEMBERED_BYTES => object.identity(),
+            Value::List(list) if list.size().bytes > MIN_SHARED_BYTES => list.identity(),
+            Value::Object(object) if object.size().bytes > MIN_SHARED_BYTES => object.identity(),
             _ => return self.pack_parts(value),
         };
         if let Some(packed) = self.remembered.get(&identity) {
@@ -208,10 +207,10 @@ impl Packer<'_> {
             number @ (Value::Int(_) | Value::Float(_)) => (self.number(number), 8),
             other => (other.clone(), 8),
         };
-        if bytes <= APART_BYTES { (packed, bytes) } else { self.apart(&packed) }
+        if bytes <= MAX_INLINE_BYTES { (packed, bytes) } else { self.move_to_blob(&packed) }
     }
 
-    fn apart(&mut self, value: &Value) -> (Value, usize) {
+    fn move_to_blob(&mut self, value: &Value) -> (Value, usize) {
         let bytes = match codec::encode_value(value) {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -221,23 +220,23 @@ impl Packer<'_> {
         };
         let hash = hash([bytes.as_slice()]);
         self.blobs.push((hash, bytes));
-        (Value::from(format!("\0b{}", hexadecimal(&hash))), STAND_IN_BYTES)
+        (Value::from(format!("\0b{}", hexadecimal(&hash))), PLACEHOLDER_BYTES)
     }
 
-    /// A number that is a secret is kept as a text which says so.
+    /// Replaces a number that is a secret by a placeholder.
     fn number(&self, number: &Value) -> Value {
         let written = number.to_string();
-        let found = self.secrets.iter().position(|secret| *secret == written);
-        found.map_or_else(|| number.clone(), |found| Value::from(format!("\0n{found}")))
+        let secret = self.secrets.iter().position(|secret| *secret == written);
+        secret.map_or_else(|| number.clone(), |secret| Value::from(format!("\0n{secret}")))
     }
 
     fn text(&self, text: &Arc<str>) -> Arc<str> {
-        let found = self.finder.map(|finder| finder.forms_in(text)).unwrap_or_default();
-        if found.is_empty() && !text.starts_with('\0') {
+        let matches = self.finder.map(|finder| finder.forms_in(text)).unwrap_or_default();
+        if matches.is_empty() && !text.starts_with('\0') {
             return text.clone();
         }
         let (mut hidden, mut from) = ("\0s".to_owned(), 0);
-        for SecretMatch { place, secret, encoding, part } in found {
+        for SecretMatch { place, secret, encoding, part } in matches {
             hidden.push_str(&text[from..place.start].replace('\0', "\0\0"));
             // Writing into a text cannot fail.
             let _ = match (encoding, part) {
@@ -253,18 +252,18 @@ impl Packer<'_> {
 }
 
 impl Store {
-    /// Keeps the large values that a row refers to.
-    pub(crate) fn keep_apart(&self, run: RunNo, packed: &Packed) -> std::result::Result<(), StoreError> {
-        packed.blobs.iter().try_for_each(|(hash, bytes)| self.keep_blob(run, hash, bytes))
+    /// Stores the large values that a row refers to.
+    pub(crate) fn put_large_values(&self, run: RunNo, packed: &Packed) -> std::result::Result<(), StoreError> {
+        packed.blobs.iter().try_for_each(|(hash, bytes)| self.put_blob(run, hash, bytes))
     }
 
-    /// Keeps bytes of a run under their hash.
-    pub(super) fn keep_blob(&self, run: RunNo, hash: &[u8; 32], bytes: &[u8]) -> std::result::Result<(), StoreError> {
+    /// Stores bytes of a run under their hash.
+    pub(super) fn put_blob(&self, run: RunNo, hash: &[u8; 32], bytes: &[u8]) -> std::result::Result<(), StoreError> {
         self.execute("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)", params![hash, bytes])?;
         self.execute("INSERT OR IGNORE INTO blob_uses (run, hash) VALUES (?1, ?2)", params![run.0, hash]).map(drop)
     }
 
-    /// Puts large values and secrets back in their places.
+    /// Replaces placeholders by their large values and secrets.
     pub(crate) fn unpack_event(&self, packing: &Packing, event: &mut Event) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| map_event(event, map))?;
         if let Event::Adopt(state) = event {
@@ -283,7 +282,7 @@ impl Store {
 
     pub(crate) fn unpack_state(&self, packing: &Packing, state: &mut State) -> std::result::Result<(), StoreError> {
         self.unpack_all(packing, |map| state.map_values(map))?;
-        // Secrets that are unavailable have another size.
+        // Masks of unavailable secrets have another size.
         if packing.unavailable_secrets.is_some() {
             state.recount_size();
         }
@@ -319,7 +318,7 @@ impl Store {
 struct Unpacker<'s> {
     store: &'s Store,
     packing: &'s Packing,
-    /// The large values that were read, by hash: each is read once, and what was shared is shared again.
+    /// The large values that were read, by hash: each is read once and shared.
     blobs: HashMap<String, Value>,
 }
 
@@ -351,13 +350,13 @@ impl Unpacker<'_> {
     }
 }
 
-/// The number that stands behind a stored text, if one does.
+/// The secret number that a stored text is the placeholder of, if it is one.
 fn number(packing: &Packing, text: &str) -> Option<Value> {
-    let found = packing.secrets.get(text.strip_prefix("\0n")?.parse::<usize>().ok()?);
-    Some(found.and_then(|secret| serde_json::from_str(secret).ok()).unwrap_or_else(|| Value::from(MASK)))
+    let secret = packing.secrets.get(text.strip_prefix("\0n")?.parse::<usize>().ok()?);
+    Some(secret.and_then(|secret| serde_json::from_str(secret).ok()).unwrap_or_else(|| Value::from(MASK)))
 }
 
-/// The text that a stored one stands for.
+/// Decodes a stored text.
 fn shown(packing: &Packing, text: &Arc<str>) -> Arc<str> {
     let Some(hidden) = text.strip_prefix("\0s") else { return text.clone() };
     let mut shown = String::new();
@@ -367,9 +366,9 @@ fn shown(packing: &Packing, text: &Arc<str>) -> Arc<str> {
         rest = if let Some(after) = after.strip_prefix('\0') {
             shown.push('\0');
             after
-        } else if let Some((stand_in, after)) = after.split_once(';') {
-            // A secret that cannot be opened any more is shown as what it is.
-            shown.push_str(secret(packing, stand_in).as_deref().unwrap_or(MASK));
+        } else if let Some((placeholder, after)) = after.split_once(';') {
+            // A secret that cannot be opened is masked.
+            shown.push_str(secret(packing, placeholder).as_deref().unwrap_or(MASK));
             after
         } else {
             shown.push('\0');
@@ -380,9 +379,9 @@ fn shown(packing: &Packing, text: &Arc<str>) -> Arc<str> {
     shown.into()
 }
 
-/// The secret that a stand-in names, in the encoding that it names.
-fn secret(packing: &Packing, stand_in: &str) -> Option<String> {
-    let (number, form) = stand_in.split_once(':').unwrap_or((stand_in, ""));
+/// The secret of a placeholder, in the placeholder's encoding.
+fn secret(packing: &Packing, placeholder: &str) -> Option<String> {
+    let (number, form) = placeholder.split_once(':').unwrap_or((placeholder, ""));
     let secret = packing.secrets.get(number.parse::<usize>().ok()?)?;
     let (encoding, part) = form.split_once('/').map_or((form, None), |(encoding, part)| (encoding, Some(part)));
     let whole = Encoding::named(encoding)?.write(secret)?;
@@ -400,7 +399,7 @@ mod tests {
         let store = Store::in_memory().expect("memory is there");
         let packing = Packing::new(secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>());
         let packed = packing.value(value).expect("it is shallow");
-        store.keep_apart(RunNo(1), &packed).expect("there is room");
+        store.put_large_values(RunNo(1), &packed).expect("there is room");
         assert!(packed.bytes.len() < 1_000, "the row has {} bytes", packed.bytes.len());
         let row = String::from_utf8_lossy(&packed.bytes).into_owned();
         assert!(absent.is_empty() || !row.contains(absent), "{row:?} holds {absent:?}");
@@ -421,15 +420,15 @@ mod tests {
     }
 
     #[test]
-    fn large_values_are_kept_apart_wherever_they_stand() {
-        let large = Value::from("x".repeat(APART_BYTES + 1));
+    fn large_values_are_blobs_wherever_they_are() {
+        let large = Value::from("x".repeat(MAX_INLINE_BYTES + 1));
         let fields = [("list".into(), Value::from(vec![large.clone(), large])), ("\0s".into(), Value::from("\0b12"))];
         check(&[], &Value::from(fields.into_iter().collect::<Object>()), "xxxx");
         let many: Vec<Value> = (0..100_000).map(Value::Int).collect();
         check(&[], &Value::from(vec![Value::from(many)]), "");
     }
 
-    /// Equal values are stored once, and are one value again when they are read: not the 2^20 lists that it would be unfolded.
+    /// Equal values are stored once and shared when they are read, instead of unfolding to 2^20 lists.
     #[test]
     fn shared_values_are_packed_and_read_once() {
         let mut value = Value::from(vec![Value::from("x".repeat(1_000))]);
@@ -440,7 +439,7 @@ mod tests {
         let packing = Packing::default();
         let packed = packing.value(&value).expect("it is shallow");
         assert!(packed.blobs.len() <= 20, "{} large values", packed.blobs.len());
-        store.keep_apart(RunNo(1), &packed).expect("there is room");
+        store.put_large_values(RunNo(1), &packed).expect("there is room");
         let mut back = codec::decode_value(&packed.bytes).expect("it was encoded");
         store.unpack_value(&packing, &mut back).expect("everything is there");
         assert_eq!(back.size(), value.size());
@@ -461,11 +460,11 @@ mod tests {
         check(&["abcdef", "0", "1"], &json(r#"{"a": "abcdef0", "b": [0, 1, 10, "\u00001;"]}"#), "abcdef");
     }
 
-    /// A JWT is longer than every value that is shown whole, so its beginning appears where a message cut it.
+    /// A JWT is longer than the values that messages show whole, so messages show its beginning.
     const TOKEN: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI/+&é\"<1234567890>IiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4";
 
     #[test]
-    fn encoded_secrets_are_stand_ins_too() {
+    fn encoded_secrets_are_replaced_too() {
         use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
         let percent = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI%2F%2B%26%C3%A9%22%3C1234567890%3EIiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4";
         let hex = branchpoint_runners::hexadecimal(TOKEN.as_bytes());
@@ -484,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_on_several_lines_is_a_stand_in_on_each_line() {
+    fn base64_on_several_lines_is_replaced_on_each_line() {
         use base64::prelude::{BASE64_STANDARD, Engine as _};
         for before in ["", "a", "ab"] {
             let encoded = BASE64_STANDARD.encode(format!("{before}{TOKEN}!"));
@@ -498,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_was_cut_is_a_stand_in_at_every_offset() {
+    fn a_truncated_secret_is_replaced_at_every_offset() {
         for bytes in (3..TOKEN.len()).filter(|at| TOKEN.is_char_boundary(*at)) {
             let beginning = &TOKEN[..bytes];
             for text in [format!("x is {beginning}… (82 characters)"), format!("[\"{beginning}\"… (82 characters)")]

@@ -1,19 +1,20 @@
-//! Who may use the files of a store: only its owner, whatever the umask, unless the operator has opened the store to a group.
+//! Permissions of the files of a store: only their owner may use them, whatever the umask, unless the operator has given a group
+//! access to the store.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// A new file that only its owner can read and write from the moment it exists.
+/// Creates a file that only its owner can read and write from the beginning.
 pub(super) fn private_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    // A strict umask takes rights away from the owner too.
+    // A strict umask removes permissions of the owner, too.
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
 }
 
-/// Creates a folder with those around it. The ones that are new belong to their owner alone; others stay as they are.
+/// Creates a folder and its missing parents. Only their owner can use new folders; existing ones are unchanged.
 pub(super) fn private_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -28,20 +29,20 @@ pub(super) fn private_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The folder of the owners' locks: open to those who may write the store, and to nobody else. Whoever can open a lock file can
-/// hold its lock, and would keep the runs of a dead process from being resumed.
+/// Creates the folder of the lock files. Only users who may write the store can open it: a user who can open a lock file could hold
+/// its lock, and the runs of a dead process would not be resumed.
 pub(super) fn lock_folder(store: &Path, folder: &Path) -> io::Result<()> {
     private_folder(folder)?;
     let wanted = [0o600, 0o060, 0o006].into_iter().filter(|class| mode(store).unwrap_or(0o600) & class == *class);
     let wanted = wanted.fold(0o700, |mode, class| mode | class | (class >> 1) & 0o111);
-    let found = fs::metadata(folder)?;
-    if found.mode() & 0o777 != wanted && found.uid() == rustix::process::geteuid().as_raw() {
+    let metadata = fs::metadata(folder)?;
+    if metadata.mode() & 0o777 != wanted && metadata.uid() == rustix::process::geteuid().as_raw() {
         fs::set_permissions(folder, Permissions::from_mode(wanted))?;
     }
     Ok(())
 }
 
-/// A new lock file with the rights of the store.
+/// Creates a lock file with the permissions of the store.
 pub(super) fn lock_file(store: &Path, path: &Path) -> io::Result<File> {
     let rights = mode(store).unwrap_or(0o600) & 0o666;
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
@@ -49,7 +50,7 @@ pub(super) fn lock_file(store: &Path, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The rights of a file, without its type; none if there is no such file.
+/// The permission bits of a file; `None` if it does not exist.
 pub(super) fn mode(path: &Path) -> Option<u32> {
-    fs::metadata(path).ok().map(|found| found.mode() & 0o777)
+    fs::metadata(path).ok().map(|metadata| metadata.mode() & 0o777)
 }

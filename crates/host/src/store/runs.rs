@@ -1,4 +1,4 @@
-//! The small row of each run: what lists and drivers go by, without folding a journal.
+//! The row of each run, from which lists and drivers select runs without folding a journal.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ const COLUMNS: &str =
     "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, waited_ms";
 
 impl Store {
-    /// The run of an id.
+    /// The run with this id.
     pub fn run(&self, id: &str) -> Result<Option<Run>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
         self.first(&sql, [id], read)
     }
 
-    /// The run of an id, or the one run whose id begins or ends so.
+    /// The run with this id, or the runs whose ids begin or end with this text.
     pub fn find_runs(&self, id: &str) -> Result<Vec<Run>, StoreError> {
         if let Some(run) = self.run(id)? {
             return Ok(vec![run]);
@@ -27,7 +27,7 @@ impl Store {
         let sql = format!(
             "SELECT {COLUMNS} FROM runs WHERE parent IS NULL AND (id GLOB ?1 || '*' OR id GLOB '*' || ?1) LIMIT 10"
         );
-        // What people type is taken by the letter.
+        // Wildcards in the text are removed.
         let literal: String = id.chars().filter(|letter| !"*?[]".contains(*letter)).collect();
         self.rows(&sql, [literal], read)
     }
@@ -35,11 +35,11 @@ impl Store {
     /// The row of a run.
     pub fn row(&self, run: RunNo) -> Result<Run, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
-        let found = self.first(&sql, [run.0], read)?;
-        found.ok_or_else(|| StoreError::Missing(format!("run {}", run.0)))
+        let row = self.first(&sql, [run.0], read)?;
+        row.ok_or_else(|| StoreError::Missing(format!("run {}", run.0)))
     }
 
-    /// The newest first.
+    /// The runs that a filter selects, the newest first.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, StoreError> {
         let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE 1");
         let mut values: Vec<Box<dyn ToSql>> = Vec::new();
@@ -69,12 +69,12 @@ impl Store {
         }
         sql.push_str(" ORDER BY run DESC LIMIT ?");
         values.push(Box::new(filter.limit.map_or(-1, i64::from)));
-        let mut found = self.db.prepare(&sql)?;
-        let rows = found.query_map(rusqlite::params_from_iter(values), read)?.collect::<Result<_, _>>()?;
+        let mut statement = self.db.prepare(&sql)?;
+        let rows = statement.query_map(rusqlite::params_from_iter(values), read)?.collect::<Result<_, _>>()?;
         Ok(rows)
     }
 
-    /// The child runs of a run, in the order in which they were started.
+    /// The child runs of a run, in the order of their starts.
     pub fn children(&self, parent: RunNo) -> Result<Vec<Run>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE parent = ?1 ORDER BY run");
         self.rows(&sql, [parent.0], read)
@@ -91,12 +91,12 @@ impl Store {
         self.rows(sql, params![parent.0, effect.0], |row| row.get(0).map(RunNo))
     }
 
-    /// How many runs stand how.
+    /// The number of runs of each status.
     pub fn counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
         self.rows("SELECT status, count(*) FROM runs GROUP BY status", [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Abandoned runs that could continue, without those in a JSON list of numbers.
+    /// Abandoned runs that could continue. `skipped` is a JSON list of run numbers.
     pub(crate) fn abandoned(&self, skipped: &str, limit: usize) -> Result<Vec<RunNo>, StoreError> {
         let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL
             AND run NOT IN (SELECT value FROM json_each(?1)) ORDER BY run LIMIT ?2";
@@ -104,8 +104,8 @@ impl Store {
         self.rows(sql, params![skipped, limit], |row| row.get(0).map(RunNo))
     }
 
-    /// Reserves numbers for runs that this process will start, inside a transaction. No other process uses them, whether or not they
-    /// are used here.
+    /// Reserves numbers for runs that this process will start, within a transaction. No other process uses them, even if they stay
+    /// unused.
     pub(crate) fn reserve_runs(&self, count: usize) -> Result<Range<i64>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let sql = "INSERT INTO sqlite_sequence (name, seq)
@@ -116,7 +116,7 @@ impl Store {
         Ok(last - count + 1..last + 1)
     }
 
-    /// A new run, under its own number if it has one. None: there is a run of that id.
+    /// Inserts a run, under its own number if it has one. Returns `None` if a run with this id exists.
     pub(crate) fn insert_run(&self, new: &Run, semantics: u16) -> Result<Option<RunNo>, StoreError> {
         let sql = "INSERT INTO runs
             (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run, waited_ms)
@@ -145,22 +145,22 @@ impl Store {
         Ok((inserted == 1).then(|| RunNo(self.db.last_insert_rowid())))
     }
 
-    /// Which process drives a run.
+    /// Sets the process that drives a run.
     pub(crate) fn set_owner(&self, run: RunNo, owner: Option<i64>) -> Result<(), StoreError> {
         self.execute("UPDATE runs SET owner = ?2 WHERE run = ?1", params![run.0, owner]).map(drop)
     }
 
-    /// A process that has claimed a run does not drive it, when the turn commits.
-    pub(crate) fn let_go(&self, run: RunNo, owner: i64) {
+    /// Releases a process's claim on a run when the turn commits.
+    pub(crate) fn release_run_later(&self, run: RunNo, owner: i64) {
         self.defer(run, move |store| store.release_run(run, owner));
     }
 
-    /// The same, at once.
+    /// Releases a process's claim on a run.
     pub(crate) fn release_run(&self, run: RunNo, owner: i64) -> Result<(), StoreError> {
         self.execute("UPDATE runs SET owner = NULL WHERE run = ?1 AND owner = ?2", params![run.0, owner]).map(drop)
     }
 
-    /// Ends the rows of a run that cannot be opened, as cancelled, when the turn commits. Its journal stays as it is.
+    /// Marks a run that cannot be opened as cancelled when the turn commits. Its journal is unchanged.
     pub(crate) fn end_rows(&self, run: RunNo, now_ms: i64) {
         self.defer(run, move |store| {
             for table in ["timers", "outbox", "notices"] {
@@ -212,7 +212,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-/// A word that this build does not know would be a defect of the store; a run that seems to go on is looked at, and found out.
+/// Reads a status. An unknown word is a defect of the store; the run counts as running, so that it is opened and the defect reported.
 fn status(word: &str) -> Status {
     Status::ALL.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Running)
 }

@@ -1,7 +1,7 @@
 //! The tables of a store and their version.
 //!
 //! A store is created with all tables at once. There are no migrations yet, because no version has been released: a store of any
-//! other version is rejected. Whoever changes `schema.sql` gives it a new [`VERSION`].
+//! other version is rejected. A change of `schema.sql` needs a new [`VERSION`].
 
 use rusqlite::Connection;
 

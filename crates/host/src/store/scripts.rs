@@ -14,18 +14,18 @@ use super::{RunNo, Store, StoreError};
 use crate::script::{EntryKey, RECORDED};
 use branchpoint_runners::hexadecimal;
 
-/// A used entry of a script, and what took it.
+/// A used entry of a script, and the call or request that used it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsedEntry {
     pub(crate) entry: EntryKey,
     pub(crate) taker: Taker,
 }
 
-/// The call or the request that took an entry of a script. Entries that were used before the script was bound have no run.
+/// The call or the request that used an entry of a script. Entries that were used before the script was bound have no run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Taker {
     pub(crate) run: RunNo,
-    /// The event that asked.
+    /// The event that requested the call.
     pub(crate) seq: u64,
     /// The number of the effect or of the request.
     pub(crate) number: u64,
@@ -34,17 +34,17 @@ pub(crate) struct Taker {
 }
 
 impl Store {
-    /// The script of a run, or of the root run that has called it. None: its calls are executed.
+    /// The script of a run, or of its root run. `None` means that its calls are executed.
     pub fn script(&self, run: RunNo) -> Result<Option<RunScript>, StoreError> {
         let root = self.root_of(run)?;
         let sql = "SELECT run_scripts.hash, packed, live_ms, bytes
             FROM run_scripts JOIN blobs ON blobs.hash = run_scripts.hash WHERE run = ?1";
-        let found = self.first(sql, [root.0], |row| {
+        let script = self.first(sql, [root.0], |row| {
             let hash = hexadecimal(row.get_ref(0)?.as_blob()?);
             let script = RunScript { hash, script: Value::Null, is_recorded: false, live_ms: row.get(2)? };
             Ok((script, row.get::<_, bool>(1)?, row.get::<_, Vec<u8>>(3)?))
         })?;
-        let Some((mut script, packed, bytes)) = found else { return Ok(None) };
+        let Some((mut script, packed, bytes)) = script else { return Ok(None) };
         script.script = codec::decode_value(&bytes).map_err(|error| damaged(root, error))?;
         if packed {
             self.unpack_value(&self.packing(root)?, &mut script.script)?;
@@ -60,29 +60,29 @@ impl Store {
         self.value(sql, [root.0])
     }
 
-    /// Binds a script to a root run that is new in this turn, when the turn commits. These entries of it are used.
+    /// Binds a script to a root run that is new in this turn when the turn commits. The entries `used` are already used.
     pub(crate) fn bind_script(&self, run: RunNo, script: Packed, used: Vec<UsedEntry>) {
         self.defer(run, move |store| store.write_script(run, &script, &used));
     }
 
-    /// Binds a script to a root run within a transaction. These entries of it are used.
+    /// Binds a script to a root run within a transaction. The entries `used` are already used.
     pub(crate) fn write_script(&self, run: RunNo, script: &Packed, used: &[UsedEntry]) -> Result<(), StoreError> {
-        self.keep_apart(run, script)?;
+        self.put_large_values(run, script)?;
         let digest = hash([script.bytes.as_slice()]);
-        self.keep_blob(run, &digest, &script.bytes)?;
+        self.put_blob(run, &digest, &script.bytes)?;
         let sql = "INSERT OR REPLACE INTO run_scripts (run, hash, packed) VALUES (?1, ?2, ?3)";
         self.execute(sql, params![run.0, digest, script.packed])?;
         self.execute("DELETE FROM script_used WHERE run = ?1", [run.0])?;
         used.iter().try_for_each(|used| self.insert_used(run, used))
     }
 
-    /// An entry of the script of a root run is used from now on.
+    /// Marks an entry of the script of a root run as used when the turn commits.
     pub(crate) fn use_entry(&self, root: RunNo, used: UsedEntry) {
         self.defer(used.taker.run, move |store| store.insert_used(root, &used));
     }
 
     fn insert_used(&self, root: RunNo, UsedEntry { entry, taker }: &UsedEntry) -> Result<(), StoreError> {
-        // The last entry of a list may answer many calls. The first of them counts.
+        // The last entry of a list may answer many calls; the first of them is recorded.
         let sql = "INSERT OR IGNORE INTO script_used (run, step, path, entry, taker, seq, effect, attempt)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let Taker { run, seq, number, attempt } = taker;
@@ -94,8 +94,8 @@ impl Store {
     pub(crate) fn used_entries(&self, root: RunNo) -> Result<Vec<UsedEntry>, StoreError> {
         let sql = "SELECT step, path, entry, taker, seq, effect, attempt FROM script_used WHERE run = ?1
             ORDER BY step, path, entry";
-        let mut found = self.db.prepare_cached(sql)?;
-        let rows = found.query_map([root.0], |row| {
+        let mut statement = self.db.prepare_cached(sql)?;
+        let rows = statement.query_map([root.0], |row| {
             let text = |at: usize| Ok::<Arc<str>, rusqlite::Error>(row.get::<_, String>(at)?.into());
             let entry = EntryKey { step: text(0)?, path: text(1)?, index: row.get(2)? };
             let taker = Taker { run: RunNo(row.get(3)?), seq: row.get(4)?, number: row.get(5)?, attempt: row.get(6)? };
@@ -105,7 +105,7 @@ impl Store {
             error @ (rusqlite::Error::SqliteFailure(..) | rusqlite::Error::SqliteSingleThreadedMode) => {
                 StoreError::Sql(error)
             }
-            // The row has a value that it cannot have.
+            // The row has an invalid value.
             error => StoreError::Script {
                 run: root.0.to_string(),
                 reason: format!("the record of its used entries is damaged: {error}"),
@@ -114,18 +114,18 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(damaged)
     }
 
-    /// The place in the journal of all runs of an event of a run.
+    /// The position of an event of a run in the journal of all runs.
     pub(crate) fn position_of(&self, run: RunNo, seq: u64) -> Result<i64, StoreError> {
         self.value("SELECT coalesce(max(position), 0) FROM events WHERE run = ?1 AND seq <= ?2", params![run.0, seq])
     }
 
-    /// From now on the calls of a scripted root run are executed. The script stays on record.
+    /// Executes the calls of a scripted root run from now on. The script stays stored.
     pub(crate) fn set_live(&self, run: RunNo, now_ms: i64) -> Result<(), StoreError> {
         let sql = "UPDATE run_scripts SET live_ms = ?2 WHERE run = ?1 AND live_ms IS NULL";
         self.execute(sql, params![run.0, now_ms]).map(drop)
     }
 
-    /// The same for a run that is new in this turn, when the turn commits.
+    /// Does the same for a run that is new in this turn, when the turn commits.
     pub(crate) fn set_live_later(&self, run: RunNo, now_ms: i64) {
         self.defer(run, move |store| store.set_live(run, now_ms));
     }

@@ -1,8 +1,8 @@
-//! Secrets of runs at rest, be they inputs or of the environment: encrypted with a key that lies beside the store and never in it,
-//! so that a copy of the store alone reveals none of them.
+//! Encryption of the secrets of runs at rest: secret inputs and secrets of the environment. The key is a file next to the store and
+//! never in it, so a copy of the store alone reveals no secret.
 //!
-//! A key that is missing, damaged or of another store concerns only runs with sealed secrets: everything else goes on, and such
-//! runs can be listed, shown, cancelled and pruned with their values unavailable.
+//! A key that is missing, damaged or of another store affects only runs with sealed secrets: all other runs continue, and the affected
+//! runs can be listed, shown with masked secrets, cancelled and pruned.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use chacha20poly1305::aead::{Aead, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 
 use super::permissions::private_file;
-use super::upkeep::beside;
+use super::upkeep::with_suffix;
 use super::{RunNo, Store, StoreError};
 use branchpoint_runners::hexadecimal;
 
 const NONCE: usize = 12;
 const KEY_BYTES: usize = 32;
 
-/// What the check value of a store is when it is opened with the right key.
+/// The check value of a store, in plain text. The right key opens it.
 const CHECK: &str = "branchpoint key check 1";
 
 /// Seals and opens secrets.
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key of a store, to open what is sealed with it.
+    /// The key of a store, for opening sealed secrets.
     pub(crate) fn of(store: &Store) -> Result<Self, StoreError> {
         let Some(path) = store.key_path() else { return Self::in_memory(store) };
         let key = Self::read(&path)?.ok_or_else(|| missing(&path))?;
@@ -41,7 +41,7 @@ impl Key {
         Ok(key)
     }
 
-    /// The same, to seal more: the key is created when nothing is sealed yet. Several processes that do so at once agree on one.
+    /// The key of a store, for sealing. It is created if nothing is sealed yet; processes that do so at the same time agree on one key.
     pub(crate) fn for_sealing(store: &Store) -> Result<Self, StoreError> {
         let Some(path) = store.key_path() else { return Self::in_memory(store) };
         let key = match Self::read(&path)? {
@@ -57,16 +57,16 @@ impl Key {
         Ok(key)
     }
 
-    /// The key of a store in memory, which is gone with it.
+    /// The key of a store in memory.
     fn in_memory(store: &Store) -> Result<Self, StoreError> {
         if store.memory_key.get().is_none() {
-            // Nobody else has this store.
+            // No other thread uses this store, so the key cannot be set already.
             let _ = store.memory_key.set(random()?);
         }
         Self::from_bytes(store.memory_key.get().map_or(&[], |key| key.as_slice()))
     }
 
-    /// The key in a file; none if there is no file.
+    /// The key in a file; `None` if the file does not exist.
     fn read(path: &Path) -> Result<Option<Self>, StoreError> {
         match fs::read(path) {
             Ok(bytes) if bytes.len() == KEY_BYTES => Self::from_bytes(&bytes).map(Some),
@@ -86,7 +86,7 @@ impl Key {
             .map_err(|_| StoreError::Sealed(format!("a key has {KEY_BYTES} bytes")))
     }
 
-    /// Fails if it is the key of another store. While nothing is sealed, a key may be exchanged for another.
+    /// Fails if it is the key of another store. While nothing is sealed, the key may be replaced.
     fn verify(&self, store: &Store, path: &Path) -> Result<(), StoreError> {
         if !store.has_sealed()? {
             return Ok(());
@@ -104,7 +104,7 @@ impl Key {
         )))
     }
 
-    /// Whether it opens the check value of a store; none if the store has none.
+    /// Whether it opens the check value of a store; `None` if the store has none.
     fn fits_check(&self, store: &Store) -> Result<Option<bool>, StoreError> {
         let sealed: Option<Vec<u8>> = store.first("SELECT bytes FROM key_check WHERE id = 1", [], |row| row.get(0))?;
         Ok(sealed.map(|sealed| self.open(&sealed).is_ok_and(|opened| opened == CHECK)))
@@ -124,14 +124,14 @@ impl Key {
         String::from_utf8(opened).map_err(|_| damaged())
     }
 
-    /// Opens what was sealed.
+    /// Opens sealed secrets.
     pub(crate) fn opened(&self, sealed: &[Vec<u8>]) -> Result<Vec<String>, StoreError> {
         sealed.iter().map(|sealed| self.open(sealed)).collect()
     }
 }
 
 impl Store {
-    /// Keeps the secrets of a run, and the check value of their key, when the turn commits.
+    /// Stores the sealed secrets of a run and the check value of the key when the turn commits.
     pub(crate) fn seal(&self, key: &Key, run: RunNo, secrets: &[String]) -> Result<(), StoreError> {
         if !key.fits_check(self)?.unwrap_or(false) {
             let check = key.seal(CHECK)?;
@@ -145,12 +145,12 @@ impl Store {
         Ok(())
     }
 
-    /// The secrets of a run, as they were sealed.
+    /// The sealed secrets of a run.
     pub(crate) fn sealed(&self, run: RunNo) -> Result<Vec<Vec<u8>>, StoreError> {
         self.rows("SELECT bytes FROM sealed WHERE run = ?1 ORDER BY number", [run.0], |row| row.get(0))
     }
 
-    /// Whether the key of sealed secrets is there and fits.
+    /// The state of the key.
     pub(crate) fn key_state(&self) -> Result<KeyState, StoreError> {
         let Some(path) = self.key_path() else { return Ok(KeyState::None) };
         if !self.has_sealed()? && !path.exists() {
@@ -163,9 +163,9 @@ impl Store {
         }
     }
 
-    /// The file of the key. A store in memory has none.
+    /// The file of the key; `None` for a store in memory.
     pub fn key_path(&self) -> Option<PathBuf> {
-        self.path().map(|path| beside(path, "-key"))
+        self.path().map(|path| with_suffix(path, "-key"))
     }
 
     fn has_sealed(&self) -> Result<bool, StoreError> {
@@ -181,32 +181,33 @@ fn missing(path: &Path) -> StoreError {
     StoreError::Sealed(format!("the key is missing from {}; restore it from a backup", path.display()))
 }
 
-/// Creates a key that nobody but the user can read. It appears under its name whole and durable, or not at all; if another
-/// process was faster, its key stays.
+/// Creates a key file that only the user can read. The file appears complete and durable, or not at all; a key that another process
+/// has created first stays.
 fn create(path: &Path) -> io::Result<()> {
-    let chance = |_| io::Error::other("there is no randomness");
+    let chance = |_| io::Error::other("the system has no randomness");
     let (key, name) = (random::<KEY_BYTES>().map_err(chance)?, random::<8>().map_err(chance)?);
-    let own = beside(path, &format!(".{}", hexadecimal(&name)));
+    let own = with_suffix(path, &format!(".{}", hexadecimal(&name)));
     let written = private_file(&own).and_then(|mut file| {
         file.write_all(&key)?;
         file.sync_all()
     });
-    // A link, unlike a rename, does not replace what is there.
+    // A link, unlike a rename, does not replace an existing file.
     let linked = written.and_then(|()| match fs::hard_link(&own, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     });
-    // It is of no use to anybody.
+    // The temporary file is not needed any more.
     let _ = fs::remove_file(&own);
     linked?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()
 }
 
-/// Bytes that nobody can guess.
+/// Cryptographically secure random bytes.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Sealed(format!("there is no randomness: {error}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Sealed(format!("the system has no randomness: {error}")))?;
     Ok(bytes)
 }
 

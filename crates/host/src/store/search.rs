@@ -1,19 +1,19 @@
 //! Full-text search over runs: their ids, workflows, inputs and results.
 //!
-//! The index is derived data. The process that drives a run adds it when it has ended and nothing else is due; [`Store::index_runs`]
-//! adds the others before a search.
+//! The index is derived data. The process that drives a run indexes it after it has ended, when it has nothing else to do;
+//! [`Store::index_runs`] adds the other runs before a search.
 
 use branchpoint_core::Event;
 
 use super::{RunNo, Store, StoreError};
 
-/// How many runs are added in one change, so that processes that drive runs do not wait long for the store.
-const RUNS_A_CHANGE: usize = 100;
+/// The number of runs that one transaction adds, so that processes that drive runs do not wait long for the store.
+const RUNS_PER_TRANSACTION: usize = 100;
 
-/// How many runs one search adds.
-const RUNS_A_SEARCH: usize = 500;
+/// The most runs that are added before one search.
+const MAX_RUNS_PER_SEARCH: usize = 500;
 
-/// How much of an input or a result is indexed, in bytes.
+/// The most bytes of an input or a result that are indexed.
 const TEXT_BYTES: usize = 64 * 1024;
 
 /// Runs that are not in the index, or have ended since they were added.
@@ -21,13 +21,13 @@ const MISSING: &str = "FROM runs LEFT JOIN indexed_runs ON indexed_runs.run = ru
     WHERE has_ended IS NULL OR NOT has_ended AND status IN ('completed', 'failed', 'cancelled')";
 
 impl Store {
-    /// Adds the newest of the missing runs to the index, at most [`RUNS_A_SEARCH`]. The number of runs that are still missing.
+    /// Adds the newest missing runs to the index, at most [`MAX_RUNS_PER_SEARCH`]. Returns the number of runs that are still missing.
     pub fn index_runs(&self) -> Result<u64, StoreError> {
         let newest = || {
-            let sql = format!("SELECT runs.run {MISSING} ORDER BY runs.run DESC LIMIT {RUNS_A_CHANGE}");
+            let sql = format!("SELECT runs.run {MISSING} ORDER BY runs.run DESC LIMIT {RUNS_PER_TRANSACTION}");
             self.rows(&sql, [], |row| row.get(0).map(RunNo))
         };
-        for _ in 0..RUNS_A_SEARCH / RUNS_A_CHANGE {
+        for _ in 0..MAX_RUNS_PER_SEARCH / RUNS_PER_TRANSACTION {
             if newest()?.is_empty() {
                 return Ok(0);
             }
@@ -37,7 +37,7 @@ impl Store {
         self.value(&format!("SELECT count(*) {MISSING}"), [])
     }
 
-    /// Adds runs that have ended, unless they have been removed. A loss of power may take them out again.
+    /// Adds ended runs that still exist to the index. A loss of power may undo this.
     pub(crate) fn index_ended(&self, runs: &[RunNo]) -> Result<(), StoreError> {
         let exists = |run: &RunNo| self.value("SELECT EXISTS (SELECT 1 FROM runs WHERE run = ?1)", [run.0]);
         let add = |run: &RunNo| if exists(run)? { self.index_run(*run) } else { Ok(()) };
@@ -67,7 +67,7 @@ impl Store {
     }
 }
 
-/// What can be read of a run. One that is damaged is found by the rest, such as its id.
+/// The readable text of a run; empty if it is damaged. A damaged run is found by its other texts, such as its id.
 fn readable(read: Result<String, StoreError>) -> Result<String, StoreError> {
     match read {
         Err(error) if error.is_of_one_run() => Ok(String::new()),
@@ -81,7 +81,7 @@ mod tests {
     use crate::host::testing;
     use crate::store::Filter;
 
-    fn found(store: &Store, words: &str) -> usize {
+    fn count_matches(store: &Store, words: &str) -> usize {
         let filter = Filter { search: Some(words.to_owned()), ..Filter::default() };
         store.runs(&filter).expect("it is searched").len()
     }
@@ -95,24 +95,27 @@ mod tests {
             INSERT INTO runs (id, workflow, part, semantics, status, seq, folder, started_ms, touched_ms)
             SELECT 'copy-' || n, workflow, part, semantics, 'completed', seq, folder, started_ms, touched_ms FROM runs, n";
         store.db.execute_batch(many).expect("it is written");
-        assert_eq!(found(&store, "copy"), 0);
+        assert_eq!(count_matches(&store, "copy"), 0);
         assert_eq!(store.value::<u32>("SELECT count(*) FROM indexed_runs", []).expect("it reads"), 0);
         assert_eq!(store.index_runs().expect("it is indexed"), 101);
-        assert_eq!((found(&store, "copy 600"), found(&store, "copy 1"), found(&store, "copy")), (1, 0, 500));
+        assert_eq!(
+            (count_matches(&store, "copy 600"), count_matches(&store, "copy 1"), count_matches(&store, "copy")),
+            (1, 0, 500)
+        );
         assert_eq!(store.index_runs().expect("it is indexed"), 0);
-        assert_eq!((found(&store, "copy"), found(&store, "run")), (600, 1));
+        assert_eq!((count_matches(&store, "copy"), count_matches(&store, "run")), (600, 1));
         assert_eq!(store.index_runs().expect("it is indexed"), 0);
     }
 
     #[test]
-    fn a_host_indexes_runs_that_have_ended_when_it_rests() {
+    fn an_idle_host_indexes_runs_that_have_ended() {
         let (_place, mut host, _) = testing::started(&testing::waiting());
         host.do_idle_work().expect("it rests");
-        assert_eq!(found(host.store(), "run"), 0, "the run has not ended");
+        assert_eq!(count_matches(host.store(), "run"), 0, "the run has not ended");
         testing::turns(&mut host, 2, 10);
         host.do_idle_work().expect("it rests");
-        assert_eq!(found(host.store(), "run"), 1);
-        // A run that is gone when its turn comes is left out.
+        assert_eq!(count_matches(host.store(), "run"), 1);
+        // A run that was removed meanwhile is skipped.
         host.store().index_ended(&[RunNo(99)]).expect("it is skipped");
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::{RunNo, SessionSummary, Store, StoreError};
 
 impl Store {
-    /// The run of a session.
+    /// The run of a session, by document and name.
     pub fn session(&self, document: &str, name: &str) -> Result<Option<RunNo>, StoreError> {
         let sql = "SELECT run FROM sessions WHERE document = ?1 AND name = ?2";
         Ok(self.first(sql, params![document, name], |row| row.get(0))?.map(RunNo))
@@ -18,9 +18,9 @@ impl Store {
         })
     }
 
-    /// From now on the session is that run. False: it is not the run any more that it was taken for, because another process
-    /// was faster.
-    pub(crate) fn keep_session(
+    /// Binds a session to a run. Returns false if the session is not bound to `instead_of` any more, because another process has changed
+    /// it.
+    pub(crate) fn bind_session(
         &self,
         document: &str,
         name: &str,
@@ -33,8 +33,8 @@ impl Store {
         Ok(self.execute(sql, values)? == 1)
     }
 
-    /// A session that was reset has seen no report, except the one that has reset it.
-    pub(crate) fn forget_keys(&self, run: RunNo, except: Option<&str>) -> Result<(), StoreError> {
+    /// Removes the keys of a session that was reset, except the key of the reset.
+    pub(crate) fn remove_keys(&self, run: RunNo, except: Option<&str>) -> Result<(), StoreError> {
         self.execute("DELETE FROM signals WHERE run = ?1 AND key IS NOT ?2", params![run.0, except]).map(drop)
     }
 }

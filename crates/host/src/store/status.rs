@@ -1,12 +1,12 @@
-//! Whether a run waits. One that has called other workflows is at work by its own row as long as they have not ended, and waits
-//! all the same when they do.
+//! The status of a run together with its child runs. By its own row, a run with child runs is running; if all of them wait, the run
+//! waits, too.
 
 use branchpoint_core::ir::Status;
 
 use super::{RunNo, Store, StoreError};
 
 impl Store {
-    /// How a run stands together with its children: one whose only calls are children that wait, waits with them.
+    /// The status of a run with its child runs: a run whose only pending calls are waiting child runs is waiting.
     pub fn status(&self, run: RunNo) -> Result<Status, StoreError> {
         let status = self.row(run)?.status;
         if status != Status::Running {
@@ -29,7 +29,7 @@ impl Store {
         Ok(together)
     }
 
-    /// The run that a run was called from, and who called that, up to the one that nobody called.
+    /// The top-level run of a chain of calls.
     pub fn root_of(&self, run: RunNo) -> Result<RunNo, StoreError> {
         let mut root = run;
         while let Some(parent) = self.row(root)?.parent {
@@ -38,7 +38,7 @@ impl Store {
         Ok(root)
     }
 
-    /// When the first timer of a run or of its children is due.
+    /// When the first timer of a run and its child runs is due.
     pub fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, StoreError> {
         let sql = "WITH RECURSIVE tree (run) AS (
                 VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run

@@ -1,11 +1,11 @@
-//! Runs as JSON lines, to be read by people and by another store. `import` reads them.
+//! Export and import of runs as JSON lines.
 //!
-//! The first line says what the file is. Then, for each run, its workflow if it has not come yet, the run, its events in order, and its
-//! files. Children come after their parents. Bytes are in hexadecimal; fields beside them are readable. Nothing
-//! that follows from the events is in the file: whoever reads it folds them again.
+//! The first line is a header. Then follow, for each run, its workflow unless it was written before, the run, its events in order, and
+//! its files. Child runs follow their parents. Bytes are in hexadecimal; the other fields are readable. The file has no data that
+//! can be derived from the events: an import folds them again.
 //!
-//! A secret that was sealed is never written: an ended run is written with `***` in its place, as far as its events lead to the
-//! same end without it, and a run that has not ended cannot do without its secrets and stays.
+//! Sealed secrets are never written. An ended run is written with `***` in their place, if its events lead to the same outcome without
+//! them. A run that has not ended needs its secrets, so it is omitted.
 
 mod import;
 mod lines;
@@ -26,12 +26,12 @@ use lines::{
     AttachmentLine, Bytes, EntryLine, EventLine, Header, Line, ParentLine, RunLine, ScriptLine, TakerLine, WorkflowLine,
 };
 
-/// The version of the lines. A reader refuses others.
+/// The version of the file format. Other versions are rejected.
 pub const FORMAT: u64 = 1;
 
 const SECRET: &str = "***";
 
-/// Why runs could not be written or read.
+/// Why runs could not be exported or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// The store could not be used.
@@ -43,7 +43,7 @@ pub enum TransferError {
     /// The file exceeds a limit of imports.
     #[error("{what} exceeds the limit of {limit}; export fewer runs into one file")]
     Limit {
-        /// What is too large.
+        /// The part that is too large.
         what: String,
         /// The limit, with its unit.
         limit: String,
@@ -53,15 +53,15 @@ pub enum TransferError {
     Run {
         /// Its id.
         run: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A line is invalid.
     #[error("line {line}: {reason}")]
     Line {
-        /// Which, counted from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -69,9 +69,9 @@ pub enum TransferError {
 type Journal = Vec<JournalRow>;
 
 impl Store {
-    /// Writes runs with their children and what they are runs of.
+    /// Writes runs with their child runs and their workflows.
     pub fn export(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, TransferError> {
-        // All of it is read as it stood at one moment.
+        // One transaction, so that everything is read from the same moment.
         self.db.execute_batch("BEGIN").map_err(StoreError::from)?;
         let exported = self.export_all(runs, out);
         self.roll_back();
@@ -83,7 +83,7 @@ impl Store {
         let mut exported = Exported::default();
         let (mut written, mut workflows) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = Vec::new();
-        // The last is the next: children follow their parent.
+        // A stack, so that child runs follow their parent.
         let mut next: Vec<RunNo> = runs.iter().rev().copied().collect();
         while let Some(run) = next.pop() {
             let row = self.row(run)?;
@@ -94,7 +94,7 @@ impl Store {
             if written.contains(&run) {
                 continue;
             }
-            match self.told(&row)? {
+            match self.redacted_journal(&row)? {
                 Ok(journal) => {
                     if workflows.insert(row.workflow) {
                         write_line(out, &Line::Workflow(self.workflow_line(row.workflow)?))?;
@@ -107,7 +107,7 @@ impl Store {
             }
             next.extend(self.children(run)?.iter().rev().map(|child| child.run));
         }
-        // A child run without its parent would have no script and nobody to return to.
+        // A child run without its parent would have no script, and no run would use its result.
         for child in waiting.into_iter().filter(|child| !written.contains(&child.run)) {
             let root = self.row(self.root_of(child.run)?)?.id;
             let reason = format!("it is a child run whose parent is not exported; export `{root}`, which includes it");
@@ -117,23 +117,24 @@ impl Store {
         Ok(exported)
     }
 
-    /// The journal of a run without its secrets, or why there is none.
-    fn told(&self, row: &Run) -> Result<Result<Journal, String>, StoreError> {
+    /// The journal of a run with masked secrets, or why it cannot be exported.
+    fn redacted_journal(&self, row: &Run) -> Result<Result<Journal, String>, StoreError> {
         let sealed = self.sealed(row.run)?;
         if sealed.is_empty() {
             return Ok(Ok(self.journal(row.run)?));
         }
         if !row.status.is_final() {
-            let reason = "it holds sealed secrets, which are not written, and has not ended; copy the store with its key instead";
+            let reason =
+                "it has not ended and has sealed secrets, which are not exported; copy the store with its key instead";
             return Ok(Err(reason.into()));
         }
         let hidden = Packing::new(sealed.iter().map(|_| SECRET.to_owned()).collect::<Vec<_>>());
         let journal = self.journal_packed(row.run, &hidden)?;
         let Some(program) = self.program(row.workflow, &row.part)? else {
-            return Ok(Err("its program is gone".into()));
+            return Ok(Err("its program is missing".into()));
         };
         let refolded = refolded(&program, journal, row.status);
-        Ok(refolded.ok_or_else(|| "what happened in it depends on a sealed secret".into()))
+        Ok(refolded.ok_or_else(|| "its outcome depends on a sealed secret".into()))
     }
 
     fn workflow_line(&self, workflow: WorkflowNo) -> Result<WorkflowLine, StoreError> {
@@ -148,7 +149,7 @@ impl Store {
         self.value("SELECT lower(hex(hash)) FROM workflows WHERE workflow = ?1", [workflow.0])
     }
 
-    /// The script of a root run, without its secrets, and the entries that are used.
+    /// The script of a root run with masked secrets, and its used entries.
     fn script_line(&self, row: &Run) -> Result<Option<ScriptLine>, StoreError> {
         let Some(bound) = self.script(row.run)?.filter(|_| row.parent.is_none()) else { return Ok(None) };
         let mut used = Vec::new();
@@ -197,7 +198,7 @@ impl Store {
     }
 }
 
-/// A journal whose secrets are hidden, with the check words that it has now. None: it does not lead to the same end.
+/// Replays a journal with masked secrets and renews its check words. `None` if it has another outcome.
 fn refolded(program: &Program, journal: Journal, status: Status) -> Option<Journal> {
     let mut fold = Fold::new(program, State::new(), journal).without_check();
     let row = |folded: FoldedEvent| (folded.stamp, folded.event, folded.outcome.check);

@@ -1,4 +1,4 @@
-//! What keeps a store small and safe: runs that nobody needs any more are forgotten, and a copy is made while others write.
+//! Maintenance of a store: pruning of ended runs, compaction, and online backups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use rusqlite::{Connection, params};
 use super::permissions::private_file;
 use super::{Prune, Pruned, RunNo, Store, StoreError};
 
-/// How many runs are looked at in one change, so that nobody who drives runs waits long for the store.
-const RUNS_A_CHANGE: usize = 50;
+/// The number of runs that one transaction examines, so that processes that drive runs do not wait long for the store.
+const RUNS_PER_TRANSACTION: usize = 50;
 
-/// Everything that a run has beside its row. Its timers went when it ended.
+/// The tables with rows of runs. Timers are removed when a run ends.
 const TABLES: [&str; 14] = [
     "attachments",
     "events",
@@ -32,7 +32,7 @@ const TABLES: [&str; 14] = [
 ];
 
 impl Store {
-    /// Forgets runs that have ended, each with its children, and large values that nobody refers to any more.
+    /// Removes ended runs with their child runs, and large values that no run refers to any more.
     pub fn prune(&self, which: &Prune) -> Result<Pruned, StoreError> {
         let mut pruned = Pruned::default();
         let mut after = RunNo(0);
@@ -42,14 +42,14 @@ impl Store {
         Ok(pruned)
     }
 
-    /// The next few. None: there are no more.
+    /// Prunes the next runs. Returns the last of them, or `None` if there are no more.
     fn prune_some(&self, which: &Prune, after: RunNo, pruned: &mut Pruned) -> Result<Option<RunNo>, StoreError> {
         let statuses = if which.statuses.is_empty() { &Status::ALL[..] } else { &which.statuses };
         let words: Vec<String> =
             statuses.iter().filter(|status| status.is_final()).map(|status| format!("'{}'", status.as_str())).collect();
         let sql = format!(
             "SELECT run FROM runs WHERE run > ?1 AND parent IS NULL AND touched_ms < ?2 AND status IN ({})
-            ORDER BY run LIMIT {RUNS_A_CHANGE}",
+            ORDER BY run LIMIT {RUNS_PER_TRANSACTION}",
             words.join(", ")
         );
         let roots: Vec<i64> = self.rows(&sql, params![after.0, which.before_ms], |row| row.get(0))?;
@@ -60,13 +60,13 @@ impl Store {
             }
         }
         if !roots.is_empty() && !which.dry_run {
-            // All at once, because sessions are not found by their runs. A number may be given again to another run.
+            // All at once, because sessions have no index by run. A run number may be used again.
             self.execute("DELETE FROM sessions WHERE run NOT IN (SELECT run FROM runs)", [])?;
         }
         Ok(roots.last().copied().map(RunNo))
     }
 
-    /// A run with its children and theirs. None: one of them has not ended.
+    /// A run with its descendants; `None` if one of them has not ended.
     fn ended_tree(&self, root: i64) -> Result<Option<Vec<i64>>, StoreError> {
         let sql = "WITH RECURSIVE tree (run) AS (
                 VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run
@@ -102,14 +102,14 @@ impl Store {
         self.rows("SELECT hash FROM blob_uses WHERE run = ?1", [run], |row| row.get(0))
     }
 
-    /// How many events a run has, and how many bytes they take.
+    /// The number of events of a run, and their size in bytes.
     pub fn journal_size(&self, run: RunNo) -> Result<(u64, u64), StoreError> {
         let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM events WHERE run = ?1";
         Ok(self.db.query_row(sql, [run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 
-    /// Moves the log into the file and empties it, after rewriting the file without the space of removed runs if that is wanted.
-    /// False: somebody reads the log, so a part of it is left.
+    /// Moves the write-ahead log into the file and empties it. With `rewrite`, first rewrites the file without the space of removed
+    /// runs. Returns false if a part of the log is left, because another process reads it.
     pub fn compact(&self, rewrite: bool) -> Result<bool, StoreError> {
         if rewrite {
             self.db.execute_batch("VACUUM")?;
@@ -117,18 +117,18 @@ impl Store {
         Ok(self.value::<i64>("PRAGMA wal_checkpoint(TRUNCATE)", [])? == 0)
     }
 
-    /// Copies the store into a new file, as it is at one moment. Others may write meanwhile. Whether there is a key of sealed
-    /// secrets, which is not part of the copy.
+    /// Copies the store into a new file, while other processes may write. Returns whether there is a key of sealed secrets, which is not
+    /// part of the copy.
     pub fn backup(&self, to: &Path) -> Result<bool, StoreError> {
         let file_error = |error| StoreError::File { path: to.into(), error };
         if to.exists() {
             return Err(file_error(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
         }
-        // Whoever finds the name finds a whole copy.
-        let unfinished = beside(to, ".unfinished");
+        // The file appears under its name when it is complete.
+        let unfinished = with_suffix(to, ".unfinished");
         let copied = self.copy_to(&unfinished).and_then(|()| fs::rename(&unfinished, to).map_err(file_error));
         if copied.is_err() {
-            // It is of no use to anybody.
+            // An incomplete copy is of no use.
             let _ = fs::remove_file(&unfinished);
         }
         copied.map(|()| self.key_path().is_some_and(|key| key.is_file()))
@@ -143,23 +143,23 @@ impl Store {
         drop(private_file(path).map_err(file_error)?);
         let mut copy = Connection::open(path)?;
         let backup = Backup::new(&self.db, &mut copy)?;
-        // All pages in one step: readers do not block writers, and steps would begin anew whenever somebody has written.
+        // All pages in one step: readers do not block writers, and a backup in steps restarts after every write.
         loop {
             match backup.step(-1)? {
                 StepResult::Done => break,
-                _ => std::thread::sleep(super::PATIENCE / 1_000),
+                _ => std::thread::sleep(super::LOCK_TIMEOUT / 1_000),
             }
         }
         drop(backup);
-        // One file is easier to carry than one with its log.
+        // A single file without a log is easier to move.
         copy.pragma_update(None, "journal_mode", "delete")?;
         copy.close().map_err(|(_, error)| error)?;
         Ok(())
     }
 }
 
-/// A file beside another, by the end of its name.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+/// A path with a suffix after its file name.
+pub(super) fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()

@@ -1,4 +1,4 @@
-//! Documents and the programs lowered from them, by content: what a run is pinned to.
+//! Documents and their lowered programs, stored by content. A run is pinned to its program.
 
 use branchpoint_core::codec;
 use branchpoint_core::ir::Program;
@@ -20,15 +20,15 @@ fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, StoreError
 }
 
 impl Store {
-    /// The number of a workflow that was saved before.
+    /// The number of a saved workflow; `None` if it was not saved.
     pub fn find_saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, StoreError> {
-        self.known(&hash_of(workflow.document, &encoded(&workflow)?))
+        self.number_of_hash(&hash_of(workflow.document, &encoded(&workflow)?))
     }
 
-    /// Keeps a workflow, once. Call it outside of any change.
+    /// Saves a workflow once. Must not be called within a transaction.
     pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, StoreError> {
         let (document, programs) = (workflow.document, encoded(&workflow)?);
-        if let Some(known) = self.known(&hash_of(document, &programs))? {
+        if let Some(known) = self.number_of_hash(&hash_of(document, &programs))? {
             return Ok(known);
         }
         self.change(|| self.insert_parts(document, &programs, now_ms))
@@ -39,13 +39,13 @@ impl Store {
         hexadecimal(&hash_of(document, programs))
     }
 
-    fn known(&self, hash: &[u8; 32]) -> Result<Option<WorkflowNo>, StoreError> {
+    fn number_of_hash(&self, hash: &[u8; 32]) -> Result<Option<WorkflowNo>, StoreError> {
         self.first("SELECT workflow FROM workflows WHERE hash = ?1", [hash.as_slice()], |row| {
             row.get(0).map(WorkflowNo)
         })
     }
 
-    /// Stores a workflow within a change, once.
+    /// Saves a workflow once, within a transaction.
     pub(super) fn insert_parts(
         &self,
         document: &Document,
@@ -53,7 +53,7 @@ impl Store {
         now_ms: i64,
     ) -> Result<WorkflowNo, StoreError> {
         let whole = hash_of(document, programs);
-        if let Some(known) = self.known(&whole)? {
+        if let Some(known) = self.number_of_hash(&whole)? {
             return Ok(known);
         }
         let document_hash = document_hash(document);
@@ -72,7 +72,7 @@ impl Store {
         Ok(WorkflowNo(workflow))
     }
 
-    /// A program of a workflow; none if it has no such part. Its bytes must have the hash that they are kept under.
+    /// A program of a workflow; `None` if it has no such part. Its bytes must match their hash.
     pub fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, StoreError> {
         let sql = "SELECT hash, bytes FROM parts JOIN programs ON hash = program WHERE workflow = ?1 AND name = ?2";
         let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?));
@@ -94,13 +94,13 @@ impl Store {
     /// The document of a workflow.
     pub fn document(&self, workflow: WorkflowNo) -> Result<Document, StoreError> {
         let sql = "SELECT name, dialect, origin, text FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";
-        let found = self.first(sql, [workflow.0], |row| {
+        let document = self.first(sql, [workflow.0], |row| {
             Ok(Document { name: row.get(0)?, dialect: row.get(1)?, origin: row.get(2)?, text: row.get(3)? })
         })?;
-        found.ok_or_else(|| StoreError::Missing(format!("workflow {}", workflow.0)))
+        document.ok_or_else(|| StoreError::Missing(format!("workflow {}", workflow.0)))
     }
 
-    /// The newest workflow of a name, or the one whose hash begins so.
+    /// The newest workflow with this name, or whose hash begins with it.
     pub fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, StoreError> {
         Ok(self
             .workflows()?
@@ -133,7 +133,7 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<WorkflowSummary> {
     })
 }
 
-/// Short beginnings of hashes are no names: they would be found by chance.
+/// Whether a name is the beginning of a hash. Short ones do not count, because they would match by chance.
 fn is_prefix(name: &str, hash: &str) -> bool {
     const SHORTEST: usize = 6;
     name.len() >= SHORTEST && hash.starts_with(name)

@@ -17,12 +17,12 @@ pub struct SimulatedAnswer {
     pub duration_ms: u64,
     /// Signals that the call sends to its own run before it ends, by name.
     pub reports: Vec<(Arc<str>, Value)>,
-    /// Whether nobody has an answer. Then the clock stands still: a missing answer must not look like one that came too late.
-    pub is_lacking: bool,
+    /// Whether the simulator has no answer. Then the clock stops, so that a missing answer does not look like a late one.
+    pub is_missing: bool,
 }
 
 impl From<Answer> for SimulatedAnswer {
     fn from(answer: Answer) -> Self {
-        Self { answer, duration_ms: 0, reports: Vec::new(), is_lacking: false }
+        Self { answer, duration_ms: 0, reports: Vec::new(), is_missing: false }
     }
 }

@@ -18,9 +18,9 @@ pub(crate) fn one_call(spec: Effect) -> Program {
     let end = b.close(Status::Completed, result);
     let bad = b.close(Status::Failed, result);
     let input = if spec.kind == Kind::Http { r#"{"url": "https://a"}"# } else { r#"{"prompt": "hello"}"# };
-    let what = b.effect(Effect { step: Some(step), ..spec });
+    let effect = b.effect(Effect { step: Some(step), ..spec });
     let input = b.value(json(input));
-    let ask = b.do_(what, input, Some(answer), end, Some(Failure { to: bad, error: Some(answer) }));
+    let ask = b.do_(effect, input, Some(answer), end, Some(Failure { to: bad, error: Some(answer) }));
     b.begin(ROOT, &[ask]);
     b.finish().expect("the program is valid")
 }

@@ -28,11 +28,14 @@ const NAME_PARTS: &[(&str, &str)] = &[
 const WHOLE_NAMES: &[&str] = &[
     "asked", "came", "found", "heard", "kept", "known", "left", "made", "put", "said", "taken", "told", "went", "desk",
     "room", "past", "fence", "patience", "wishes", "hearing", "outside", "Act", "Asked", "Came", "Heard", "Kept",
-    "Known", "Made", "Manner", "No", "Said", "Accepted", "Told", "Trouble", "What",
+    "Known", "Made", "Manner", "No", "Said", "Taken", "Told", "Trouble", "What",
 ];
 
 /// Words that are banned as the whole name of a local value.
 const VALUE_NAMES: &[&str] = &["asked", "came", "found", "heard", "kept", "made", "said", "taken", "told"];
+
+/// Names of stored columns, which keep their names because stores have them.
+const STORED_NAMES: &[&str] = &["asked_ms"];
 
 /// Phrases that are banned in comments, messages and pages.
 const PHRASES: &[(&str, &str)] = &[
@@ -79,12 +82,7 @@ const EXEMPT: &[&str] = &[
 const NOT_YET_REWRITTEN: &[&str] = &[
     "docs/",
     "examples/",
-    "crates/backend/",
     "crates/cli/",
-    "crates/core/",
-    "crates/dialects/src/steps/lower/people.rs",
-    "crates/dialects/tests/steps/snapshots/",
-    "crates/host/",
     "crates/runners/",
     "crates/sim/",
 ];
@@ -116,7 +114,7 @@ fn line_complaints(line: &str, extension: &str) -> impl Iterator<Item = String> 
     let is_code = matches!(extension, "rs" | "ts" | "tsx");
     let lower = line.to_lowercase();
     let mut found = Vec::new();
-    for name in names(line) {
+    for name in names(line).filter(|name| !STORED_NAMES.contains(name)) {
         let parts: Vec<String> = parts(name).collect();
         let has = |word: &str| parts.iter().any(|part| part == word);
         found.extend(WORDS.iter().filter(|(word, _)| has(word)).map(|(word, better)| advice(word, better)));

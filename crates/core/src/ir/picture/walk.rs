@@ -118,7 +118,7 @@ impl Walk<'_> {
                 arrival @ (Arrival::On | Arrival::Round) => {
                     path.turned |= matches!(arrival, Arrival::Round);
                     let record = self.program.place(path.to);
-                    let path = path.past(record);
+                    let path = path.after_op(record);
                     let paths = self
                         .paths(path.to, record)
                         .into_iter()
@@ -286,7 +286,7 @@ enum Arrival {
 
 impl Path {
     /// The path after the op of its place, labelled with failures and warnings.
-    fn past(mut self, record: &Place) -> Self {
+    fn after_op(mut self, record: &Place) -> Self {
         self.facts.apply(&record.op);
         for mark in &record.marks {
             match mark {

@@ -17,7 +17,7 @@ impl Lower<'_, '_> {
         let resolved = self.b.set(writes, finish, None);
         let fails_run = step.text("timeout_outcome").is_some_and(|outcome| &**outcome == "fail_run");
         let expired = fails_run.then(|| self.run_fails(index));
-        let (writes, spec) = self.question(index, at);
+        let (writes, spec) = self.approval_request(index, at);
         let wait =
             self.b.wait([Arm::Request { spec, into: Some(self.slots["answer"]), next: resolved, expired }], None);
         let decision = self.b.decision(self.own.ids[index], DecisionKind::Approval);
@@ -26,7 +26,8 @@ impl Lower<'_, '_> {
         let timeout = self.b.rule_branch(decision, "timeout", "the deadline passed", fails);
         self.b.decides(wait, decision, [Some(timeout)]);
         // The request is built before the wait, because a failed wait must report its step.
-        let no_recipients = self.fault("hitl_no_recipients", "there is nobody to ask", failure);
+        let no_recipients =
+            self.fault("hitl_no_recipients", "the approval has no approvers; list at least one recipient", failure);
         let has_recipients = self.test("len(filter(probe.recipients, # != nil)) > 0");
         let guarded = self.b.decide([(has_recipients, wait)], no_recipients, Some(failure));
         self.b.set(writes, guarded, Some(failure))
@@ -35,14 +36,14 @@ impl Lower<'_, '_> {
     /// No handler catches an approval that fails the run.
     fn run_fails(&mut self, index: StepIndex) -> PlaceId {
         let id = self.own.document.steps[index].id.clone();
-        let error = r#"{"kind": "hitl_timeout", "message": "nobody has decided in time", "step": STEP}"#;
+        let error = r#"{"kind": "hitl_timeout", "message": "the deadline of the approval has passed without a decision", "step": STEP}"#;
         let result = self.failed_result();
         let close = self.b.close(Status::Failed, result);
         self.assign_with("failed", error, &[], &[("STEP", Value::Str(id))], close)
     }
 
     /// The request as an object; recipients are known only when the step starts.
-    fn question(&mut self, index: StepIndex, at: Location) -> (Vec<Write>, ExprId) {
+    fn approval_request(&mut self, index: StepIndex, at: Location) -> (Vec<Write>, ExprId) {
         let step = &self.own.document.steps[index];
         let fixed = fixed(step);
         let spec = self.written(at.scope, |options| Expression::with_form(&fixed, Form::Text, options));

@@ -129,7 +129,7 @@ fn a_damaged_event_in_the_inbox_is_rejected_and_does_not_stop_the_host() {
 }
 
 #[test]
-fn a_parent_whose_child_is_missing_is_told_and_the_host_goes_on() {
+fn a_parent_whose_child_run_is_missing_fails_and_the_host_continues() {
     let place = Place::new();
     let mut host = place.quiet_host();
     let children = BTreeMap::from([("child".into(), waiting())]);
@@ -151,7 +151,7 @@ fn forking_a_run_without_its_key_is_refused() {
     let (run, ..) = without_key(&place, &calling());
     let mut host = place.quiet_host();
     host.fork((run, 1), "fork".into(), false, CallSource::Script, Ticket(1));
-    let outputs = host.turn(0).expect("the host goes on");
+    let outputs = host.turn(0).expect("the host continues");
     assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
 }
@@ -161,7 +161,7 @@ fn forking_a_damaged_run_is_refused_and_leaves_nothing() {
     let (_place, mut host, run) = started(&waiting());
     host.store().db.execute("UPDATE events SET mark = mark + 1", []).expect("it is written");
     host.fork((run, 1), "fork".into(), false, CallSource::Script, Ticket(1));
-    let outputs = host.turn(0).expect("the host goes on");
+    let outputs = host.turn(0).expect("the host continues");
     assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
     assert!(host.store().run("fork").expect("it reads").is_none());
     let events: i64 = host.store().db.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).expect("it reads");
@@ -175,7 +175,7 @@ fn a_new_script_for_a_run_without_its_key_is_refused() {
     let mut host = place.quiet_host();
     let script = serde_json::from_str(r#"{"tool": ["again"]}"#).expect("this is JSON");
     host.resume_with(run, false, CallSource::NewScript(script), Ticket(1));
-    let outputs = host.turn(0).expect("the host goes on");
+    let outputs = host.turn(0).expect("the host continues");
     assert!(matches!(answered(&outputs), Some(Err(Rejection::Broken(_)))), "{outputs:?}");
 }
 
@@ -203,7 +203,7 @@ fn cancelling_a_run_without_its_key_leaves_nothing_of_it_in_the_host() {
         host.poll_store().expect("the store works");
         assert!(host.turn(1_000_000).expect("the store works").is_empty());
     }
-    assert_eq!(host.next_ms(), None, "nothing of it is left to do");
+    assert_eq!(host.next_ms(), None, "no work is left");
     for table in ["timers", "outbox"] {
         let sql = format!("SELECT count(*) FROM {table}");
         let rows: i64 = host.store().db.query_row(&sql, [], |row| row.get(0)).expect("it reads");
@@ -216,7 +216,8 @@ fn a_damaged_record_of_used_script_entries_breaks_only_its_run() {
     for damage in ["entry = 99", "entry = -1", "effect = -1", "attempt = 'x'", "step = x'ff'", "taker = 'x'"] {
         let place = Place::new();
         let mut host = place.quiet_host();
-        let (scripted, healthy) = (save(host.store(), "waiting", &asking()), save(host.store(), "calling", &calling()));
+        let (scripted, healthy) =
+            (save(host.store(), "waiting", &calling_then_waiting()), save(host.store(), "calling", &calling()));
         let script = serde_json::from_str(r#"{"tool": ["one", "two"]}"#).expect("this is JSON");
         host.start(Start { script: Some(script), ..Start::new(scripted, "run".into(), Value::Null) }, Ticket(1));
         host.turn(0).expect("the store works");
@@ -240,7 +241,7 @@ fn a_damaged_record_of_used_script_entries_breaks_only_its_run() {
 }
 
 /// A run that makes a call and then waits.
-fn asking() -> Program {
+fn calling_then_waiting() -> Program {
     program(|b, null, end| {
         let wait = wait(b, end);
         vec![call(b, effect(Kind::Tool), null, wait)]

@@ -9,7 +9,7 @@ use crate::host::testing::{Place, open, poll_store, save, spinning, start, start
 use crate::host::{Host, Ticket, TurnOutput};
 use crate::store::{RunNo, Sent};
 
-/// A run that two hosts want: the first has claimed a cancellation for it and lost the run to the second.
+/// A run that two hosts compete for: the first has claimed a cancellation for it and lost the run to the second.
 struct Scene {
     place: Place,
     first: Host,
@@ -22,10 +22,10 @@ impl Scene {
     fn new() -> Self {
         let (place, mut first, run) = started(&waiting());
         let item = open(&place.file()).post(run, &Event::Cancel { reason: None }).expect("it can be sent");
-        // The run is put away before the cancellation is applied.
+        // The run is unloaded before the cancellation is applied.
         first.unload(run);
         poll_store(&mut first);
-        assert_eq!(first.store().row(run).expect("it is there").owner, None, "the first host has let go of the run");
+        assert_eq!(first.store().row(run).expect("it is there").owner, None, "the first host has released the run");
         let mut second = place.quiet_host();
         second.resume(run, false, Ticket(1));
         second.turn(0).expect("the store works");
@@ -43,7 +43,7 @@ impl Scene {
 fn an_event_for_a_run_that_another_process_drives_is_left_to_that_process() {
     let mut scene = Scene::new();
     turns(&mut scene.first, 3, 0);
-    assert_eq!(scene.outcome(), None, "the first host has no say");
+    assert_eq!(scene.outcome(), None, "the first host does not answer");
     scene.second.poll_store().expect("the store works");
     turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), Some(Sent::Accepted));
@@ -51,7 +51,7 @@ fn an_event_for_a_run_that_another_process_drives_is_left_to_that_process() {
 }
 
 #[test]
-fn an_event_that_a_living_process_has_claimed_is_not_taken_from_it() {
+fn an_event_that_a_living_process_has_claimed_stays_with_it() {
     let mut scene = Scene::new();
     turns(&mut scene.second, 3, 0);
     assert_eq!(scene.outcome(), None, "the second host waits until the first has released its claim");
@@ -79,7 +79,7 @@ fn a_sender_does_not_wait_without_end_for_a_process_that_has_claimed_its_event()
     let sender = open(&scene.place.file());
     for _ in 0..2 {
         let outcome = sender.outcome(scene.item, scene.run, long_ago).expect("it reads");
-        assert_eq!(outcome, Some(Sent::Pending), "the event is not taken back");
+        assert_eq!(outcome, Some(Sent::Pending), "the event is not removed");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs that only compute: what a turn of them costs, and what others can do meanwhile. Everything is counted, nothing timed.
+//! Turns of runs that only compute: their cost, and what other processes can do meanwhile. Ops are counted, no time is measured.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn is_completed(output: &TurnOutput) -> bool {
     matches!(output, TurnOutput::Event(event) if matches!(event.kind, RunEventKind::Status(Status::Completed, _)))
 }
 
-/// A run that never rests, and tells of each op.
+/// A run that computes without end, with a note for each op.
 fn marked() -> Program {
     program(|b, _, _| {
         let (step, again) = (b.step("again", "test", None, (0, 0)), b.reserve());
@@ -37,7 +37,7 @@ fn marked() -> Program {
 fn another_process_writes_while_a_turn_is_computed() {
     let place = Place::new();
     let file = place.file();
-    // A fact is asked for in the middle of computing.
+    // A fact is looked up while the turn is computed.
     let facts: Facts = Arc::new(move |_| {
         save(&open(&file), "written meanwhile", &calling());
         Value::Null
@@ -66,13 +66,13 @@ fn opening_a_run_that_only_computes_repeats_little_of_it() {
     let (_place, mut host, run) = started(&spinning());
     for _ in 0..60 {
         host.turn(0).expect("the store works");
-        let newest = host.store().kept(run, &Packing::default()).expect("it reads").state.ops();
+        let newest = host.store().stored_run(run, &Packing::default()).expect("it reads").state.ops();
         assert!(ops(&host, run) - newest <= SNAPSHOT_OPS + OPS_PER_TURN, "the snapshot is {newest} ops old");
     }
 }
 
 #[test]
-fn runs_that_only_compute_share_turns_and_hold_nobody_up() {
+fn runs_that_only_compute_share_turns_and_do_not_delay_others() {
     let place = Place::new();
     let mut host = place.quiet_host();
     let (spinning, calling) = (save(host.store(), "spinning", &spinning()), save(host.store(), "calling", &calling()));
@@ -83,7 +83,7 @@ fn runs_that_only_compute_share_turns_and_hold_nobody_up() {
         TurnOutput::Perform { run, call, .. } => Some((*run, call.clone())),
         _ => None,
     });
-    let (run, call) = call.expect("a call comes out in the very turn of its start");
+    let (run, call) = call.expect("a call is an output of the turn that starts the run");
     host.settle(run, &call, branchpoint_runners::Answer::data(Value::Null));
     let outputs = host.turn(0).expect("the store works");
     assert!(outputs.iter().any(is_completed), "{outputs:?}");
@@ -106,12 +106,12 @@ fn many_starts_do_not_make_one_endless_turn() {
     }
     let before = host.event_count();
     host.turn(0).expect("the store works");
-    let taken = host.event_count() - before;
-    assert!(taken <= 2 * (OPS_PER_TURN / u64::from(OPS_PER_EVENT)) + 2, "{taken} events in one turn");
+    let accepted = host.event_count() - before;
+    assert!(accepted <= 2 * (OPS_PER_TURN / u64::from(OPS_PER_EVENT)) + 2, "{accepted} events in one turn");
 }
 
 #[test]
-fn a_run_that_never_rests_is_cancelled_from_another_process() {
+fn a_run_that_computes_without_end_is_cancelled_from_another_process() {
     let (place, mut host, run) = started(&spinning());
     let other = open(&place.file());
     let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
@@ -121,7 +121,7 @@ fn a_run_that_never_rests_is_cancelled_from_another_process() {
 }
 
 #[test]
-fn what_a_process_has_claimed_is_not_taken_back() {
+fn an_event_that_a_process_has_claimed_is_not_removed() {
     let (place, host, run) = started(&spinning());
     let other = open(&place.file());
     let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
@@ -129,21 +129,21 @@ fn what_a_process_has_claimed_is_not_taken_back() {
     assert!(host.store().claim_item(claimed, host.owner_number()).expect("it can be claimed"));
     assert_eq!(other.outcome(claimed, run, Instant::now()).expect("it reads"), None);
     assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), Some(Sent::Pending));
-    assert_eq!(other.outcome(unclaimed, run, long_ago).expect("it reads"), Some(Sent::Unheard));
-    assert!(!host.store().claim_item(unclaimed, host.owner_number()).expect("it reads"), "it was taken back");
-    // What was claimed by a process that is gone belongs to its sender again.
+    assert_eq!(other.outcome(unclaimed, run, long_ago).expect("it reads"), Some(Sent::NoResponse));
+    assert!(!host.store().claim_item(unclaimed, host.owner_number()).expect("it reads"), "its sender has removed it");
+    // The claims of a dead process do not count.
     drop(host);
     assert_eq!(other.outcome(claimed, run, long_ago).expect("it reads"), Some(Sent::Undriven));
 }
 
 #[test]
-fn an_order_that_was_taken_back_changes_nothing() {
+fn an_event_that_its_sender_has_removed_changes_nothing() {
     let (place, mut host, run) = started(&calling());
     let other = open(&place.file());
     let item = other.post(run, &Event::Cancel { reason: None }).expect("it can be sent");
     host.poll_store().expect("the store works");
     let long_ago = Instant::now().checked_sub(Duration::from_mins(5)).expect("the machine is up for longer");
-    assert_eq!(other.outcome(item, run, long_ago).expect("it reads"), Some(Sent::Unheard));
+    assert_eq!(other.outcome(item, run, long_ago).expect("it reads"), Some(Sent::NoResponse));
     host.turn(0).expect("the store works");
     assert_eq!(other.row(run).expect("it is there").status, Status::Running);
 }
@@ -157,7 +157,7 @@ fn an_id_that_several_processes_use_at_once_is_started_once() {
         move || {
             let mut host =
                 Host::new(open(&file), "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), 0).expect("it opens");
-            let mut taken = Vec::new();
+            let mut accepted = Vec::new();
             let mut performed = 0;
             for number in 0..IDS {
                 host.start(Start::new(workflow, format!("run-{number}"), Value::Null), Ticket(7));
@@ -167,10 +167,10 @@ fn an_id_that_several_processes_use_at_once_is_started_once() {
                     performed += outputs.iter().filter(|output| matches!(output, TurnOutput::Perform { .. })).count();
                     answer = answered(&outputs);
                 }
-                taken.push(answer.expect("it was answered").expect("it is taken"));
+                accepted.push(answer.expect("it was answered").expect("it is accepted"));
             }
-            // Whoever ends first must not leave its runs to the others.
-            (host, taken, performed)
+            // The hosts stay open, so that the others do not resume the runs of the one that ends first.
+            (host, accepted, performed)
         }
     };
     let threads = [(); 3].map(|()| thread::spawn(starts(place.file())));
@@ -178,9 +178,9 @@ fn an_id_that_several_processes_use_at_once_is_started_once() {
     let performed: usize = all.iter().map(|(_, _, performed)| performed).sum();
     assert_eq!(performed, IDS, "each run makes its call once");
     for number in 0..IDS {
-        let of_all = all.iter().map(|(_, taken, _)| taken[number]);
-        assert_eq!(of_all.clone().filter(|taken| taken.new).count(), 1, "run-{number}");
-        let runs: std::collections::BTreeSet<RunNo> = of_all.map(|taken| taken.run).collect();
+        let of_all = all.iter().map(|(_, accepted, _)| accepted[number]);
+        assert_eq!(of_all.clone().filter(|accepted| accepted.new).count(), 1, "run-{number}");
+        let runs: std::collections::BTreeSet<RunNo> = of_all.map(|accepted| accepted.run).collect();
         assert_eq!(runs.len(), 1, "all of them name the same run");
     }
     let store = open(&place.file());
@@ -213,7 +213,7 @@ fn a_run_whose_id_is_used_meanwhile_is_discarded_before_it_is_written() {
     let outputs = host.turn(0).expect("the store works");
     let (_, run) = faster.lock().expect("no thread panics").take().expect("the other was faster");
     assert_eq!(answered(&outputs), Some(Ok(Accepted { run, new: false })));
-    assert!(outputs.iter().all(|output| output.run().is_none()), "nothing of the other run comes out: {outputs:?}");
+    assert!(outputs.iter().all(|output| output.run().is_none()), "no output is about the other run: {outputs:?}");
     assert_eq!(host.next_ms(), None, "and nothing is left to do");
     assert_eq!(
         open(&place.file()).journal(run).expect("it reads").len(),
@@ -266,7 +266,7 @@ fn a_long_run_is_replayed_in_parts() {
 }
 
 #[test]
-fn timers_are_not_put_off_by_many_orders() {
+fn many_orders_do_not_delay_timers() {
     let place = Place::new();
     let mut host = place.quiet_host();
     let (spinning, waiting) = (save(host.store(), "spinning", &spinning()), save(host.store(), "waiting", &waiting()));

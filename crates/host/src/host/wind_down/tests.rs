@@ -15,10 +15,10 @@ use crate::store::{RunNo, WorkflowNo};
 const TURNS: usize = 20;
 
 /// Makes the same call again and again.
-fn repeating(what: Effect) -> Program {
+fn repeating(definition: Effect) -> Program {
     program(|b, null, _| {
-        let (what, again) = (b.effect(what), b.reserve());
-        vec![b.at(again).do_(what, null, None, again, None)]
+        let (effect, again) = (b.effect(definition), b.reserve());
+        vec![b.at(again).do_(effect, null, None, again, None)]
     })
 }
 
@@ -56,7 +56,7 @@ fn calls(outputs: Vec<TurnOutput>) -> impl Iterator<Item = (RunNo, Call)> {
     })
 }
 
-/// The calls of a host until it rests.
+/// The calls of a host until it is idle.
 fn all_calls(host: &mut Host) -> Vec<(RunNo, Call)> {
     let mut all = Vec::new();
     while host.next_ms().is_some() {
@@ -72,7 +72,7 @@ fn only_call(host: &mut Host, workflow: WorkflowNo) -> (RunNo, Call) {
 }
 
 #[test]
-fn a_scripted_run_that_never_ends_does_not_keep_a_host_from_leaving() {
+fn a_scripted_run_that_never_ends_does_not_keep_a_host_from_closing() {
     let place = Place::new();
     let mut host = place.quiet_host();
     let workflow = save(host.store(), "loop", &repeating(effect(Kind::Tool)));
@@ -88,11 +88,11 @@ fn a_scripted_run_that_never_ends_does_not_keep_a_host_from_leaving() {
     let run = host.store().run("run").expect("it reads").expect("it is there");
     host.resume(run.run, false, Ticket(2));
     turns(&mut host, 5, 0);
-    assert!(host.store().row(run.run).expect("it is there").seq > run.seq + 2, "its script goes on answering");
+    assert!(host.store().row(run.run).expect("it is there").seq > run.seq + 2, "its script continues to answer");
 }
 
 #[test]
-fn a_loop_over_child_runs_does_not_keep_a_host_from_leaving() {
+fn a_loop_over_child_runs_does_not_keep_a_host_from_closing() {
     let place = Place::new();
     let mut host = place.quiet_host();
     let children = BTreeMap::from([("child".into(), ending())]);
@@ -111,7 +111,7 @@ fn a_loop_over_child_runs_does_not_keep_a_host_from_leaving() {
 }
 
 #[test]
-fn a_response_that_its_run_cannot_take_yet_is_recorded_and_its_call_is_not_repeated() {
+fn a_response_that_its_run_cannot_accept_yet_is_recorded_and_its_call_is_not_repeated() {
     let place = Place::new();
     let mut host = place.quiet_host();
     let workflow = save(host.store(), "both", &calling_while_computing());
@@ -147,7 +147,7 @@ fn a_late_response_in_the_inbox_is_removed() {
 }
 
 #[test]
-fn a_recorded_response_holds_no_secret_of_the_environment() {
+fn a_recorded_response_contains_no_secret_of_the_environment() {
     let place = Place::new();
     let secret = "canary-of-the-environment-17";
     let mut host = place.quiet_host().with_env_secrets(&Secrets::from_values([secret.to_owned()]));

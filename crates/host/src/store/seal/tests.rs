@@ -11,14 +11,14 @@ fn store(folder: &Path) -> Store {
 
 fn sealed(store: &Store) -> Key {
     let key = Key::for_sealing(store).expect("it can be made");
-    store.begin().expect("nobody else writes");
+    store.begin().expect("no other process writes");
     store.seal(&key, RunNo(1), &["hunter2".to_owned()]).expect("there is room");
     store.commit().expect("there is room");
     key
 }
 
 #[track_caller]
-fn refused(store: &Store, words: &str) {
+fn check_rejected(store: &Store, words: &str) {
     for key in [Key::of(store), Key::for_sealing(store)] {
         let why = key.map(drop).expect_err("the key cannot be used").to_string();
         assert!(why.contains(words), "{why}");
@@ -49,7 +49,7 @@ fn processes_that_create_the_key_at_once_agree_on_one() {
 }
 
 #[test]
-fn a_key_that_is_missing_damaged_or_of_another_store_is_told_apart() {
+fn a_missing_a_damaged_and_a_wrong_key_have_different_errors() {
     let folder = tempfile::tempdir().expect("there is room");
     let store = store(folder.path());
     assert_eq!(store.key_state().expect("it can be read"), KeyState::None);
@@ -58,11 +58,11 @@ fn a_key_that_is_missing_damaged_or_of_another_store_is_told_apart() {
     let path = store.key_path().expect("it is a file");
     let right = fs::read(&path).expect("there is a key");
     fs::write(&path, [7; 32]).expect("there is room");
-    refused(&store, "is not the key of this store");
+    check_rejected(&store, "is not the key of this store");
     fs::write(&path, "").expect("there is room");
-    refused(&store, "is damaged: it has 0 bytes");
+    check_rejected(&store, "is damaged: it has 0 bytes");
     fs::remove_file(&path).expect("it is there");
-    refused(&store, "is missing");
+    check_rejected(&store, "is missing");
     fs::write(&path, right).expect("there is room");
     let opened = Key::of(&store).and_then(|key| key.opened(&store.sealed(RunNo(1))?));
     assert_eq!(opened.expect("it is the right one"), ["hunter2"]);
@@ -74,7 +74,7 @@ fn a_lost_key_is_replaced_when_nothing_is_sealed_with_it_any_more() {
     let store = store(folder.path());
     sealed(&store);
     fs::remove_file(store.key_path().expect("it is a file")).expect("it is there");
-    refused(&store, "is missing");
+    check_rejected(&store, "is missing");
     store.db.execute("DELETE FROM sealed", []).expect("it can be written");
     sealed(&store);
     assert_eq!(store.key_state().expect("it can be read"), KeyState::Fits);

@@ -1,4 +1,4 @@
-//! Reads runs that another store has exported: all runs of a file, or none.
+//! Imports runs that another store has exported: all runs of a file, or none.
 //!
 //! The file is read, decoded and replayed before the store is locked. Then all rows are written in one transaction.
 
@@ -20,24 +20,24 @@ use crate::store::{Document, Imported, Packing, Parent, Run, RunNo, Store, Store
 use branchpoint_runners::storage::Upload;
 use branchpoint_runners::{ReadError, read_line};
 
-/// The longest line. The longest lines are workflows with their programs, and events with large values.
+/// The most bytes of a line. The longest lines are workflows with their programs, and events with large values.
 const LINE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The largest file: all of it is held in memory until it is written.
+/// The most bytes of a file, which is held in memory until it is written.
 const FILE_BYTES: u64 = 512 * 1024 * 1024;
 
-/// How many lines a file may have.
+/// The most lines of a file.
 const LINES: usize = 5_000_000;
 
-/// How many ops one event of an imported program may execute. Front-ends give their programs a tenth of it.
+/// The most ops that one event of an imported program may execute. Front-ends use a tenth of it.
 const PROGRAM_FUEL: u32 = 1_000_000;
 
-/// The work that an import may cause.
+/// Limits of the work that an import may cause.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportLimits {
-    /// How many ops a run may execute that has not ended; 0 is no bound.
+    /// The most ops that an unfinished run may execute; 0 means no limit.
     pub run_ops: u64,
-    /// How many ops are executed to replay all runs of the file.
+    /// The most ops that are executed to replay all runs of the file.
     pub total_ops: u64,
 }
 
@@ -54,7 +54,7 @@ impl Store {
         self.change(|| self.write_file(prepared, now_ms))
     }
 
-    /// Replays the runs that are new here, and compares the others with those that this store has.
+    /// Replays the runs that are new to this store, and compares the others with the stored ones.
     fn prepare(&self, file: ImportFile, limits: ImportLimits) -> Result<PreparedFile, TransferError> {
         let mut ops_left = OpsLeft::new(limits.total_ops);
         let mut ids = BTreeSet::new();
@@ -123,7 +123,7 @@ impl Store {
         for (run, id, ImportScript { script, used, live_ms }) in scripts {
             let packed = Packing::default().value(&script).map_err(|error| StoreError::Bytes { run: id, error })?;
             let used = used.into_iter().map(|ImportEntry { entry, taker }| {
-                // Entries whose call is not in the file are used all the same.
+                // Entries whose call is not in the file stay used.
                 let taker = taker.and_then(|(run, taker)| Some(Taker { run: *numbers.get(&run)?, ..taker }));
                 UsedEntry { entry, taker: taker.unwrap_or_default() }
             });
@@ -136,7 +136,7 @@ impl Store {
         Ok(imported)
     }
 
-    /// Whether a run of the file is the one that this store has under its id, be it at an earlier or later moment.
+    /// Fails unless a run of the file is the stored run with its id, at an earlier or later moment.
     fn compare(&self, known: &Run, workflow: &str, journal: &Journal) -> Result<(), String> {
         let read = |error: StoreError| error.to_string();
         let first = |journal: &Journal| journal.first().map(|(stamp, event, _)| (stamp.now_ms, event.clone()));
@@ -149,7 +149,7 @@ impl Store {
     }
 }
 
-/// How many ops a run may execute, as its start says.
+/// The limit of ops in the start event of a run.
 fn max_ops(journal: &Journal) -> u64 {
     match journal.first() {
         Some((_, Event::Start { max_ops, .. }, _)) => *max_ops,
@@ -157,8 +157,8 @@ fn max_ops(journal: &Journal) -> u64 {
     }
 }
 
-/// A child run comes after its parent, under the id that its parent knows it by. A run of this store that only has the parent's id
-/// may be another run, so it must not become the parent.
+/// Checks that a child run follows its parent in the file and has the id that its parent gives it. A run of this store with the parent's
+/// id may be another run, so it must not become the parent.
 fn check_parent(run: &ImportRun, before: &BTreeSet<String>) -> Result<(), String> {
     let Some(ParentLine { id: parent, effect, attempt }) = &run.parent else { return Ok(()) };
     if !before.contains(parent) {
@@ -177,7 +177,7 @@ struct PreparedFile {
 }
 
 enum PreparedRun {
-    /// The store has it.
+    /// The store already has it.
     Known(Run),
     /// It is new, and was replayed.
     New(Box<ImportRun>, RebuiltRun),
@@ -186,7 +186,7 @@ enum PreparedRun {
 /// A file of exported runs, decoded.
 #[derive(Default)]
 struct ImportFile {
-    /// Workflows by the hash that the file gives them, which is theirs.
+    /// Workflows by hash. The hash was verified.
     workflows: BTreeMap<String, ImportWorkflow>,
     runs: Vec<ImportRun>,
 }
@@ -213,7 +213,7 @@ struct ImportScript {
     live_ms: Option<i64>,
 }
 
-/// A used entry of a script, and the call that took it, with the id of its run.
+/// A used entry of a script, and the call that used it, with the id of its run.
 struct ImportEntry {
     entry: EntryKey,
     taker: Option<(String, Taker)>,
@@ -291,7 +291,7 @@ impl ImportFile {
         Ok(())
     }
 
-    /// Ends a run whose events were all read.
+    /// Adds a run whose lines were all read.
     fn finish(&mut self, open: Option<(ImportRun, usize)>) -> Result<(), String> {
         let Some((run, events)) = open else { return Ok(()) };
         if run.journal.len() != events {
@@ -303,7 +303,7 @@ impl ImportFile {
     }
 }
 
-/// The next line; none after the last one.
+/// The next line; `None` after the last one.
 fn next_line(lines: &mut impl BufRead, number: usize) -> Result<Option<String>, TransferError> {
     read_line(lines, LINE_BYTES).map_err(|error| match error {
         ReadError::Io(error) => error.into(),
@@ -343,7 +343,7 @@ fn workflow_of(line: WorkflowLine) -> Result<(String, ImportWorkflow), String> {
     Ok((hash, ImportWorkflow { document, programs, decoded }))
 }
 
-/// A program from its bytes. It must be as valid as one that a front-end has made.
+/// Decodes and validates a program.
 fn program_of(bytes: &[u8]) -> Result<Program, String> {
     let program: Program = codec::decode_program(bytes).map_err(|error| error.to_string())?;
     let is_sound = |compiled: &Compiled| compiled.is_well_formed();

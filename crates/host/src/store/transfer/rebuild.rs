@@ -1,4 +1,4 @@
-//! Rebuilds a run from its events: every row that a host would have written while it took them.
+//! Rebuilds the rows of a run from its events, as a host would have written them.
 
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Command, Event, Fold, FoldedEvent, State, codec, status};
@@ -19,7 +19,7 @@ pub(super) struct RebuiltRun {
 type WriteRow = Box<dyn FnOnce(&Store, RunNo)>;
 
 impl RebuiltRun {
-    /// Folds the journal of a run. The ops that this executes are taken from those that are left to the import.
+    /// Folds the journal of a run. The executed ops count against the limit of the import.
     pub(super) fn fold(
         run: &str,
         program: &Program,
@@ -49,7 +49,7 @@ impl RebuiltRun {
         let (state, pending) = fold.into_parts();
         for (effect, command) in pending.effects {
             let packed = packing.command(&command).map_err(unstorable)?;
-            rows.push(Box::new(move |store, run| store.ask(run, effect, packed)));
+            rows.push(Box::new(move |store, run| store.put_call(run, effect, packed)));
         }
         for (timer, due_ms) in state.timers() {
             rows.push(Box::new(move |store, run| store.set_timer(run, timer, due_ms)));
@@ -57,7 +57,7 @@ impl RebuiltRun {
         let packed = packing.state(&state).map_err(unstorable)?;
         let (seq, now_ms, status) = (state.seq(), state.now_ms(), status(program, &state));
         rows.push(Box::new(move |store, run| {
-            store.keep_snapshot(run, seq, packed, true);
+            store.put_snapshot_later(run, seq, packed, true);
             store.update_status(run, seq, now_ms, status, None);
         }));
         Ok(Self { has_ended: status.is_final(), waited_ms, semantics: program.semantics, rows })
@@ -90,10 +90,10 @@ fn request_row(command: Command, now_ms: i64) -> Result<Option<WriteRow>, codec:
     Ok(Some(match command {
         Command::Ask { request, spec } => {
             let packed = Packing::default().value(&spec)?;
-            Box::new(move |store, run| store.put_question(run, request, packed, now_ms))
+            Box::new(move |store, run| store.put_request(run, request, packed, now_ms))
         }
         Command::Remind { request, .. } => Box::new(move |store, run| store.remind(run, request)),
-        Command::Retract { request } => Box::new(move |store, run| store.close_question(run, request, now_ms)),
+        Command::Retract { request } => Box::new(move |store, run| store.close_request(run, request, now_ms)),
         _ => return Ok(None),
     }))
 }

@@ -1,21 +1,21 @@
-//! The answer of a session to a request.
+//! The response of a session to a request.
 
 use branchpoint_backend::{SessionRejection, SessionResponse};
 use branchpoint_core::ir::{Program, ViewId};
 use branchpoint_core::{BranchOutcome, BranchRecord, Note, NoteKind, State, view};
 use branchpoint_expr::{Object, Value};
 
-/// The session of a run as its program shows it, with the reasons that are in these notes.
-pub(super) fn answer(program: &Program, state: &State, notes: &[Note]) -> Result<SessionResponse, SessionRejection> {
+/// The view of a session, with the reasons in its notes.
+pub(super) fn response(program: &Program, state: &State, notes: &[Note]) -> Result<SessionResponse, SessionRejection> {
     let read = |name: &str| view(program, state, view_named(program, name)?).map_err(SessionRejection::View);
     let problems = read("problems")?.as_list().unwrap_or_default().to_vec();
     Ok(SessionResponse { state: read("session")?, problems, reasons: reasons(notes) })
 }
 
-/// A view that every program of a session has.
+/// The view of a session's program with this name.
 pub(super) fn view_named(program: &Program, name: &str) -> Result<ViewId, SessionRejection> {
-    let found = program.views.iter().position(|view| &*view.name == name);
-    found.and_then(|at| u32::try_from(at).ok()).map(ViewId).ok_or(SessionRejection::NoSession)
+    let index = program.views.iter().position(|view| &*view.name == name);
+    index.and_then(|at| u32::try_from(at).ok()).map(ViewId).ok_or(SessionRejection::NoSession)
 }
 
 /// The steps that were evaluated, in order, each with the outcome of its condition.

@@ -1,4 +1,4 @@
-//! What operators do with a store: forget, copy, carry runs elsewhere.
+//! Maintenance of a store: pruning, backups, export and import, search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("this is JSON")
 }
 
-/// Calls something, then asks somebody.
-fn calls_and_asks() -> Program {
+/// Makes a call, then requests an approval.
+fn call_then_approval() -> Program {
     let mut b = Builder::new();
     let (answer, outcome) = (b.slot(ROOT, "answer", None), b.slot(ROOT, "outcome", None));
     b.name(ROOT, &["outcome"], outcome);
@@ -30,21 +30,21 @@ fn calls_and_asks() -> Program {
     let spec = b.value(json(r#"{"step": "ask", "recipients": ["ada"], "choices": ["yes"], "timeout_ms": 5000}"#));
     let ask = b.wait([Arm::Request { spec, into: Some(outcome), next: end, expired: None }], None);
     let step = b.step("call", "call", None, (0, 0));
-    let what = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
+    let effect = b.effect(Effect { step: Some(step), ..effect(Kind::Tool) });
     let input = b.input();
     let input = b.read(input);
-    let call = b.do_(what, input, Some(answer), ask, None);
+    let call = b.do_(effect, input, Some(answer), ask, None);
     b.begin(ROOT, &[call]);
     b.finish().expect("the program is valid")
 }
 
-struct Bench {
+struct Scene {
     folder: tempfile::TempDir,
     host: Host,
     workflow: WorkflowNo,
 }
 
-impl Bench {
+impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("there is room");
         let store = Store::open(&folder.path().join("store.db"), Durability::Normal).expect("a store can be made");
@@ -54,7 +54,7 @@ impl Bench {
             origin: "calls.yaml".into(),
             text: "call, then ask".into(),
         };
-        let (program, children) = (calls_and_asks(), BTreeMap::new());
+        let (program, children) = (call_then_approval(), BTreeMap::new());
         let workflow = Workflow { document: &document, program: &program, children: &children };
         let workflow = store.save(workflow, NOW_MS).expect("it is kept");
         Self { folder, host: host(store), workflow }
@@ -67,8 +67,8 @@ impl Bench {
         self.host.store().run(id).expect("the store can be read").expect("the run was started").run
     }
 
-    /// Starts a run and answers its question.
-    fn ended(&mut self, id: &str, input: &Value, secrets: Secrets) -> RunNo {
+    /// Starts a run and approves its request.
+    fn run_to_end(&mut self, id: &str, input: &Value, secrets: Secrets) -> RunNo {
         let run = self.start(id, input, secrets);
         vote(&mut self.host, run);
         run
@@ -79,7 +79,7 @@ fn host(store: Store) -> Host {
     Host::new(store, "test", DrivenRuns::Requested, Arc::new(|_| Value::Null), NOW_MS).expect("a host can be made")
 }
 
-/// Turns until nothing is left to do; every call is answered with what it was asked.
+/// Takes turns until no work is left. Every call is answered with its input.
 fn settle(host: &mut Host, now_ms: i64) {
     while host.next_ms().is_some_and(|at_ms| at_ms <= now_ms) {
         for output in host.turn(now_ms).expect("the store can be written") {
@@ -107,42 +107,42 @@ fn ids(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn only_ended_runs_are_forgotten_and_large_values_when_nobody_needs_them() {
-    let mut bench = Bench::new();
+fn only_ended_runs_are_pruned_with_large_values_that_no_run_needs() {
+    let mut scene = Scene::new();
     let shared = Value::from("s".repeat(300_000));
     let own = Value::from("o".repeat(300_000));
-    bench.ended("old-1", &shared, Secrets::default());
-    bench.ended("old-2", &own, Secrets::default());
-    bench.start("waits", &shared, Secrets::default());
-    let store = bench.host.store();
+    scene.run_to_end("old-1", &shared, Secrets::default());
+    scene.run_to_end("old-2", &own, Secrets::default());
+    scene.start("waits", &shared, Secrets::default());
+    let store = scene.host.store();
     let which = Prune { before_ms: NOW_MS, statuses: Vec::new(), dry_run: false };
     assert_eq!(store.prune(&which).expect("it can be pruned"), Pruned::default(), "nothing is that old");
     let which = Prune { before_ms: NOW_MS + 1_000, dry_run: true, ..which };
     assert_eq!(store.prune(&which).expect("it can be pruned").runs, 2);
     assert_eq!(ids(store), ["old-1", "old-2", "waits"], "a dry run only counts");
     let which = Prune { dry_run: false, statuses: vec![Status::Failed, Status::WaitingPeople], ..which };
-    assert_eq!(store.prune(&which).expect("it can be pruned").runs, 0, "one that waits is never forgotten");
+    assert_eq!(store.prune(&which).expect("it can be pruned").runs, 0, "a waiting run is never pruned");
     let pruned = store.prune(&Prune { statuses: Vec::new(), ..which }).expect("it can be pruned");
-    assert_eq!((pruned.runs, pruned.blobs), (2, 1), "what the waiting run needs is still there");
+    assert_eq!((pruned.runs, pruned.blobs), (2, 1), "the values of the waiting run are still there");
     assert_eq!(ids(store), ["waits"]);
     assert!(store.compact(true).expect("there is room"), "the log can be moved");
     let run = store.run("waits").expect("the store can be read").expect("it is there").run;
-    vote(&mut bench.host, run);
-    assert_eq!(bench.host.store().row(run).expect("it is there").status, Status::Completed);
+    vote(&mut scene.host, run);
+    assert_eq!(scene.host.store().row(run).expect("it is there").status, Status::Completed);
 }
 
 #[test]
-fn a_copy_is_a_store_of_its_own() {
-    let mut bench = Bench::new();
-    bench.start("waits", &Value::from("hello"), Secrets::default());
-    let copy = bench.folder.path().join("copy.db");
-    bench.host.store().backup(&copy).expect("a copy can be made");
-    assert!(bench.host.store().backup(&copy).is_err(), "a file that is there is not overwritten");
+fn a_backup_is_an_independent_store() {
+    let mut scene = Scene::new();
+    scene.start("waits", &Value::from("hello"), Secrets::default());
+    let copy = scene.folder.path().join("copy.db");
+    scene.host.store().backup(&copy).expect("a copy can be made");
+    assert!(scene.host.store().backup(&copy).is_err(), "a file that is there is not overwritten");
     let mut other = host(Store::open(&copy, Durability::Normal).expect("the copy is a store"));
     let run = other.store().run("waits").expect("the store can be read").expect("it is there").run;
     vote(&mut other, run);
     assert_eq!(other.store().row(run).expect("it is there").status, Status::Completed);
-    assert_eq!(bench.host.store().row(run).expect("it is there").status, Status::WaitingPeople);
+    assert_eq!(scene.host.store().row(run).expect("it is there").status, Status::WaitingPeople);
     let health = other.store().check(NOW_MS + 1, 1_000).expect("the store can be read");
     assert_eq!((health.damage, health.future_runs, health.overdue), (Vec::<String>::new(), 0, 0));
 }
@@ -151,47 +151,47 @@ fn exported(store: &Store) -> (Vec<u8>, Vec<(String, String)>) {
     let runs: Vec<RunNo> =
         store.runs(&Filter::default()).expect("the store can be read").iter().map(|run| run.run).collect();
     let mut lines = Vec::new();
-    let told = store.export(&runs, &mut lines).expect("runs can be written");
-    (lines, told.omitted)
+    let exported = store.export(&runs, &mut lines).expect("runs can be written");
+    (lines, exported.omitted)
 }
 
 fn trace(store: &Store, id: &str) -> String {
     let run = store.run(id).expect("the store can be read").expect("it is there").run;
     let mut notes = Vec::new();
     let replayed = store.replay_part(run, None, u64::MAX, &mut |note| notes.push(note));
-    let look = replayed.expect("its journal can be followed").view;
-    format!("{:?} {:?} {:?}", steps(&look.program, &notes, look.status()), look.result(), notes)
+    let view = replayed.expect("its journal can be followed").view;
+    format!("{:?} {:?} {:?}", steps(&view.program, &notes, view.status()), view.result(), notes)
 }
 
 #[test]
-fn a_run_that_is_carried_elsewhere_has_the_same_trace_and_goes_on() {
-    let mut bench = Bench::new();
-    bench.ended("ended", &Value::from("x".repeat(300_000)), Secrets::default());
-    bench.start("waits", &json(r#"{"a": [1, 2.5, null]}"#), Secrets::default());
-    let (lines, _) = exported(bench.host.store());
-    let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
-    let imported = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
+fn an_imported_run_has_the_same_trace_and_continues() {
+    let mut scene = Scene::new();
+    scene.run_to_end("ended", &Value::from("x".repeat(300_000)), Secrets::default());
+    scene.start("waits", &json(r#"{"a": [1, 2.5, null]}"#), Secrets::default());
+    let (lines, _) = exported(scene.host.store());
+    let other_store = Store::open(&scene.folder.path().join("other.db"), Durability::Normal).expect("a store");
+    let imported = other_store.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
     assert_eq!((imported.runs.len(), imported.existing.len()), (2, 0));
     for id in ["ended", "waits"] {
-        assert_eq!(trace(&elsewhere, id), trace(bench.host.store(), id));
+        assert_eq!(trace(&other_store, id), trace(scene.host.store(), id));
     }
-    assert_eq!(exported(&elsewhere).0.len(), lines.len(), "what is carried on is the same again");
-    let again = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
-    assert_eq!((again.runs.len(), again.existing.len()), (0, 2), "what is known is left alone");
-    let mut other = host(elsewhere);
+    assert_eq!(exported(&other_store).0.len(), lines.len(), "a second export is the same");
+    let again = other_store.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
+    assert_eq!((again.runs.len(), again.existing.len()), (0, 2), "existing runs are unchanged");
+    let mut other = host(other_store);
     let run = other.store().run("waits").expect("the store can be read").expect("it is there").run;
     vote(&mut other, run);
     assert_eq!(other.store().row(run).expect("it is there").status, Status::Completed);
 }
 
 #[test]
-fn a_timer_goes_on_elsewhere() {
-    let mut bench = Bench::new();
-    bench.start("waits", &Value::Null, Secrets::default());
-    let (lines, _) = exported(bench.host.store());
-    let elsewhere = Store::open(&bench.folder.path().join("other.db"), Durability::Normal).expect("a store");
-    elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
-    let mut other = Host::new(elsewhere, "test", DrivenRuns::All, Arc::new(|_| Value::Null), NOW_MS).expect("a host");
+fn the_timer_of_an_imported_run_fires() {
+    let mut scene = Scene::new();
+    scene.start("waits", &Value::Null, Secrets::default());
+    let (lines, _) = exported(scene.host.store());
+    let other_store = Store::open(&scene.folder.path().join("other.db"), Durability::Normal).expect("a store");
+    other_store.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
+    let mut other = Host::new(other_store, "test", DrivenRuns::All, Arc::new(|_| Value::Null), NOW_MS).expect("a host");
     settle(&mut other, NOW_MS + 5_000);
     let run = other.store().run("waits").expect("the store can be read").expect("it is there");
     assert_eq!(run.status, Status::Completed);
@@ -200,26 +200,26 @@ fn a_timer_goes_on_elsewhere() {
 }
 
 #[test]
-fn sealed_secrets_are_never_written() {
-    let mut bench = Bench::new();
+fn sealed_secrets_are_never_exported() {
+    let mut scene = Scene::new();
     let input = json(r#"{"TOKEN": "canary-17", "text": "say canary-17"}"#);
-    bench.ended("ended", &input, Secrets::of(&input));
-    bench.start("waits", &input, Secrets::of(&input));
-    let (lines, left_out) = exported(bench.host.store());
+    scene.run_to_end("ended", &input, Secrets::of(&input));
+    scene.start("waits", &input, Secrets::of(&input));
+    let (lines, omitted) = exported(scene.host.store());
     let text = String::from_utf8(lines.clone()).expect("lines are text");
     let in_hexadecimal = "63616e6172792d3137";
     assert!(!text.contains("canary-17") && !text.contains(in_hexadecimal));
-    assert!(matches!(&left_out[..], [(id, why)] if id == "waits" && why.contains("sealed")), "{left_out:?}");
-    let elsewhere = Store::in_memory().expect("memory is there");
-    let imported = elsewhere.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
+    assert!(matches!(&omitted[..], [(id, why)] if id == "waits" && why.contains("sealed")), "{omitted:?}");
+    let other_store = Store::in_memory().expect("memory is there");
+    let imported = other_store.import(lines.as_slice(), ImportLimits::default(), NOW_MS).expect("runs can be read");
     assert_eq!(imported.runs, ["ended"]);
-    let run = elsewhere.run("ended").expect("the store can be read").expect("it is there").run;
-    let journal = format!("{:?}", elsewhere.journal(run).expect("it can be read"));
+    let run = other_store.run("ended").expect("the store can be read").expect("it is there").run;
+    let journal = format!("{:?}", other_store.journal(run).expect("it can be read"));
     assert!(journal.contains("say ***"), "{journal}");
 }
 
 #[track_caller]
-fn check_refused(lines: &str, line: usize, word: &str) {
+fn check_rejected(lines: &str, line: usize, word: &str) {
     let store = Store::in_memory().expect("memory is there");
     match store.import(lines.as_bytes(), ImportLimits::default(), NOW_MS) {
         Err(TransferError::Line { line: at, reason }) => {
@@ -231,50 +231,50 @@ fn check_refused(lines: &str, line: usize, word: &str) {
 
 #[test]
 fn a_search_finds_a_run_and_never_its_sealed_secrets() {
-    let mut bench = Bench::new();
-    let found = |bench: &Bench, words: &str| {
+    let mut scene = Scene::new();
+    let search = |scene: &Scene, words: &str| {
         let filter = Filter { search: Some(words.into()), ..Filter::default() };
-        bench.host.store().index_runs().expect("they are indexed");
-        let runs = bench.host.store().runs(&filter).expect("it can be searched");
+        scene.host.store().index_runs().expect("they are indexed");
+        let runs = scene.host.store().runs(&filter).expect("it can be searched");
         runs.into_iter().map(|run| run.id).collect::<Vec<_>>()
     };
     let secrets = Secrets::from_values(["hunter2".to_owned()]);
-    bench.start("waits", &Value::from("the password is hunter2"), secrets);
-    assert_eq!(found(&bench, "password"), ["waits"]);
-    assert_eq!(found(&bench, "hunter2"), [""; 0]);
-    let run = bench.host.store().run("waits").expect("it reads").expect("it is there").run;
-    vote(&mut bench.host, run);
-    assert_eq!(found(&bench, "hunter2"), [""; 0], "nor is a secret in the result");
-    assert_eq!(found(&bench, "waits"), ["waits"], "its id is a word too");
-    let damaged = bench.start("damaged", &Value::from("password"), Secrets::default());
-    let file = rusqlite::Connection::open(bench.folder.path().join("store.db")).expect("it opens");
+    scene.start("waits", &Value::from("the password is hunter2"), secrets);
+    assert_eq!(search(&scene, "password"), ["waits"]);
+    assert_eq!(search(&scene, "hunter2"), [""; 0]);
+    let run = scene.host.store().run("waits").expect("it reads").expect("it is there").run;
+    vote(&mut scene.host, run);
+    assert_eq!(search(&scene, "hunter2"), [""; 0], "nor is a secret in the result");
+    assert_eq!(search(&scene, "waits"), ["waits"], "its id is a word too");
+    let damaged = scene.start("damaged", &Value::from("password"), Secrets::default());
+    let file = rusqlite::Connection::open(scene.folder.path().join("store.db")).expect("it opens");
     file.execute("UPDATE events SET bytes = x'00' WHERE run = ?1", [damaged.0]).expect("it is written");
-    assert_eq!(found(&bench, "damaged"), ["damaged"], "a run that cannot be read is found by its id");
-    assert_eq!(found(&bench, "password"), ["waits"]);
+    assert_eq!(search(&scene, "damaged"), ["damaged"], "a run that cannot be read is found by its id");
+    assert_eq!(search(&scene, "password"), ["waits"]);
 }
 
 #[test]
-fn lines_that_make_no_sense_are_told_with_their_number() {
-    check_refused("", 1, "empty");
-    check_refused("hello", 1, "expected");
-    check_refused("{}", 1, "not a file of exported runs");
-    check_refused(r#"{"branchpoint": "runs", "format": 99}"#, 1, "format 99");
+fn invalid_lines_are_rejected_with_their_number() {
+    check_rejected("", 1, "empty");
+    check_rejected("hello", 1, "expected");
+    check_rejected("{}", 1, "not a file of exported runs");
+    check_rejected(r#"{"branchpoint": "runs", "format": 99}"#, 1, "format 99");
     let header = r#"{"branchpoint": "runs", "format": 1}"#;
-    check_refused(&format!("{header}\n{{}}"), 2, "a line needs");
-    check_refused(&format!("{header}\n\n{{\"event\": {{\"mark\": 0, \"bytes\": \"\"}}}}"), 3, "before its run");
+    check_rejected(&format!("{header}\n{{}}"), 2, "a line needs");
+    check_rejected(&format!("{header}\n\n{{\"event\": {{\"mark\": 0, \"bytes\": \"\"}}}}"), 3, "before its run");
 }
 
 #[test]
-fn events_that_were_changed_are_refused() {
-    let mut bench = Bench::new();
-    bench.ended("ended", &Value::from("hello"), Secrets::default());
-    let (lines, _) = exported(bench.host.store());
+fn changed_events_are_rejected() {
+    let mut scene = Scene::new();
+    scene.run_to_end("ended", &Value::from("hello"), Secrets::default());
+    let (lines, _) = exported(scene.host.store());
     let text = String::from_utf8(lines).expect("lines are text");
     let mut lines: Vec<&str> = text.lines().collect();
     lines.swap(3, 4);
     let store = Store::in_memory().expect("memory is there");
-    let refused = store.import(lines.join("\n").as_bytes(), ImportLimits::default(), NOW_MS);
-    assert!(matches!(&refused, Err(TransferError::Run { run, .. }) if run == "ended"), "{refused:?}");
+    let rejected = store.import(lines.join("\n").as_bytes(), ImportLimits::default(), NOW_MS);
+    assert!(matches!(&rejected, Err(TransferError::Run { run, .. }) if run == "ended"), "{rejected:?}");
     assert!(ids(&store).is_empty(), "nothing of it is left");
     let changed = text.replacen("call, then ask", "call, then go", 1);
     assert!(matches!(
@@ -285,18 +285,18 @@ fn events_that_were_changed_are_refused() {
 
 #[test]
 fn a_journal_whose_replay_differs_is_reported() {
-    let mut bench = Bench::new();
-    let run = bench.ended("r", &json("{}"), Secrets::default());
-    assert_eq!(bench.host.store().history(run).expect("the journal can be read").entries.len(), 2);
-    // The journal is whole and says the same; only where it led is another.
-    let file = rusqlite::Connection::open(bench.folder.path().join("store.db")).expect("it opens");
+    let mut scene = Scene::new();
+    let run = scene.run_to_end("r", &json("{}"), Secrets::default());
+    assert_eq!(scene.host.store().history(run).expect("the journal can be read").entries.len(), 2);
+    // The journal is complete; only the check word of an outcome differs.
+    let file = rusqlite::Connection::open(scene.folder.path().join("store.db")).expect("it opens");
     file.execute("UPDATE events SET mark = mark + 1 WHERE seq = 2", []).expect("it can be changed");
-    let strayed = bench.host.store().history(run).expect_err("it leads elsewhere");
-    assert!(strayed.to_string().contains("the replay of event 2 has another outcome"), "{strayed}");
+    let error = scene.host.store().history(run).expect_err("it has another outcome");
+    assert!(error.to_string().contains("the replay of event 2 has another outcome"), "{error}");
 }
 
 #[test]
-fn several_may_make_a_store_at_once() {
+fn several_threads_can_create_a_store_at_once() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     for round in 0..30 {
         let file = folder.path().join(format!("{round}.db"));

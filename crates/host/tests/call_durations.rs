@@ -1,4 +1,4 @@
-//! Calls that take their time: who ends first, what an attempt's limit means, and what is told on the way.
+//! Calls with durations: the order of their ends, and attempt limits.
 
 use branchpoint_core::Event;
 use branchpoint_core::effect::Kind;
@@ -8,7 +8,7 @@ use branchpoint_expr::{Object, Value};
 use branchpoint_host::{SimulatedAnswer, VirtualDriver};
 use branchpoint_runners::{Answer, Call};
 
-/// Calls side by side, named by their steps; the results are in their order.
+/// Parallel calls, named by their steps. The results are in the order of the calls.
 fn side_by_side(steps: &[(&str, Option<u64>)]) -> Program {
     let mut b = Builder::new();
     let answers = b.slot(ROOT, "answers", None);
@@ -22,8 +22,9 @@ fn side_by_side(steps: &[(&str, Option<u64>)]) -> Program {
             let answer = b.local(id);
             let value = b.read(answer);
             let done = b.leave(scope, Exit::Done(Some(value)));
-            let what = b.effect(Effect { step: Some(step), attempt_limit_ms: *attempt_limit_ms, ..effect(Kind::Tool) });
-            b.do_(what, nothing, Some(answer), done, None)
+            let effect =
+                b.effect(Effect { step: Some(step), attempt_limit_ms: *attempt_limit_ms, ..effect(Kind::Tool) });
+            b.do_(effect, nothing, Some(answer), done, None)
         })
         .collect();
     b.begin(scope, &calls);
@@ -35,11 +36,11 @@ fn side_by_side(steps: &[(&str, Option<u64>)]) -> Program {
     b.finish().expect("the program is valid")
 }
 
-/// A step is named `<name><milliseconds>`: so long it takes.
+/// Simulates a call. The name of its step ends with its duration in milliseconds.
 fn simulate(call: &Call) -> SimulatedAnswer {
     let step = call.step.clone().unwrap_or_default();
-    let duration_ms = step.trim_start_matches(char::is_alphabetic).parse().expect("the name says how long it takes");
-    let reports = vec![("unheard".into(), Value::Null)];
+    let duration_ms = step.trim_start_matches(char::is_alphabetic).parse().expect("the name ends with a duration");
+    let reports = vec![("rejected".into(), Value::Null)];
     SimulatedAnswer { duration_ms, reports, ..Answer::data(Value::Str(step)).into() }
 }
 
@@ -52,18 +53,18 @@ fn check(steps: &[(&str, Option<u64>)], ends: &[(&str, i64)], status: Status) {
     let journal = host.journal();
     let settled = journal.iter().filter_map(|(stamp, event, _)| match event {
         Event::Settled { result, .. } => {
-            let told = result.as_ref().map_or_else(|failed| failed.kind.to_string(), ToString::to_string);
-            Some((told, stamp.now_ms))
+            let text = result.as_ref().map_or_else(|failed| failed.kind.to_string(), ToString::to_string);
+            Some((text, stamp.now_ms))
         }
         _ => None,
     });
-    let expect: Vec<_> = ends.iter().map(|(told, at_ms)| ((*told).to_owned(), *at_ms)).collect();
+    let expect: Vec<_> = ends.iter().map(|(text, at_ms)| ((*text).to_owned(), *at_ms)).collect();
     assert_eq!(settled.collect::<Vec<_>>(), expect);
     assert_eq!(host.status(), status);
 }
 
 #[test]
-fn calls_end_in_the_order_of_their_ends_and_ties_in_the_order_of_their_beginnings() {
+fn calls_settle_in_the_order_of_their_ends_and_ties_in_the_order_of_their_starts() {
     check(&[("a0", None)], &[("a0", 0)], Status::Completed);
     check(
         &[("a40", None), ("b5", None), ("c40", None), ("d0", None)],
@@ -73,7 +74,7 @@ fn calls_end_in_the_order_of_their_ends_and_ties_in_the_order_of_their_beginning
 }
 
 #[test]
-fn a_call_that_takes_longer_than_its_limit_is_over_then() {
+fn a_call_that_exceeds_its_attempt_limit_times_out() {
     check(&[("a40", Some(10))], &[("timeout", 10)], Status::Failed);
     check(&[("a10", Some(10))], &[("a10", 10)], Status::Completed);
 }
