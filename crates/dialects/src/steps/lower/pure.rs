@@ -87,7 +87,7 @@ impl Lower<'_, '_> {
             return wait;
         }
         let what = step.get("until").map_or("duration", |_| "date and time");
-        let bad = self.fault("step_failed", &format!("what the wait was given is no {what}"), failure);
+        let bad = self.fault("step_failed", &format!("the time of the wait is not a {what}"), failure);
         let unread = self.test("probe == nil");
         let decide = self.b.decide([(unread, bad)], wait, None);
         self.b.set(writes, decide, Some(failure))
