@@ -56,6 +56,7 @@ mod event;
 mod run;
 mod session;
 mod start;
+mod tags;
 mod upkeep;
 mod workflow;
 
@@ -71,12 +72,15 @@ use branchpoint_runners::Secrets;
 pub use approval::{ApprovalRecord, OpenApproval, OpenApprovals};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
-pub use run::{DriverProcess, Filter, Parent, Replayed, Run, RunNo, RunScript, RunView};
+pub use run::{
+    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Replayed, Run, RunNo, RunScript, RunView,
+};
 pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
     SessionSummary,
 };
 pub use start::{Accepted, CallSource, HandledBy, Rejection, Start};
+pub use tags::{InvalidPriority, InvalidTags, MAX_TAG_CHARS, MAX_TAGS, Priority, Tags};
 pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
 pub use workflow::{Document, Part, Workflow, WorkflowNo, WorkflowSummary};
 
@@ -102,7 +106,7 @@ pub trait Backend: Send {
     /// Finds the run with this id, or the runs whose ids begin or end with this text.
     fn find_runs(&self, part: &str) -> Result<Vec<Run>, BackendError>;
 
-    /// Lists runs, newest first.
+    /// Lists runs, the newest start first. [`Run::cursor`] of the last one is [`Filter::before`] of the next page.
     fn runs(&self, filter: &Filter) -> Result<Vec<Run>, BackendError>;
 
     /// Adds missing runs to the search index, newest first and a limited number at a time. Returns how many are still missing, which a
@@ -133,8 +137,18 @@ pub trait Backend: Send {
     /// A number that changes whenever another process may have changed the storage.
     fn version(&self) -> Result<i64, BackendError>;
 
-    /// The number of runs of each status.
+    /// The number of runs of each status, child runs included.
     fn counts(&self) -> Result<Vec<(String, u64)>, BackendError>;
+
+    /// The number of runs of each status without child runs, of one workflow or of all.
+    fn totals(&self, workflow: Option<&str>) -> Result<Vec<(Status, u64)>, BackendError>;
+
+    /// What happened in each hour since a time, oldest first, in one workflow or in all. Hours without runs and decisions are absent.
+    /// Removed runs still count.
+    fn hourly(&self, since_ms: i64, workflow: Option<&str>) -> Result<Vec<HourCount>, BackendError>;
+
+    /// Adds tags to a run and removes others. Returns its tags.
+    fn tag(&self, run: RunNo, add: &Tags, remove: &Tags) -> Result<Tags, BackendError>;
 
     /// The events of a run, in order.
     fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, BackendError>;

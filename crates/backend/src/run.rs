@@ -1,12 +1,14 @@
 //! Runs as plain data.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{State, status, view};
 use branchpoint_expr::Value;
 
-use crate::WorkflowNo;
+use crate::{Priority, Tags, WorkflowNo};
 
 /// The internal number of a run. People and other systems use the id of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +52,19 @@ pub struct Run {
     pub updated_ms: i64,
     /// How long it waited for people, up to its latest event.
     pub waited_ms: i64,
+    /// Its tags.
+    pub tags: Tags,
+    /// Its priority in queues.
+    pub priority: Priority,
+    /// Its last decision, with secrets masked: the step, the chosen branch and the reason.
+    pub decision: Option<String>,
+}
+
+impl Run {
+    /// The position of the run in lists.
+    pub fn cursor(&self) -> Cursor {
+        Cursor { started_ms: self.started_ms, run: self.run }
+    }
 }
 
 /// A filter for runs.
@@ -59,16 +74,73 @@ pub struct Filter {
     pub status: Option<Status>,
     /// Runs of this workflow.
     pub workflow: Option<String>,
+    /// Runs that have all these tags.
+    pub tags: Vec<String>,
     /// Runs started at this time or later.
     pub since_ms: Option<i64>,
     /// Runs whose id, workflow, input or result contains all these words.
     pub search: Option<String>,
     /// Whether child runs are included.
     pub children: bool,
-    /// Runs older than this run.
-    pub before: Option<RunNo>,
+    /// Runs after this position of the list: the next page.
+    pub before: Option<Cursor>,
     /// The maximum number of runs.
     pub limit: Option<u32>,
+}
+
+/// A position in the list of runs, which has the newest start first.
+///
+/// ```
+/// use branchpoint_backend::{Cursor, RunNo};
+///
+/// let cursor = Cursor { started_ms: 1_000, run: RunNo(7) };
+/// assert_eq!(cursor.to_string().parse(), Ok(cursor));
+/// assert!("7".parse::<Cursor>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cursor {
+    /// When the run was started.
+    pub started_ms: i64,
+    /// The run.
+    pub run: RunNo,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.started_ms, self.run.0)
+    }
+}
+
+/// A text is not a [`Cursor`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the cursor is invalid. Use the cursor of the previous page")]
+pub struct InvalidCursor;
+
+impl FromStr for Cursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let (started_ms, run) = text.rsplit_once('-').ok_or(InvalidCursor)?;
+        let number = |digits: &str| digits.parse().map_err(|_| InvalidCursor);
+        Ok(Self { started_ms: number(started_ms)?, run: RunNo(number(run)?) })
+    }
+}
+
+/// The number of runs in one hour. Child runs count only in `decisions`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HourCount {
+    /// The beginning of the hour.
+    pub hour_ms: i64,
+    /// Runs that were started.
+    pub started: u64,
+    /// Runs that completed.
+    pub completed: u64,
+    /// Runs that failed.
+    pub failed: u64,
+    /// Runs that were cancelled.
+    pub cancelled: u64,
+    /// Decisions that were made.
+    pub decisions: u64,
 }
 
 /// A loaded run: its row, its program and its state.

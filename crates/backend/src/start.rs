@@ -9,7 +9,7 @@ use branchpoint_runners::Secrets;
 use branchpoint_runners::storage::Uploads;
 use serde::{Deserialize, Serialize};
 
-use crate::{Parent, Part, RunNo, WorkflowNo};
+use crate::{Parent, Part, Priority, RunNo, Tags, WorkflowNo};
 
 /// The request to start a run.
 #[derive(Clone, Debug)]
@@ -40,6 +40,10 @@ pub struct Start {
     pub parent: Option<Parent>,
     /// The number of its ancestors.
     pub depth: u32,
+    /// Its tags.
+    pub tags: Tags,
+    /// Its priority in queues.
+    pub priority: Priority,
 }
 
 impl Start {
@@ -66,6 +70,8 @@ impl Start {
             detached: false,
             parent: None,
             depth: 0,
+            tags: Tags::default(),
+            priority: Priority::default(),
         }
     }
 }

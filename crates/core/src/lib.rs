@@ -98,6 +98,7 @@ pub mod ir;
 mod kind;
 mod offers;
 mod request;
+mod run_limits;
 pub mod shell;
 mod state;
 mod state_size;
@@ -112,6 +113,7 @@ pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};
 pub use kind::{RUN_KINDS, RunKinds};
 pub use offers::{Offer, offers, status, view};
 pub use request::{InvalidRequest, Request, Resolution, VOTE, Vote, VoteRejection};
+pub use run_limits::{GroupKey, InvalidLimits, LIMITS_VIEW, MAX_LIMITED_RUNS, Rate, RunLimits};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{
     Attempt, Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, InputState, ItemCount, Iteration, Note,

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use branchpoint_backend::{
     Accepted, ApprovalRecord, Backend, BackendError, CallSource, Document, DriverProcess, EventListener, Exported,
-    Filter, HandledBy, Health, Imported, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Rejection, Replayed, Run,
-    RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Workflow, WorkflowNo,
-    WorkflowSummary,
+    Filter, HandledBy, Health, HourCount, Imported, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Rejection,
+    Replayed, Run, RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Tags,
+    Workflow, WorkflowNo, WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -125,6 +125,9 @@ impl Backend for Embedded {
         next_due_ms(run: RunNo) -> Option<i64>;
         version() -> i64;
         counts() -> Vec<(String, u64)>;
+        totals(workflow: Option<&str>) -> Vec<(Status, u64)>;
+        hourly(since_ms: i64, workflow: Option<&str>) -> Vec<HourCount>;
+        tag(run: RunNo, add: &Tags, remove: &Tags) -> Tags;
         journal(run: RunNo) -> Vec<(Stamp, Event, u32)>;
         journal_size(run: RunNo) -> (u64, u64);
         replay_part(run: RunNo, from: Option<u64>, max_ops: u64, notes: &mut dyn FnMut(Note)) -> Replayed;

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use branchpoint_backend::{Accepted, Backend, BackendError, Document, Start, WorkflowNo};
+use branchpoint_backend::{Accepted, Backend, BackendError, Document, Priority, Start, Tags, WorkflowNo};
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{document_name, input_with_id};
 use branchpoint_expr::{Dialect, Object, Value};
@@ -66,6 +66,14 @@ pub(crate) struct Arguments {
     /// Id of the run; a second start with the same id resumes it
     #[arg(long, value_name = "KEY", value_parser = id)]
     id: Option<String>,
+
+    /// Tag of the run; can be given up to 20 times
+    #[arg(long = "tag", value_name = "TAG", conflicts_with = "dry_run")]
+    tags: Vec<String>,
+
+    /// Priority in queues, from -100 to 100
+    #[arg(long, value_name = "N", default_value_t, allow_hyphen_values = true, conflicts_with = "dry_run")]
+    priority: Priority,
 
     /// Print the id and leave the run to `branchpoint work`
     #[arg(long, conflicts_with = "dry_run")]
@@ -154,7 +162,11 @@ impl Arguments {
                  help: give it to `branchpoint work`, which executes the run"
             );
         }
-        Ok(())
+        self.tags().map(drop)
+    }
+
+    fn tags(&self) -> Result<Tags> {
+        Ok(Tags::new(self.tags.iter().map(String::as_str))?)
     }
 
     /// How many of the files are standard input.
@@ -206,6 +218,8 @@ impl Arguments {
             watched: !self.detach,
             detached: self.detach,
             attachments: attachments.clone(),
+            tags: self.tags()?,
+            priority: self.priority,
             ..Start::new(number, id.clone(), input.clone())
         };
         let Accepted { run, new } = match foreground.store().start(start) {

@@ -26,6 +26,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
 
+    /// Tag filter; can be given several times
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+
     /// Words in the id, workflow, input or result
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
@@ -47,6 +51,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
     let filter = Filter {
         status: arguments.status,
         workflow: arguments.workflow.clone(),
+        tags: arguments.tags.clone(),
         search: arguments.search.clone(),
         since_ms: arguments.since.map(|since_ms| time::now_ms() - since_ms),
         children: arguments.all,
@@ -140,9 +145,17 @@ impl Listed<'_> {
             ("waited_ms", Value::Int(run.waited_ms)),
             ("events", json::count(run.seq)),
             ("flags", self.store.secrets(run.run)?.mask_value(&Value::from(self.flags(run)?))),
+            ("tags", tags(run)),
+            ("priority", Value::Int(run.priority.get())),
+            ("decision", run.decision.as_deref().map_or(Value::Null, Value::from)),
             ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ]))
     }
+}
+
+/// The tags of a run as JSON.
+pub(super) fn tags(run: &Run) -> Value {
+    Value::from(run.tags.as_slice().iter().map(|tag| Value::from(tag.as_str())).collect::<Vec<_>>())
 }
 
 /// Who has not voted on the open approvals of a run and of those that it has called, by step, and which of them cannot be opened.

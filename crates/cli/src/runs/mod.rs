@@ -5,6 +5,7 @@ mod explain;
 mod list;
 mod resume_retry_fork;
 mod show;
+mod tag;
 mod trace;
 mod trace_tree;
 mod transfer;
@@ -56,6 +57,8 @@ enum Command {
     Retry(resume_retry_fork::Retry),
     /// Start a new run from a step of another run
     Fork(resume_retry_fork::Fork),
+    /// Add or remove tags of a run
+    Tag(tag::Arguments),
     /// Write runs as JSON lines to stdout
     Export {
         /// Runs to export [default: all]
@@ -92,6 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Resume(which) => resume_retry_fork::resume(opened, store, which, json),
         Command::Retry(which) => resume_retry_fork::retry(opened, store, which, json),
         Command::Fork(which) => resume_retry_fork::fork(opened, store, which, json),
+        Command::Tag(which) => tag::run(&opened, which, json),
         Command::Export { runs } => transfer::export(&opened, runs),
         Command::Import { .. } => unreachable!("it was answered above"),
     }

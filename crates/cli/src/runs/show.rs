@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::{Backend, Run, RunNo, RunView};
+use branchpoint_backend::{Backend, Priority, Run, RunNo, RunView};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::Secrets;
 
-use super::list::{alive, waits};
+use super::list::{alive, tags, waits};
 use crate::approvals::{shown_with_command, to_value};
 use crate::store_access::StoreAccess;
 use crate::{excerpt, json, outcome, table, terminal, time, usage};
@@ -38,6 +38,13 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
         ("last event", time::local(row.updated_ms)),
         ("journal", format!("{events} events, {bytes} bytes")),
     ];
+    if !row.tags.is_empty() {
+        facts.push(("tags", row.tags.as_slice().join(", ")));
+    }
+    if row.priority != Priority::default() {
+        facts.push(("priority", row.priority.to_string()));
+    }
+    facts.extend(row.decision.clone().map(|decision| ("decided", decision)));
     if let Some(parent) = row.parent {
         facts.push(("called by", store.row(parent.run)?.id));
     }
@@ -171,6 +178,9 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("input", secrets.mask_value(&input)),
         ("facts", secrets.mask_value(&Value::from(facts))),
         ("result", secrets.mask_value(&look.as_ref().and_then(RunView::result).unwrap_or_default())),
+        ("tags", tags(row)),
+        ("priority", Value::Int(row.priority.get())),
+        ("decision", row.decision.as_deref().map_or(Value::Null, Value::from)),
         ("flags", secrets.mask_value(&Value::from(look.as_ref().map(self::flags).unwrap_or_default()))),
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ("approvals", Value::from(approvals.collect::<Result<Vec<_>>>()?)),

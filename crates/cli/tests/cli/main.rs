@@ -28,6 +28,7 @@ mod large;
 mod looping;
 mod machines;
 mod mistakes;
+mod operations;
 #[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;
 mod people;

@@ -105,7 +105,7 @@ impl Host {
     pub(super) fn continue_run(&mut self, run: RunNo, slice: u32) -> Result<(), StoreError> {
         if let Some(open) = self.open.get(&run).filter(|open| open.state.is_unfinished()) {
             // The notes of a slice are in memory until the turn is written.
-            let slice = if open.watched { slice.min(OPS_PER_EVENT) } else { slice };
+            let slice = if open.watched || open.makes_decisions() { slice.min(OPS_PER_EVENT) } else { slice };
             let continued = self.apply_with(run, Event::Continue, i64::MIN, slice)?;
             assert!(continued.is_ok(), "an unfinished run continues, but returned {continued:?}");
         }
@@ -144,7 +144,7 @@ impl Host {
             offsets_s,
             fuel,
             // The notice about the end of a request contains its outcome.
-            record: open.watched || self.settings.notifies && settles_request(&event),
+            record: open.watched || open.makes_decisions() || self.settings.notifies && settles_request(&event),
         };
         let (event, packed) = match self.pack_event(run, &stamp, event)? {
             Ok(packed) => packed,
@@ -184,6 +184,7 @@ impl Host {
         });
         let secrets = Secrets::from_values(open.packing.secrets.to_vec());
         self.current.resolved = resolved.filter(|_| self.settings.notifies).map(|output| secrets.mask_value(output));
+        open.keep_last_decision(&outcome.trace);
         if open.watched && !outcome.trace.is_empty() {
             self.report(run, RunEventKind::Notes(outcome.trace));
         }
@@ -315,6 +316,9 @@ impl Host {
             let ended = status.is_final();
             let driven = !ended && !open.detached;
             let (seq, now_ms) = (open.state.seq(), open.state.now_ms());
+            if let Some((count, last)) = open.take_decisions() {
+                self.store.add_decisions(run, now_ms, count, last);
+            }
             if (status, driven) == open.row {
                 self.store.touch(run, seq, now_ms);
             } else {

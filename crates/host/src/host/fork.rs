@@ -57,7 +57,8 @@ impl Host {
             return Ok(Ok(Accepted { run, new: false }));
         }
         let run = self.new_number(&id)?;
-        let new = Run { run, id, parent: None, owner: Some(self.owner.number), started_ms: now_ms, ..row.clone() };
+        let owner = Some(self.owner.number);
+        let new = Run { run, id, parent: None, owner, started_ms: now_ms, decision: None, ..row.clone() };
         self.store.insert_run_later(new.clone(), program.semantics);
         self.store.share_attachments_later(from, run);
         self.seal(run, &packing.secrets)?;
@@ -68,7 +69,8 @@ impl Host {
         let program = Arc::clone(&open.program);
         let mut moment = ForkMoment { events, ..ForkMoment::default() };
         let mut fold = Fold::new(&program, State::new(), journal);
-        for folded in fold.by_ref() {
+        // The last decision is shown in lists.
+        while let Some(folded) = fold.replay_next(&mut |note| open.keep_decision_of_fork(note)) {
             let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(StoreError::in_journal_of(&new.id))?;
             let packed = open.packing.event(&stamp, &event);
             let packed = packed.map_err(|error| StoreError::Bytes { run: new.id.clone(), error })?;

@@ -7,6 +7,7 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Command, EffectNo, Event, Fold, RequestNo, State};
 use branchpoint_expr::Value;
 
+use super::decisions::TurnDecisions;
 use super::place::RunPlace;
 use super::timers::Timers;
 use super::wind_down::responds_to;
@@ -43,6 +44,8 @@ pub(super) struct Open {
     pub(super) watched: bool,
     /// Whether another process performs its calls.
     pub(super) detached: bool,
+    /// Its decisions in this turn.
+    pub(super) decisions: TurnDecisions,
     /// Whether it accepted events in this turn.
     pub(super) touched: bool,
     /// The last turn in which it accepted events.
@@ -79,6 +82,7 @@ impl Open {
             tail_ops: 0,
             watched: false,
             detached: false,
+            decisions: TurnDecisions::default(),
             touched: false,
             turn: 0,
         }

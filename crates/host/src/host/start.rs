@@ -77,6 +77,9 @@ impl Host {
             started_ms: now_ms,
             updated_ms: now_ms,
             waited_ms: 0,
+            tags: start.tags,
+            priority: start.priority,
+            decision: None,
         };
         let script = match start.script.as_ref().zip(packed) {
             Some((script, packed)) => match self.bind_script(&row, script, packed) {

@@ -26,6 +26,7 @@ pub(super) struct Batch {
     /// Pending calls by run and effect; `None` removes a call. The last change of a call counts.
     calls: BTreeMap<(i64, i64), Option<Packed>>,
     rows: BTreeMap<i64, RowChange>,
+    decisions: BTreeMap<i64, Decisions>,
     /// The keys of signals that runs have accepted.
     keys: BTreeSet<(i64, Arc<str>)>,
     deferred: Vec<Deferred>,
@@ -39,6 +40,14 @@ struct RowChange {
     updated_ms: i64,
     /// The status and the owner, if one of them changes: these columns are indexed.
     status: Option<(Status, Option<i64>)>,
+}
+
+/// The decisions of a run in a turn.
+#[derive(Debug)]
+struct Decisions {
+    at_ms: i64,
+    count: u64,
+    last: String,
 }
 
 /// A rare write, which has its own statement.
@@ -65,11 +74,12 @@ struct Event {
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        let Self { new_runs, events, calls, rows, keys, deferred, posts } = self;
+        let Self { new_runs, events, calls, rows, decisions, keys, deferred, posts } = self;
         new_runs.is_empty()
             && events.is_empty()
             && calls.is_empty()
             && rows.is_empty()
+            && decisions.is_empty()
             && keys.is_empty()
             && deferred.is_empty()
             && posts.is_empty()
@@ -80,6 +90,7 @@ impl Batch {
         self.events.retain(|event| event.run != run);
         self.calls.retain(|(of, _), _| *of != run.0);
         self.rows.remove(&run.0);
+        self.decisions.remove(&run.0);
         self.keys.retain(|(of, _)| *of != run.0);
         self.deferred.retain(|deferred| deferred.run != run);
     }
@@ -142,6 +153,13 @@ impl Store {
     pub(crate) fn update_status(&self, run: RunNo, seq: u64, updated_ms: i64, status: Status, owner: Option<i64>) {
         let change = RowChange { seq, updated_ms, status: Some((status, owner)) };
         self.batch.borrow_mut().rows.insert(run.0, change);
+    }
+
+    /// A run has made decisions, of which this is the text of the last.
+    pub(crate) fn add_decisions(&self, run: RunNo, at_ms: i64, count: u64, last: String) {
+        let decisions = &mut self.batch.borrow_mut().decisions;
+        let before = decisions.get(&run.0).map_or(0, |decisions| decisions.count);
+        decisions.insert(run.0, Decisions { at_ms, count: before + count, last });
     }
 
     /// Records that the run has accepted a signal with this key.
@@ -211,7 +229,7 @@ impl Store {
 
     /// Writes everything that was collected, within the transaction.
     pub(crate) fn write_out(&self) -> Result<(), StoreError> {
-        let Batch { new_runs, events, calls, rows, keys, deferred, posts } = self.batch.take();
+        let Batch { new_runs, events, calls, rows, decisions, keys, deferred, posts } = self.batch.take();
         debug_assert!(new_runs.is_empty() && posts.is_empty(), "new runs and posts are written first");
         for event in &events {
             self.put_large_values(event.run, &event.packed)?;
@@ -231,6 +249,9 @@ impl Store {
             [*run, *effect, i64::from(packed.packed)].map(int).into_iter().chain([blob(packed)])
         })?;
         self.write_run_rows(&rows)?;
+        for (run, Decisions { at_ms, count, last }) in &decisions {
+            self.write_decisions(*run, *at_ms, *count, last)?;
+        }
         for (run, key) in &keys {
             self.execute("INSERT OR IGNORE INTO signals (run, key) VALUES (?1, ?2)", params![run, key])?;
         }

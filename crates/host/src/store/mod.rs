@@ -15,6 +15,7 @@
 //! | `status` | the status of a run with its child runs |
 //! | `scripts` | the scripts of runs |
 //! | `search` | the full-text index of runs |
+//! | `tags`, `totals` | tags of runs, numbers of runs by status and by hour |
 //! | `sessions` | the run of each session |
 //! | `transfer` | export and import of runs as JSON lines |
 //! | `upkeep`, `health`, `damage` | retention, backups, and checks of the file |
@@ -41,6 +42,8 @@ mod seal;
 mod search;
 mod sessions;
 mod status;
+mod tags;
+mod totals;
 mod transfer;
 mod upkeep;
 mod workflows;
@@ -58,8 +61,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
 
 use batch::Batch;
 pub use branchpoint_backend::{
-    ApprovalRecord, Document, Exported, Filter, Health, Imported, KeyState, Notice, OpenApproval, OpenApprovals,
-    Parent, Part, Prune, Pruned, Run, RunNo, SessionSummary, Workflow, WorkflowNo, WorkflowSummary,
+    ApprovalRecord, Document, Exported, Filter, Health, HourCount, Imported, KeyState, Notice, OpenApproval,
+    OpenApprovals, Parent, Part, Priority, Prune, Pruned, Run, RunNo, SessionSummary, Tags, Workflow, WorkflowNo,
+    WorkflowSummary,
 };
 pub use inbox::Sent;
 pub(crate) use owner::Owner;
@@ -126,7 +130,7 @@ pub enum StoreError {
     },
     /// The store was written by an earlier build, before the tables were final.
     #[error(
-        "the store has version {found}, and this build reads only version {known}. Export its runs with the build that wrote it \
+        "the store has version {found}, and this build reads version {known} and the one before. Export its runs with the build that wrote it \
          (`branchpoint runs export`), and import them into a new store (`--store FILE`)"
     )]
     TooOld {
@@ -269,7 +273,7 @@ impl Store {
         let mut db = Connection::open_with_flags(path, flags).map_err(missing)?;
         db.busy_handler(Some(wait_for_writer))?;
         let real = path.canonicalize().map_err(|error| StoreError::File { path: path.into(), error })?;
-        schema::verify(&db)?;
+        schema::upgrade_or_verify(&mut db)?;
         db.pragma_update(None, "query_only", true)?;
         Ok(Self::over(db, Some(real), Durability::Full))
     }

@@ -1,16 +1,18 @@
 //! The row of each run, from which lists and drivers select runs without folding a journal.
 
+use std::fmt::Write;
 use std::ops::Range;
 
 use branchpoint_core::ir::Status;
 use rusqlite::types::ToSql;
-use rusqlite::{Row, params};
+use rusqlite::{Row, params, params_from_iter};
 
-use super::{Filter, Parent, Run, RunNo, Store, StoreError, WorkflowNo};
+use super::{Filter, Parent, Priority, Run, RunNo, Store, StoreError, WorkflowNo, tags};
 use crate::storage::full_text_query;
 
 const COLUMNS: &str =
-    "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, waited_ms";
+    "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, waited_ms,
+    tags, priority, decision";
 
 impl Store {
     /// The run with this id.
@@ -39,38 +41,11 @@ impl Store {
         row.ok_or_else(|| StoreError::Missing(format!("run {}", run.0)))
     }
 
-    /// The runs that a filter selects, the newest first.
+    /// The runs that a filter selects, the newest start first.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, StoreError> {
-        let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE 1");
-        let mut values: Vec<Box<dyn ToSql>> = Vec::new();
-        let mut only = |condition: &str, value: Box<dyn ToSql>| {
-            sql.push_str(condition);
-            values.push(value);
-        };
-        if let Some(status) = filter.status {
-            only(" AND status = ?", Box::new(status.as_str()));
-        }
-        if let Some(name) = &filter.workflow {
-            let of = " AND workflow IN (SELECT workflow FROM workflows JOIN documents d ON d.hash = document WHERE d.name = ?)";
-            only(of, Box::new(name.clone()));
-        }
-        if let Some(since_ms) = filter.since_ms {
-            only(" AND started_ms >= ?", Box::new(since_ms));
-        }
-        if let Some(RunNo(before)) = filter.before {
-            only(" AND run < ?", Box::new(before));
-        }
-        if let Some(words) = &filter.search {
-            let Some(query) = full_text_query(words, " ")? else { return Ok(Vec::new()) };
-            only(" AND run IN (SELECT rowid FROM run_index WHERE run_index MATCH ?)", Box::new(query));
-        }
-        if !filter.children {
-            sql.push_str(" AND parent IS NULL");
-        }
-        sql.push_str(" ORDER BY run DESC LIMIT ?");
-        values.push(Box::new(filter.limit.map_or(-1, i64::from)));
+        let Some((sql, values)) = list_query(filter)? else { return Ok(Vec::new()) };
         let mut statement = self.db.prepare(&sql)?;
-        let rows = statement.query_map(rusqlite::params_from_iter(values), read)?.collect::<Result<_, _>>()?;
+        let rows = statement.query_map(params_from_iter(values), read)?.collect::<Result<_, _>>()?;
         Ok(rows)
     }
 
@@ -91,14 +66,9 @@ impl Store {
         self.rows(sql, params![parent.0, effect.0], |row| row.get(0).map(RunNo))
     }
 
-    /// The number of runs of each status.
-    pub fn counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        self.rows("SELECT status, count(*) FROM runs GROUP BY status", [], |row| Ok((row.get(0)?, row.get(1)?)))
-    }
-
     /// Abandoned runs that could continue. `skipped` is a JSON list of run numbers.
     pub(crate) fn abandoned(&self, skipped: &str, limit: usize) -> Result<Vec<RunNo>, StoreError> {
-        let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL
+        let sql = "SELECT run FROM runs WHERE status = 'running' AND owner IS NULL AND queued = 0
             AND run NOT IN (SELECT value FROM json_each(?1)) ORDER BY run LIMIT ?2";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.rows(sql, params![skipped, limit], |row| row.get(0).map(RunNo))
@@ -119,8 +89,11 @@ impl Store {
     /// Inserts a run, under its own number if it has one. Returns `None` if a run with this id exists.
     pub(crate) fn insert_run(&self, new: &Run, semantics: u16) -> Result<Option<RunNo>, StoreError> {
         let sql = "INSERT INTO runs
-            (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run, waited_ms)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING";
+            (id, workflow, part, semantics, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, run, waited_ms,
+            tags, priority, decision, workflow_name)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, (
+                SELECT documents.name FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?2
+            )) ON CONFLICT (id) DO NOTHING";
         let (parent, number) = (new.parent, Some(new.run.0).filter(|number| *number > 0));
         let inserted = self.execute(
             sql,
@@ -140,9 +113,17 @@ impl Store {
                 new.folder,
                 number,
                 new.waited_ms,
+                tags::to_json(&new.tags),
+                new.priority.get(),
+                new.decision,
             ],
         )?;
-        Ok((inserted == 1).then(|| RunNo(self.db.last_insert_rowid())))
+        if inserted == 0 {
+            return Ok(None);
+        }
+        let run = RunNo(self.db.last_insert_rowid());
+        self.insert_tags(run, &new.tags)?;
+        Ok(Some(run))
     }
 
     /// Sets the process that drives a run.
@@ -209,10 +190,65 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         updated_ms: row.get(11)?,
         folder: row.get(12)?,
         waited_ms: row.get(13)?,
+        tags: tags::from_json(row.get_ref(14)?.as_str()?),
+        priority: Priority::new(row.get(15)?).unwrap_or_default(),
+        decision: row.get(16)?,
     })
+}
+
+type Values = Vec<Box<dyn ToSql>>;
+
+/// The statement for a list of runs, and its values. None: the filter matches nothing.
+fn list_query(filter: &Filter) -> Result<Option<(String, Values)>, StoreError> {
+    let mut values: Values = Vec::new();
+    // The tag that comes first gives the order.
+    let (from, started_ms, run) = match filter.tags.first() {
+        Some(tag) => {
+            values.push(Box::new(tag.clone()));
+            let tagged = "(SELECT started_ms AS tagged_ms, run AS tagged FROM run_tags WHERE tag = ?) CROSS JOIN runs ON run = tagged";
+            (tagged, "tagged_ms", "tagged")
+        }
+        None => ("runs", "started_ms", "run"),
+    };
+    let mut sql = format!("SELECT {COLUMNS} FROM {from} WHERE 1");
+    let mut only = |condition: &str, value: Box<dyn ToSql>| {
+        sql.push_str(condition);
+        values.push(value);
+    };
+    if let Some(name) = &filter.workflow {
+        only(" AND workflow_name = ?", Box::new(name.clone()));
+    }
+    if let Some(status) = filter.status {
+        only(" AND status = ?", Box::new(status.as_str()));
+    }
+    for tag in filter.tags.iter().skip(1) {
+        let has_tag = " AND EXISTS (SELECT 1 FROM run_tags t WHERE t.tag = ? AND t.started_ms = runs.started_ms AND t.run = runs.run)";
+        only(has_tag, Box::new(tag.clone()));
+    }
+    if let Some(since_ms) = filter.since_ms {
+        only(&format!(" AND {started_ms} >= ?"), Box::new(since_ms));
+    }
+    if let Some(before) = filter.before {
+        only(&format!(" AND ({started_ms}, {run}) < (?,"), Box::new(before.started_ms));
+        only(" ?)", Box::new(before.run.0));
+    }
+    if let Some(words) = &filter.search {
+        let Some(query) = full_text_query(words, " ")? else { return Ok(None) };
+        only(" AND run IN (SELECT rowid FROM run_index WHERE run_index MATCH ?)", Box::new(query));
+    }
+    if !filter.children {
+        sql.push_str(" AND parent IS NULL");
+    }
+    // Writing into a text cannot fail.
+    let _ = write!(sql, " ORDER BY {started_ms} DESC, {run} DESC LIMIT ?");
+    values.push(Box::new(filter.limit.map_or(-1, i64::from)));
+    Ok(Some((sql, values)))
 }
 
 /// Reads a status. An unknown word is a defect of the store; the run counts as running, so that it is opened and the defect reported.
 fn status(word: &str) -> Status {
     Status::ALL.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Running)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,10 @@
 //! The tables of a store and their version.
 //!
-//! A store is created with all tables at once. There are no migrations yet, because no version has been released: a store of any
-//! other version is rejected. A change of `schema.sql` needs a new [`VERSION`].
+//! A store is created with all tables at once. A store of version [`UPGRADABLE`] gets the tables of this version when it is opened; a
+//! store of any other version is rejected. A change of the tables needs a new [`VERSION`], and an
+//! upgrade from this one.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 use super::StoreError;
 
@@ -11,29 +12,56 @@ use super::StoreError;
 const APPLICATION: i32 = 0x4272_5074;
 
 /// The version of the tables. Versions 1 to 3 were written by builds whose tables differed under the same number.
-const VERSION: usize = 16;
+const VERSION: usize = 17;
 
-const SCHEMA: &str = include_str!("schema.sql");
+/// The version of stores that are upgraded when they are opened.
+const UPGRADABLE: usize = 16;
 
-/// Creates the tables in an empty file, and verifies the version of an existing store.
+const SCHEMA: [&str; 2] = [include_str!("schema.sql"), include_str!("operations.sql")];
+
+/// The statements that upgrade a store of version [`UPGRADABLE`].
+const UPGRADE: [&str; 3] =
+    [include_str!("upgrade_16.sql"), include_str!("operations.sql"), include_str!("fill_16.sql")];
+
+/// Creates the tables in an empty file, and brings an existing store to this version.
 pub(super) fn create_or_verify(db: &mut Connection) -> Result<(), StoreError> {
     if !is_empty(db)? {
+        return upgrade_or_verify(db);
+    }
+    let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have created the tables meanwhile.
+    if is_empty(&change)? {
+        SCHEMA.iter().try_for_each(|statements| change.execute_batch(statements))?;
+        change.pragma_update(None, "application_id", APPLICATION)?;
+        set_version(&change)?;
+        change.commit()?;
+        return Ok(());
+    }
+    drop(change);
+    upgrade_or_verify(db)
+}
+
+/// Upgrades a store of the version before this one, whole or not at all, and rejects a file of any other version.
+pub(super) fn upgrade_or_verify(db: &mut Connection) -> Result<(), StoreError> {
+    if version(db)? != UPGRADABLE {
         return verify(db);
     }
-    let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have created the tables meanwhile.
-    if !is_empty(&change)? {
-        return verify(&change);
+    let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have upgraded the store meanwhile.
+    if version(&change)? == UPGRADABLE {
+        UPGRADE.iter().try_for_each(|statements| change.execute_batch(statements))?;
+        set_version(&change)?;
     }
-    change.execute_batch(SCHEMA)?;
-    change.pragma_update(None, "application_id", APPLICATION)?;
-    change.pragma_update(None, "user_version", i64::try_from(VERSION).unwrap_or(i64::MAX))?;
     change.commit()?;
-    Ok(())
+    verify(db)
+}
+
+fn set_version(db: &Connection) -> Result<(), StoreError> {
+    Ok(db.pragma_update(None, "user_version", i64::try_from(VERSION).unwrap_or(i64::MAX))?)
 }
 
 /// Rejects a file that is not a store, and a store whose tables this build does not know.
-pub(super) fn verify(db: &Connection) -> Result<(), StoreError> {
+fn verify(db: &Connection) -> Result<(), StoreError> {
     match version(db)? {
         VERSION => Ok(()),
         found if found < VERSION => Err(StoreError::TooOld { found, known: VERSION }),
@@ -77,7 +105,7 @@ mod tests {
 
     #[test]
     fn stores_of_other_versions_are_rejected_and_stay_as_they_are() {
-        for other in (0..VERSION).chain([VERSION + 1]) {
+        for other in (0..UPGRADABLE).chain([VERSION + 1]) {
             let folder = tempfile::tempdir().expect("there is room for a store");
             let file = store_of_version(&folder, other);
             let before = std::fs::read(&file).expect("it reads");
@@ -106,11 +134,43 @@ mod tests {
 
     #[test]
     fn changed_tables_have_a_new_version() {
-        let digest = hexadecimal(&hash([SCHEMA.as_bytes()]));
+        let digest = hexadecimal(&hash(SCHEMA.map(str::as_bytes)));
         assert_eq!(
             (VERSION, &digest[..16]),
-            (16, "99ac63de031b74ba"),
-            "schema.sql has changed: increase VERSION, then pin both here"
+            (17, "c9f4799c225c0164"),
+            "the tables have changed: increase VERSION, add the way from the last one, then pin both here"
         );
+    }
+
+    /// Everything in a schema: each column of each table, and the statement of each index and trigger.
+    fn tables(db: &Connection) -> Vec<String> {
+        let sql = "SELECT m.type || ' ' || m.name || ' ' || coalesce(c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk || ' ' ||
+                coalesce(c.dflt_value, '-'), m.sql, '')
+            FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c ON m.type = 'table' ORDER BY 1, c.cid";
+        let mut found = db.prepare(sql).expect("it is a statement");
+        let rows = found.query_map([], |row| row.get(0)).expect("it reads");
+        rows.collect::<Result<_, _>>().expect("it reads")
+    }
+
+    #[test]
+    fn an_upgraded_store_has_the_tables_of_a_new_one() {
+        let folder = tempfile::tempdir().expect("there is room for a store");
+        let (old, new) = (folder.path().join("old.db"), folder.path().join("new.db"));
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/golden/store-16.db");
+        std::fs::copy(golden, &old).expect("the store of version 16 is in the repository");
+        let old = Store::open(&old, Durability::Normal).expect("it is upgraded");
+        let new = Store::open(&new, Durability::Normal).expect("it is created");
+        assert_eq!(tables(&old.db), tables(&new.db));
+        let total: u64 = old.totals(None).expect("they are counted").iter().map(|(_, runs)| runs).sum();
+        let runs = old.runs(&crate::store::Filter::default()).expect("they are listed");
+        assert!(total == 4 && runs.len() == 4, "{runs:?}");
+        let named = crate::store::Filter {
+            workflow: Some(old.document(runs[0].workflow).expect("it reads").name),
+            ..Default::default()
+        };
+        assert!(!old.runs(&named).expect("they are listed").is_empty(), "{named:?}");
+        let started: u64 =
+            old.hourly(i64::MIN / 2, None).expect("they are counted").iter().map(|hour| hour.started).sum();
+        assert_eq!(started, 4);
     }
 }

@@ -25,15 +25,18 @@ CREATE TABLE parts (
     PRIMARY KEY (workflow, name)
 ) WITHOUT ROWID;
 
--- Processes that drive runs. Each holds a lock on a file of its own as long as it lives.
+-- Processes that drive runs. Each holds a lock on a file of its own as long as it lives. `drives_all` is 1 for those that drive every run.
 CREATE TABLE owners (
     owner    INTEGER PRIMARY KEY AUTOINCREMENT,
     pid      INTEGER NOT NULL,
     what     TEXT NOT NULL,
-    since_ms INTEGER NOT NULL
+    since_ms INTEGER NOT NULL,
+    drives_all INTEGER NOT NULL DEFAULT 0
 );
 
 -- The small row of a run. Its state is the fold of its events. `waited_ms` is the time up to `touched_ms` in which it waited for people.
+-- `tags` is a JSON list of texts. `queued` is 1 while a limit keeps it from being driven. `decision` is the text
+-- of its last decision. Indexes, totals and queues of runs are in `operations.sql`.
 CREATE TABLE runs (
     run        INTEGER PRIMARY KEY AUTOINCREMENT,
     id         TEXT NOT NULL UNIQUE,
@@ -49,11 +52,14 @@ CREATE TABLE runs (
     folder     TEXT NOT NULL,
     started_ms INTEGER NOT NULL,
     touched_ms INTEGER NOT NULL,
-    waited_ms  INTEGER NOT NULL DEFAULT 0
+    waited_ms  INTEGER NOT NULL DEFAULT 0,
+    workflow_name TEXT NOT NULL DEFAULT '',
+    tags       TEXT NOT NULL DEFAULT '[]',
+    priority   INTEGER NOT NULL DEFAULT 0,
+    queued     INTEGER NOT NULL DEFAULT 0,
+    decision   TEXT
 );
-CREATE INDEX runs_by_status ON runs (status, run);
 CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
-CREATE INDEX runs_adrift ON runs (run) WHERE owner IS NULL AND status = 'running';
 CREATE INDEX runs_of_parent ON runs (parent, effect) WHERE parent IS NOT NULL;
 
 -- The journal: appended, never changed. `mark` is the check word of the event; `packed` says that values are kept apart.

@@ -182,6 +182,8 @@ impl Store {
             started_ms: row.started_ms,
             parent,
             script: self.script_line(row)?,
+            tags: row.tags.as_slice().to_vec(),
+            priority: row.priority.get(),
             events: journal.len(),
         };
         write_line(out, &Line::Run(run))?;

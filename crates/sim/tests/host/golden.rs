@@ -1,12 +1,15 @@
-//! A store that an earlier build has written opens in this build, and its pending runs continue. Renew the file with
+//! A store that an earlier build has written opens in this build, and its pending runs continue. Renew the newest file with
 //! `UPDATE_GOLDEN=1` only while no build with its version was released.
 
 use std::path::Path;
 
 use super::*;
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-16.db")
+/// The version that this build writes. A store of the version before is upgraded.
+const VERSION: u32 = 17;
+
+fn golden(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/store-{version}.db"))
 }
 
 /// Writes a run that has ended, one with a call in flight, one that waits for a person, and one that waits for a timer.
@@ -28,10 +31,21 @@ fn a_store_of_an_earlier_build_is_opened_and_its_runs_finish() {
     let folder = Folder::new();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         written(&folder);
-        std::fs::copy(folder.file(), golden()).expect("the golden store can be written");
+        std::fs::copy(folder.file(), golden(VERSION)).expect("the golden store can be written");
     } else {
-        std::fs::copy(golden(), folder.file()).expect("the golden store is there");
+        std::fs::copy(golden(VERSION), folder.file()).expect("the golden store is there");
     }
+    runs_finish(&folder);
+}
+
+#[test]
+fn a_store_of_the_version_before_is_upgraded_and_its_runs_finish() {
+    let folder = Folder::new();
+    std::fs::copy(golden(VERSION - 1), folder.file()).expect("the golden store is there");
+    runs_finish(&folder);
+}
+
+fn runs_finish(folder: &Folder) {
     let mut host = folder.host(DrivenRuns::All);
     let ended = host.store().run("ended").expect("the store is readable").expect("the run exists");
     let result = host.store().load(ended.run).expect("the run can be read").result().expect("the run has a result");

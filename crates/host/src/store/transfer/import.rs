@@ -16,7 +16,9 @@ use super::rebuild::{OpsLeft, RebuiltRun};
 use super::{FORMAT, Journal, TransferError};
 use crate::host::{MAX_OPS, child_id};
 use crate::script::EntryKey;
-use crate::store::{Document, Imported, Packing, Parent, Run, RunNo, Store, StoreError, Taker, UsedEntry, WorkflowNo};
+use crate::store::{
+    Document, Imported, Packing, Parent, Priority, Run, RunNo, Store, StoreError, Tags, Taker, UsedEntry, WorkflowNo,
+};
 use branchpoint_runners::storage::Upload;
 use branchpoint_runners::{ReadError, read_line};
 
@@ -363,7 +365,9 @@ fn program_of(bytes: &[u8]) -> Result<Program, String> {
 }
 
 fn run_of(line: RunLine) -> Result<(ImportRun, usize), String> {
-    let RunLine { id, workflow, part, folder, started_ms, parent, script, events, .. } = line;
+    let RunLine { id, workflow, part, folder, started_ms, parent, script, events, tags, priority, .. } = line;
+    let tags = Tags::new(tags).map_err(|error| error.to_string())?;
+    let priority = Priority::new(priority).map_err(|error| error.to_string())?;
     let row = Run {
         run: RunNo(0),
         id,
@@ -377,6 +381,9 @@ fn run_of(line: RunLine) -> Result<(ImportRun, usize), String> {
         started_ms,
         updated_ms: started_ms,
         waited_ms: 0,
+        tags,
+        priority,
+        decision: None,
     };
     let script = script.map(script_of).transpose()?;
     Ok((ImportRun { workflow, row, parent, script, journal: Vec::new(), attachments: Vec::new() }, events))

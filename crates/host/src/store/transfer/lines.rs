@@ -48,6 +48,10 @@ pub(super) struct RunLine {
     pub(super) started_ms: i64,
     pub(super) parent: Option<ParentLine>,
     pub(super) script: Option<ScriptLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tags: Vec<String>,
+    #[serde(default)]
+    pub(super) priority: i64,
     /// How many event lines follow.
     pub(super) events: usize,
 }

@@ -1,9 +1,11 @@
 //! Rebuilds the rows of a run from its events, as a host would have written them.
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Command, Event, Fold, FoldedEvent, State, codec, status};
+use branchpoint_core::{Command, Event, Fold, FoldedEvent, NoteKind, State, codec, status};
+use branchpoint_runners::Secrets;
 
 use super::{Journal, TransferError};
+use crate::host::decision_text;
 use crate::store::{Packing, Run, RunNo, Store, StoreError};
 
 /// A run that was folded and can be written. Folding needs no lock on the store.
@@ -31,8 +33,19 @@ impl RebuiltRun {
         let mut rows: Vec<WriteRow> = Vec::new();
         let mut fold = Fold::new(program, State::new(), journal);
         let (mut ops, mut waited_ms, mut waiting_since_ms) = (0, 0, None);
-        while let Some(folded) = fold.next() {
+        loop {
+            let (mut count, mut last) = (0, None);
+            let folded = fold.replay_next(&mut |note| {
+                if let NoteKind::Decided(decision) = note.kind {
+                    (count, last) = (count + 1, Some(decision));
+                }
+            });
+            let Some(folded) = folded else { break };
             let FoldedEvent { seq, stamp, event, outcome } = folded.map_err(StoreError::in_journal_of(run))?;
+            if let Some(decision) = last {
+                let text = decision_text(program, &decision, &Secrets::default());
+                rows.push(Box::new(move |store, run| store.add_decisions(run, stamp.now_ms, count, text)));
+            }
             ops_left.spend(fold.state().ops().saturating_sub(std::mem::replace(&mut ops, fold.state().ops())))?;
             waited_ms += waiting_since_ms.map_or(0, |since_ms| stamp.now_ms - since_ms);
             let waits = status(program, fold.state()) == Status::WaitingPeople;

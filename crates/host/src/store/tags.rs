@@ -1,0 +1,34 @@
+//! The tags of runs: all of a run in its row, and one row for each in the index of filters.
+
+use rusqlite::params;
+
+use super::{RunNo, Store, StoreError, Tags};
+
+impl Store {
+    /// Adds tags to a run and removes others. Returns its tags.
+    pub fn tag(&self, run: RunNo, add: &Tags, remove: &Tags) -> Result<Tags, StoreError> {
+        self.change(|| {
+            let tags = self.row(run)?.tags.changed(add, remove);
+            let tags = tags.map_err(|error| StoreError::StorageLimit(error.to_string()))?;
+            self.execute("UPDATE runs SET tags = ?2 WHERE run = ?1", params![run.0, to_json(&tags)])?;
+            self.execute("DELETE FROM run_tags WHERE run = ?1", [run.0])?;
+            self.insert_tags(run, &tags)?;
+            Ok(tags)
+        })
+    }
+
+    pub(super) fn insert_tags(&self, run: RunNo, tags: &Tags) -> Result<(), StoreError> {
+        let sql = "INSERT INTO run_tags (tag, started_ms, run) SELECT ?2, started_ms, run FROM runs WHERE run = ?1";
+        tags.as_slice().iter().try_for_each(|tag| self.execute(sql, params![run.0, tag]).map(drop))
+    }
+}
+
+pub(super) fn to_json(tags: &Tags) -> String {
+    serde_json::to_string(tags.as_slice()).expect("texts are JSON")
+}
+
+/// The tags of a row. Another build may have written more of them than are valid now; they are still texts.
+pub(super) fn from_json(text: &str) -> Tags {
+    let tags: Vec<String> = serde_json::from_str(text).unwrap_or_default();
+    Tags::new(tags).unwrap_or_default()
+}
