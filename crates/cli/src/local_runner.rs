@@ -163,7 +163,7 @@ impl Runner for LocalRunner {
             }
             self.runners.perform(&prepared, cancel).await.unwrap_or_else(|| {
                 let message =
-                    format!("nothing here performs `{}`; write an answer into the file of --script", call.kind());
+                    format!("no runner is configured for `{}`; write an answer into the --script file", call.kind());
                 Answer::impossible("no_runner", message)
             })
         })

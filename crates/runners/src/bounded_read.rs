@@ -1,4 +1,4 @@
-//! Reading that stops at a limit: files, standard input and lines that may have no end.
+//! Reads files, standard input and lines up to a limit, because they may be endless.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
@@ -15,11 +15,11 @@ use rustix::fs::{Mode, OFlags, open};
 /// ```
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The operating system refused.
+    /// The operating system reports an error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The text goes on behind the limit. The rest was not read.
-    #[error("it has more than the {limit} bytes that are allowed")]
+    /// The text is longer than the limit. The rest was not read.
+    #[error("it has more than the allowed {limit} bytes")]
     TooLong {
         /// The limit in bytes.
         limit: u64,
@@ -32,7 +32,7 @@ pub enum ReadError {
     NotRegular,
 }
 
-/// Reads a file that a person named, up to a limit. A pipe or a device is read like a file: it ends at the limit too.
+/// Reads a text file that a person named, up to a limit. Pipes and devices are read like files.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub fn read_text_file(path: &Path, limit: u64) -> Result<String, ReadError> {
     read_text(File::open(path)?, limit)
 }
 
-/// Reads a file that was found by its name, up to a limit. Only a regular file is opened: a pipe might never begin.
+/// Reads a regular text file, up to a limit. It does not open pipes, which might block for ever.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ pub fn read_text(reader: impl Read, limit: u64) -> Result<String, ReadError> {
 
 fn read_bytes(reader: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    // Some files do not know how long they are, so only the byte behind the limit shows that there is more.
+    // Some files report no length, so only a byte after the limit shows that there are more.
     reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit { Err(ReadError::TooLong { limit }) } else { Ok(bytes) }
 }
@@ -107,7 +107,7 @@ fn read_bytes(reader: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
 ///
 /// # Errors
 ///
-/// As [`read_text`]. After a line that is too long, the reader stands inside of it.
+/// As [`read_text`]. After a line that is too long, the reader is in the middle of it.
 ///
 /// ```
 /// use branchpoint_runners::read_line;
@@ -153,11 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_read_up_to_the_limit() {
+    fn an_endless_source_is_read_up_to_the_limit() {
         for limit in [0, 1, 4_095, 4_096, 100_000] {
             let mut read = 0;
             let refused = read_text(Endless(&mut read), limit).expect_err("it has no end");
-            assert!(matches!(refused, ReadError::TooLong { limit: told } if told == limit));
+            assert!(matches!(refused, ReadError::TooLong { limit: reported } if reported == limit));
             assert_eq!(read, limit + 1);
             let mut read = 0;
             let refused = read_line(&mut io::BufReader::new(Endless(&mut read)), limit).expect_err("it has no end");

@@ -1,4 +1,4 @@
-//! Bytes as digits that people can read and compare.
+//! Hexadecimal encoding of bytes.
 
 use std::fmt::Write as _;
 

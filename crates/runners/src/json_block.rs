@@ -1,10 +1,10 @@
-//! JSON in an answer of a model: the answer itself, or a block between fences in it, because models cannot help it.
+//! Finds JSON in a model's reply: the whole reply, or a fenced code block in it, because models often add text around JSON.
 
 use branchpoint_expr::Value;
 
 const FENCE: &str = "```";
 
-/// The text that is JSON, and its value: the whole, or the first block that is.
+/// The JSON text in a reply and its value: the whole reply, or the first fenced block that is JSON.
 pub(crate) fn json(text: &str) -> Option<(&str, Value)> {
     let whole = text.trim();
     serde_json::from_str(whole).ok().map(|value| (whole, value)).or_else(|| fenced(text))
@@ -13,17 +13,17 @@ pub(crate) fn json(text: &str) -> Option<(&str, Value)> {
 fn fenced(mut text: &str) -> Option<(&str, Value)> {
     loop {
         let (_, after) = text.split_once(FENCE)?;
-        // The line of the fence says what the block holds; in a block of one line, its first word does.
+        // The language of a block is on the line of the fence; in a block of one line, it is the first word.
         let lines = after.split_once('\n').map(|(_, lines)| lines);
         let words = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
-        if let Some(found) = lines.and_then(block).or_else(|| block(words)) {
-            return Some(found);
+        if let Some(json) = lines.and_then(block).or_else(|| block(words)) {
+            return Some(json);
         }
         (_, text) = after.split_once(FENCE)?;
     }
 }
 
-/// A value that ends at a fence. Where it ends is for JSON to say: a text in it may have fences of its own.
+/// A JSON value that is followed by a fence. The JSON parser decides where it ends, because strings in it may contain fences.
 fn block(text: &str) -> Option<(&str, Value)> {
     let text = text.trim_start();
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();

@@ -1,4 +1,4 @@
-//! The trait of runners, a call, and its raw answer.
+//! The trait of runners, one call of a run, and the raw answer to it.
 
 use std::fmt;
 use std::future::Future;
@@ -19,20 +19,20 @@ use crate::secrets::{Secrets, resolve};
 /// An attempt that is being performed.
 pub type AnswerFuture<'c> = Pin<Box<dyn Future<Output = Answer> + Send + 'c>>;
 
-/// Performs calls, many at a time. It reports what came back, as it came; [`crate::judge`] decides whether that is good.
+/// Performs calls, many at a time. It returns raw answers; [`crate::judge`] turns them into values or errors.
 pub trait Runner: Send + Sync {
-    /// Performs one attempt, however long it takes. It ends early when it is cancelled.
+    /// Performs one attempt, however long that takes. The attempt ends early when it is cancelled.
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c>;
 
-    /// Answers a call that needs no waiting: the host asks on its own thread, before it hands the call to the runtime.
+    /// Answers a call without waiting. The host tries this on its own thread, before it hands the call to the runtime.
     fn answer_immediately(&self, _call: &Call) -> Option<Answer> {
         None
     }
 
-    /// What the host knows under a name; null if it knows nothing.
+    /// A fact about the host, such as the time, by its name; null for an unknown name.
     fn fact(&self, name: &str) -> Value;
 
-    /// The next line of the user, if one is attached and has more to say.
+    /// The next line that the user enters; `None` without an attached user, and at the end of the input.
     fn next_line(&self) -> Option<String> {
         None
     }
@@ -41,15 +41,15 @@ pub trait Runner: Send + Sync {
 /// One attempt of an effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The id of the run that asks.
+    /// The id of the run that makes the call.
     pub run: Arc<str>,
-    /// The folder that the run works in; the empty name is that of whoever performs the call.
+    /// The folder that the run works in; empty for the runner's own folder.
     pub folder: Arc<str>,
     /// The effect of the run, by number.
     pub effect: EffectNo,
     /// The attempt, counted from 1.
     pub attempt: u32,
-    /// How many answers the effect has had: with the run and the effect, the key on the wire.
+    /// How many answers the effect has had. With the run and the effect, it is the idempotency key.
     pub answers: u32,
     /// The effect as its program defines it.
     pub definition: Arc<Effect>,
@@ -61,7 +61,7 @@ pub struct Call {
     pub callers: Arc<str>,
     /// The positions of the items around it, outermost first; those around its callers come before its own.
     pub path: Vec<u32>,
-    /// The sealed secrets of the run: output that is cut must not end in the middle of one.
+    /// The sealed secrets of the run. Truncated output must not end in the middle of one.
     pub sealed: Secrets,
 }
 
@@ -137,7 +137,7 @@ impl Call {
     ///
     /// # Errors
     ///
-    /// A field is unknown, or has a value that it cannot have.
+    /// A field is unknown, or its value is invalid.
     ///
     /// ```
     /// use branchpoint_core::effect::{Kind, Request};
@@ -151,12 +151,12 @@ impl Call {
         Request::parse(self.kind(), &self.definition.fixed, &self.input)
     }
 
-    /// Puts in the secrets that the call names, and parses its request: once, for every runner.
+    /// Fills in the secrets that the call names and parses its request, once for all runners.
     ///
     /// # Errors
     ///
-    /// The answer of a call that cannot be performed: the store does not have a secret, it cannot be written where it is named, or a
-    /// field is wrong. Another attempt would fail the same.
+    /// The answer to a call that cannot be performed: a secret is missing or cannot be inserted at its place, or a field is invalid.
+    /// Another attempt would fail the same way.
     ///
     /// ```
     /// use branchpoint_core::{effect::Kind, ir::builder::effect};
@@ -174,7 +174,7 @@ impl Call {
         Ok(PreparedCall { call, request, secrets })
     }
 
-    /// The name under which scripts answer the call: that of its step, or its kind if it belongs to no step.
+    /// The name of the call in scripts: the id of its step, or its kind if it belongs to no step.
     ///
     /// ```
     /// use branchpoint_core::{effect::Kind, ir::builder::effect};
@@ -198,7 +198,7 @@ impl Call {
         self.definition.kind
     }
 
-    /// How a raw answer becomes the value of the step.
+    /// The rules by which a raw answer becomes the value of the step.
     ///
     /// ```
     /// use branchpoint_core::{effect::Kind, ir::builder::effect};
@@ -241,42 +241,42 @@ impl Call {
 /// A call that a runner can perform.
 #[derive(Clone)]
 pub struct PreparedCall {
-    /// The call, with the secrets that it names.
+    /// The call, with its secrets filled in.
     pub call: Call,
     /// Its request.
     pub request: Request,
-    /// The secrets that were put in, which runners mask in the answer.
+    /// The secrets that were filled in. Runners mask them in the answer.
     pub secrets: Secrets,
 }
 
-/// The name of the call alone: call and request contain secrets.
+/// Shows only the name of the call: call and request contain secrets.
 impl fmt::Debug for PreparedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PreparedCall({})", self.call.name())
     }
 }
 
-/// What came back, as it came.
+/// The raw result of an attempt, before [`crate::judge`] decides what it means.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The text or the reply of a model.
     Model(ModelResult),
-    /// A value that needs no reading: the result of a tool, of a child run, of a script.
+    /// A value that needs no parsing: the result of a tool, a child run or a script.
     Data(Content),
-    /// A response over HTTP, whatever its status.
+    /// An HTTP response with any status.
     Http(HttpResponse),
-    /// A process that has ended, however it ended.
+    /// A process that has ended, with any exit code.
     Process(ProcessResult),
-    /// There was no answer, or one that says no.
+    /// The attempt failed: there was no response, or the other side rejected the call.
     Failed(AttemptError),
-    /// The same, after something was used up.
+    /// The attempt failed after it had used tokens or money.
     Spent {
-        /// Why there was none.
+        /// Why it failed.
         failed: AttemptError,
         /// What it used up.
         usage: Usage,
     },
-    /// What an answer came to when it was judged before: it is not judged again.
+    /// A recorded result, which was judged before and is not judged again.
     Judged {
         /// The value of the step, or its error.
         result: Result<Value, AttemptError>,
@@ -288,7 +288,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The text of a model whose usage is not known.
+    /// The text of a model whose usage is unknown.
     ///
     /// ```
     /// use branchpoint_core::Usage;
@@ -311,7 +311,7 @@ impl Answer {
         Self::Data(Content { value: value.into(), content_type: None })
     }
 
-    /// A failure after which another attempt may succeed; it is unknown whether the other side has received the call.
+    /// A failure after which another attempt may succeed. It is unknown whether the other side has received the call.
     ///
     /// ```
     /// use branchpoint_core::RetryHint;
@@ -329,7 +329,7 @@ impl Answer {
         })
     }
 
-    /// A failure of a call that was not sent: the document or the settings must change first.
+    /// A failure of a call that was not sent, because the document or the settings are wrong.
     ///
     /// ```
     /// use branchpoint_core::RetryHint;
@@ -378,7 +378,7 @@ impl Answer {
         if usage == Usage::default() { Self::Failed(failed) } else { Self::Spent { failed, usage } }
     }
 
-    /// What the attempt has used.
+    /// The tokens and the money that the attempt has used.
     ///
     /// ```
     /// assert_eq!(branchpoint_runners::Answer::Missing.usage().tokens, 0);

@@ -1,4 +1,4 @@
-//! Steps whose calls have no configured runner, found before a run starts.
+//! The runner check: reports steps whose calls have no configured runner, before a run starts.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use branchpoint_core::RunKinds as _;
 use branchpoint_core::ir::{Effect, Index, Program};
 use branchpoint_expr::{Diagnostic, Kind, Span};
 
-/// What calls of an effect need and this host does not have.
+/// A requirement of an effect that this host does not meet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unavailable {
     /// The calls fail.
@@ -25,8 +25,8 @@ pub enum Unavailable {
     },
 }
 
-/// The findings about a program: an error for each step whose calls fail, and a warning for each tool that a step leaves out. `lacks` gets
-/// an effect and the id of its step.
+/// The findings about a program: an error for each step whose calls would fail, and a warning for each optional tool that a step does
+/// without. `unavailable` gets an effect and the id of its step.
 ///
 /// ```
 /// use branchpoint_core::ir::builder::Builder;
@@ -46,13 +46,13 @@ pub async fn runner_check(
         let Some(number) = effect.step else { continue };
         let step = &program.steps[number.index()];
         let span = Span { start: step.origin.0, end: step.origin.1 };
-        for lack in unavailable(effect, &step.id).await {
-            let tool = match &lack {
+        for requirement in unavailable(effect, &step.id).await {
+            let tool = match &requirement {
                 Unavailable::Runner { .. } => None,
                 Unavailable::OptionalTool { tool, .. } => Some(tool.clone()),
             };
             if seen.insert((number, tool)) {
-                findings.push(finding(lack, effect, &step.id, span));
+                findings.push(finding(requirement, effect, &step.id, span));
             }
         }
     }
@@ -60,16 +60,16 @@ pub async fn runner_check(
     findings
 }
 
-fn finding(lack: Unavailable, effect: &Effect, step: &str, span: Span) -> Diagnostic {
-    match lack {
+fn finding(requirement: Unavailable, effect: &Effect, step: &str, span: Span) -> Diagnostic {
+    match requirement {
         Unavailable::Runner { kind, reason } => {
-            let message = format!("nothing here performs the step `{step}`, which calls `{}`", effect.kind);
-            let answers = format!("write its answers into the file of --script: `{step}: [\"an answer\"]`");
+            let message = format!("no runner is configured for step `{step}`, which calls `{}`", effect.kind);
+            let answers = format!("write its answers into the --script file: `{step}: [\"an answer\"]`");
             let help = if reason.is_empty() { answers } else { format!("{reason}; or {answers}") };
             Diagnostic::error(kind, span, message).with_help(help)
         }
         Unavailable::OptionalTool { tool, reason } => {
-            let message = format!("the step `{step}` runs without the tool `{tool}`, which is not configured");
+            let message = format!("step `{step}` runs without the tool `{tool}`, which is not configured");
             Diagnostic::warning(Kind::NoRunner, span, message).with_help(reason)
         }
     }

@@ -1,10 +1,9 @@
 //! Values and names in messages.
 
-/// How many characters of a value a message shows.
+/// The most characters of a value that a message shows.
 const CHARS: usize = 200;
 
-/// The beginning of a value that a message shows, with its full length if that is more. The mark of the cut (`…`) lets the beginning of a
-/// secret be recognised and masked.
+/// A value for a message: long ones are truncated, with `…` and the full length. The `…` lets a truncated secret be recognised and masked.
 pub(crate) fn shortened(value: &str) -> String {
     match value.char_indices().nth(CHARS) {
         Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
@@ -12,7 +11,7 @@ pub(crate) fn shortened(value: &str) -> String {
     }
 }
 
-/// Names by how similar a part of them is to a written name, the most similar first.
+/// Sorts names by the similarity of a part of them to a given name, the most similar first.
 pub(crate) fn by_similarity<N: AsRef<str>>(
     written: &str,
     names: impl IntoIterator<Item = N>,

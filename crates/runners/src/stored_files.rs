@@ -1,4 +1,4 @@
-//! Files that calls name by their keys, in the folder of the operator and in the store of the host, and their text.
+//! Loads the files that calls name by key, from the operator's folder or the host's store, and extracts their text.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::shorten::shortened;
 use crate::storage::{ContentKey, LoadedFile, Storage};
 use crate::tools::FilesSettings;
 
-/// Where calls find files. A key `sha256:…` is a file of the run in the store. Any other key is a path in the folder; without a
-/// folder, it is the name of a file of the run.
+/// The places where files are looked up. A key `sha256:…` is a file of the run in the store. Any other key is a path in the folder;
+/// without a folder, it is the name of a file of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoredFiles {
     pub(crate) folder: Option<FilesSettings>,
@@ -21,11 +21,13 @@ pub(crate) struct StoredFiles {
 }
 
 impl StoredFiles {
-    /// The file of a key, for a run.
+    /// Loads a file by its key, for a run.
     pub(crate) async fn load(&self, run: &Arc<str>, key: &str) -> Result<LoadedFile, Answer> {
         let (files, run, key) = (self.clone(), run.clone(), key.to_owned());
         let loaded = tokio::task::spawn_blocking(move || files.load_now(&run, &key)).await;
-        loaded.unwrap_or_else(|_| Err(Answer::failed("runner", "the runner of this call broke down")))
+        loaded.unwrap_or_else(|_| {
+            Err(Answer::failed("runner", "the runner of this call crashed; please report this as a bug"))
+        })
     }
 
     fn load_now(&self, run: &str, key: &str) -> Result<LoadedFile, Answer> {
@@ -35,7 +37,7 @@ impl StoredFiles {
         }
         let Some(storage) = &self.storage else {
             return Err(impossible(format!(
-                "the attachment `{}` cannot be read: no folder is set for files of steps; add [files] with dir to the settings",
+                "the attachment `{}` cannot be read: no folder for files is configured; add [files] with dir to the settings",
                 shortened(key)
             )));
         };
@@ -46,7 +48,7 @@ impl StoredFiles {
         })
     }
 
-    /// The text of a file. The error names it.
+    /// The text of a file. The error names the file.
     pub(crate) async fn text(&self, file: LoadedFile, cancel: &CancellationToken) -> Result<String, Answer> {
         let LoadedFile { name, mime, bytes } = file;
         let of_file =
@@ -80,7 +82,7 @@ pub(crate) fn last_name(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }
 
-/// The error of a file in the folder, which names its key, as that of an attachment.
+/// Turns the error of a file in the folder into that of an attachment.
 fn of_attachment(answer: Answer) -> Answer {
     match answer {
         Answer::Failed(failed) => {

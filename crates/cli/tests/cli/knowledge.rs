@@ -105,7 +105,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_added() {
     let mut failed = names(&report["failed"]);
     failed.sort_unstable();
     assert_eq!(failed, ["bad.pdf", "bad.txt", "gone.md", "logo.png"]);
-    assert!(err(&output).contains("cannot add `gone.md`: there is no such file or folder"), "{}", err(&output));
+    assert!(err(&output).contains("cannot add `gone.md`: no such file or folder"), "{}", err(&output));
     assert_eq!(found(&place, "fine"), ["good.md"]);
 }
 

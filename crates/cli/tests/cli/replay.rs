@@ -292,7 +292,7 @@ fn a_scripted_delay_takes_its_time() {
     for more in [&[][..], &["--dry-run"]] {
         let late = place.run(&[&["run", "t.yaml", "-s", "late.yaml"], more].concat());
         exits(&late, 3);
-        assert!(err(&late).contains("[timeout]: nothing came back within 500 ms"), "{}", err(&late));
+        assert!(err(&late).contains("[timeout]: no response within 500 ms"), "{}", err(&late));
         let in_time = place.run(&[&["run", "t.yaml", "-s", "in_time.yaml"], more].concat());
         exits(&in_time, 0);
         assert_eq!(out(&in_time), "hi\n");

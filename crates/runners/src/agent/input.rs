@@ -1,4 +1,4 @@
-//! What the run of an agent's turn is started with, from whatever a front-end asks an agent with.
+//! The input of the run of an agent's turn, made from the request of a front-end.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,10 +8,10 @@ use branchpoint_expr::{Object, Value};
 use super::object;
 use crate::runner::Call;
 
-/// How many turns an agent may make whose document does not say.
+/// The limit of turns of an agent whose document sets none.
 const MAX_TURNS: u64 = 10;
 
-/// The most that an agent may use, whatever its document says.
+/// The operator's limits for agents. They apply even if a document allows more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AgentLimits {
     /// Calls of the model in one turn.
@@ -22,7 +22,7 @@ pub struct AgentLimits {
     pub cost_micros: Option<i64>,
 }
 
-/// Fields of a request that are for the turn. All others are for the model, which is asked with them in every turn.
+/// Fields of a request that control the turn. All others are sent to the model with every request.
 const FOR_THE_TURN: [&str; 12] = [
     "task",
     "tools",
@@ -38,7 +38,7 @@ const FOR_THE_TURN: [&str; 12] = [
     "subagent_models",
 ];
 
-/// The parameters of an agent that is a tool.
+/// The parameters of an agent that another agent calls as a tool.
 static PARAMETERS: LazyLock<Value> = LazyLock::new(|| {
     let parameters = r#"{"type": "object", "properties": {"message": {"type": "string",
         "description": "What the agent is to do, with everything it needs to know."}},
@@ -46,7 +46,7 @@ static PARAMETERS: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(parameters).expect("the parameters are JSON")
 });
 
-/// The input of the program for a call, within bounds.
+/// The input of the agent's program for a call, within the operator's limits.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ pub fn input(call: &Call, bounds: AgentLimits) -> Result<Value, FieldError> {
     Ok(with_fields(&agent.common(&turn)?, fields))
 }
 
-/// The fields that the model is asked with.
+/// The fields that are sent to the model.
 fn request(call: &Call) -> Value {
     let fixed = call.definition.fixed.iter().filter(|(name, _)| call.input.get(name).is_none());
     let fields = fixed.chain(call.input.as_object().into_iter().flatten());
@@ -91,13 +91,13 @@ fn with_fields(value: &Value, fields: impl IntoIterator<Item = (&'static str, Va
 struct Agent<'v> {
     /// The id of the agent at the top, to which all notices belong.
     root: &'v Value,
-    /// How deep the agents below are.
+    /// The depth of its subagents in the tree.
     depth: i64,
     bounds: AgentLimits,
 }
 
 impl Agent<'_> {
-    /// What agents at every level have: tools, bounds, and agents below.
+    /// The fields that agents at every level have: tools, limits and subagents.
     fn common(&self, turn: &ModelRequest) -> Result<Value, FieldError> {
         let bound = |own: Option<u64>, most: Option<i64>| {
             let own = own.map(|own| i64::try_from(own).unwrap_or(i64::MAX));
@@ -120,8 +120,8 @@ impl Agent<'_> {
         ]))
     }
 
-    /// An agent below: the name of the tool it is, the tool, and what a run of it begins with. It is a model request with an `id`,
-    /// a `name`, and the name of its `tool`. Its tools are optional if those of the agent above are, unless it says otherwise.
+    /// A subagent as a tool: the name of the tool, the tool, and the input of its run. The subagent is a model request with an `id`, a
+    /// `name`, and the name of its `tool`. Its tools are optional if those of its parent are, unless its own field says otherwise.
     fn child(&self, child: &Value, optional_tools: bool) -> Result<(Arc<str>, Value, Value), FieldError> {
         let mut fields = child.as_object().cloned().unwrap_or_default();
         let [id, called, tool] = ["id", "name", "tool"].map(|name| fields.shift_remove(name).unwrap_or_default());

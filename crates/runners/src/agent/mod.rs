@@ -1,9 +1,9 @@
-//! Agents that use tools. Such a turn is a run of its own, of a program that the front-ends build: hosts run it as they run any other
-//! child, and no second interpreter decides what happens next.
+//! Agents that use tools. A turn of such an agent is a run of its own, of a program that the front-ends build. Hosts run it like any
+//! other child run, so there is no second interpreter.
 //!
 //! A host that finds [`is_turn`] true for a call runs the program that [`branchpoint_core::ir::Effect::agent_program`] names with [`input`]
-//! one level deeper, and settles the call with [`answer`] of the result. The run around is notified of agents that are tools of another by
-//! [`Notice`]s, whose names and payloads the program has.
+//! one level deeper, and settles the call with [`answer`] of the result. [`Notice`]s inform the calling run about agents that another
+//! agent called as tools. Their names and payloads are in the program.
 
 mod input;
 
@@ -17,7 +17,7 @@ pub use input::{AgentLimits, input};
 
 use crate::runner::{Answer, Call};
 
-/// Whether the program of this name performs turns of agents.
+/// Whether a program of this name performs turns of agents.
 ///
 /// ```
 /// assert!(branchpoint_runners::agent::is_agent_program(branchpoint_core::effect::AGENT));
@@ -56,9 +56,9 @@ pub fn answer(result: &Value, usage: Usage) -> Answer {
         return Answer::Model(ModelResult { value, usage, input_tokens: None });
     }
     let kind = text("kind").unwrap_or("step_failed");
-    // A turn that has used up what it may would do so again; a model that was busy is another matter.
+    // A turn that exceeded a limit would exceed it again, but a busy model may respond to another attempt.
     let again = !["max_turns", "token_budget", "cost_budget", "no_runner", "no_llm"].contains(&kind);
-    let message = text("message").unwrap_or("the agent gave no answer");
+    let message = text("message").unwrap_or("the agent failed without a message");
     Answer::Failed(AttemptError { kind: kind.into(), message: message.into(), retry: again.into(), answered: true })
 }
 
@@ -67,9 +67,9 @@ pub fn answer(result: &Value, usage: Usage) -> Answer {
 pub struct Notice {
     /// The name of the signal.
     pub signal: Arc<str>,
-    /// What happened to the called agent: `started`, `completed` or `failed`.
+    /// The state of the called agent: `started`, `completed` or `failed`.
     pub event: &'static str,
-    /// The payload of the signal, as the call has it.
+    /// The payload of the signal, from the call.
     pub payload: Value,
 }
 
@@ -96,6 +96,6 @@ impl Notice {
 }
 
 fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
-    let there = fields.into_iter().filter(|(_, value)| *value != Value::Null);
-    Value::from(there.map(|(key, value)| (key.into(), value)).collect::<Object>())
+    let present = fields.into_iter().filter(|(_, value)| *value != Value::Null);
+    Value::from(present.map(|(key, value)| (key.into(), value)).collect::<Object>())
 }

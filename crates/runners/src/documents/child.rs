@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::{DocumentFormat, MAX_DOCUMENT_BYTES};
 
-/// The exit code of a document that cannot be read; the reason is on standard error.
+/// The exit code for a document that cannot be read. The reason is on standard error.
 pub(super) const REJECTED: i32 = 3;
 
 /// The most memory of the process.
@@ -23,7 +23,7 @@ pub fn run(format: &str) -> ExitCode {
         ExitCode::from(u8::try_from(REJECTED).unwrap_or(u8::MAX))
     };
     let Some(format) = DocumentFormat::parse(format) else {
-        return rejected("unknown format of a document; expected pdf, docx, html or text");
+        return rejected("unknown document format; use pdf, docx, html or text");
     };
     match limit().and_then(|()| read()) {
         Ok(bytes) => match format.text(&bytes) {

@@ -19,7 +19,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<String, String> {
     Ok(written(document.root()).trim().to_owned())
 }
 
-/// The text below a node. A stack of its own, not recursion, because the depth is the author's.
+/// The text below a node. It uses a stack instead of recursion, because the author of the file controls the depth.
 fn written(root: Node<'_, '_>) -> String {
     let mut text = String::new();
     let mut stack = vec![(root, false)];
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_docx_is_rejected() {
+    fn a_file_that_is_not_a_docx_is_rejected() {
         assert!(text(b"PK no archive").expect_err("not an archive").starts_with("the DOCX file cannot be read"));
         let other = archive("other.xml", b"<a/>");
         assert!(text(&other).expect_err("no document").starts_with("the DOCX file cannot be read"));

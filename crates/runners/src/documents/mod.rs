@@ -1,4 +1,4 @@
-//! The text of documents: PDF, DOCX and HTML files, for models that cannot take the files themselves and for knowledge bases.
+//! Extracts the text of PDF, DOCX and HTML files, for knowledge bases and for models that do not accept such files.
 //!
 //! Parsers of such files may panic, loop or use much memory on damaged files. So [`TextExtractor`] parses in a child process with
 //! limits ([`child`]): a bad file fails its step and nothing else.
@@ -22,7 +22,7 @@ use crate::tools::page_text;
 pub const MAX_DOCUMENT_BYTES: usize = 32 * 1024 * 1024;
 /// The most bytes of the text of a document.
 pub const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// The longest time that one document takes.
+/// The longest time for one document.
 const MAX_TIME: Duration = Duration::from_mins(1);
 /// The most bytes of an error message of the child process.
 const MAX_MESSAGE_BYTES: u64 = 2048;
@@ -41,7 +41,7 @@ pub enum DocumentFormat {
 }
 
 impl DocumentFormat {
-    /// The format of a file by its media type, or by the ending of its name where the type says nothing.
+    /// The format of a file by its media type, or by the extension of its name if the type is missing or generic.
     ///
     /// ```
     /// use branchpoint_runners::documents::DocumentFormat;
@@ -75,7 +75,7 @@ impl DocumentFormat {
         }
     }
 
-    /// The name of the format, as the child process is given it.
+    /// The name of the format, as the child process gets it.
     ///
     /// ```
     /// assert_eq!(branchpoint_runners::documents::DocumentFormat::Pdf.as_str(), "pdf");
@@ -110,7 +110,7 @@ pub enum DocumentError {
     /// The file is damaged, encrypted or not of its format.
     #[error("{0}")]
     Invalid(String),
-    /// The file, its text, or the work of reading it exceeds a limit.
+    /// The file, its text, or the time to read it exceeds a limit.
     #[error("{0}")]
     Limit(String),
     /// The child process cannot be used.
@@ -151,7 +151,7 @@ impl TextExtractor {
         tokio::select! {
             () = cancel.cancelled() => Err(DocumentError::Cancelled),
             text = tokio::time::timeout(MAX_TIME, converse(child, bytes)) => text.unwrap_or_else(|_| {
-                Err(DocumentError::Limit(format!("reading the document takes longer than {} s", MAX_TIME.as_secs())))
+                Err(DocumentError::Limit(format!("the document takes longer than {} s to read", MAX_TIME.as_secs())))
             }),
         }
     }
@@ -194,7 +194,7 @@ async fn converse(mut child: Child, bytes: Vec<u8>) -> Result<String, DocumentEr
         Some(0) => Ok(text),
         Some(child::REJECTED) => Err(DocumentError::Invalid(String::from_utf8_lossy(&message).trim().to_owned())),
         _ => Err(DocumentError::Invalid(
-            "the document is damaged, or needs more time or memory than is allowed to read it".to_owned(),
+            "the document is damaged, or reading it exceeds the limit of time or memory".to_owned(),
         )),
     }
 }

@@ -25,7 +25,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_pdf_is_rejected() {
+    fn a_file_that_is_not_a_pdf_is_rejected() {
         assert!(text(b"Dear Sir or Madam").expect_err("not a PDF").starts_with("the PDF file cannot be read"));
     }
 }

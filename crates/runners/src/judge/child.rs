@@ -1,4 +1,4 @@
-//! What a called workflow gave: its output, or that it failed.
+//! Judges the result of a called workflow.
 
 use branchpoint_core::AttemptError;
 use branchpoint_core::effect::Kind;
@@ -7,7 +7,7 @@ use branchpoint_expr::Value;
 use super::{Judged, refused};
 use crate::runner::Call;
 
-/// Whether a value is the result of a child run, and not what someone wrote down for it.
+/// Whether a value is the result of a real child run, and not an answer from a script.
 pub(super) fn is_result(call: &Call, value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
     call.kind() == Kind::Run && call.response().child && has("status") && (has("output") || has("error"))

@@ -1,4 +1,4 @@
-//! Answers over HTTP.
+//! Judges HTTP responses.
 
 use branchpoint_core::effect::{Body, HttpResponse};
 use branchpoint_core::{AttemptError, RetryHint};
@@ -29,18 +29,18 @@ pub(super) fn refused_status(call: &Call, kind: &str, status: u16, headers: &Obj
     Some(if is_final { AttemptError { retry: RetryHint::Never, ..failed } } else { failed })
 }
 
-/// The failure of an answer with a status that was not wanted. Another attempt may get a better one, when the other side wants it.
+/// The failure of a response with an unexpected status. Another attempt may succeed, after the wait that the server asks for.
 fn unexpected(kind: &str, status: u16, headers: &Object) -> AttemptError {
-    let wanted = retry_after::retry_after(|name| header(headers, name));
-    let message = format!("the answer has the status {status}{}", retry_after::in_words(wanted));
-    AttemptError { retry: retry_after::again(wanted), ..refused(kind, message) }
+    let wait = retry_after::retry_after(|name| header(headers, name));
+    let message = format!("the response has status {status}{}", retry_after::in_words(wait));
+    AttemptError { retry: retry_after::again(wait), ..refused(kind, message) }
 }
 
 fn header<'h>(headers: &'h Object, name: &str) -> Option<&'h str> {
     headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
 }
 
-/// JSON if it is JSON, else text; nothing at all is null.
+/// The body as JSON if it is JSON, else as text; an empty body is null.
 fn decoded(body: Body) -> Value {
     match body {
         Body::Decoded(value) => value,

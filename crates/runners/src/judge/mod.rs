@@ -1,6 +1,6 @@
-//! The one place that judges raw answers: the value of a step, or its error. It is pure, and the same for every runner.
+//! Judges raw answers: turns each into the value of a step or its error. It is pure, and the same for every runner.
 //!
-//! It goes by the [`Response`](branchpoint_core::effect::Response) of the effect.
+//! The rules are in the [`Response`](branchpoint_core::effect::Response) of the effect.
 
 mod child;
 mod http;
@@ -18,7 +18,7 @@ use branchpoint_expr::{Object, Value};
 
 use crate::runner::{Answer, Call};
 
-/// The value of the step that an answer gives, or why the attempt failed and whether another makes sense.
+/// The value of the step, or why the attempt failed and whether another one makes sense.
 ///
 /// ```
 /// use branchpoint_core::{effect::Kind, ir::builder::effect};
@@ -38,7 +38,7 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, AttemptError> {
         Answer::Data(Content { value, content_type }) => Judged { content_type, ..Judged::plain(value) },
         Answer::Http(response) => http::judge(call, response)?,
         Answer::Process(result) => process::judge(call, result)?,
-        // A host may not have been able to start the workflow at all.
+        // The host could not start the workflow.
         Answer::Failed(failed) | Answer::Spent { failed, .. } if call.response().child && &*failed.kind == "child" => {
             return Err(AttemptError { kind: "callee_failed".into(), ..failed });
         }
@@ -50,12 +50,12 @@ pub fn judge(call: &Call, answer: Answer) -> Result<Value, AttemptError> {
     Ok(if call.response().envelope { judged.envelope() } else { judged.output })
 }
 
-/// An answer that was found good.
+/// An accepted answer.
 #[derive(Debug)]
 struct Judged {
     output: Value,
     content_type: Option<Arc<str>>,
-    /// Facts beside the output.
+    /// Further fields for the envelope.
     beside: Vec<(&'static str, Value)>,
 }
 
@@ -75,16 +75,16 @@ impl Judged {
     }
 }
 
-/// Nothing came back within the limit of the attempt.
+/// The failure of an attempt without a response within its time limit.
 pub(crate) fn timeout(call: &Call) -> AttemptError {
     let message = match call.attempt_limit_ms() {
-        Some(limit) => format!("nothing came back within {limit} ms"),
-        None => "nothing came back".to_owned(),
+        Some(limit) => format!("no response within {limit} ms"),
+        None => "no response".to_owned(),
     };
     AttemptError { kind: "timeout".into(), message: message.into(), retry: RetryHint::Soon, answered: false }
 }
 
-/// A failure after the other side has answered; another attempt may get a better answer.
+/// A failure after the other side has responded; another attempt may get a better response.
 fn refused(kind: &str, message: impl Into<Arc<str>>) -> AttemptError {
     AttemptError { kind: kind.into(), message: message.into(), retry: RetryHint::Soon, answered: true }
 }

@@ -1,4 +1,4 @@
-//! Processes that have ended.
+//! Judges processes that have ended.
 
 use branchpoint_core::RunKinds as _;
 use branchpoint_core::effect::{Format, ProcessResult, Stream};
@@ -19,9 +19,9 @@ pub(super) fn judge(call: &Call, result: ProcessResult) -> Result<Judged, Attemp
         return Err(failed);
     }
     if exit != 0 {
-        let complaint = stderr.trim();
-        let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
-        return Err(refused("exit_code", format!("the command ended with code {exit}{said}")));
+        let stderr = stderr.trim();
+        let details = if stderr.is_empty() { String::new() } else { format!(": {stderr}") };
+        return Err(refused("exit_code", format!("the command exited with code {exit}{details}")));
     }
     let output = if call.response().format == Format::Tagged { tagged_output(&stdout) } else { Value::Str(stdout) };
     let beside = vec![("exit_code", Value::Int(exit.into())), ("stderr", Value::Str(stderr))];
@@ -43,13 +43,13 @@ pub(super) fn over_limit(call: &Call, cut: Option<Stream>) -> Option<AttemptErro
     Some(AttemptError { retry: RetryHint::Never, ..refused(Kind::OutputLimit.as_str(), message) })
 }
 
-/// What a failed command said: the last line of its error output that is not blank, else of its output, else its exit code.
-pub(super) fn last_words(exit: i32, stdout: &str, stderr: &str) -> String {
+/// The message of a failed command: the last line of its error output that is not blank, else of its output, else its exit code.
+pub(super) fn failure_message(exit: i32, stdout: &str, stderr: &str) -> String {
     let last_line = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
     last_line(stderr).or_else(|| last_line(stdout)).unwrap_or_else(|| format!("exit code {exit}"))
 }
 
-/// What stands between the tags, as JSON if it is JSON; without tags everything, trimmed. Nothing is null.
+/// The text between the tags, parsed if it is JSON; without tags the whole text, trimmed. An empty text is null.
 fn tagged_output(stdout: &str) -> Value {
     let between = stdout.split_once(OPEN).and_then(|(_, rest)| rest.split_once(CLOSE)).map(|(between, _)| between);
     match between {

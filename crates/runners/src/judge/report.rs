@@ -1,8 +1,8 @@
-//! Answers of which everything is wanted, failures included: `{output, stderr, exit_code, response, tokens, input_tokens,
-//! output_tokens, tokens_estimated, status, headers, error}`.
+//! Judges answers into a report, failures included: `{output, stderr, exit_code, response, tokens, input_tokens, output_tokens,
+//! tokens_estimated, status, headers, error}`.
 //!
-//! The number of the effect's `report` is its last attempt. A failure of an earlier one that may be repeated is a failed
-//! attempt; any other failure is an answer with an `error`, because what a failed command printed is worth keeping.
+//! The number of the effect's `report` is its last attempt. A failure that an earlier attempt may repeat fails the attempt; any other
+//! failure is a report with an `error`, which keeps the output of the failed command.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{child, http, json, process, refused};
 use crate::json_block;
 use crate::runner::{Answer, Call};
 
-/// The exit code of what took too long.
+/// The exit code of a command that timed out.
 const TIMED_OUT: i64 = -1;
 
 pub(super) fn judge(call: &Call, last: u32, answer: Answer) -> Result<Value, AttemptError> {
@@ -89,7 +89,7 @@ struct Report {
 }
 
 impl Report {
-    /// The answer. Of a failure that may have had attempts before it, `attempt` is the number of the last one.
+    /// The report as a value. `attempt` is the number of the last attempt of a failure that may have been repeated.
     fn value(self, attempt: Option<u32>) -> Value {
         let attempt = attempt.filter(|_| self.failed.is_some()).map(|attempt| ("attempt", Value::Int(attempt.into())));
         let error = self.failed.map_or(Value::Null, |failed| {
@@ -114,14 +114,14 @@ fn ended(call: &Call, result: ProcessResult) -> Report {
     let ProcessResult { exit_code, stdout, stderr, cut } = result;
     let (code, failed) = match (exit_code, process::over_limit(call, cut)) {
         (None, _) => (TIMED_OUT, Some(super::timeout(call))),
-        // It was stopped, so its own exit code means nothing; what failed never has the code 0.
+        // The command was stopped, so its own exit code means nothing. A failure never has the code 0.
         (Some(_), Some(failed)) => (1, Some(failed)),
         (Some(0), None) => (0, None),
         (Some(exit), None) => {
             let codes = &call.response().retry_exit_codes;
             let again =
                 if codes.is_empty() || codes.contains(&exit.into()) { RetryHint::Soon } else { RetryHint::Never };
-            let failed = refused("exit_code", process::last_words(exit, &stdout, &stderr));
+            let failed = refused("exit_code", process::failure_message(exit, &stdout, &stderr));
             (exit.into(), Some(AttemptError { retry: again, ..failed }))
         }
     };
@@ -129,7 +129,8 @@ fn ended(call: &Call, result: ProcessResult) -> Report {
     Report { fields, failed }
 }
 
-/// A reply of an agent: `json_block` must be JSON or hold a fenced block that is; otherwise an object is read if it is one.
+/// The report of an agent's reply. With `json_block`, the reply must be JSON or contain a fenced JSON block; otherwise a reply that is a
+/// JSON object is parsed.
 fn reply(call: &Call, text: &str, tokens: Tokens) -> Report {
     let trimmed = text.trim();
     let fields = |output: &str, response: Value| {
@@ -144,11 +145,11 @@ fn reply(call: &Call, text: &str, tokens: Tokens) -> Report {
     if let Some((block, value)) = json_block::json(text) {
         return Report { fields: fields(block, value), failed: None };
     }
-    let failed = refused("format", "the reply is not JSON and holds no block of it");
+    let failed = refused("format", "the reply is not JSON and has no fenced JSON block");
     Report::failed(fields(text, Value::Null), failed)
 }
 
-/// A child run that has not completed failed with its own message.
+/// The report of a child run. One that has not completed fails with its own message.
 fn called(call: &Call, result: Value) -> Report {
     let text = |key: &str| result.get(key).and_then(Value::as_str);
     let failed = (text("status") != Some("completed")).then(|| {

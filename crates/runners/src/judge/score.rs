@@ -1,4 +1,4 @@
-//! Answers that rate something.
+//! Judges evaluations: scores from 0 to 1.
 
 use branchpoint_core::AttemptError;
 use branchpoint_core::effect::Score;
@@ -7,7 +7,7 @@ use branchpoint_expr::Value;
 use super::{Judged, json, refused};
 use crate::runner::Call;
 
-/// A score becomes `{score, passed, pass_threshold, explanation}`: whether it passes is not the model's to say.
+/// Turns a score into `{score, passed, pass_threshold, explanation}`. The threshold of the step decides whether it passes, not the model.
 pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, AttemptError> {
     let Some(threshold) = call.response().pass_threshold else { return Ok(judged) };
     let rated = match judged.output.as_str() {
@@ -19,12 +19,12 @@ pub(super) fn judge(call: &Call, judged: Judged) -> Result<Judged, AttemptError>
         number => number.clone(),
     };
     let Some(rating) = number(&score) else {
-        return Err(refused("step_failed", "the evaluation gave no score"));
+        return Err(refused("step_failed", "the evaluation returned no score"));
     };
     if !(0.0..=1.0).contains(&rating) {
         return Err(refused(
             "step_failed",
-            format!("the evaluation gave the score {score}, which is not between 0 and 1"),
+            format!("the evaluation returned the score {score}, which is not between 0 and 1"),
         ));
     }
     let explanation = rated.get("explanation").cloned().unwrap_or_else(|| Value::from(""));

@@ -33,7 +33,7 @@ fn a_blank_answer_of_a_model_fails_only_where_the_effect_says_so() {
 }
 
 #[test]
-fn a_model_that_was_asked_for_json_must_give_it() {
+fn a_reply_in_json_format_must_be_json() {
     let spec = r#"{"response": {"format": "json"}}"#;
     check("model", spec, Answer::model(r#" {"a": 1} "#), r#"{"a":1}"#);
     check("model", spec, Answer::model("a: 1"), "step_failed again=true answered=true");
@@ -63,7 +63,7 @@ fn tagged_output_is_found_parsed_or_trimmed() {
 }
 
 #[test]
-fn an_envelope_tells_the_facts_beside_the_output() {
+fn an_envelope_has_further_fields_beside_the_output() {
     let spec = r#"{"response": {"envelope": true}}"#;
     let expect = r#"{"output":"hi","content_type":"text/plain","exit_code":0,"stderr":""}"#;
     check("process", spec, printed(0, "hi"), expect);
@@ -71,28 +71,28 @@ fn an_envelope_tells_the_facts_beside_the_output() {
 }
 
 #[test]
-fn silence_is_a_timeout_of_unknown_fate() {
+fn a_missing_answer_is_a_timeout_with_unknown_outcome() {
     check("tool", "{}", Answer::Missing, "timeout again=true answered=false");
 }
 
 #[test]
-fn output_above_the_limit_fails_unless_it_may_be_cut() {
+fn output_above_the_limit_fails_unless_it_may_be_truncated() {
     let cut = |exit: i32, stream| {
         Answer::Process(ProcessResult { cut: Some(stream), ..ProcessResult::new(exit, "ab", "no") })
     };
     let limit = r#"{"response": {"max_output": 2}}"#;
     check("process", limit, cut(0, Stream::Out), "output_limit again=false answered=true");
     check("process", limit, cut(0, Stream::Err), "output_limit again=false answered=true");
-    // It was stopped, so its exit code is not its own.
+    // The command was killed, so the exit code is not its own.
     check("process", limit, cut(137, Stream::Out), "output_limit again=false answered=true");
     check("process", r#"{"response": {"max_output": 2, "truncate": true}}"#, cut(0, Stream::Out), r#""ab""#);
     let report = r#"{"response": {"max_output": 2, "report": 3}}"#;
     let failed = judge(&call("process", report), cut(0, Stream::Out)).expect("a report");
     let error = failed.get("error").and_then(|error| error.get("kind")).cloned();
     assert_eq!((error, failed.get("exit_code")), (Some(Value::from("output_limit")), Some(&Value::Int(1))));
-    let kept = judge(&call("process", r#"{"response": {"report": 1, "truncate": true}}"#), cut(0, Stream::Out))
+    let truncated = judge(&call("process", r#"{"response": {"report": 1, "truncate": true}}"#), cut(0, Stream::Out))
         .expect("a report");
-    assert_eq!((kept.get("error"), kept.get("output")), (Some(&Value::Null), Some(&Value::from("ab"))));
+    assert_eq!((truncated.get("error"), truncated.get("output")), (Some(&Value::Null), Some(&Value::from("ab"))));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 pub struct ChunkSize {
     /// The most bytes of a passage.
     pub passage: usize,
-    /// How much of a passage is repeated at the beginning of the next, so that a sentence at a cut is whole in one of them.
+    /// The bytes of a passage that the next one repeats, so that a sentence at a boundary is complete in one of them.
     pub overlap: usize,
 }
 
@@ -15,7 +15,7 @@ impl Default for ChunkSize {
     }
 }
 
-/// Where a passage may end, the best first: before a heading, between paragraphs, lines, sentences and words.
+/// Places where a passage may end, the best first: before a heading, between paragraphs, lines, sentences and words.
 const BREAKS: [&str; 7] = ["\n#", "\n\n", "\n", ". ", "? ", "! ", " "];
 
 /// Splits a text into passages that are not blank. Each is a part of the text; together they cover it.
@@ -43,10 +43,10 @@ pub fn passages(text: &str, size: ChunkSize) -> Vec<&str> {
     passages
 }
 
-/// The end of the passage that begins at a place: at a good break in the second half of what fits, else where it is full.
+/// The end of the passage that begins at `start`: at the best break in the second half of the passage, else where it is full.
 fn end(text: &str, start: usize, most: usize) -> usize {
     let full = text.floor_char_boundary(start + most);
-    // A character that is larger than a passage is taken whole.
+    // A character that is larger than a passage is not split.
     let full = if full <= start { text.ceil_char_boundary(start + 1) } else { full };
     if full == text.len() {
         return full;
@@ -61,7 +61,7 @@ fn end(text: &str, start: usize, most: usize) -> usize {
     good.unwrap_or(full)
 }
 
-/// The beginning of the passage after one: the overlap before its end, at the beginning of a word.
+/// The start of the next passage: the overlap before the end of this one, at the beginning of a word.
 fn next(text: &str, start: usize, end: usize, overlap: usize) -> usize {
     let back = text.ceil_char_boundary(end.saturating_sub(overlap));
     let is_word = text[..back].ends_with(char::is_whitespace);
@@ -99,9 +99,9 @@ mod tests {
         let words = "word ".repeat(3_000) + &"x".repeat(4_000) + "\n\n€ end";
         for text in [&*long, &*words, "😀😀😀😀", "a b c d e f", "\n\n\n\n\n\n"] {
             for (passage, overlap) in [(1, 0), (2, 1), (7, 3), (100, 20), (1_600, 200), (100, 99)] {
-                let found = split(text, passage, overlap);
+                let parts = split(text, passage, overlap);
                 let mut position = 0;
-                for part in &found {
+                for part in &parts {
                     assert!(part.len() <= passage.max(4), "{} bytes of {passage}", part.len());
                     let at = part.as_ptr() as usize - text.as_ptr() as usize;
                     assert!(text.get(position..at).is_none_or(|gap| gap.trim().is_empty()), "nothing is left out");

@@ -1,4 +1,4 @@
-//! The files of a knowledge base: those that are named, and those in folders that are named.
+//! Finds the files of a knowledge base: files that are named, and files in folders that are named.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub const MAX_FILES: usize = 100_000;
 /// The most folders within folders.
 const MAX_DEPTH: usize = 64;
 
-/// Files to add, in order, and what was left out.
+/// Files to add, in order, and files that were left out.
 #[derive(Debug, Default)]
 pub struct FoundFiles {
     /// The files with their formats.
@@ -24,42 +24,42 @@ pub struct FoundFiles {
     pub failed: Vec<(PathBuf, String)>,
 }
 
-/// Finds the files at paths. Named files are used as they are; folders without hidden files and without what `.gitignore` and
-/// `.ignore` exclude. Links are not followed.
+/// Finds the files at paths. Hidden files in folders are skipped, and files that `.gitignore` or `.ignore` exclude. Symbolic links are
+/// not followed.
 ///
 /// ```
-/// let found = branchpoint_runners::knowledge::find_files(&["no-such-file.md".into()])?;
-/// assert_eq!((found.files.len(), found.failed.len()), (0, 1));
+/// let found_files = branchpoint_runners::knowledge::find_files(&["no-such-file.md".into()])?;
+/// assert_eq!((found_files.files.len(), found_files.failed.len()), (0, 1));
 /// # Ok::<(), String>(())
 /// ```
 pub fn find_files(paths: &[PathBuf]) -> Result<FoundFiles, String> {
-    let mut found = FoundFiles::default();
+    let mut found_files = FoundFiles::default();
     let mut seen = BTreeSet::new();
     for path in paths {
         if path.is_dir() {
-            walk(path, &mut found, &mut seen)?;
+            walk(path, &mut found_files, &mut seen)?;
         } else if !path.exists() {
-            found.failed.push((path.clone(), "there is no such file or folder".to_owned()));
+            found_files.failed.push((path.clone(), "no such file or folder".to_owned()));
         } else {
             match format(path) {
-                Some(format) if seen.insert(path.clone()) => found.files.push((path.clone(), format)),
+                Some(format) if seen.insert(path.clone()) => found_files.files.push((path.clone(), format)),
                 Some(_) => {}
-                None => found.failed.push((path.clone(), unsupported())),
+                None => found_files.failed.push((path.clone(), unsupported())),
             }
         }
     }
-    found.files.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(found)
+    found_files.files.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(found_files)
 }
 
-fn walk(folder: &Path, found: &mut FoundFiles, seen: &mut BTreeSet<PathBuf>) -> Result<(), String> {
-    // Files of a folder that is not a repository are excluded all the same.
+fn walk(folder: &Path, found_files: &mut FoundFiles, seen: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+    // `.gitignore` also applies in a folder that is not a repository.
     let walk = WalkBuilder::new(folder).require_git(false).max_depth(Some(MAX_DEPTH)).build();
     for entry in walk {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                found.failed.push((folder.to_path_buf(), error.to_string()));
+                found_files.failed.push((folder.to_path_buf(), error.to_string()));
                 continue;
             }
         };
@@ -67,12 +67,14 @@ fn walk(folder: &Path, found: &mut FoundFiles, seen: &mut BTreeSet<PathBuf>) -> 
             continue;
         }
         match format(entry.path()) {
-            Some(format) if seen.insert(entry.path().to_path_buf()) => found.files.push((entry.into_path(), format)),
+            Some(format) if seen.insert(entry.path().to_path_buf()) => {
+                found_files.files.push((entry.into_path(), format))
+            }
             Some(_) => {}
-            None => found.unsupported += 1,
+            None => found_files.unsupported += 1,
         }
-        if found.files.len() > MAX_FILES {
-            return Err(format!("there are more than {MAX_FILES} files; add fewer at a time"));
+        if found_files.files.len() > MAX_FILES {
+            return Err(format!("the folders have more than {MAX_FILES} files; add fewer at a time"));
         }
     }
     Ok(())
@@ -83,7 +85,7 @@ fn format(path: &Path) -> Option<DocumentFormat> {
 }
 
 fn unsupported() -> String {
-    "the format is not supported; text, Markdown, HTML, PDF and DOCX files are, by the ending of their names".to_owned()
+    "the format is not supported; use a text, Markdown, HTML, PDF or DOCX file with the usual extension".to_owned()
 }
 
 #[cfg(test)]
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_searched_without_what_is_ignored_hidden_linked_or_unsupported() {
+    fn folders_are_searched_without_ignored_hidden_linked_or_unsupported_files() {
         let folder = tempfile::tempdir().expect("there is room");
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -107,11 +109,11 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("b.md"), folder.path().join("link.md"))
             .expect("links can be made");
         let names = |paths: &[PathBuf]| {
-            let found = find_files(paths).expect("there are few files");
+            let found_files = find_files(paths).expect("there are few files");
             let name = |path: &Path| path.strip_prefix(folder.path()).expect("below it").display().to_string();
-            let names: Vec<String> = found.files.iter().map(|(path, _)| name(path)).collect();
-            let failed: Vec<String> = found.failed.iter().map(|(path, _)| name(path)).collect();
-            (names, found.unsupported, failed)
+            let names: Vec<String> = found_files.files.iter().map(|(path, _)| name(path)).collect();
+            let failed: Vec<String> = found_files.failed.iter().map(|(path, _)| name(path)).collect();
+            (names, found_files.unsupported, failed)
         };
         let path = |name: &str| folder.path().join(name);
         let all = ["a/c.txt", "a/d.HTML", "a/f.pdf", "b.md"].map(str::to_owned).to_vec();
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(
             names(&[path("out/e.md"), path(".hidden.md")]).0,
             [".hidden.md", "out/e.md"],
-            "named files are taken"
+            "named files are added"
         );
         let failed = vec!["logo.png".to_owned(), "gone".to_owned()];
         assert_eq!(names(&[path("logo.png"), path("gone")]), (vec![], 0, failed));

@@ -19,7 +19,7 @@ use crate::tools::{EmbeddingError, Tools};
 pub use chunk::{ChunkSize, passages};
 pub use files::{FoundFiles, MAX_FILES, find_files};
 
-/// The version of splitting: documents that an older one has split are added again.
+/// The version of splitting. Documents that an older version has split are added again.
 const VERSION: u8 = 1;
 
 /// Adds files to a knowledge base.
@@ -33,7 +33,7 @@ pub struct Indexer<'i> {
     pub extractor: &'i TextExtractor,
     /// Computes vectors, if an embedding model is configured.
     pub tools: &'i Tools,
-    /// Redacted in everything that is stored or sent to the embedding model.
+    /// Secrets that are redacted in everything that is stored or sent to the embedding model.
     pub secrets: &'i Secrets,
     /// How texts are split.
     pub size: ChunkSize,
@@ -41,7 +41,7 @@ pub struct Indexer<'i> {
     pub metadata: Object,
 }
 
-/// The documents of a knowledge base while files are added to it.
+/// The documents of a knowledge base, kept up to date while files are added.
 #[derive(Debug)]
 pub struct DocumentIndex {
     by_name: BTreeMap<String, DocumentSummary>,
@@ -49,28 +49,28 @@ pub struct DocumentIndex {
     by_fingerprint: BTreeMap<Vec<u8>, String>,
 }
 
-/// What became of a file.
+/// The outcome of adding a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Indexed {
-    /// It is a new document of so many passages.
+    /// The file is a new document with this number of passages.
     Added(usize),
-    /// It has replaced an older version of itself.
+    /// The file has replaced an older version of itself.
     Updated(usize),
-    /// It is in the knowledge base already.
+    /// The file is in the knowledge base already.
     Unchanged,
-    /// Another document has the same content.
+    /// The named document has the same content.
     Duplicate(String),
-    /// It has no text.
+    /// The file has no text.
     Empty,
 }
 
 /// Why a file was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// The file cannot be used. Others can.
+    /// This file cannot be used. Others can.
     #[error("{0}")]
     File(String),
-    /// The store, the embedding model or the extraction of documents does not work, whatever the file is.
+    /// The store, the embedding model or the text extraction fails for every file.
     #[error("{0}")]
     System(String),
 }
@@ -113,7 +113,7 @@ impl DocumentIndex {
         self.by_name.keys().filter(|name| name.starts_with(&prefix)).cloned().collect()
     }
 
-    /// Forgets a document that was removed.
+    /// Drops a document that was removed.
     pub fn forget(&mut self, name: &str) {
         if let Some(document) = self.by_name.remove(name)
             && self.by_fingerprint.get(&document.fingerprint).is_some_and(|of| of == name)
@@ -134,7 +134,7 @@ impl DocumentIndex {
 }
 
 impl Indexer<'_> {
-    /// Adds a file under a name, unless it is there. The file is added whole or not at all. The error says why it cannot be added.
+    /// Adds a file under a name, unless it is unchanged. The file is added completely or not at all.
     pub async fn index(
         &self,
         (path, format): (&Path, DocumentFormat),
@@ -164,7 +164,7 @@ impl Indexer<'_> {
         Ok(if is_new { Indexed::Added(passages) } else { Indexed::Updated(passages) })
     }
 
-    /// Removes the older version of a file, which must not be found any more.
+    /// Removes the older version of a file, so that searches do not find it any more.
     fn remove(&self, name: &str, known: &mut DocumentIndex) -> Result<(), IndexError> {
         if known.by_name.contains_key(name) {
             self.knowledge.remove_document(self.knowledge_base, name)?;
@@ -207,7 +207,7 @@ impl Indexer<'_> {
         wanted.is_none_or(|wanted: Arc<str>| document.embedding_model.as_deref() == Some(&*wanted))
     }
 
-    /// Identifies the content of a file, how it is split and the facts about it.
+    /// Identifies the content of a file, how it is split, and its metadata.
     fn fingerprint(&self, bytes: &[u8]) -> Vec<u8> {
         let metadata = Value::from(self.metadata.clone()).to_string();
         let ChunkSize { passage, overlap } = self.size;
@@ -220,7 +220,7 @@ fn read(path: &Path, format: DocumentFormat) -> Result<Vec<u8>, IndexError> {
     let bytes =
         read_regular_file(path, MAX_DOCUMENT_BYTES as u64).map_err(|error| IndexError::File(error.to_string()))?;
     if format == DocumentFormat::Text && bytes.contains(&0) {
-        let message = "it is not text, although the ending of its name says so";
+        let message = "it is not text, although its extension says so";
         return Err(IndexError::File(message.to_owned()));
     }
     Ok(bytes)

@@ -1,5 +1,4 @@
-//! Agents that are programs of this machine: each is started with the message on its standard input and answers with what it
-//! prints.
+//! Agents that are programs on this machine, such as `claude`. Each gets the message on standard input and prints its reply.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,46 +16,45 @@ use crate::local::Local;
 use crate::local::shell::{Listener, Shell, max_output};
 use crate::runner::{Answer, Call, PreparedCall};
 
-/// A table `[agents.NAME]` of the settings: how the provider of that name is asked.
+/// A table `[agents.NAME]` of the settings: how agents of that provider are called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The program, by name or by path.
     pub program: Option<String>,
-    /// Its arguments. The message comes on its standard input, so that no list of processes tells it.
+    /// Its arguments. The message is not among them, because lists of processes would show it; it is written to standard input.
     pub arguments: Option<Vec<String>>,
-    /// The argument before the name of a model; empty if the program takes none.
+    /// The argument before the name of a model; empty if the program has no such argument.
     pub model_flag: Option<String>,
-    /// Whether the program is started or an API is asked instead.
+    /// Whether the program is started, or an API is called instead.
     pub runner: Runner,
-    /// The provider of `[models]` that is asked with `runner = "api"`, if it is not the one behind the program.
+    /// The provider of `[models]` that is called with `runner = "api"`, if it is not the one behind the program.
     pub provider: Option<String>,
 }
 
-/// Who answers for a provider.
+/// How a provider is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Runner {
-    /// A program of this machine.
+    /// By a program on this machine.
     #[default]
     Program,
-    /// The API of the provider.
+    /// By the API of the provider.
     Api,
 }
 
-/// A program, ready to be started.
+/// A program that can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// By name or by path.
+    /// Its name or path.
     pub program: String,
-    /// What is always said to it.
+    /// Its fixed arguments.
     pub arguments: Vec<String>,
     /// The argument before the name of a model.
     pub model_flag: Option<String>,
 }
 
-/// A provider, its program, the arguments that make it read its message from standard input, and how it is told which
-/// model to use.
+/// The built-in programs: provider, program, the arguments that make it read standard input, and the flag for the model.
 const PROGRAMS: [(&str, &str, &[&str], &str); 6] = [
     ("claude", "claude", &["-p"], "--model"),
     ("codex", "codex", &["exec", "-"], "--model"),
@@ -95,7 +93,7 @@ pub fn program(settings: &BTreeMap<String, Settings>, provider: &str) -> Option<
     })
 }
 
-/// Why a provider that is a program cannot be used here; `None` if it can, or if it is not a program.
+/// Why the program of a provider cannot be used; `None` if it can, or if the provider is not a program.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -108,20 +106,20 @@ pub fn missing_program(settings: &BTreeMap<String, Settings>, provider: &str) ->
         return None;
     }
     Some(format!(
-        "the provider `{provider}` needs the program `{program}`, which is not installed here; install it, name another in \
+        "the provider `{provider}` needs the program `{program}`, which is not installed; install it, name another in \
          `[agents.{provider}]`, or set `runner = \"api\"` there"
     ))
 }
 
-/// The file of a program: by its path, or in one of the folders of `PATH`. It is the same file wherever the program is started, so
-/// what is found before a run is what the run starts.
+/// The absolute path of a program, given by path or found in `PATH`. It does not depend on the folder where the program is started, so a
+/// run starts the same file that the runner check found.
 fn installed(program: &str, path: &OsStr) -> Option<PathBuf> {
-    let found = if program.contains('/') {
+    let file = if program.contains('/') {
         Some(PathBuf::from(program)).filter(|file| is_program(file))
     } else {
         env::split_paths(path).map(|folder| folder.join(program)).find(|file| is_program(file))
     };
-    std::path::absolute(found?).ok()
+    std::path::absolute(file?).ok()
 }
 
 fn path() -> OsString {
@@ -135,7 +133,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 impl Local {
-    /// Asks an agent that is a program; none for any other request.
+    /// Calls an agent that is a program; `None` for any other request.
     pub async fn agent(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         let Request::Model(request) = &prepared.request else { return None };
         let program = program(&self.agents, request.provider.as_deref().filter(|_| request.program)?)?;
@@ -159,19 +157,24 @@ impl Local {
         if let (Some(flag), Some(model)) = (model_flag, &request.model) {
             command.arg(flag).arg(model);
         }
-        // Only its answer is limited: whatever else it reports is dropped.
+        // Only its reply is limited. Error output above the limit is dropped.
         let shell =
             Shell { limited: vec![Stream::Out], ..self.child(call, request.dir.as_deref(), &Object::default()) };
         match shell.run_program(command.into(), Some(whole_message(request)), cancel, listener).await {
             Answer::Process(ProcessResult { exit_code: None, .. }) => Answer::Missing,
             Answer::Process(ProcessResult { cut: Some(Stream::Out), .. }) => {
                 let limit = max_output(call);
-                Answer::refused("agent", format!("`{program}` printed more than the {limit} bytes that are read"))
+                Answer::refused(
+                    "agent",
+                    format!(
+                        "the reply of `{program}` exceeds {limit} bytes; raise `max_output`, or ask for a shorter reply"
+                    ),
+                )
             }
             Answer::Process(ProcessResult { exit_code: Some(0), stdout, .. }) => Answer::model(stdout),
             Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, .. }) => {
-                let said = if stderr.trim().is_empty() { stdout } else { stderr };
-                Answer::failed("agent", format!("`{program}` ended with code {exit}: {}", said.trim()))
+                let output = if stderr.trim().is_empty() { stdout } else { stderr };
+                Answer::failed("agent", format!("`{program}` exited with code {exit}: {}", output.trim()))
             }
             Answer::Failed(failed) => {
                 let provider = request.provider.as_deref().unwrap_or_default();
@@ -183,8 +186,8 @@ impl Local {
     }
 }
 
-/// A failure in a message that people can read: of a long one the beginning, and the end, where programs say what went wrong.
-/// Secrets are masked already, so none is cut in two.
+/// Shortens the message of a failure to its beginning and its end, where programs print the error. Secrets must be masked before, so that
+/// none is cut in two.
 fn shortened(answer: Answer) -> Answer {
     const BEGINNING: usize = 200;
     const END: usize = 2_000;
@@ -198,7 +201,7 @@ fn shortened(answer: Answer) -> Answer {
     Answer::Failed(AttemptError { message: format!("{beginning} […] {end}").into(), ..failed })
 }
 
-/// The whole message of a program, which remembers nothing: the role and the system prompt, the history, and the prompt.
+/// The message for a program: role, system prompt, history and prompt. All of it is sent every time, because programs keep no state.
 fn whole_message(request: &ModelRequest) -> String {
     let mut parts: Vec<String> = [&request.role, &request.system].into_iter().flatten().cloned().collect();
     for message in &request.history {
@@ -233,7 +236,7 @@ mod tests {
                 .is_some_and(|why| why.contains("`claude-beta`") && why.contains("agents.claude"))
         );
         assert_eq!(installed("sh", "".as_ref()), None);
-        let found = installed("sh", &path()).expect("every system has one");
-        assert!(found.is_absolute() && found.ends_with("sh"), "{found:?}");
+        let file = installed("sh", &path()).expect("every system has one");
+        assert!(file.is_absolute() && file.ends_with("sh"), "{file:?}");
     }
 }

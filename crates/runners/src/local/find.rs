@@ -1,4 +1,4 @@
-//! Files that may be in one of several places.
+//! Finds a file that may be in one of several places, such as the file of a skill.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use branchpoint_expr::Value;
 use super::text_of;
 use crate::shorten::shortened;
 
-/// How many folders deep files are listed, and how many of them.
+/// The depth of folders in which files are listed, and the most files of a list.
 const LIST_DEPTH: usize = 4;
 const LISTED_FILES: usize = 1_000;
 
@@ -20,7 +20,7 @@ const SKIPPED: [&str; 2] = [".git", "node_modules"];
 /// Reads the first of the files that exists, for a run in a folder.
 pub(super) fn find(dir: &Path, request: &FilesRequest) -> Result<FoundFile, String> {
     let base = dir.join(request.base.as_deref().unwrap_or_default());
-    let paths: Vec<PathBuf> = request.paths.iter().map(|path| located(&base, path)).collect();
+    let paths: Vec<PathBuf> = request.paths.iter().map(|path| resolved(&base, path)).collect();
     let Some(path) = paths.iter().find(|path| path.exists()) else {
         let paths: Vec<String> = paths.iter().map(|path| shortened(&path.display().to_string())).collect();
         return Err(format!("no such file: {}", paths.join(", ")));
@@ -32,8 +32,8 @@ pub(super) fn find(dir: &Path, request: &FilesRequest) -> Result<FoundFile, Stri
     Ok(FoundFile { path: path.display().to_string(), folder: folder.display().to_string(), text, files })
 }
 
-/// A path below a folder; `~/` is the home folder.
-fn located(base: &Path, path: &str) -> PathBuf {
+/// Resolves a path below a folder; `~/` is the home folder.
+fn resolved(base: &Path, path: &str) -> PathBuf {
     let home = || std::env::home_dir().filter(|home| home.is_absolute());
     match path.strip_prefix("~/").and_then(|rest| Some(home()?.join(rest))) {
         Some(path) => path,
@@ -43,7 +43,7 @@ fn located(base: &Path, path: &str) -> PathBuf {
 
 /// The files below a folder except one, as relative paths in order. What cannot be read is left out, and links are not followed.
 fn files_below(folder: &Path, except: &Path) -> Vec<Value> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((within, depth)) = folders.pop() {
         for entry in fs::read_dir(&within).into_iter().flatten().flatten() {
@@ -52,18 +52,18 @@ fn files_below(folder: &Path, except: &Path) -> Vec<Value> {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && depth < LIST_DEPTH && !is_skipped => folders.push((path, depth + 1)),
                 Ok(kind) if kind.is_file() && path != except => {
-                    found.extend(path.strip_prefix(folder).ok().map(|path| path.display().to_string()));
+                    files.extend(path.strip_prefix(folder).ok().map(|path| path.display().to_string()));
                 }
                 _ => {}
             }
         }
-        if found.len() > LISTED_FILES {
+        if files.len() > LISTED_FILES {
             break;
         }
     }
-    found.sort();
-    found.truncate(LISTED_FILES);
-    found.into_iter().map(Value::from).collect()
+    files.sort();
+    files.truncate(LISTED_FILES);
+    files.into_iter().map(Value::from).collect()
 }
 
 #[cfg(test)]
@@ -85,10 +85,10 @@ mod tests {
         for file in ["SKILL.md", "notes.md", "scripts/run.sh", ".git/config", "a/b/c/d/in", "a/b/c/d/e/out"] {
             fs::write(skill.join(file), "text").expect("a file can be written");
         }
-        let found = find(dir.path(), &request(&["none/SKILL.md", "skills/go/SKILL.md"], true)).expect("it exists");
-        assert_eq!(found.text, "text");
-        assert_eq!(Path::new(&found.folder), fs::canonicalize(&skill).expect("it exists"));
-        assert_eq!(found.files, ["a/b/c/d/in", "notes.md", "scripts/run.sh"].map(Value::from));
+        let skill_file = find(dir.path(), &request(&["none/SKILL.md", "skills/go/SKILL.md"], true)).expect("it exists");
+        assert_eq!(skill_file.text, "text");
+        assert_eq!(Path::new(&skill_file.folder), fs::canonicalize(&skill).expect("it exists"));
+        assert_eq!(skill_file.files, ["a/b/c/d/in", "notes.md", "scripts/run.sh"].map(Value::from));
         let alone = find(dir.path(), &request(&["skills/go/SKILL.md"], false)).expect("it exists");
         assert_eq!(alone.files, []);
     }
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn a_tilde_is_the_home_folder() {
         let home = std::env::home_dir().expect("there is one");
-        assert_eq!(located(Path::new("/base"), "~/x.sh"), home.join("x.sh"));
-        assert_eq!(located(Path::new("/base"), "~x/y.sh"), Path::new("/base/~x/y.sh"));
-        assert_eq!(located(Path::new("/base"), "/y.sh"), Path::new("/y.sh"));
+        assert_eq!(resolved(Path::new("/base"), "~/x.sh"), home.join("x.sh"));
+        assert_eq!(resolved(Path::new("/base"), "~x/y.sh"), Path::new("/base/~x/y.sh"));
+        assert_eq!(resolved(Path::new("/base"), "/y.sh"), Path::new("/y.sh"));
     }
 }

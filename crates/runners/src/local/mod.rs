@@ -1,4 +1,4 @@
-//! What this machine can do for a run: commands, files, and telling a person.
+//! Performs calls on this machine: commands, files, and messages to the user.
 
 pub mod agents;
 mod find;
@@ -26,10 +26,10 @@ use crate::secrets::SharedSecrets;
 use crate::secrets::redact_stream::StreamRedactor;
 use crate::shorten::shortened;
 
-/// The largest file that is read.
+/// The most bytes of a file that is read.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// Gives the value of a secret by its name.
+/// Looks up the value of a secret by its name.
 pub type SecretStore = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A store without secrets.
@@ -60,14 +60,14 @@ pub fn no_secrets() -> SecretStore {
 pub struct Local {
     /// The directory of the run.
     pub dir: PathBuf,
-    /// Hears commands and log lines.
+    /// Receives the output of commands, and log lines.
     pub listener: Listener,
-    /// Secrets that are masked in what the listener gets: those of the environment, and sealed ones of runs.
+    /// Secrets that are masked in what the listener receives: those of the environment, and sealed ones of runs.
     pub mask: SharedSecrets,
     /// The shell of commands, if it is not the user's.
     pub shell: Option<PathBuf>,
-    /// The names of this process's environment that its children find in theirs; none: all of them. A server names them, because
-    /// what is secret there is nobody's who writes a workflow.
+    /// The environment variables that child processes inherit; `None` for all. A server restricts them, because authors of workflows must
+    /// not read its secrets.
     pub environment: Option<Vec<String>>,
     /// How agents that are programs are started, by provider.
     pub agents: BTreeMap<String, agents::Settings>,
@@ -91,7 +91,7 @@ impl Local {
         }
     }
 
-    /// Performs requests that need only this machine; none for others. Agents that are programs are asked by [`Self::agent`].
+    /// Performs requests that need only this machine; `None` for others. [`Self::agent`] calls agents that are programs.
     pub async fn perform(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         let answer = match &prepared.request {
             Request::Process(request) => {
@@ -103,7 +103,9 @@ impl Local {
             Request::Files(request) if request.operation.is_local() => {
                 let (dir, request) = (self.dir.join(&*prepared.call.folder), request.clone());
                 let read = tokio::task::spawn_blocking(move || files(&dir, &request)).await;
-                read.unwrap_or_else(|_| Answer::failed("runner", "the runner of this call broke down"))
+                read.unwrap_or_else(|_| {
+                    Answer::failed("runner", "the runner of this call crashed; please report this as a bug")
+                })
             }
             Request::Notify(request) => {
                 let message = request.message.as_deref().unwrap_or_default();
@@ -115,7 +117,7 @@ impl Local {
         Some(prepared.secrets.mask_answer(answer))
     }
 
-    /// The call, whose output must not be cut inside of a secret, and what masks the output that the listener gets.
+    /// The call with all known secrets, so that its output is not truncated inside one, and the redactor of its output.
     fn with_redactor(&self, PreparedCall { call, secrets, .. }: &PreparedCall) -> (Call, StreamRedactor) {
         let mut mask = self.mask.secrets();
         mask.add(call.sealed.values().iter().chain(secrets.values()).cloned());
@@ -145,7 +147,7 @@ impl Local {
         };
         let words = request.argv.as_deref().unwrap_or_default();
         if words.first().map_or(request.command.is_none(), String::is_empty) {
-            return Answer::impossible("step_failed", "there is nothing to run; the step needs `command` or `argv`");
+            return Answer::impossible("step_failed", "the step has no command; set `command` or `argv`");
         }
         let (command, _script) = match words.split_first() {
             Some((program, arguments)) => {
@@ -164,7 +166,7 @@ impl Local {
         shell.run_program(command, request.stdin.clone(), cancel, listener).await
     }
 
-    /// What everything has that is started here for a call, be it a command, a program or an agent.
+    /// The common options of every process that is started for a call: a command, a program or an agent.
     pub(crate) fn child(&self, call: &Call, dir: Option<&str>, env: &Object) -> Shell {
         Shell {
             command: String::new(),
@@ -187,7 +189,7 @@ const INPUTS_FILE: &str = "BRANCHPOINT_INPUTS";
 /// named by `BRANCHPOINT_INPUTS`, with a warning.
 fn pass_inputs(inputs: &Object, shell: &mut Shell, listener: &Listener) -> io::Result<Option<TempPath>> {
     let Divided { variables, left_out } = environment::divide(inputs);
-    // What the call itself sets comes last and wins.
+    // Variables that the call sets come last and override inputs.
     shell.env.splice(0..0, variables);
     if left_out.is_empty() {
         return Ok(None);
@@ -204,7 +206,7 @@ fn pass_inputs(inputs: &Object, shell: &mut Shell, listener: &Listener) -> io::R
     Ok(Some(file))
 }
 
-/// The variables of these names, as far as they are set.
+/// The environment variables of these names that are set.
 fn variables<'n>(names: impl Iterator<Item = &'n String>) -> Value {
     let variable = |name: &'n String| Some((name.as_str().into(), Value::from(std::env::var(name).ok()?)));
     Value::from(names.filter_map(variable).collect::<Object>())
@@ -225,7 +227,7 @@ fn files(dir: &Path, request: &FilesRequest) -> Answer {
 /// The text of a regular file, or why it cannot be read.
 fn text_of(path: &Path) -> Result<String, String> {
     match read_regular_file(path, FILE_BYTES) {
-        // Bytes that are not text become marks.
+        // Invalid UTF-8 becomes replacement characters.
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(reason) => Err(format!("{} cannot be read: {reason}", shortened(&path.display().to_string()))),
     }

@@ -1,4 +1,4 @@
-//! Scripts that name the program which reads them: `#!/usr/bin/env python3`.
+//! Scripts with a `#!` line, such as `#!/usr/bin/env python3`: they run from a temporary file.
 
 use std::io::{self, Write as _};
 use std::process::Command;
@@ -12,10 +12,10 @@ pub(super) fn write_temporary(text: &str) -> io::Result<TempPath> {
     Ok(file.into_temp_path())
 }
 
-/// The program that a script names, and the file with the script that it is given; none if it names no program.
+/// The command that runs a script with its `#!` program, and the file with the script; `None` without such a line.
 ///
-/// The program is started, not the file: a file that was just written may still be open in a process that is being started
-/// beside this one, and the system starts no file that somebody writes.
+/// The program is started with the file as its argument. The file itself might not start: a process that is forked at the same time may
+/// still have it open for writing, and the system refuses to execute such a file (`ETXTBSY`).
 pub(super) fn interpreted(script: &str) -> Option<io::Result<(Command, TempPath)>> {
     let line = script.strip_prefix("#!")?.lines().next()?.trim();
     let (program, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
@@ -23,7 +23,7 @@ pub(super) fn interpreted(script: &str) -> Option<io::Result<(Command, TempPath)
         return None;
     }
     let mut command = Command::new(program);
-    // As the system does it, the rest of the line is one argument.
+    // As on Linux, the rest of the line is one argument.
     command.args(Some(argument.trim()).filter(|argument| !argument.is_empty()));
     Some(write_temporary(script).map(|file| {
         command.arg(&*file);

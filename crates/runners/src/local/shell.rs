@@ -1,4 +1,4 @@
-//! Commands run for real: by the user's shell, in a process group of their own, told while they run.
+//! Runs commands in the user's shell, each in its own process group, and reports their output while they run.
 
 pub(crate) mod environment;
 mod output;
@@ -43,47 +43,45 @@ pub fn max_output(call: &Call) -> usize {
     call.response().max_output.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(MAX_OUTPUT)
 }
 
-/// How long something that the command has left behind may be silent, while it holds a stream of the ended command, until nothing
-/// more is expected of it.
+/// How long to wait for more output after a command has ended, while one of its background processes keeps a stream open.
 const SILENCE: Duration = Duration::from_millis(200);
 
-/// How long it is listened to, however much it says.
+/// The longest time to read output of background processes, however much they print.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The name under which a command finds the key of its call: one that was stopped halfway is started again under the same key.
+/// The environment variable with the key of the call. A command that is repeated after an interruption gets the same key.
 const KEY: &str = "BRANCHPOINT_KEY";
 
-/// What a command finds in its environment about its call.
+/// The environment variable with the key of a call.
 pub(crate) fn key(call: &Call) -> (String, String) {
     (KEY.to_owned(), call.key())
 }
 
-/// One command.
+/// A command and its options.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    /// What the shell is given.
+    /// The command line for the shell.
     pub command: String,
-    /// Where it runs.
+    /// The working directory.
     pub dir: PathBuf,
-    /// The names of this process's environment that it finds in its own; none: all of them.
+    /// The environment variables that it inherits from this process; `None` for all.
     pub inherited: Option<Vec<String>>,
-    /// What it finds in its environment beside these.
+    /// Further environment variables.
     pub env: Vec<(String, String)>,
-    /// How long it may take.
+    /// The time limit.
     pub limit: Option<Duration>,
-    /// How many bytes of each stream are kept.
+    /// The most bytes of each stream that are kept.
     pub max_output: usize,
-    /// The streams that stop the command when it prints more than that. Of others the rest is read and dropped, so that the command
+    /// The streams that stop the command when they exceed `max_output`. The rest of other streams is read and dropped, so that the command
     /// does not block.
     pub limited: Vec<Stream>,
-    /// Secrets that output must not end in the middle of, where it is cut.
+    /// Secrets: truncated output must not end in the middle of one.
     pub secrets: Secrets,
     /// The shell, if it is not the user's.
     pub shell: Option<PathBuf>,
 }
 
-/// Hears what a command says while it runs, a piece at a time. Something that the command has left in the background may go
-/// on speaking after the command has ended.
+/// Receives the output of a command piece by piece while it runs. Background processes of the command may print more after it has ended.
 pub type Listener = Arc<dyn Fn(Stream, &str) + Send + Sync>;
 
 impl Shell {
@@ -118,16 +116,16 @@ impl Shell {
             return Answer::impossible(Kind::BadEnvName.as_str(), message);
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        match command.spawn().and_then(|child| self.attend(child, input, listener)) {
-            Ok(attended) => attended.answer(self, cancel).await,
+        match command.spawn().and_then(|child| self.follow(child, input, listener)) {
+            Ok(running) => running.answer(self, cancel).await,
             Err(error) => self.not_started(&command, &error),
         }
     }
 
-    /// Why a command could not be started. The system gives the same error for a missing program and a missing directory.
+    /// Explains why a command could not be started. The system reports the same error for a missing program and a missing directory.
     fn not_started(&self, command: &Command, error: &io::Error) -> Answer {
         let is_dir = fs::metadata(&self.dir)
-            .and_then(|found| if found.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) });
+            .and_then(|metadata| if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) });
         if let Err(error) = is_dir {
             let dir = shortened(&self.dir.display().to_string());
             let message = format!(
@@ -148,9 +146,9 @@ impl Shell {
         answer(Kind::StartFailed.as_str(), message)
     }
 
-    fn attend(&self, mut child: Child, input: Option<String>, listener: &Listener) -> io::Result<Attended> {
+    fn follow(&self, mut child: Child, input: Option<String>, listener: &Listener) -> io::Result<RunningCommand> {
         if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
-            // A task of its own, because a program may speak before it reads; it may also not read at all.
+            // A separate task, because a program may print before it reads, and may never read.
             tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
         }
         let mut outputs = Vec::new();
@@ -160,41 +158,41 @@ impl Shell {
         if let Some(stream) = child.stderr.take() {
             outputs.push(Output::follow(stream.into_owned_fd()?, Stream::Err, self.max_output, listener)?);
         }
-        Ok(Attended { group: Group::of(&child), child, outputs })
+        Ok(RunningCommand { group: Group::of(&child), child, outputs })
     }
 }
 
-/// A command that runs, and its streams.
-struct Attended {
+/// A running command and its streams.
+struct RunningCommand {
     group: Group,
     child: Child,
     outputs: Vec<Output>,
 }
 
-impl Attended {
+impl RunningCommand {
     async fn answer(mut self, shell: &Shell, cancel: &CancellationToken) -> Answer {
         let until = shell.limit.map(|limit| Instant::now() + limit);
         let ended = tokio::select! {
-            status = self.child.wait() => status.map_or(Ended::Cancelled, |_| Ended::By),
+            status = self.child.wait() => status.map_or(Ended::Cancelled, |_| Ended::Itself),
             () = cancel.cancelled() => Ended::Cancelled,
             () = reached(until) => Ended::Limit,
             () = over_limit(&self.outputs, &shell.limited) => Ended::OutputLimit,
         };
-        if let Ended::By = ended {
-            // Programs that it has left in the background may go on.
+        if let Ended::Itself = ended {
+            // Its background processes continue.
             self.group.0 = None;
         } else {
             self.group.kill();
         }
-        // Unless it has ended by itself it is gone or going; what is left of it must not stay a zombie.
+        // A killed command is reaped, so that it does not stay a zombie.
         let exit = self.child.wait().await.map_or(1, exit_code);
         self.outputs.iter().for_each(Output::drain);
         if !matches!(ended, Ended::Cancelled) {
-            self.await_left().await;
+            self.await_background_output().await;
         }
-        self.await_told(until, cancel).await;
+        self.await_listener(until, cancel).await;
         let cut = self.outputs.iter().find_map(Output::cut);
-        let is_whole = matches!(ended, Ended::By);
+        let is_whole = matches!(ended, Ended::Itself);
         let mut texts = self.outputs.iter().map(|output| match output.cut() {
             None if is_whole => Arc::from(output.text()),
             _ => shell.secrets.without_unfinished(output.text()).into(),
@@ -203,24 +201,24 @@ impl Attended {
         match ended {
             Ended::Cancelled => Answer::Missing,
             Ended::Limit => Answer::Process(ProcessResult { exit_code: None, stdout, stderr, cut: None }),
-            Ended::By | Ended::OutputLimit => {
+            Ended::Itself | Ended::OutputLimit => {
                 Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, cut })
             }
         }
     }
 
-    /// Reads what the ended command has left behind: nobody knows whether that comes to an end, or prints anything more.
-    async fn await_left(&self) {
+    /// Reads the output of background processes of the ended command, until they are silent or the time for it is over.
+    async fn await_background_output(&self) {
         let ended = Instant::now();
         let quiet = join_all(self.outputs.iter().map(|output| output.quiet(ended, SILENCE)));
-        // However much it prints, it is not read for ever.
+        // They may print for ever.
         let _ = timeout_at(ended + GRACE, quiet).await;
     }
 
-    /// Everything that was printed up to now reaches the listener before the command is reported as ended, unless that would
-    /// take too long.
-    async fn await_told(&self, until: Option<Instant>, cancel: &CancellationToken) {
-        let told = join_all(self.outputs.iter().map(|output| output.told(output.said())));
+    /// Waits until the listener has received all output so far, so that the end of the command is reported after it. Gives up if that takes
+    /// too long.
+    async fn await_listener(&self, until: Option<Instant>, cancel: &CancellationToken) {
+        let delivered = join_all(self.outputs.iter().map(|output| output.delivered(output.deliverable_bytes())));
         let ended = Instant::now();
         let over = async {
             tokio::select! {
@@ -230,7 +228,7 @@ impl Attended {
             sleep_until(ended + SILENCE).await;
         };
         tokio::select! {
-            _ = told => {}
+            _ = delivered => {}
             () = over => {}
         }
     }
@@ -246,7 +244,7 @@ async fn over_limit(outputs: &[Output], limited: &[Stream]) {
     select_all(exceeded).await;
 }
 
-/// Waits for a moment; without one, for ever.
+/// Waits until an instant; without one, for ever.
 async fn reached(until: Option<Instant>) {
     match until {
         Some(until) => sleep_until(until).await,
@@ -256,13 +254,13 @@ async fn reached(until: Option<Instant>) {
 
 /// How a command ended.
 enum Ended {
-    By,
+    Itself,
     Limit,
     OutputLimit,
     Cancelled,
 }
 
-/// The process group of a command. It does not survive this value: a call whose future is dropped leaves nothing behind.
+/// The process group of a command. Dropping the value kills it, so a call whose future is dropped leaves no processes.
 #[derive(Debug)]
 pub(crate) struct Group(Option<Pid>);
 
@@ -273,7 +271,7 @@ impl Group {
 
     fn kill(&mut self) {
         if let Some(group) = self.0.take() {
-            // Nobody may be left in it, and that is what was wanted.
+            // It fails if the group is empty, which is fine.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
@@ -285,7 +283,7 @@ impl Drop for Group {
     }
 }
 
-/// A command that a signal ended has the code that shells give it.
+/// The exit code. A command that a signal has killed gets the code that shells use: 128 and the signal.
 fn exit_code(status: ExitStatus) -> i32 {
     const SIGNALLED: i32 = 128;
     status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal)).unwrap_or(1)

@@ -20,6 +20,6 @@ pub(super) async fn answer(
     match cancel.run_until_cancelled(timeout(Duration::from_millis(limit_ms), work)).await {
         Some(Ok(Ok(answer) | Err(answer))) => answer,
         _ if cancel.is_cancelled() || call.attempt_limit_ms().is_some() => Answer::Missing,
-        _ => Answer::failed("timeout", format!("nothing came back within {limit_ms} ms")),
+        _ => Answer::failed("timeout", format!("no response within {limit_ms} ms")),
     }
 }

@@ -275,5 +275,7 @@ impl Tools {
 /// Work that computes or reads files, off the threads of the runtime.
 async fn blocking(work: impl FnOnce() -> Result<Answer, Answer> + Send + 'static) -> Result<Answer, Answer> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Answer::failed("runner", "the runner of this call broke down")))
+    done.unwrap_or_else(|_| {
+        Err(Answer::failed("runner", "the runner of this call crashed; please report this as a bug"))
+    })
 }

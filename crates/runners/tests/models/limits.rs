@@ -56,7 +56,7 @@ fn what_the_provider_said_before_the_limit_is_told() {
     let provider = || Provider::new(vec![busy.clone(), Does::Hangs]);
     let failed = failed(limited("openai", provider, |seen| seen.provider.requests().len() == 2));
     assert!(&*failed.kind == "timeout" && failed.retry.allows_retry() && !failed.answered, "{failed:?}");
-    assert!(failed.message.contains("nothing came back") && failed.message.contains("slow down, ***"), "{failed:?}");
+    assert!(failed.message.contains("no response") && failed.message.contains("slow down, ***"), "{failed:?}");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_answer_without_its_shape_is_told_when_the_next_does_not_come() {
     let answer = limited_call(&asked, "openai", provider, |seen| seen.provider.requests().len() == 2);
     let tokens = answer.usage().tokens;
     let failed = failed(answer);
-    assert!(failed.message.contains("nothing came back") && failed.message.contains("is not JSON"), "{failed:?}");
+    assert!(failed.message.contains("no response") && failed.message.contains("is not JSON"), "{failed:?}");
     assert_eq!((tokens, &*failed.kind), (110, "timeout"));
 }
 

@@ -1,8 +1,8 @@
 //! Decides which inputs of a run become environment variables of its commands.
 //!
-//! The names of inputs are data: whoever starts a run chooses them. A name that a loader, an interpreter, a shell or a common
-//! tool reads would let an input decide what runs, and a large value keeps every command from starting (`E2BIG`). Such inputs
-//! are left out and handed over in a file instead.
+//! The names of inputs are data, chosen by the caller of a run. A variable that a loader, an interpreter, a shell or a common tool reads
+//! would let an input decide what runs, and a large value keeps every command from starting (`E2BIG`). Such inputs are passed in a file
+//! instead.
 
 use branchpoint_core::variables::{is_identifier, is_reserved};
 use branchpoint_expr::{Object, Value};
@@ -14,12 +14,12 @@ const VALUE_BYTES: usize = 64 * 1024;
 /// environment.
 const TOTAL_BYTES: usize = 256 * 1024;
 
-/// Inputs of a run, divided into environment variables and inputs that do not become one.
+/// The inputs of a run, divided into environment variables and other inputs.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Divided {
     /// The variables, as name and value.
     pub(crate) variables: Vec<(String, String)>,
-    /// The inputs left out, with the reason.
+    /// The inputs that do not become variables, with the reason.
     pub(crate) left_out: Vec<(String, String)>,
 }
 

@@ -1,8 +1,7 @@
-//! The output of a command on one stream: kept up to a bound, and reported while it comes.
+//! The output of a command on one stream: kept up to a limit, and delivered to a listener while the command runs.
 //!
-//! What is read is kept first and reported afterwards, because a listener may be slow. One task follows the stream as long as
-//! somebody can write to it; the task of the command reads what is left when the command has ended, even if the other is still
-//! held up by a listener.
+//! Output is stored before it is delivered, because a listener may be slow. One task follows the stream until it is closed. When the
+//! command has ended, the task of the command reads the rest, even if a listener still blocks the other task.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -18,10 +17,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Listener;
 
-/// As much as a pipe holds at most, unless somebody who may do anything has changed the system.
+/// The largest capacity of a pipe, unless an administrator has raised it.
 const PIPE_BYTES: usize = 1024 * 1024;
 
-/// One stream of a command. Its clones are the same stream.
+/// One stream of a command. Clones share it.
 #[derive(Clone)]
 pub(super) struct Output(Arc<Inner>);
 
@@ -29,90 +28,90 @@ struct Inner {
     stream: Receiver,
     which: Stream,
     listener: Listener,
-    heard: Mutex<Heard>,
-    /// Wakes those who wait for something to be read or reported.
+    buffer: Mutex<Buffer>,
+    /// Wakes tasks that wait for output to be read or delivered.
     changed: Notify,
-    /// Held while somebody is told, so that two pieces cannot change places.
-    telling: Mutex<()>,
+    /// Held during a delivery, so that pieces stay in order.
+    delivery: Mutex<()>,
 }
 
-/// What was read.
-struct Heard {
+/// The output that was read.
+struct Buffer {
     kept: Vec<u8>,
-    /// How many bytes are kept.
+    /// The most bytes that are kept.
     most: usize,
     is_cut: bool,
-    /// What is read and not told. It may begin with a part of a character, whose end has not come yet.
-    untold: Vec<u8>,
-    /// How many bytes were read, and how many of them have been told.
+    /// Bytes that are not delivered yet. The last ones may be an incomplete character.
+    pending: Vec<u8>,
+    /// The numbers of bytes that were read and delivered.
     read: u64,
-    told: u64,
-    /// When something was read, at last.
+    delivered: u64,
+    /// When bytes were last read.
     last: Instant,
-    /// Nobody can write to the stream any more.
+    /// Whether the stream is closed.
     has_ended: bool,
 }
 
-/// What came of reading.
+/// The outcome of reading.
 enum Read {
     Bytes(usize),
-    /// Nothing for now.
+    /// The stream has no bytes at present.
     Nothing,
     End,
 }
 
 impl Output {
-    /// Reads a stream in a task of its own, until everybody who could write to it has closed it.
+    /// Reads a stream in a separate task, until all its writers have closed it.
     pub(super) fn follow(stream: OwnedFd, which: Stream, most: usize, listener: &Listener) -> io::Result<Self> {
         let stream = Receiver::from_owned_fd(stream)?;
-        let heard = Heard {
+        let buffer = Buffer {
             kept: Vec::new(),
             most,
             is_cut: false,
-            untold: Vec::new(),
+            pending: Vec::new(),
             read: 0,
-            told: 0,
+            delivered: 0,
             last: Instant::now(),
             has_ended: false,
         };
-        let (listener, heard, telling) = (Arc::clone(listener), Mutex::new(heard), Mutex::default());
-        let output = Self(Arc::new(Inner { stream, which, listener, heard, changed: Notify::new(), telling }));
+        let (listener, buffer, delivery) = (Arc::clone(listener), Mutex::new(buffer), Mutex::default());
+        let output = Self(Arc::new(Inner { stream, which, listener, buffer, changed: Notify::new(), delivery }));
         let followed = output.clone();
         tokio::spawn(async move {
-            while followed.0.awaits_more().await {
-                followed.0.tell();
+            while followed.0.read_more().await {
+                followed.0.deliver();
             }
-            followed.0.tell();
+            followed.0.deliver();
         });
         Ok(output)
     }
 
-    /// Takes everything that was written before now, whether or not somebody writes more and more.
+    /// Reads everything that was written so far, but not endlessly if more is written meanwhile.
     pub(super) fn drain(&self) {
-        let mut taken = 0;
-        while taken < PIPE_BYTES {
-            match self.0.take() {
-                Read::Bytes(bytes) => taken += bytes,
+        let mut drained = 0;
+        while drained < PIPE_BYTES {
+            match self.0.read_available() {
+                Read::Bytes(bytes) => drained += bytes,
                 Read::Nothing | Read::End => break,
             }
         }
-        // Whoever follows the stream may sleep until more comes, and whoever attends to the command must not be held up.
-        if !self.is_told(self.said()) {
+        // The task that follows the stream may sleep until more is written, and the caller must not wait for the listener.
+        if !self.is_delivered(self.deliverable_bytes()) {
             let inner = Arc::clone(&self.0);
-            tokio::spawn(async move { inner.tell() });
+            tokio::spawn(async move { inner.deliver() });
         }
     }
 
-    /// Waits until nothing more can come, or nothing has come for a while since a moment.
+    /// Waits until the stream is closed, or has been silent for a while since an instant.
     pub(super) async fn quiet(&self, since: Instant, silence: Duration) {
         loop {
             let changed = self.0.changed.notified();
             let until = {
-                let heard = self.0.heard();
-                if heard.has_ended {
+                let buffer = self.0.buffer();
+                if buffer.has_ended {
                     return;
                 }
-                heard.last.max(since) + silence
+                buffer.last.max(since) + silence
             };
             if timeout_at(until, changed).await.is_err() {
                 return;
@@ -120,15 +119,15 @@ impl Output {
         }
     }
 
-    /// How many bytes were read up to now, as far as they can be told.
-    pub(super) fn said(&self) -> u64 {
-        let heard = self.0.heard();
-        heard.read - (heard.untold.len() - heard.tellable()) as u64
+    /// The number of bytes read so far that can be delivered.
+    pub(super) fn deliverable_bytes(&self) -> u64 {
+        let buffer = self.0.buffer();
+        buffer.read - (buffer.pending.len() - buffer.deliverable()) as u64
     }
 
-    /// Waits until so many bytes have been reported. A listener that broke down gets nothing more.
-    pub(super) async fn told(&self, bytes: u64) {
-        self.until(|| self.is_told(bytes)).await;
+    /// Waits until this number of bytes has been delivered. A listener that has panicked gets nothing more.
+    pub(super) async fn delivered(&self, bytes: u64) {
+        self.until(|| self.is_delivered(bytes)).await;
     }
 
     async fn until(&self, is_so: impl Fn() -> bool) {
@@ -141,84 +140,84 @@ impl Output {
         }
     }
 
-    fn is_told(&self, bytes: u64) -> bool {
-        self.0.telling.is_poisoned() || self.0.heard().told >= bytes
+    fn is_delivered(&self, bytes: u64) -> bool {
+        self.0.delivery.is_poisoned() || self.0.buffer().delivered >= bytes
     }
 
     pub(super) fn stream(&self) -> Stream {
         self.0.which
     }
 
-    /// Waits until more was written than is kept.
+    /// Waits until the output exceeds the limit.
     pub(super) async fn exceeds(&self) {
         self.until(|| self.cut().is_some()).await;
     }
 
-    /// The text that is kept. A cut never leaves a part of a character.
+    /// The kept text. Truncated text does not end with a part of a character.
     pub(super) fn text(&self) -> String {
-        let heard = self.0.heard();
-        let whole = heard.kept.len() - if heard.is_cut { unfinished(&heard.kept) } else { 0 };
-        String::from_utf8_lossy(&heard.kept[..whole]).into_owned()
+        let buffer = self.0.buffer();
+        let whole = buffer.kept.len() - if buffer.is_cut { unfinished(&buffer.kept) } else { 0 };
+        String::from_utf8_lossy(&buffer.kept[..whole]).into_owned()
     }
 
-    /// This stream, if more was written to it than is kept.
+    /// This stream, if its output exceeds the limit.
     pub(super) fn cut(&self) -> Option<Stream> {
-        self.0.heard().is_cut.then_some(self.0.which)
+        self.0.buffer().is_cut.then_some(self.0.which)
     }
 }
 
 impl Inner {
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something comes, and takes it. False: nothing comes any more.
-    async fn awaits_more(&self) -> bool {
-        self.stream.readable().await.is_ok() && !matches!(self.take(), Read::End)
+    /// Waits for output and reads it; false at the end of the stream.
+    async fn read_more(&self) -> bool {
+        self.stream.readable().await.is_ok() && !matches!(self.read_available(), Read::End)
     }
 
-    /// Reads what is there, without waiting, and keeps it: nothing is ever read and not kept when this lets go.
-    fn take(&self) -> Read {
-        let mut heard = self.heard();
-        let mut buffer = [0; 8192];
-        let read = match self.stream.try_read(&mut buffer) {
+    /// Reads and stores available bytes without waiting. Every byte that was read is stored when this returns.
+    fn read_available(&self) -> Read {
+        let mut buffer = self.buffer();
+        let mut bytes = [0; 8192];
+        let read = match self.stream.try_read(&mut bytes) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Read::Nothing;
             }
             Ok(0) | Err(_) => {
-                heard.has_ended = true;
+                buffer.has_ended = true;
                 Read::End
             }
-            Ok(bytes) => {
-                heard.keep(&buffer[..bytes]);
-                Read::Bytes(bytes)
+            Ok(count) => {
+                buffer.keep(&bytes[..count]);
+                Read::Bytes(count)
             }
         };
-        drop(heard);
+        drop(buffer);
         self.changed.notify_waiters();
         read
     }
 
-    /// Reports what was not reported yet. A listener may block, so that a command prints no faster than it is shown.
-    fn tell(&self) {
+    /// Delivers pending output to the listener. A listener may block, which slows the command down.
+    fn deliver(&self) {
         block_in_place(|| {
-            // Also when the listener panics: whoever waits must not wait for ever.
+            // Also when the listener panics: waiting tasks must not wait for ever.
             let _wake = Wake(&self.changed);
-            let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+            let _delivery = self.delivery.lock().unwrap_or_else(PoisonError::into_inner);
             loop {
-                let whole = self.heard().next_piece();
+                let whole = self.buffer().next_piece();
                 if whole.is_empty() {
                     return;
                 }
                 (self.listener)(self.which, &String::from_utf8_lossy(&whole));
-                self.heard().told += whole.len() as u64;
+                self.buffer().delivered += whole.len() as u64;
                 self.changed.notify_waiters();
             }
         });
     }
 }
 
-/// Wakes everybody who waits when it goes.
+/// Wakes waiting tasks when it is dropped.
 struct Wake<'n>(&'n Notify);
 
 impl Drop for Wake<'_> {
@@ -227,28 +226,28 @@ impl Drop for Wake<'_> {
     }
 }
 
-impl Heard {
+impl Buffer {
     fn keep(&mut self, read: &[u8]) {
         let room = self.most.saturating_sub(self.kept.len()).min(read.len());
         self.kept.extend_from_slice(&read[..room]);
         self.is_cut |= room < read.len();
-        self.untold.extend_from_slice(read);
+        self.pending.extend_from_slice(read);
         self.read += read.len() as u64;
         self.last = Instant::now();
     }
 
-    /// How much can be told before more is known.
-    fn tellable(&self) -> usize {
-        self.untold.len() - if self.has_ended { 0 } else { unfinished(&self.untold) }
+    /// The number of pending bytes without an incomplete character at their end.
+    fn deliverable(&self) -> usize {
+        self.pending.len() - if self.has_ended { 0 } else { unfinished(&self.pending) }
     }
 
     fn next_piece(&mut self) -> Vec<u8> {
-        let rest = self.untold.split_off(self.tellable());
-        mem::replace(&mut self.untold, rest)
+        let rest = self.pending.split_off(self.deliverable());
+        mem::replace(&mut self.pending, rest)
     }
 }
 
-/// How many bytes at the end are the beginning of a character.
+/// The number of bytes at the end that are an incomplete character.
 fn unfinished(bytes: &[u8]) -> usize {
     const LONGEST: usize = 4;
     let tail = &bytes[bytes.len().saturating_sub(LONGEST - 1)..];
