@@ -1,4 +1,4 @@
-//! What this machine does for a run, as the run asks for it.
+//! Calls that are performed on this machine.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ fn call(kind: Kind, input: &str) -> Call {
     Call::first(Effect { fixed, secrets, ..effect(kind) }, serde_json::from_str(input).expect("this is JSON"))
 }
 
-/// Performs a call with the secret `KEY`, which no input gave.
+/// Performs a call with the secret `KEY`, which is not an input.
 fn perform(local: &Local, call: &Call) -> Option<Answer> {
     let secrets: SecretStore = Arc::new(|name| (name == "KEY").then(|| "hunter2".to_owned()));
     let stop = CancellationToken::new();
@@ -38,9 +38,9 @@ fn perform(local: &Local, call: &Call) -> Option<Answer> {
 }
 
 #[test]
-fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_in_what_comes_back() {
-    let heard = Arc::new(Mutex::new(String::new()));
-    let list = Arc::clone(&heard);
+fn secrets_are_filled_in_for_the_call_and_masked_in_output_and_answer() {
+    let received = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&received);
     let inputs: Value = serde_json::from_str(r#"{"API_KEY": "hunter2"}"#).expect("this is JSON");
     let local = Local {
         listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
@@ -48,10 +48,10 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
         shell: Some("/bin/sh".into()),
         ..Local::new(std::env::temp_dir())
     };
-    let asked = call(Kind::Process, r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
-    let answer = perform(&local, &asked).expect("commands are for this machine");
+    let command_call = call(Kind::Process, r#"{"command": ["s=", {"secret": "KEY"}, "; printf '<%s> %s' $s ${#s}"]}"#);
+    let answer = perform(&local, &command_call).expect("commands are for this machine");
     assert!(matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if &**stdout == "<***> 7"), "{answer:?}");
-    assert_eq!(*heard.lock().expect("no panic"), "<***> 7");
+    assert_eq!(*received.lock().expect("no panic"), "<***> 7");
 
     let missing = call(Kind::Process, r#"{"command": ["", {"secret": "OTHER"}, ""]}"#);
     let answer = perform(&local, &missing);
@@ -61,9 +61,9 @@ fn secrets_are_put_in_at_the_moment_of_the_call_and_masked_in_what_is_heard_and_
 }
 
 #[test]
-fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
-    let heard = Arc::new(Mutex::new(String::new()));
-    let list = Arc::clone(&heard);
+fn output_in_pieces_is_reported_completely_and_without_secrets() {
+    let received = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&received);
     let inputs: Value = serde_json::from_str(r#"{"TOKEN": "swordfish"}"#).expect("this is JSON");
     let local = Local {
         listener: Arc::new(move |_, text| list.lock().expect("no panic").push_str(text)),
@@ -73,15 +73,15 @@ fn what_a_command_says_in_pieces_is_heard_whole_and_without_secrets() {
     };
     let command = r"printf 'a sword'; sleep 0.05; printf 'fish b \303'; sleep 0.05; printf '\251 hun'; sleep 0.05; printf 'ter2. sword'; : ";
     let command = serde_json::to_string(command).expect("text is JSON");
-    let asked = call(Kind::Process, &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
-    let answer = perform(&local, &asked).expect("commands are for this machine");
-    // An input is data and stays whole; what the call was given by name does not come back.
-    let said = "a swordfish b \u{e9} ***. sword";
-    assert!(matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if &**stdout == said), "{answer:?}");
-    assert_eq!(*heard.lock().expect("no panic"), "a *** b \u{e9} ***. sword");
+    let command_call = call(Kind::Process, &format!(r#"{{"command": [{command}, {{"secret": "KEY"}}, ""]}}"#));
+    let answer = perform(&local, &command_call).expect("commands are for this machine");
+    // An input is data and stays; a secret that the call names is masked in the answer.
+    let expected = "a swordfish b \u{e9} ***. sword";
+    assert!(matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if &**stdout == expected), "{answer:?}");
+    assert_eq!(*received.lock().expect("no panic"), "a *** b \u{e9} ***. sword");
 }
 
-/// An agent that is this script.
+/// An agent whose program is this script.
 fn program(script: &str) -> (Local, Call) {
     let settings = agents::Settings {
         program: Some("/bin/sh".to_owned()),
@@ -93,37 +93,41 @@ fn program(script: &str) -> (Local, Call) {
 }
 
 #[test]
-fn a_program_that_fails_says_why_in_a_message_that_people_can_read() {
-    let told = |script: &str| {
-        let (local, asked) = program(script);
-        match perform(&local, &asked) {
+fn the_message_of_a_failed_program_is_readable() {
+    let message_of = |script: &str| {
+        let (local, command_call) = program(script);
+        match perform(&local, &command_call) {
             Some(Answer::Failed(failed)) => failed.message.to_string(),
             other => panic!("{other:?}"),
         }
     };
-    let long = told(
+    let long = message_of(
         "i=0; while [ $i -lt 2000 ]; do echo 'a line of noise' >&2; i=$((i+1)); done; echo 'the cause' >&2; exit 3",
     );
     assert!(long.contains("code 3") && long.contains("the cause") && long.len() < 3_000, "{long}");
-    assert!(told("echo 'on the wrong stream'; exit 1").contains("on the wrong stream"));
+    assert!(message_of("echo 'on the wrong stream'; exit 1").contains("on the wrong stream"));
 }
 
 #[test]
-fn a_program_that_prints_more_than_is_read_has_not_answered() {
-    let (local, asked) = program("head -c 5000000 /dev/zero | tr '\\0' x");
-    let answer = perform(&local, &asked);
-    let told = |message: &str| message.contains("more than");
-    assert!(matches!(&answer, Some(Answer::Failed(failed)) if told(&failed.message)), "{:.200}", format!("{answer:?}"));
+fn a_reply_of_a_program_that_exceeds_the_limit_is_a_failure() {
+    let (local, command_call) = program("head -c 5000000 /dev/zero | tr '\\0' x");
+    let answer = perform(&local, &command_call);
+    let names_limit = |message: &str| message.contains("exceeds");
+    assert!(
+        matches!(&answer, Some(Answer::Failed(failed)) if names_limit(&failed.message)),
+        "{:.200}",
+        format!("{answer:?}")
+    );
 }
 
 #[test]
-fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed() {
+fn on_a_server_commands_scripts_and_agents_inherit_only_allowed_variables() {
     let (local, agent) = program("env; cat > /dev/null");
     let local = Local { environment: Some(vec!["PATH".to_owned()]), shell: Some("/bin/sh".into()), ..local };
     let mut script = call(Kind::Process, r##"{"command": "#!/usr/bin/env sh\nenv"}"##);
     Arc::make_mut(&mut script.definition).fixed.insert("script".into(), Value::Bool(true));
-    for asked in [call(Kind::Process, r#"{"command": "env"}"#), script, agent] {
-        let seen = match perform(&local, &asked) {
+    for command_call in [call(Kind::Process, r#"{"command": "env"}"#), script, agent] {
+        let seen = match perform(&local, &command_call) {
             Some(
                 Answer::Process(ProcessResult { stdout, .. })
                 | Answer::Model(ModelResult { value: Value::Str(stdout), .. }),
@@ -131,19 +135,19 @@ fn on_a_server_commands_scripts_and_agents_see_only_the_names_that_are_allowed()
             other => panic!("{other:?}"),
         };
         let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
-        // Shells add what they know themselves.
+        // Shells add variables of their own.
         names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
         names.sort_unstable();
-        assert_eq!(names, ["BRANCHPOINT_KEY", "PATH"], "{:?}", asked.kind());
+        assert_eq!(names, ["BRANCHPOINT_KEY", "PATH"], "{:?}", command_call.kind());
     }
 }
 
 #[test]
-fn what_is_no_file_or_too_long_is_not_read() {
+fn only_regular_files_within_the_limit_are_read() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let local = Local::new(folder.path());
-    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
-    assert!(made.is_ok_and(|made| made.success()));
+    let mkfifo = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(mkfifo.is_ok_and(|status| status.success()));
     std::fs::write(folder.path().join("long"), vec![b'x'; 1024 * 1024 + 1]).expect("there is room for a file");
     std::fs::write(folder.path().join("just"), vec![b'x'; 1024 * 1024]).expect("there is room for a file");
     let read = |path: &str| perform(&local, &call(Kind::Files, &format!(r#"{{"path": {path:?}}}"#)));

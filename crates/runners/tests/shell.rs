@@ -1,4 +1,4 @@
-//! Commands run for real: what they print, how they end, and that nothing of them is left behind.
+//! Real commands: their output, how they end, and that none of their processes remains.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
@@ -23,18 +23,18 @@ fn shell(command: &str) -> Shell {
     }
 }
 
-fn nobody() -> Listener {
+fn no_listener() -> Listener {
     Arc::new(|_, _| {})
 }
 
-/// Longer than anything here takes on any machine.
+/// Longer than any of these tests takes on any machine.
 const LONG: Duration = Duration::from_mins(1);
 
-/// How much time a machine needs until a limit may end something is its own business: each is longer, until one is long enough.
+/// Increasing time limits, because machines differ in speed: tests repeat until one is long enough.
 const LIMITS: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(15), Duration::from_mins(1)];
 
-/// A listener, and what is cut off when nobody is left who could say something to it.
+/// A listener, and a channel that is disconnected when all users of the listener have ended.
 fn watched() -> (Listener, Receiver<()>) {
     let (sender, gone) = channel::<()>();
     let sender = Mutex::new(sender);
@@ -46,9 +46,9 @@ fn watched() -> (Listener, Receiver<()>) {
     )
 }
 
-/// Exit code, output and complaints.
+/// Exit code, output and error output.
 fn run(shell: &Shell) -> (i32, String, String) {
-    match runtime().block_on(shell.run(&CancellationToken::new(), &nobody())) {
+    match runtime().block_on(shell.run(&CancellationToken::new(), &no_listener())) {
         Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, .. }) => {
             (exit, stdout.to_string(), stderr.to_string())
         }
@@ -57,28 +57,28 @@ fn run(shell: &Shell) -> (i32, String, String) {
 }
 
 #[test]
-fn a_command_gives_its_code_and_both_streams() {
+fn a_command_returns_its_exit_code_and_both_streams() {
     assert_eq!(run(&shell("printf out; printf err >&2; exit 3")), (3, "out".into(), "err".into()));
     assert_eq!(run(&shell("kill -9 $$")).0, 137);
 }
 
 #[test]
-fn the_environment_has_what_is_given() {
+fn the_environment_has_the_given_variables() {
     let env = vec![("WHO".to_owned(), "bob".to_owned())];
     let (exit, out, _) = run(&Shell { env, ..shell("printf %s \"$WHO\"") });
     assert_eq!((exit, &*out), (0, "bob"));
 }
 
-/// Runs a command that must fail; gives the kind and the message.
+/// Runs a command that must fail. Returns the kind and the message.
 #[track_caller]
 fn failure(shell: &Shell) -> (String, String) {
-    let answer = runtime().block_on(shell.run(&CancellationToken::new(), &nobody()));
+    let answer = runtime().block_on(shell.run(&CancellationToken::new(), &no_listener()));
     let Answer::Failed(failed) = answer else { panic!("{answer:?}") };
     (failed.kind.to_string(), failed.message.to_string())
 }
 
 #[test]
-fn a_variable_that_must_not_be_set_fails_the_command() {
+fn a_forbidden_variable_fails_the_command() {
     for name in ["PATH", "LD_PRELOAD", "IFS", "A=B", "", "a\0b"] {
         let env = vec![("WHO".to_owned(), "bob".to_owned()), (name.to_owned(), "x".to_owned())];
         let (kind, message) = failure(&Shell { env, ..shell("true") });
@@ -87,8 +87,8 @@ fn a_variable_that_must_not_be_set_fails_the_command() {
 }
 
 #[test]
-fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
-    // It is known to have begun when the file is there, whether or not what it printed before that is kept.
+fn a_time_limit_ends_the_process_group_and_keeps_the_output() {
+    // The file shows that the command has begun, whether or not its output until then is kept.
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let begun = folder.path().join("begun");
     let command = format!("sleep 1000 & printf part; : > {}; wait", begun.display());
@@ -100,7 +100,7 @@ fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
             panic!("its limit has not ended it: {answer:?}")
         };
         drop(listener);
-        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of the group goes on");
+        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "a process of the group still runs");
         if begun.exists() {
             assert_eq!(&**stdout, "part");
             return;
@@ -110,24 +110,24 @@ fn a_limit_ends_the_whole_group_and_keeps_what_was_printed() {
 }
 
 #[test]
-fn a_word_stops_a_command() {
-    let (stop, (sender, heard)) = (CancellationToken::new(), channel());
+fn cancellation_stops_a_command() {
+    let (stop, (sender, receiver)) = (CancellationToken::new(), channel());
     let inside = stop.child_token();
-    let told = thread::spawn(move || {
+    let answer = thread::spawn(move || {
         let listener: Listener = Arc::new(move |_, text| drop(sender.send(text.to_owned())));
         runtime().block_on(shell("echo begun; sleep 100").run(&inside, &listener))
     });
-    heard.recv_timeout(LONG).expect("it has begun");
+    receiver.recv_timeout(LONG).expect("it has begun");
     stop.cancel();
-    assert_eq!(told.join().expect("it ends"), Answer::Missing);
+    assert_eq!(answer.join().expect("it ends"), Answer::Missing);
 }
 
-/// The command ends only when somebody who has heard its first words lets it.
+/// The command ends only after the listener has received its first output.
 #[test]
-fn output_is_told_while_the_command_runs() {
+fn output_is_delivered_while_the_command_runs() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let (file, heard) = (folder.path().join("go"), Arc::new(Mutex::new(Vec::new())));
-    let (go, list) = (file.clone(), Arc::clone(&heard));
+    let (file, received) = (folder.path().join("go"), Arc::new(Mutex::new(Vec::new())));
+    let (go, list) = (file.clone(), Arc::clone(&received));
     let listener: Listener = Arc::new(move |stream, text| {
         list.lock().expect("no panic").push((stream, text.to_owned()));
         std::fs::write(&go, "").expect("there is room for a file");
@@ -137,17 +137,17 @@ fn output_is_told_while_the_command_runs() {
     let answer = runtime().block_on(limited.run(&CancellationToken::new(), &listener));
     assert!(
         matches!(answer, Answer::Process(ProcessResult { exit_code: Some(0), .. })),
-        "it was told only at the end: {answer:?}"
+        "it was delivered only at the end: {answer:?}"
     );
     let expected = [(Stream::Out, "first".to_owned()), (Stream::Err, "second".to_owned())];
-    assert_eq!(*heard.lock().expect("no panic"), expected);
+    assert_eq!(*received.lock().expect("no panic"), expected);
 }
 
-/// The listener is held up until long after the command has ended.
+/// The listener is blocked until long after the command has ended.
 #[test]
-fn nothing_is_lost_when_whoever_listens_is_slow() {
-    let heard = Arc::new(Mutex::new(String::new()));
-    let list = Arc::clone(&heard);
+fn no_output_is_lost_with_a_slow_listener() {
+    let received = Arc::new(Mutex::new(String::new()));
+    let list = Arc::clone(&received);
     let listener: Listener = Arc::new(move |_, text| {
         if list.lock().expect("no panic").is_empty() {
             thread::sleep(Duration::from_secs(1));
@@ -160,14 +160,14 @@ fn nothing_is_lost_when_whoever_listens_is_slow() {
     let expected = format!("first{}", "x".repeat(30_000));
     assert!(
         matches!(&answer, Answer::Process(ProcessResult { stdout, .. }) if **stdout == *expected),
-        "something was not kept"
+        "some output was not kept"
     );
-    assert!(*heard.lock().expect("no panic") == expected, "something was not told");
+    assert!(*received.lock().expect("no panic") == expected, "some output was not delivered");
 }
 
-/// What is kept does not depend on whoever listens, and the limit holds.
+/// The kept output does not depend on the listener, and the time limit holds.
 #[test]
-fn a_listener_that_never_returns_holds_nobody_up_for_longer_than_the_limit() {
+fn a_listener_that_never_returns_blocks_the_call_no_longer_than_the_limit() {
     for limit in LIMITS {
         let (release, held) = channel::<()>();
         let held = Mutex::new(held);
@@ -187,7 +187,7 @@ fn a_listener_that_never_returns_holds_nobody_up_for_longer_than_the_limit() {
 }
 
 #[test]
-fn output_above_the_limit_is_cut_at_a_character_and_names_its_stream() {
+fn output_above_the_limit_is_truncated_between_characters_and_its_stream_is_reported() {
     for (command, max_output, expect, stream) in [
         ("printf abcde", 5, "abcde", None),
         ("printf abcdef", 5, "abcde", Some(Stream::Out)),
@@ -196,14 +196,14 @@ fn output_above_the_limit_is_cut_at_a_character_and_names_its_stream() {
         ("head -c 300000 /dev/zero | tr '\\0' x; printf y", 1, "x", Some(Stream::Out)),
     ] {
         let answer =
-            runtime().block_on(Shell { max_output, ..shell(command) }.run(&CancellationToken::new(), &nobody()));
+            runtime().block_on(Shell { max_output, ..shell(command) }.run(&CancellationToken::new(), &no_listener()));
         let Answer::Process(ProcessResult { stdout, cut, .. }) = answer else { panic!("{command}: {answer:?}") };
         assert_eq!((&*stdout, cut), (expect, stream), "{command}");
     }
 }
 
 #[test]
-fn a_command_that_prints_more_than_its_limit_is_stopped_with_its_group() {
+fn a_command_that_exceeds_the_output_limit_is_stopped_with_its_group() {
     for command in ["yes", "yes >&2", "(trap '' TERM; yes) | cat; sleep 1000"] {
         let (listener, gone) = watched();
         let answer =
@@ -213,15 +213,15 @@ fn a_command_that_prints_more_than_its_limit_is_stopped_with_its_group() {
             "{command}: {answer:?}"
         );
         drop(listener);
-        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "something of {command} still runs");
+        assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "a process of {command} still runs");
     }
 }
 
 #[test]
-fn a_command_whose_output_may_be_cut_runs_to_its_end() {
+fn a_command_with_truncated_output_runs_to_its_end() {
     let command = "head -c 3000000 /dev/zero | tr '\\0' x; exit 3";
     let cut = Shell { max_output: 4, limited: Vec::new(), ..shell(command) };
-    let answer = runtime().block_on(cut.run(&CancellationToken::new(), &nobody()));
+    let answer = runtime().block_on(cut.run(&CancellationToken::new(), &no_listener()));
     let expect = Answer::Process(ProcessResult {
         exit_code: Some(3),
         stdout: "xxxx".into(),
@@ -232,10 +232,10 @@ fn a_command_whose_output_may_be_cut_runs_to_its_end() {
 }
 
 #[test]
-fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
+fn background_processes_are_not_awaited_whether_silent_or_not() {
     for left in ["sleep 1000", "yes"] {
         let (listener, gone) = watched();
-        // The command ends at once; what it leaves is ended by this test.
+        // The command ends at once; the test ends its background process.
         let command = format!("printf 'started\\n'; {left} & echo $! >&2");
         let Answer::Process(ProcessResult { exit_code: Some(exit), stdout, stderr, .. }) = runtime()
             .block_on(Shell { limited: Vec::new(), ..shell(&command) }.run(&CancellationToken::new(), &listener))
@@ -251,7 +251,7 @@ fn something_left_in_the_background_is_not_waited_for_be_it_silent_or_not() {
 }
 
 #[test]
-fn a_working_directory_that_cannot_be_used_is_named_and_the_shell_is_not() {
+fn an_invalid_working_directory_is_reported_instead_of_the_shell() {
     for dir in ["/nowhere/at/all", "/dev/null"] {
         let (kind, message) = failure(&Shell { dir: dir.into(), ..shell("true") });
         assert!(kind == "bad_working_dir" && message.contains(dir) && !message.contains("/bin/sh"), "{message}");
@@ -262,7 +262,7 @@ fn a_working_directory_that_cannot_be_used_is_named_and_the_shell_is_not() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_named() {
+fn a_program_that_cannot_be_started_is_reported() {
     let (kind, message) = failure(&Shell { shell: Some("/nowhere/shell".into()), ..shell("true") });
     assert!(kind == "start_failed" && message.contains("/nowhere/shell"), "{message}");
     let (kind, message) = failure(&shell(&"x".repeat(4_000_000)));
@@ -270,14 +270,14 @@ fn a_program_that_cannot_be_started_is_named() {
 }
 
 #[test]
-fn output_that_is_cut_never_ends_in_the_middle_of_a_secret() {
+fn truncated_output_never_ends_in_the_middle_of_a_secret() {
     let secret = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0";
     let secrets = Secrets::from_values([secret.to_owned()]);
     for before in 0..60 {
         let command = format!("printf '%0{}d%s' 0 {secret}; printf '%0{}d%s' 0 {secret} >&2", before + 1, before + 1);
         let cut = Shell { max_output: 60, secrets: secrets.clone(), ..shell(&command) };
         let Answer::Process(ProcessResult { stdout, stderr, .. }) =
-            runtime().block_on(cut.run(&CancellationToken::new(), &nobody()))
+            runtime().block_on(cut.run(&CancellationToken::new(), &no_listener()))
         else {
             panic!("the command ends")
         };
@@ -293,7 +293,7 @@ fn output_of_a_command_that_timed_out_never_ends_in_the_middle_of_a_secret() {
     let secrets = Secrets::from_values(["eyJhbGciOiJIUzI1NiJ9".to_owned()]);
     let command = "printf 'x eyJhbGciOi'; sleep 100";
     let slow = Shell { limit: Some(Duration::from_millis(300)), secrets, ..shell(command) };
-    let answer = runtime().block_on(slow.run(&CancellationToken::new(), &nobody()));
+    let answer = runtime().block_on(slow.run(&CancellationToken::new(), &no_listener()));
     assert_eq!(
         answer,
         Answer::Process(ProcessResult { exit_code: None, stdout: "x ***".into(), stderr: "".into(), cut: None })

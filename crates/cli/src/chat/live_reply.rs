@@ -65,7 +65,7 @@ impl Reply {
             _ if self.text.is_empty() => "",
             Piece::End if std::mem::replace(&mut self.is_over, true) => "",
             Piece::End => "\n",
-            Piece::Again => {
+            Piece::Restart => {
                 self.text.clear();
                 "\n(This does not count; the model is called again.)\n"
             }
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn discarded_text_is_marked_and_is_not_part_of_the_reply() {
-        let (words, page) = printed(&[Piece::Text("Ha"), Piece::Again, Piece::Text("Hello"), Piece::End]);
+        let (words, page) = printed(&[Piece::Text("Ha"), Piece::Restart, Piece::Text("Hello"), Piece::End]);
         assert_eq!(page, "Ha\n(This does not count; the model is called again.)\nHello\n");
         assert!(words.were("Hello"));
-        let (words, page) = printed(&[Piece::Text("{"), Piece::End, Piece::Again]);
+        let (words, page) = printed(&[Piece::Text("{"), Piece::End, Piece::Restart]);
         assert!(!words.were("{") && page.ends_with("called again.)\n"), "{page}");
-        assert_eq!(printed(&[Piece::Again, Piece::End]).1, "", "nothing was said, so nothing is void");
+        assert_eq!(printed(&[Piece::Restart, Piece::End]).1, "", "nothing was said, so nothing is void");
     }
 }

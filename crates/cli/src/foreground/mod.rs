@@ -350,7 +350,7 @@ fn words(heard: Sender<Incoming>, is_seen: bool) -> models::Listener {
         let text = match piece {
             _ if !is_seen => return,
             Piece::Text(text) => Some(text.to_owned()),
-            Piece::End | Piece::Again => None,
+            Piece::End | Piece::Restart => None,
         };
         // The receiver may be gone.
         let _ = heard.send(Incoming::Words(call.run.clone(), call.effect, text));

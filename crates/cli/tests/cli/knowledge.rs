@@ -186,7 +186,7 @@ fn an_embedding_model_that_fails_ends_the_command_and_fails_the_step() {
     let output = add(&place, &["a.md"]);
     exits(&output, 4);
     assert!(
-        err(&output).contains("cannot add `a.md`: the embedding model responded with the status 401"),
+        err(&output).contains("cannot add `a.md`: the embedding model responded with status 401"),
         "{}",
         err(&output)
     );

@@ -32,8 +32,8 @@ pub(super) fn refused_status(call: &Call, kind: &str, status: u16, headers: &Obj
 /// The failure of a response with an unexpected status. Another attempt may succeed, after the wait that the server asks for.
 fn unexpected(kind: &str, status: u16, headers: &Object) -> AttemptError {
     let wait = retry_after::retry_after(|name| header(headers, name));
-    let message = format!("the response has status {status}{}", retry_after::in_words(wait));
-    AttemptError { retry: retry_after::again(wait), ..refused(kind, message) }
+    let message = format!("the response has status {status}{}", retry_after::wait_clause(wait));
+    AttemptError { retry: retry_after::retry_hint(wait), ..refused(kind, message) }
 }
 
 fn header<'h>(headers: &'h Object, name: &str) -> Option<&'h str> {

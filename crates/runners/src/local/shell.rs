@@ -195,7 +195,7 @@ impl RunningCommand {
         let is_whole = matches!(ended, Ended::Itself);
         let mut texts = self.outputs.iter().map(|output| match output.cut() {
             None if is_whole => Arc::from(output.text()),
-            _ => shell.secrets.without_unfinished(output.text()).into(),
+            _ => shell.secrets.without_partial_secret(output.text()).into(),
         });
         let (stdout, stderr) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
         match ended {

@@ -1,4 +1,4 @@
-//! Images and files that go with a prompt, as `{mime, name}` with `data` in base64, a `url`, or the `storage_key` of a stored file.
+//! Images and files of a prompt: `{mime, name}` with `data` in base64, a `url`, or the `storage_key` of a stored file.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -26,7 +26,7 @@ pub(super) enum Source {
     Stored(String),
 }
 
-/// The media type of files that have none.
+/// The media type of files without a known one.
 const UNKNOWN: &str = "application/octet-stream";
 
 impl Attachment {
@@ -48,7 +48,7 @@ impl Attachment {
         }
     }
 
-    /// All attachments of a call: a list, a manifest, or a single one. Null and empty text, from a template without matches, are skipped.
+    /// All attachments of a call, given as a list, a manifest or a single one. Null and empty text, from templates without a value, are skipped.
     pub(super) fn read_all(written: &Value) -> Result<Vec<Self>, Answer> {
         let written = written.get("attachments").filter(|list| list.as_list().is_some()).unwrap_or(written);
         let single = std::slice::from_ref(written);
@@ -65,13 +65,13 @@ impl Attachment {
         written.as_list().unwrap_or(single).iter().filter_map(read).collect()
     }
 
-    /// The same with the name and the media type of its file where it has none.
+    /// Fills in a missing name and media type from the loaded file.
     pub(super) fn completed(&self, file: &LoadedFile) -> Self {
         let mime = if self.mime == UNKNOWN && !file.mime.is_empty() { file.mime.clone() } else { self.mime.clone() };
         Self { mime, name: Some(self.name.clone().unwrap_or_else(|| file.name.clone())), source: self.source.clone() }
     }
 
-    /// Its name, as people and models see it.
+    /// Its name for messages and models.
     pub(super) fn shown_name(&self) -> &str {
         match (&self.name, &self.source) {
             (Some(name), _) => name,
@@ -93,18 +93,18 @@ impl Attachment {
         }
     }
 
-    /// The error of a model or a wire format that cannot carry it.
+    /// The error of a model or a wire format that does not support it.
     pub(super) fn unsupported(&self) -> String {
         let name = shortened(self.name.as_deref().unwrap_or("without a name"));
         let remedy = match &self.source {
             Source::Data(_) | Source::Stored(_) => "as data",
             Source::Url(_) => "by its address; attach it with `data` or `storage_key`",
         };
-        format!("this provider does not take the attachment {name} ({}) {remedy}", self.mime)
+        format!("this provider does not accept the attachment {name} ({}) {remedy}", self.mime)
     }
 }
 
-/// Data without the line breaks that programs put into it.
+/// Removes line breaks from base64 data and checks it.
 fn base64(data: &str) -> Result<String, Answer> {
     let data: String = data.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
     match STANDARD.decode(&data) {

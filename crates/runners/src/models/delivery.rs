@@ -1,4 +1,4 @@
-//! How attachments reach a model: as they are if it takes them, else as their text.
+//! Prepares attachments for a model: as files if the model accepts them, else as their text.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ use crate::stored_files::StoredFiles;
 /// The most bytes of all attachments of one call.
 const MAX_CALL_BYTES: usize = 32 * 1024 * 1024;
 
-/// A kind of files that a model may take as they are.
+/// A kind of files that a model may accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -48,20 +48,20 @@ impl FileKind {
 }
 
 impl Target {
-    /// What its model takes, unless the settings say otherwise.
-    fn takes_by_default(&self) -> &'static [FileKind] {
+    /// The kinds of files that its model accepts, unless the settings override them.
+    fn default_file_kinds(&self) -> &'static [FileKind] {
         match (self.format.endpoint().name, &*self.provider) {
             ("anthropic", _) => &[FileKind::Image, FileKind::Pdf],
             ("gemini", _) => &[FileKind::Image, FileKind::Pdf, FileKind::Audio, FileKind::Video],
             (_, "openai") => &[FileKind::Image, FileKind::Pdf, FileKind::Audio],
-            // Servers with the format of OpenAI seldom know its files.
+            // Servers that are compatible with OpenAI seldom support its `file` parts.
             _ => &[FileKind::Image, FileKind::Audio, FileKind::Video],
         }
     }
 }
 
 impl Models {
-    /// Loads the attachments of messages. Those that the model does not take become text.
+    /// Loads the attachments of messages. Files that the model does not accept become text.
     pub(super) async fn deliver(
         &self,
         prepared: &PreparedCall,
@@ -87,12 +87,12 @@ impl Models {
         StoredFiles { folder: self.files.clone(), storage: self.storage.clone(), extractor: self.extractor.clone() }
     }
 
-    /// Whether a model takes files of a kind: as is set for the model, for its provider, or as is usual.
-    fn takes(&self, target: &Target, kind: FileKind) -> bool {
+    /// Whether a model accepts files of a kind: by the settings of the model, of its provider, or by default.
+    fn accepts(&self, target: &Target, kind: FileKind) -> bool {
         let by_model = self.settings.takes.iter().filter(|(start, _)| target.model.starts_with(&***start));
         let by_model = by_model.max_by_key(|(start, _)| start.len()).map(|(_, kinds)| &kinds[..]);
         let by_provider = || self.settings.providers.get(&*target.provider)?.takes.as_deref();
-        by_model.or_else(by_provider).unwrap_or_else(|| target.takes_by_default()).contains(&kind)
+        by_model.or_else(by_provider).unwrap_or_else(|| target.default_file_kinds()).contains(&kind)
     }
 }
 
@@ -102,7 +102,7 @@ struct Delivery<'d> {
     prepared: &'d PreparedCall,
     target: &'d Target,
     secrets: Secrets,
-    /// The size of what was delivered.
+    /// The total size of the attachments so far.
     bytes: usize,
 }
 
@@ -124,11 +124,11 @@ impl Delivery<'_> {
         self.bytes += size;
         if self.bytes > MAX_CALL_BYTES {
             return Err(impossible(format!(
-                "with `{}`, the attachments of the call have more than {MAX_CALL_BYTES} bytes; attach fewer",
+                "with `{}`, the attachments of the call exceed {MAX_CALL_BYTES} bytes; attach fewer files",
                 shortened(file.shown_name())
             )));
         }
-        if self.models.takes(self.target, FileKind::of(&file)) {
+        if self.models.accepts(self.target, FileKind::of(&file)) {
             let source = loaded.map(|bytes| Source::Data(STANDARD.encode(bytes)));
             return Ok(Part::File(Attachment { source: source.unwrap_or_else(|| file.source.clone()), ..file }));
         }

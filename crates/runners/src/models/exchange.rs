@@ -16,16 +16,16 @@ use super::model_call::ModelCall;
 use super::providers::Target;
 use super::sse::EventReader;
 
-/// How much of a refusal is read, and for how long. Its status and headers count although its body does not end.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most bytes of an error response, and the longest time to read it. Its status and headers are used even if its body is incomplete.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends a call and reads its reply. The caller has the reply as far as it has come, even if it stops waiting.
+/// Sends a call and reads its response into `reply`, so that the caller has the received part even if it stops waiting.
 pub(super) async fn exchange(
     client: &Client,
     call: &ModelCall,
     reply: &mut Reply,
-    hear: &(dyn Fn(&str) + Sync),
+    on_text: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Fault> {
     let format = call.target.format;
     let body = format.body(call).map_err(Fault::not_sent)?.to_string();
@@ -34,11 +34,11 @@ pub(super) async fn exchange(
     let request = client.post(call.target.address(&path.replace("{model}", &call.target.model)));
     let request = request.header(CONTENT_TYPE, "application/json").header("idempotency-key", key(call, &body));
     let response = send(request.body(body), &call.target, call.max_bytes).await?;
-    let result = Reading { format, reply, hear }.read(response).await;
+    let result = Reading { format, reply, on_text }.read(response).await;
     reply.declined().map_or(result, Err)
 }
 
-/// The names of the models that the provider has; none if it does not list them.
+/// The names of the provider's models; empty if it does not list them.
 pub(super) async fn model_names(client: &Client, call: &ModelCall) -> Vec<String> {
     let request = client.get(call.target.address("models"));
     let Ok(response) = send(request, &call.target, call.max_bytes).await else { return Vec::new() };
@@ -53,7 +53,7 @@ pub(super) async fn model_names(client: &Client, call: &ModelCall) -> Vec<String
     models.filter_map(name).collect()
 }
 
-/// Identifies a request to providers that perform a key once. The body is part of it, so that no request is taken for another.
+/// The idempotency key of a request. The body is part of it, so that different requests never share a key.
 fn key(call: &ModelCall, body: &str) -> String {
     let digest = Sha256::new().chain_update(call.key()).chain_update([0]).chain_update(body).finalize();
     URL_SAFE_NO_PAD.encode(digest)
@@ -78,16 +78,16 @@ async fn refusal(mut response: Response) -> Fault {
     let read = async {
         while let Ok(Some(chunk)) = response.chunk().await {
             body.extend_from_slice(&chunk);
-            if body.len() > MAX_REFUSAL_BYTES {
-                return body.truncate(MAX_REFUSAL_BYTES);
+            if body.len() > MAX_ERROR_BYTES {
+                return body.truncate(MAX_ERROR_BYTES);
             }
         }
     };
-    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, read).await;
+    let _ = tokio::time::timeout(ERROR_TIMEOUT, read).await;
     Fault::refused(response.status(), &body, response.headers())
 }
 
-/// The body of a response, of which no more than the limit is read. It is counted after decompression.
+/// The body of a response, read up to a limit. Bytes are counted after decompression.
 struct Incoming<'t> {
     response: Response,
     target: &'t Target,
@@ -114,12 +114,12 @@ impl Incoming<'_> {
     }
 }
 
-/// A reply while it is read.
+/// Reads a response into a reply.
 struct Reading<'r> {
     format: &'static dyn Format,
     reply: &'r mut Reply,
     /// Receives the text of the reply while it arrives.
-    hear: &'r (dyn Fn(&str) + Sync),
+    on_text: &'r (dyn Fn(&str) + Sync),
 }
 
 impl Reading<'_> {
@@ -140,7 +140,7 @@ impl Reading<'_> {
         let body = response.whole(start).await?;
         let unreadable =
             |error: serde_json::Error| if error.is_eof() { Fault::cut() } else { Fault::unreadable(&error) };
-        self.accept(&body, unreadable)
+        self.read_value(&body, unreadable)
     }
 
     async fn read_events(&mut self, mut response: Incoming<'_>, mut chunk: Vec<u8>) -> Result<(), Fault> {
@@ -156,7 +156,7 @@ impl Reading<'_> {
                 }
                 // The end of the response may cut the last event.
                 let unreadable = |error| if is_end { Fault::cut() } else { Fault::unreadable(&error) };
-                self.accept(data.as_bytes(), unreadable)?;
+                self.read_value(data.as_bytes(), unreadable)?;
                 if self.reply.is_complete {
                     return Ok(());
                 }
@@ -169,18 +169,18 @@ impl Reading<'_> {
         }
         let content_type = response.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default();
-        // Some servers say why they ended, and leave out the event that marks the end.
+        // Some servers send a stop reason but no event that marks the end.
         if self.reply.stop_reason.is_some() {
             Ok(())
         } else if has_events || content_type.contains("event-stream") {
             Err(Fault::cut())
         } else {
-            Err(Fault::elsewhere(content_type, &beginning))
+            Err(Fault::not_a_model(content_type, &beginning))
         }
     }
 
     /// Reads an event or an object into the reply.
-    fn accept(&mut self, json: &[u8], unreadable: impl FnOnce(serde_json::Error) -> Fault) -> Result<(), Fault> {
+    fn read_value(&mut self, json: &[u8], unreadable: impl FnOnce(serde_json::Error) -> Fault) -> Result<(), Fault> {
         if has_too_many_values(json) {
             return Err(Fault::too_many_values());
         }
@@ -191,7 +191,7 @@ impl Reading<'_> {
         let before = self.reply.text.len();
         let result = self.format.read(&body, self.reply);
         if self.reply.text.len() > before {
-            (self.hear)(&self.reply.text[before..]);
+            (self.on_text)(&self.reply.text[before..]);
         }
         result
     }

@@ -1,4 +1,4 @@
-//! Why a call to a provider failed, and what may help.
+//! Why a call to a provider failed, and what to do about it.
 
 use std::error::Error;
 use std::time::Duration;
@@ -17,91 +17,92 @@ use crate::secrets::Secrets;
 /// The most characters of a message.
 const MAX_MESSAGE: usize = 500;
 
-/// A try that failed.
+/// The failure of one try.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fault {
-    /// One sentence in full length, with secrets that the provider quotes: see [`Fault::message`].
+    /// One sentence, not truncated, with secrets that the provider may quote: see [`Fault::message`].
     message: String,
-    pub(super) cure: Cure,
+    pub(super) remedy: Remedy,
     /// Whether the provider has responded.
     pub(super) answered: bool,
 }
 
-/// What may help.
+/// What the caller can do about a failure.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cure {
-    /// The same request later; the provider may have said when.
+pub(super) enum Remedy {
+    /// Repeat the request later, after the wait that the provider asks for, if it does.
     Later(Option<Duration>),
-    /// Nothing: the provider would respond the same.
+    /// Nothing: the provider would respond the same way.
     None,
-    /// Another model: the provider does not have this one.
+    /// Use another model: the provider does not have this one.
     Name,
-    /// The same request without a schema.
+    /// Repeat the request without a schema.
     NoSchema,
-    /// Nothing: the time of the call is over.
+    /// Nothing: the time limit of the call is exceeded.
     TimedOut,
 }
 
 impl Fault {
-    fn answered(message: impl Into<String>, cure: Cure) -> Self {
-        Self { message: message.into(), cure, answered: true }
+    fn answered(message: impl Into<String>, remedy: Remedy) -> Self {
+        Self { message: message.into(), remedy, answered: true }
     }
 
-    /// The provider has not responded, or not completely.
-    fn unanswered(message: impl Into<String>, cure: Cure) -> Self {
-        Self { message: message.into(), cure, answered: false }
+    /// The provider has not responded completely.
+    fn unanswered(message: impl Into<String>, remedy: Remedy) -> Self {
+        Self { message: message.into(), remedy, answered: false }
     }
 
-    /// A response that ended before its end.
+    /// A response that is incomplete.
     pub(super) fn cut() -> Self {
-        Self::unanswered("the model's answer broke off", Cure::Later(None))
+        Self::unanswered("the model's reply ended early", Remedy::Later(None))
     }
 
     pub(super) fn timed_out() -> Self {
-        Self::unanswered("the model gave no answer in time", Cure::TimedOut)
+        Self::unanswered("the model did not respond in time", Remedy::TimedOut)
     }
 
-    /// A request that cannot be written.
+    /// A request that cannot be built.
     pub(super) fn not_sent(why: String) -> Self {
-        Self::unanswered(why, Cure::None)
+        Self::unanswered(why, Remedy::None)
     }
 
     /// A connection that failed, or that the network guard refused.
     pub(super) fn lost(at: &str, error: &(dyn Error + 'static)) -> Self {
         if let Some(refused) = refusal(error) {
-            return Self::unanswered(refused.to_string(), Cure::None);
+            return Self::unanswered(refused.to_string(), Remedy::None);
         }
-        let message = format!("the provider at {at} cannot be reached, or the connection broke: {}", in_full(error));
-        Self::unanswered(message, Cure::Later(None))
+        let message =
+            format!("the provider at {at} cannot be reached, or the connection was lost: {}", with_causes(error));
+        Self::unanswered(message, Remedy::Later(None))
     }
 
     pub(super) fn empty() -> Self {
-        Self::answered("the model's answer is empty", Cure::Later(None))
+        Self::answered("the model's reply is empty", Remedy::Later(None))
     }
 
-    /// The model or its provider declined, and would decline again.
+    /// The model or its provider declined to reply, and would decline again.
     pub(super) fn declined(word: &str, words: &str) -> Self {
         let words = if words.trim().is_empty() { String::new() } else { format!(": {}", words.trim()) };
-        Self::answered(format!("the model gave no answer (`{word}`){words}"), Cure::None)
+        Self::answered(format!("the model declined to reply (`{word}`){words}"), Remedy::None)
     }
 
     /// A response that exceeds a limit.
     fn exceeds(what: &str, limit: &str, remedy: &str) -> Self {
-        Self::answered(format!("{what} exceeds the limit of {limit}; {remedy}"), Cure::None)
+        Self::answered(format!("{what} exceeds the limit of {limit}; {remedy}"), Remedy::None)
     }
 
     pub(super) fn too_long(max_bytes: u64) -> Self {
         let limit = format!("{max_bytes} bytes");
-        Self::exceeds("the provider's answer", &limit, "raise `max_response_bytes` in `[models]`")
+        Self::exceeds("the provider's response", &limit, "raise `max_response_bytes` in `[models]`")
     }
 
     pub(super) fn too_many_values() -> Self {
         let limit = format!("{MAX_JSON_VALUES} JSON values");
-        Self::exceeds("the provider's answer", &limit, "ask for less at once")
+        Self::exceeds("the provider's response", &limit, "ask for less at once")
     }
 
     pub(super) fn too_many_calls(max: usize) -> Self {
-        Self::exceeds("the model's answer", &format!("{max} tool calls"), "offer fewer tools, or ask for less at once")
+        Self::exceeds("the model's reply", &format!("{max} tool calls"), "offer fewer tools, or ask for less at once")
     }
 
     /// An event of a stream that is too long, or not text.
@@ -112,24 +113,24 @@ impl Fault {
                 Self::exceeds("a line of the provider's stream", &limit, "set `stream = false` in `[models]`")
             }
             LinesCodecError::Io(error) => {
-                Self::answered(format!("the provider's stream cannot be read: {error}"), Cure::Later(None))
+                Self::answered(format!("the provider's stream cannot be read: {error}"), Remedy::Later(None))
             }
         }
     }
 
-    /// A response that is not one of a model, such as the page of a portal.
-    pub(super) fn elsewhere(content_type: &str, beginning: &str) -> Self {
+    /// A response that is not from a model API, such as a login page.
+    pub(super) fn not_a_model(content_type: &str, beginning: &str) -> Self {
         let message = format!(
-            "the response is not one of a model: its type is `{content_type}` and not JSON; is the address of the provider \
-             right? It begins: {}",
+            "the response is not from a model API: its type is `{content_type}`, not JSON; check the address of the provider. \
+             The response begins: {}",
             beginning.trim()
         );
-        Self::answered(message, Cure::None)
+        Self::answered(message, Remedy::None)
     }
 
     /// A response that cannot be parsed.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
-        Self::answered(format!("the provider's answer cannot be read: {error}"), Cure::Later(None))
+        Self::answered(format!("the provider's response cannot be parsed: {error}"), Remedy::Later(None))
     }
 
     /// An error instead of a reply, or in the middle of one, which has no status.
@@ -137,40 +138,37 @@ impl Fault {
         let (message, kind) = (message(body), code(body));
         let passing = ["overloaded", "rate_limit", "api_error", "server_error", "internal", "timeout", "unavailable"];
         let is_passing = kind.is_empty() || passing.iter().any(|word| kind.contains(word));
-        let cure = if is_passing { Cure::Later(None) } else { Cure::None };
-        Self::answered(format!("the model stopped in the middle of its answer: {message}"), cure)
+        let remedy = if is_passing { Remedy::Later(None) } else { Remedy::None };
+        Self::answered(format!("the model stopped in the middle of its reply: {message}"), remedy)
     }
 
     /// A response with a status other than success.
     pub(super) fn refused(status: StatusCode, body: &[u8], headers: &HeaderMap) -> Self {
         let body: Value =
             serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned().into());
-        let (said, code) = (message(&body), code(&body));
-        let (message, cure) = match status.as_u16() {
-            401 | 403 => (format!("the provider refused the key ({status}): {said}"), Cure::None),
-            404 if code == "model_not_found" || said.to_lowercase().contains("model") => (said, Cure::Name),
-            404 => (
-                format!("the provider does not know the request; is its address right? ({status}): {said}"),
-                Cure::None,
-            ),
-            // A model that cannot do something is known, so what it cannot do comes first.
-            400 | 422 if is_about_shape(&body, &said) => (said, Cure::NoSchema),
-            400 | 422 if is_about_model(&body, &code, &said) => (said, Cure::Name),
+        let (text, code) = (message(&body), code(&body));
+        let (message, remedy) = match status.as_u16() {
+            401 | 403 => (format!("the provider rejected the API key ({status}): {text}"), Remedy::None),
+            404 if code == "model_not_found" || text.to_lowercase().contains("model") => (text, Remedy::Name),
+            404 => (format!("the provider has no such endpoint; check its address ({status}): {text}"), Remedy::None),
+            // An unsupported feature is checked first, because such messages name the model too.
+            400 | 422 if is_about_schema(&body, &text) => (text, Remedy::NoSchema),
+            400 | 422 if is_about_model(&body, &code, &text) => (text, Remedy::Name),
             429 if code == "insufficient_quota" => {
-                (format!("the account has nothing left ({status}): {said}"), Cure::None)
+                (format!("the account's quota is used up ({status}): {text}"), Remedy::None)
             }
             408 | 409 | 425 | 429 | 500..=599 => {
                 let header = |name: &str| headers.get(name)?.to_str().ok();
                 let wait = retry_after::retry_after(header).or_else(|| retry_delay(&body));
-                let pause = retry_after::in_words(wait);
-                (format!("the provider is busy or broken ({status}){pause}: {said}"), Cure::Later(wait))
+                let pause = retry_after::wait_clause(wait);
+                (format!("the provider is overloaded or unavailable ({status}){pause}: {text}"), Remedy::Later(wait))
             }
-            _ => (format!("the provider refused the call ({status}): {said}"), Cure::None),
+            _ => (format!("the provider rejected the request ({status}): {text}"), Remedy::None),
         };
-        Self::answered(message, cure)
+        Self::answered(message, remedy)
     }
 
-    /// The message as people see it. Secrets are redacted before it is cut, because a part of one would not be found.
+    /// The message for people. Secrets are redacted before it is truncated, because a part of a secret would not be found.
     pub(super) fn message(&self, secrets: &Secrets) -> String {
         let message = secrets.mask(&self.message);
         let mut short: String = message.chars().take(MAX_MESSAGE).collect();
@@ -181,20 +179,20 @@ impl Fault {
     }
 }
 
-/// An error with its causes.
-fn in_full(error: &(dyn Error + 'static)) -> String {
+/// The messages of an error and its causes.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
     causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// Whether a refusal is about the shape that was asked for.
-fn is_about_shape(body: &Value, said: &str) -> bool {
+/// Whether an error is about the requested schema.
+fn is_about_schema(body: &Value, text: &str) -> bool {
     let words = ["response_format", "json_schema", "output_config", "output_format", "text.format"];
-    words.iter().any(|word| said.contains(word)) || param(body).is_some_and(|param| words.contains(&param))
+    words.iter().any(|word| text.contains(word)) || param(body).is_some_and(|param| words.contains(&param))
 }
 
-/// Whether a refusal is about the name of the model. Where the provider says in a field of its own what is wrong, words do not
-/// count: "not supported with this model" is about something else.
-fn is_about_model(body: &Value, code: &str, said: &str) -> bool {
+/// Whether an error is about the name of the model. The text is used only if the provider sends no error code: "not supported with this
+/// model" is about something else.
+fn is_about_model(body: &Value, code: &str, text: &str) -> bool {
     if ["model_not_found", "unknown_model", "invalid_model"].contains(&code) || param(body) == Some("model") {
         return true;
     }
@@ -202,7 +200,7 @@ fn is_about_model(body: &Value, code: &str, said: &str) -> bool {
     if has_code && code != "invalid_request_error" || param(body).is_some() {
         return false;
     }
-    let lower = said.to_lowercase();
+    let lower = text.to_lowercase();
     let words = ["not exist", "not found", "invalid model", "unknown model", "not a valid model"];
     lower.contains("model") && words.iter().any(|words| lower.contains(words))
 }
@@ -212,7 +210,7 @@ fn param(body: &Value) -> Option<&str> {
     body.pointer("/error/param")?.as_str()
 }
 
-/// The wait that Google names in the body: `{error: {details: [{retryDelay: "4s"}]}}`.
+/// The wait that Google sends in the body: `{error: {details: [{retryDelay: "4s"}]}}`.
 fn retry_delay(body: &Value) -> Option<Duration> {
     let details = body.pointer("/error/details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
@@ -242,57 +240,57 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_depends_on_what_the_provider_says() {
+    fn the_remedy_depends_on_the_response_of_the_provider() {
         let openai = r#"{"error": {"message": "The model `gpt-9` does not exist", "code": "model_not_found"}}"#;
         let full = r#"{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}"#;
         let shape = r#"{"error": {"message": "'response_format' of type 'json_schema' is not supported"}}"#;
-        for (status, body, cure) in [
-            (404, openai, Cure::Name),
-            (404, "no such page", Cure::None),
-            (400, openai, Cure::Name),
-            (400, shape, Cure::NoSchema),
-            (400, "no JSON", Cure::None),
-            (401, "{}", Cure::None),
-            (429, "{}", Cure::Later(None)),
-            (429, full, Cure::None),
-            (529, "{}", Cure::Later(None)),
+        for (status, body, remedy) in [
+            (404, openai, Remedy::Name),
+            (404, "no such page", Remedy::None),
+            (400, openai, Remedy::Name),
+            (400, shape, Remedy::NoSchema),
+            (400, "no JSON", Remedy::None),
+            (401, "{}", Remedy::None),
+            (429, "{}", Remedy::Later(None)),
+            (429, full, Remedy::None),
+            (529, "{}", Remedy::Later(None)),
         ] {
-            assert_eq!(fault(status, body).cure, cure, "{status} {body}");
+            assert_eq!(fault(status, body).remedy, remedy, "{status} {body}");
         }
     }
 
     #[test]
-    fn what_a_model_cannot_do_is_not_taken_for_a_model_that_is_not_there() {
+    fn an_unsupported_feature_is_not_reported_as_a_missing_model() {
         let schema = r#"{"error": {"message": "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
             "type": "invalid_request_error", "param": null, "code": null}}"#;
         let tokens = r#"{"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model.",
             "type": "invalid_request_error", "param": "max_tokens", "code": "unsupported_parameter"}}"#;
         let length = r#"{"error": {"message": "This model's maximum context length was not found to be enough", "code": "context_length_exceeded"}}"#;
-        for (body, cure) in [
-            (schema, Cure::NoSchema),
-            (tokens, Cure::None),
-            (length, Cure::None),
-            (r#"{"error": {"message": "No.", "param": "model"}}"#, Cure::Name),
-            (r#"{"error": {"message": "Model Not Exist", "code": "invalid_request_error"}}"#, Cure::Name),
-            (r#"{"message": "Invalid model: mistral-hge", "type": "invalid_model"}"#, Cure::Name),
+        for (body, remedy) in [
+            (schema, Remedy::NoSchema),
+            (tokens, Remedy::None),
+            (length, Remedy::None),
+            (r#"{"error": {"message": "No.", "param": "model"}}"#, Remedy::Name),
+            (r#"{"error": {"message": "Model Not Exist", "code": "invalid_request_error"}}"#, Remedy::Name),
+            (r#"{"message": "Invalid model: mistral-hge", "type": "invalid_model"}"#, Remedy::Name),
         ] {
-            assert_eq!(fault(400, body).cure, cure, "{body}");
+            assert_eq!(fault(400, body).remedy, remedy, "{body}");
         }
     }
 
     #[test]
-    fn a_wait_that_stands_in_the_body_is_kept() {
+    fn a_wait_in_the_body_is_used() {
         let body = r#"{"error": {"message": "full", "details": [{"@type": "x"}, {"retryDelay": "4.5s"}]}}"#;
-        assert_eq!(fault(429, body).cure, Cure::Later(Some(Duration::from_millis(4_500))));
+        assert_eq!(fault(429, body).remedy, Remedy::Later(Some(Duration::from_millis(4_500))));
     }
 
     #[test]
-    fn a_key_is_masked_before_the_message_is_cut() {
+    fn a_key_is_masked_before_the_message_is_truncated() {
         let key = "sk-0123456789abcdef";
         let secrets = Secrets::from_values([key.to_owned()]);
         for filler in 440..520 {
-            let said = format!(r#"{{"error": {{"message": "{} {key}"}}}}"#, "x".repeat(filler));
-            let message = fault(401, &said).message(&secrets);
+            let body = format!(r#"{{"error": {{"message": "{} {key}"}}}}"#, "x".repeat(filler));
+            let message = fault(401, &body).message(&secrets);
             assert!(!message.contains("sk-0") && message.chars().count() <= MAX_MESSAGE + 1, "{message}");
         }
     }

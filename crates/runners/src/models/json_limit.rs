@@ -1,9 +1,9 @@
-//! Limits the memory that parsed JSON takes.
+//! Limits the memory for parsed JSON.
 
-/// The most values of one JSON text. In memory each takes many times its bytes on the wire.
+/// The most values of one JSON text. A parsed value needs many times its bytes on the wire.
 pub(super) const MAX_JSON_VALUES: usize = 1_000_000;
 
-/// Whether a JSON text has more values than are parsed. Every value but the first follows a comma or an opening bracket.
+/// Whether a JSON text exceeds the limit of values. Every value except the first follows a comma or an opening bracket.
 pub(super) fn has_too_many_values(json: &[u8]) -> bool {
     let (mut count, mut in_string, mut is_escaped) = (1, false, false);
     for byte in json {

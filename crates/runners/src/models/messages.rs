@@ -1,4 +1,4 @@
-//! Messages of a conversation, from messages as runs keep them.
+//! Parses the messages of a conversation, as runs store them.
 //!
 //! A message is `{role, content}`. Content is text, or a list of `{type: text, text}` and of `{type: image | file, mime, name}`
 //! with `data`, `url` or `storage_key`. One of an assistant may have `toolCalls` and `thoughts`, one of a tool has the `id` and `name`
@@ -33,7 +33,7 @@ pub(super) enum Part {
 pub(super) struct AssistantMessage {
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
-    /// The whole reply as its provider wants it back: see [`super::formats::Reply::thoughts`].
+    /// The whole reply in the format of its provider: see [`super::formats::Reply::thoughts`].
     pub(super) thoughts: Option<Json>,
 }
 
@@ -57,11 +57,11 @@ pub(super) struct ToolResult {
     pub(super) content: String,
 }
 
-/// Names of tools as the wire takes them, and as the run calls them.
+/// Maps names of tools on the wire to the names that the run uses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(Vec<(String, String)>);
 
-/// Letters, digits, `_` and `-`, at most so many, is what all providers take.
+/// The longest name that all providers accept. They accept letters, digits, `_` and `-`.
 const LONGEST: usize = 64;
 
 impl Names {
@@ -69,11 +69,11 @@ impl Names {
         let mut names = Self::default();
         for tool in tools {
             let own = tool_name(tool);
-            let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-            let plain: String = own.chars().map(fits).take(LONGEST).collect();
+            let allowed = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+            let plain: String = own.chars().map(allowed).take(LONGEST).collect();
             let mut wire = plain.clone();
             let mut count = 2;
-            while names.0.iter().any(|(taken, _)| *taken == wire) {
+            while names.0.iter().any(|(used, _)| *used == wire) {
                 let end = format!("_{count}");
                 wire = plain.chars().take(LONGEST - end.len()).chain(end.chars()).collect();
                 count += 1;
@@ -92,12 +92,12 @@ impl Names {
     }
 }
 
-/// A value in words: text as it is, anything else as JSON, nothing as nothing.
+/// A value as text: text unchanged, null as an empty text, anything else as JSON.
 fn plain(value: &Value) -> String {
     if *value == Value::Null { String::new() } else { value.to_string() }
 }
 
-/// A tool is a name, or an object with one.
+/// The name of a tool, which is given as a name or as an object with `name`.
 pub(super) fn tool_name(tool: &Value) -> &str {
     tool.as_str().or_else(|| tool.get("name").and_then(Value::as_str)).unwrap_or_default()
 }
@@ -108,7 +108,7 @@ pub(super) fn read(list: &[Value], names: &Names) -> Result<Vec<Message>, Answer
         let content = message.get("content").cloned().unwrap_or_default();
         let read = match role(message)? {
             "tool" => {
-                // The results of one reply are one message, as most formats want them.
+                // Most formats require the results of one reply in one message.
                 if let Some(Message::Results(results)) = messages.last_mut() {
                     results.push(result(message, names));
                     continue;
@@ -124,7 +124,7 @@ pub(super) fn read(list: &[Value], names: &Names) -> Result<Vec<Message>, Answer
     Ok(messages)
 }
 
-/// The role of a message. An unknown one may be a mistake for any of them, so it is rejected.
+/// The role of a message. An unknown role is an error.
 fn role(message: &Value) -> Result<&str, Answer> {
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
     if ["system", "user", "assistant", "tool"].contains(&role) {
@@ -162,7 +162,7 @@ fn result(message: &Value, names: &Names) -> ToolResult {
     ToolResult { id: message.get("id").map(plain).unwrap_or_default(), name: names.wire(name).to_owned(), content }
 }
 
-/// Content of the user: a list of typed parts, or text in any other form.
+/// The parts of a user's message. Content that is not a list of typed parts becomes text.
 fn parts(content: &Value) -> Result<Vec<Part>, Answer> {
     let list = content.as_list().unwrap_or_default();
     let is_typed = |part: &Value| part.get("type").and_then(Value::as_str).is_some();
@@ -174,7 +174,7 @@ fn parts(content: &Value) -> Result<Vec<Part>, Answer> {
         "image" | "file" => Attachment::read(part).map(Part::File),
         other => {
             let other = shortened(other);
-            let message = format!("`{other}` is not a type of message parts; use `text`, `image` or `file`");
+            let message = format!("`{other}` is not a type of message part; use `text`, `image` or `file`");
             Err(Answer::impossible("step_failed", message))
         }
     };
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_the_wire_does_not_take_are_replaced_and_come_back() {
+    fn names_that_providers_reject_are_replaced_and_mapped_back() {
         let tools = ["search.web", "search-web", "search_web", "x"].map(Value::from);
         let names = Names::of(&tools);
         assert_eq!(names.wire("search.web"), "search_web");

@@ -1,8 +1,8 @@
 //! Models: performs `model` calls over HTTP.
 //!
-//! `model_call` builds a request and `providers` finds where it goes. `exchange` sends it in one of the wire formats of `formats` and reads
-//! the response once: bounded bytes, `sse` events, a reply. `retry` repeats it, `fault` says why a try failed and what may help, and
-//! `shape` checks the form of replies.
+//! `model_call` builds a request, and `providers` finds its provider. `exchange` sends it in one of the wire formats of `formats` and reads
+//! the response once: bounded bytes, `sse` events, a reply. `retry` repeats it, `fault` explains why a try failed and what to do about it,
+//! and `shape` checks the form of replies.
 
 mod attachments;
 mod delivery;
@@ -50,40 +50,40 @@ use model_call::ModelCall;
 use providers::Target;
 use url::Url;
 
-/// A part of an answer while it comes.
+/// An event of a reply that is being received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'t> {
-    /// The next words.
+    /// The next text.
     Text(&'t str),
-    /// The answer has come whole.
+    /// The reply is complete.
     End,
-    /// What was heard so far is void: the call begins again.
-    Again,
+    /// The call is repeated, and the text so far is invalid.
+    Restart,
 }
 
-/// Hears answers while they come.
+/// Receives replies while they arrive.
 pub type Listener = Arc<dyn Fn(&Call, Piece<'_>) + Send + Sync>;
 
-/// Asks models.
+/// Calls models over HTTP.
 #[derive(Clone)]
 pub struct Models {
-    /// What the operator has set.
+    /// The table `[models]` of the settings.
     pub settings: Settings,
-    /// The agents that are programs, by provider: those with `runner = "api"` are asked here.
+    /// The table `[agents]` of the settings, by provider. Agents with `runner = "api"` are called here.
     pub agents: BTreeMap<String, agents::Settings>,
-    /// The environment, where keys and addresses stand by name.
+    /// The environment, from which keys and addresses are read.
     pub environment: SecretStore,
-    /// Describes tools that calls only name.
+    /// Describes tools that calls give only by name.
     pub catalogue: ToolCatalogue,
     /// The folder of files that calls attach by their keys.
     pub files: Option<FilesSettings>,
     /// The stored files of runs.
     pub storage: Option<Storage>,
-    /// Extracts the text of files that a model does not take.
+    /// Extracts the text of files that a model does not accept.
     pub extractor: Option<TextExtractor>,
-    /// Hears answers while they come.
+    /// Receives replies while they arrive.
     pub listener: Listener,
-    /// What whoever listens must not hear.
+    /// Secrets that are masked in what the listener receives.
     pub mask: SharedSecrets,
     clients: Clients,
 }
@@ -114,14 +114,14 @@ impl Models {
         }
     }
 
-    /// The same models; documents may name the addresses of providers that these settings allow.
+    /// Sets the addresses of providers that documents may use.
     #[must_use]
     pub fn with_network_settings(self, settings: &HttpSettings) -> Self {
         let network = Network::new(settings.allow_private_network, &settings.trusted_hosts);
         Self { clients: Clients::new(network), ..self }
     }
 
-    /// Performs a request for a model; none for others.
+    /// Performs a request for a model; `None` for other requests.
     pub async fn perform(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         let Request::Model(request) = &prepared.request else { return None };
         if self.program_of(request).is_some() {
@@ -129,11 +129,11 @@ impl Models {
         }
         let call = &prepared.call;
         if crate::agent::is_turn(call) {
-            let message = "this agent has tools, and whoever runs it must run it as a run of its own";
+            let message = "this agent has tools, so the host must start a child run for it";
             return Some(Answer::impossible("no_runner", message));
         }
-        let until = retry::until(&self.settings, call);
-        // Tool servers describe their tools first; that counts towards the limit, too.
+        let until = retry::deadline(&self.settings, call);
+        // Tool servers describe their tools first, which counts towards the time limit.
         let request =
             cancel.run_until_cancelled(timeout_at(until.into(), self.prepare(prepared, request, cancel))).await;
         let request = match request {
@@ -147,22 +147,22 @@ impl Models {
         })
     }
 
-    /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of finding, and what is to
-    /// be set. None: they can, or it depends on what the run computes, or they are not for a model.
+    /// Why calls of an effect cannot be performed, as far as that is known before a run: the kind of the finding, and the missing setting.
+    /// `None` if they can be performed, if it depends on values of the run, or if they are not for a model.
     pub fn unavailable_reason(&self, effect: &Effect) -> Option<(Kind, String)> {
         let Ok(Request::Model(mut request)) = effect.request() else { return None };
         if let Some(provider) = self.program_of(&request) {
             return agents::missing_program(&self.agents, provider).map(|why| (Kind::ProviderNotFound, why));
         }
         let is_known = request.model.is_some() || request.provider.is_some();
-        // A secret that is the key is put in when the call is made; that there will be one is enough before it.
+        // A secret that is the API key is filled in for the call, so before the run any value will do.
         if effect.secrets.iter().any(|secret| matches!(secret.form, SecretForm::Credential { .. })) {
             request.api_key = Some(String::new());
             if !is_known {
                 return None;
             }
         }
-        // The run may name a model; that there is none at all is known before it.
+        // The run may choose a model, but a missing default is known before the run.
         let below = request.subagent_models.iter();
         let provider = request.provider.clone();
         let below = below.map(|model| ModelRequest {
@@ -170,22 +170,23 @@ impl Models {
             provider: provider.clone(),
             ..ModelRequest::default()
         });
-        let lack = std::iter::once(*request.clone()).chain(below).find_map(|request| self.target(&request).err());
-        lack.map(|lack| (Kind::NoRunner, lack.0))
+        let unavailable =
+            std::iter::once(*request.clone()).chain(below).find_map(|request| self.target(&request).err());
+        unavailable.map(|unavailable| (Kind::NoRunner, unavailable.0))
     }
 
-    /// The provider of a request, if a program of this machine answers for it.
+    /// The provider of a request, if it is called by a program on this machine.
     fn program_of<'r>(&self, request: &'r ModelRequest) -> Option<&'r str> {
         let provider = request.provider.as_deref().filter(|_| request.program);
         provider.filter(|provider| agents::program(&self.agents, provider).is_some())
     }
 
-    /// The client for a target, unless its address must not be called.
+    /// The HTTP client for a target, unless its address is not allowed.
     fn client(&self, target: &Target) -> Result<&reqwest::Client, Answer> {
-        let source = if target.foreign {
+        let source = if target.is_from_document {
             let url = Url::parse(&target.url).map_err(|error| error.to_string());
             let source = url.and_then(|url| self.clients.admit(&url).map_err(|refused| refused.to_string()));
-            let remedy = |why| format!("{why}; or set it as the `base_url` of a provider");
+            let remedy = |why| format!("{why}, or set the address as `base_url` of a provider in the settings");
             source.map_err(|why| Answer::impossible("step_failed", remedy(why)))?
         } else {
             Source::Operator
@@ -193,7 +194,7 @@ impl Models {
         self.clients.client(source).map_err(|why| Answer::failed("step_failed", why))
     }
 
-    /// The answer of a call, from its reply with the usage of all tries.
+    /// The answer to a call, from its reply and the usage of all tries.
     fn answer(&self, request: &ModelCall, reply: Reply) -> Answer {
         let usage = reply.tokens.usage(&request.target.model, &self.settings.prices);
         let input_tokens = Some(reply.tokens.input).filter(|_| usage.tokens > 0);
@@ -209,7 +210,7 @@ fn model_reply(request: &ModelCall, reply: Reply, usage: Usage) -> ModelReply {
             // Some servers send nothing for a tool without arguments.
             Json::Null => json!({}),
             Json::String(text) if text.trim().is_empty() => json!({}),
-            // Arguments that cannot be read stay text, and the error is reported to the model.
+            // Arguments that cannot be parsed stay text, and the error is reported to the model.
             Json::String(text) => formats::parsed(text).unwrap_or_else(|| json!(text)),
             value => value.clone(),
         };

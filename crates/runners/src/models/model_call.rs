@@ -1,4 +1,4 @@
-//! Builds the request of a call: the messages, the tools, the form of the reply and the sampling options.
+//! Builds the request of a call: messages, tools, the form of the reply and sampling options.
 
 use branchpoint_core::effect::{Format, ModelRequest, Task};
 use branchpoint_expr::Value;
@@ -16,41 +16,41 @@ use crate::runner::{Answer, Call, PreparedCall};
 use crate::secrets::Secrets;
 use crate::shorten::shortened;
 
-/// A call that is ready to be sent, in any wire format.
+/// A call that can be sent in any wire format.
 pub(super) struct ModelCall {
     pub(super) target: Target,
-    /// The request of the run, without the options that the model does not have.
+    /// The request of the run, without the options that the model does not support.
     pub(super) request: ModelRequest,
     pub(super) system: String,
     pub(super) messages: Vec<Message>,
     pub(super) tools: Vec<Tool>,
     pub(super) names: Names,
     pub(super) shape: Shape,
-    /// Whether the provider is asked to enforce the shape. Some cannot, and refuse the request.
+    /// Whether the request tells the provider to enforce the shape. Some providers reject such requests.
     pub(super) sends_shape: bool,
     pub(super) stream: bool,
     pub(super) max_bytes: u64,
-    /// The key of the call, and how many responses it has had.
+    /// The idempotency key of the call, and the number of responses so far.
     call_key: String,
     pub(super) responses: u32,
-    /// Redacted in replies: secrets that the call names, and the API key.
+    /// Secrets that are redacted in replies: those of the call, and the API key.
     pub(super) secrets: Secrets,
-    /// Redacted in errors: the same, and a short API key too.
+    /// Secrets that are redacted in errors: the same, and the API key even if it is short.
     pub(super) error_secrets: Secrets,
 }
 
 impl ModelCall {
-    /// Identifies a try: the same after a try whose outcome is unknown, another after any response.
+    /// Identifies a try. The key stays the same after a try with an unknown outcome, and changes after any response.
     pub(super) fn key(&self) -> String {
         format!("{}/{}", self.call_key, self.responses)
     }
 
-    /// How much the model thinks, as one of [`EFFORTS`]. None: it decides.
+    /// The reasoning effort, one of [`EFFORTS`]; `None` lets the model decide.
     pub(super) fn effort(&self) -> Option<&str> {
         self.request.reasoning_effort.as_deref()
     }
 
-    /// The schema that the provider is asked to enforce.
+    /// The schema that the provider enforces.
     pub(super) fn schema(&self) -> Option<serde_json::Value> {
         match &self.shape {
             Shape::Schema(schema) if self.sends_shape => serde_json::to_value(schema).ok(),
@@ -58,7 +58,7 @@ impl ModelCall {
         }
     }
 
-    /// Whether a reply without text is valid: after the result of a tool there may be nothing left to say.
+    /// Whether a reply without text is valid. After the result of a tool, the model may have nothing to add.
     pub(super) fn may_be_empty(&self) -> bool {
         matches!(self.messages.last(), Some(Message::Results(_)))
     }
@@ -84,7 +84,7 @@ const EXTRACTOR: &str = "You extract data from what the user sends. Answer with 
                          that is not there.";
 
 impl Models {
-    /// Builds the call of a request, or returns the answer of one that cannot be sent.
+    /// Builds the call for a request. The error is the answer to a request that cannot be sent.
     pub(super) async fn prepare(
         &self,
         prepared: &PreparedCall,
@@ -95,7 +95,7 @@ impl Models {
         let missing_runner_kind = call.response().missing_runner_kind.as_deref().unwrap_or("no_runner");
         let target =
             self.target(request).map_err(|Unavailable(message)| Answer::impossible(missing_runner_kind, message))?;
-        let request = with_options_of(&target, request.clone())?;
+        let request = supported_options(&target, request.clone())?;
         // Only replies can call tools.
         let offered = if request.task == Task::Reply { &request.tools.0[..] } else { &[] };
         let names = Names::of(offered);
@@ -161,19 +161,21 @@ fn opening(request: &ModelRequest, names: &Names) -> Result<Vec<Message>, Answer
     Ok(messages)
 }
 
-/// Messages that were written out: a list, an object with one, or the JSON text of either.
+/// The messages of the field `messages`: a list, an object with a list, or the JSON text of either.
 fn written_messages(written: &Value) -> Result<Vec<Value>, Answer> {
     let invalid =
         |why: String| Answer::impossible("step_failed", format!("`messages` must be a list of messages: {why}"));
     let parsed: Option<Value> = match written.as_str() {
-        Some(text) => Some(serde_json::from_str(text).map_err(|error| invalid(format!("it is not JSON, {error}")))?),
+        Some(text) => {
+            Some(serde_json::from_str(text).map_err(|error| invalid(format!("it is not valid JSON ({error})")))?)
+        }
         None => None,
     };
     let written = parsed.as_ref().unwrap_or(written);
     match written.get("messages").unwrap_or(written).as_list() {
         Some([]) => Err(invalid("it is empty".to_owned())),
         Some(messages) => Ok(messages.to_vec()),
-        None => Err(invalid("it is another value".to_owned())),
+        None => Err(invalid("it is not a list".to_owned())),
     }
 }
 
@@ -201,7 +203,7 @@ fn shape(call: &Call, request: &ModelRequest) -> Shape {
     }
 }
 
-/// The system text with the required shape in words, unless the provider is known to enforce it.
+/// The system prompt with a description of the required shape, unless the provider is known to enforce it.
 fn with_shape(system: String, shape: &Shape, target: &Target) -> String {
     let words = match shape {
         Shape::Free => return system,
@@ -211,19 +213,18 @@ fn with_shape(system: String, shape: &Shape, target: &Target) -> String {
             if is_known && strict(&json!(schema), false).is_some() {
                 return system;
             }
-            in_words(schema)
+            schema_instruction(schema)
         }
     };
     if system.is_empty() { words } else { format!("{system}\n\n{words}") }
 }
 
-pub(super) fn in_words(schema: &Value) -> String {
+pub(super) fn schema_instruction(schema: &Value) -> String {
     format!("Answer with JSON that fits this JSON Schema, and with nothing else:\n{schema}")
 }
 
-/// The request with a valid effort, and without the options that the model would refuse: documents name options without knowing
-/// the model.
-fn with_options_of(target: &Target, mut request: ModelRequest) -> Result<ModelRequest, Answer> {
+/// Checks the effort and removes the options that the model would reject, because documents set options without knowing the model.
+fn supported_options(target: &Target, mut request: ModelRequest) -> Result<ModelRequest, Answer> {
     let word = request.reasoning_effort.take().filter(|word| !["", "default"].contains(&word.trim()));
     request.reasoning_effort = word.map(|word| if word == "zero" { "none".to_owned() } else { word });
     if let Some(word) = request.reasoning_effort.as_deref().filter(|word| !EFFORTS.contains(word)) {

@@ -1,4 +1,4 @@
-//! What calls cost: a table of prices that settings override.
+//! The cost of calls: a table of prices, which settings override.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use branchpoint_core::effect::ReplyUsage;
 
 use super::settings::Price;
 
-/// Dollars for a million tokens read, written, and read from a cache, by the beginning of a model's name. Prices change;
-/// what is listed here is for orientation, and settings have the last word.
+/// Prices by the beginning of a model's name: dollars per million input tokens, output tokens and cached input tokens. Prices change, so
+/// these are estimates that settings override.
 const TABLE: [(&str, f64, f64, f64); 24] = [
     ("gpt-5-nano", 0.05, 0.4, 0.005),
     ("gpt-5-mini", 0.25, 2.0, 0.025),
@@ -36,14 +36,14 @@ const TABLE: [(&str, f64, f64, f64); 24] = [
     ("mistral-large", 2.0, 6.0, 2.0),
 ];
 
-/// What one or more calls used up, in the provider's own count.
+/// The tokens of one or more calls, as the provider counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
-    /// Read, those from a cache included.
+    /// Input tokens, including cached ones.
     pub(super) input: u64,
-    /// Of these, read from a cache.
+    /// Cached input tokens.
     pub(super) cached: u64,
-    /// Written.
+    /// Output tokens.
     pub(super) output: u64,
 }
 
@@ -64,7 +64,7 @@ impl Tokens {
         }
     }
 
-    /// What it comes to. A model without a price costs nothing that we know of.
+    /// Tokens and cost. The cost of a model without a price is 0.
     pub(super) fn usage(self, model: &str, own: &BTreeMap<String, Price>) -> Usage {
         let cost = price(model, own).map_or(0.0, |price| {
             let cached = price.cached.unwrap_or(price.input);
@@ -88,7 +88,7 @@ impl Tokens {
     }
 }
 
-/// A cost is neither negative nor without end, whatever prices were set.
+/// Rounds a cost. Invalid prices give a cost of 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds are checked")]
 fn whole(cost: f64) -> u64 {
     if cost.is_finite() && cost > 0.0 && cost < 1e18 { cost.round() as u64 } else { 0 }

@@ -1,4 +1,4 @@
-//! A call until it is answered: again when the provider is busy, never beyond the limit of the attempt.
+//! Repeats a call until it succeeds or fails for good, within the time limit of the attempt.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,47 +9,47 @@ use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::{exchange, model_names};
-use super::fault::{Cure, Fault};
+use super::fault::{Fault, Remedy};
 use super::formats::Reply;
-use super::model_call::{ModelCall, Shape, in_words};
+use super::model_call::{ModelCall, Shape, schema_instruction};
 use super::price::Tokens;
 use super::{Models, Piece, Settings, shape};
 use crate::judge;
-use crate::network::retry_after::{self, PATIENCE};
+use crate::network::retry_after::{self, MAX_CALL_WAIT};
 use crate::runner::{Answer, Call};
 use crate::secrets::Secrets;
 use crate::secrets::redact_stream::StreamRedactor;
 use crate::shorten::{by_similarity, shortened};
 
-/// The first pause before another try, and the longest that is our own idea.
-const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(30);
+/// The first pause between tries, and the longest one that the provider does not ask for.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Longer than any call takes.
-const FAR: Duration = Duration::from_hours(24 * 365 * 10);
+const NO_DEADLINE: Duration = Duration::from_hours(24 * 365 * 10);
 
-/// How long the names of models are awaited after a wrong one.
-const NAMES: Duration = Duration::from_secs(5);
+/// The time limit for listing the provider's models, after an unknown model name.
+const NAMES_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// When a call that begins now has to be done, with everything that it takes.
-pub(super) fn until(settings: &Settings, call: &Call) -> Instant {
+/// The deadline of a call that begins now, including all its tries.
+pub(super) fn deadline(settings: &Settings, call: &Call) -> Instant {
     let limit = call.attempt_limit_ms().map(Duration::from_millis);
     after_now(limit.unwrap_or_else(|| Duration::from_secs(settings.time_limit_s)))
 }
 
-/// Performs a call until it is answered, cancelled, or out of time.
+/// Performs a call until it is answered or cancelled, or its deadline has passed.
 pub(super) async fn perform(
     models: &Models,
     client: &reqwest::Client,
     call: &Call,
     request: ModelCall,
-    until: Instant,
+    deadline: Instant,
     cancel: &CancellationToken,
 ) -> Answer {
-    let mut tries = Tries { models, client, call, request, until, spent: Tokens::default(), failure: None };
+    let mut tries = Tries { models, client, call, request, deadline, spent: Tokens::default(), failure: None };
     let answer = cancel.run_until_cancelled(tries.answer()).await.unwrap_or(Answer::Missing);
     match answer {
-        // Usage counts, whatever came of it.
+        // A failed call has used tokens too.
         Answer::Failed(failed) => {
             let usage = tries.spent.usage(&tries.request.target.model, &models.settings.prices);
             tries.request.error_secrets.mask_answer(Answer::failed_after(failed, usage))
@@ -64,10 +64,10 @@ struct Tries<'t> {
     client: &'t reqwest::Client,
     call: &'t Call,
     request: ModelCall,
-    until: Instant,
+    deadline: Instant,
     /// Usage of all tries.
     spent: Tokens,
-    /// Why the last try was not the last.
+    /// Why the previous try failed.
     failure: Option<String>,
 }
 
@@ -86,36 +86,36 @@ impl Tries<'_> {
             if let Some(failed) = truncated(&self.request, &reply, problem.is_some()) {
                 return failed;
             }
-            // Without another try, the judge reports what is wrong with the reply.
+            // Without another try, the judge reports the problem.
             let Some(problem) = problem.filter(|_| reasks > 0) else { return self.models.answer(&self.request, reply) };
             reasks -= 1;
-            self.again(format!("the answer does not have the required form: {problem}"));
+            self.start_again(format!("the reply does not have the required form: {problem}"));
             shape::ask_again(&mut self.request, reply.text, &problem);
         }
     }
 
-    /// One reply, after as many tries as the settings allow.
+    /// Gets one reply, with at most as many tries as the settings allow.
     async fn reply(&mut self) -> Result<Reply, Fault> {
         let mut tries = 0;
         loop {
-            let fault = match self.once().await {
+            let fault = match self.one_try().await {
                 Ok(reply) => return Ok(reply),
                 Err(fault) => fault,
             };
-            match &fault.cure {
-                Cure::Later(wait) if tries < self.models.settings.retries => {
+            match &fault.remedy {
+                Remedy::Later(wait) if tries < self.models.settings.retries => {
                     let pause = pause(self.call, tries, *wait);
-                    // The run waits longer than a call does, if it may attempt again.
-                    if wait.is_some_and(|wait| wait > PATIENCE) || after_now(pause) >= self.until {
+                    // For a longer wait the call fails, and the run waits if it has another attempt.
+                    if wait.is_some_and(|wait| wait > MAX_CALL_WAIT) || after_now(pause) >= self.deadline {
                         return Err(fault);
                     }
                     tokio::time::sleep(pause).await;
                 }
-                Cure::NoSchema if self.request.sends_shape && self.request.shape != Shape::Free => {
+                Remedy::NoSchema if self.request.sends_shape && self.request.shape != Shape::Free => {
                     self.request.sends_shape = false;
-                    // That it must be JSON is in the system text already.
+                    // For plain JSON, the system prompt has the instruction already.
                     if let Shape::Schema(schema) = &self.request.shape {
-                        let words = in_words(schema);
+                        let words = schema_instruction(schema);
                         let system = &mut self.request.system;
                         *system = if system.is_empty() { words } else { format!("{system}\n\n{words}") };
                     }
@@ -123,17 +123,17 @@ impl Tries<'_> {
                 _ => return Err(fault),
             }
             tries += 1;
-            self.again(fault.message(&self.request.error_secrets));
+            self.start_again(fault.message(&self.request.error_secrets));
         }
     }
 
-    async fn once(&mut self) -> Result<Reply, Fault> {
+    async fn one_try(&mut self) -> Result<Reply, Fault> {
         let redacted = redacted_listener(self.models, self.call, &self.request.secrets);
         let listener = redacted.listener();
-        let hear = |text: &str| listener(Stream::Out, text);
+        let on_text = |text: &str| listener(Stream::Out, text);
         let mut reply = Reply::default();
-        let work = exchange(self.client, &self.request, &mut reply, &hear);
-        let result = timeout_at(self.until.into(), work).await.unwrap_or_else(|_| Err(Fault::timed_out()));
+        let work = exchange(self.client, &self.request, &mut reply, &on_text);
+        let result = timeout_at(self.deadline.into(), work).await.unwrap_or_else(|_| Err(Fault::timed_out()));
         self.spent = self.spent.plus(reply.tokens);
         self.request.responses += u32::from(result.as_ref().map_or_else(|fault| fault.answered, |()| true));
         result?;
@@ -145,36 +145,38 @@ impl Tries<'_> {
         Ok(reply)
     }
 
-    /// Begins another try, because of a failure.
-    fn again(&mut self, failure: String) {
+    /// Starts another try after a failure.
+    fn start_again(&mut self, failure: String) {
         self.failure = Some(failure);
-        (self.models.listener)(self.call, Piece::Again);
+        (self.models.listener)(self.call, Piece::Restart);
     }
 
     async fn failed(&self, fault: &Fault) -> Answer {
-        let again = match fault.cure {
-            Cure::Later(wait) => retry_after::again(wait),
-            Cure::TimedOut => return self.timed_out(),
-            Cure::None | Cure::Name | Cure::NoSchema => RetryHint::Never,
+        let again = match fault.remedy {
+            Remedy::Later(wait) => retry_after::retry_hint(wait),
+            Remedy::TimedOut => return self.timed_out(),
+            Remedy::None | Remedy::Name | Remedy::NoSchema => RetryHint::Never,
         };
         let mut message = fault.message(&self.request.error_secrets);
-        if fault.cure == Cure::Name {
-            let until = after_now(NAMES).min(self.until);
-            let names = timeout_at(until.into(), model_names(self.client, &self.request)).await.unwrap_or_default();
+        if fault.remedy == Remedy::Name {
+            let deadline = after_now(NAMES_TIMEOUT).min(self.deadline);
+            let names = timeout_at(deadline.into(), model_names(self.client, &self.request)).await.unwrap_or_default();
             message = unknown_model(&self.request, &message, &names);
         }
         let (kind, message) = ("step_failed".into(), message.into());
         Answer::Failed(AttemptError { kind, message, retry: again, answered: fault.answered })
     }
 
-    /// The answer of a call that is out of time, with what is known of the cause.
+    /// The answer to a call that has timed out, with the failure of the previous try.
     fn timed_out(&self) -> Answer {
         let failed = match self.call.attempt_limit_ms() {
             Some(_) if self.failure.is_none() && self.spent == Tokens::default() => return Answer::Missing,
             Some(_) => judge::timeout(self.call),
             None => {
                 let seconds = self.models.settings.time_limit_s;
-                let message = format!("the model gave no answer within {seconds} s (`time_limit_s` of `[models]`)");
+                let message = format!(
+                    "the model did not respond within {seconds} s; raise `time_limit_s` in `[models]` if it needs longer"
+                );
                 AttemptError {
                     kind: "timeout".into(),
                     message: message.into(),
@@ -184,15 +186,15 @@ impl Tries<'_> {
             }
         };
         let message = match &self.failure {
-            Some(failure) => format!("{}; the try before failed: {failure}", failed.message).into(),
+            Some(failure) => format!("{}; the previous try failed: {failure}", failed.message).into(),
             None => failed.message,
         };
         Answer::Failed(AttemptError { message, ..failed })
     }
 }
 
-/// The failure of a reply that used up its tokens. It is accepted if `max_tokens` asks for a short text, or if it calls tools: the
-/// error in such a call is reported to the model.
+/// The failure of a reply that was truncated at the limit of tokens. Such a reply is accepted if the step sets `max_tokens`, or if it
+/// calls tools: errors in tool calls are reported to the model.
 fn truncated(request: &ModelCall, reply: &Reply, has_problem: bool) -> Option<Answer> {
     let word = reply.truncated()?;
     let has_problem = has_problem || reply.is_empty();
@@ -202,17 +204,17 @@ fn truncated(request: &ModelCall, reply: &Reply, has_problem: bool) -> Option<An
     let has_schema = matches!(request.shape, Shape::Schema(_));
     let kind = if has_problem && has_schema { "output_schema" } else { "step_failed" };
     let message =
-        format!("the model's answer was cut off when its tokens were used up (`{word}`); set a larger `max_tokens`");
+        format!("the model's reply was truncated at the limit of tokens (`{word}`); set a larger `max_tokens`");
     Some(Answer::refused(kind, message))
 }
 
-/// A moment after now, however far.
+/// An instant after now. It cannot overflow.
 fn after_now(limit: Duration) -> Instant {
     let now = Instant::now();
-    now.checked_add(limit).unwrap_or(now + FAR)
+    now.checked_add(limit).unwrap_or(now + NO_DEADLINE)
 }
 
-/// The listener, without secrets, wherever the pieces of a reply are cut.
+/// The listener with secrets redacted, even if they span several pieces of a reply.
 fn redacted_listener(models: &Models, call: &Call, secrets: &Secrets) -> StreamRedactor {
     let (listener, call) = (Arc::clone(&models.listener), call.clone());
     let mut redacted = models.mask.secrets();
@@ -220,11 +222,11 @@ fn redacted_listener(models: &Models, call: &Call, secrets: &Secrets) -> StreamR
     StreamRedactor::new(Arc::new(move |_, text| listener(&call, Piece::Text(text))), redacted)
 }
 
-/// Longer each time, a little different for each call, and never shorter than the provider wants.
+/// The backoff: exponential, with jitter for each call, and never shorter than the wait that the provider asks for.
 fn pause(call: &Call, tries: u32, wanted: Option<Duration>) -> Duration {
-    let own = FIRST.saturating_mul(1_u32.checked_shl(tries).unwrap_or(u32::MAX)).min(LONGEST);
+    let own = FIRST_PAUSE.saturating_mul(1_u32.checked_shl(tries).unwrap_or(u32::MAX)).min(LONGEST_PAUSE);
     let spread = own / 64 * u32::try_from((call.effect.0 * 7 + u64::from(call.attempt)) % 16).unwrap_or_default();
-    wanted.map_or(own + spread, |wanted| wanted + spread.min(FIRST))
+    wanted.map_or(own + spread, |wanted| wanted + spread.min(FIRST_PAUSE))
 }
 
 /// The message for a model that the provider does not have, with similar names.
@@ -232,6 +234,6 @@ fn unknown_model(request: &ModelCall, message: &str, names: &[String]) -> String
     let (model, provider) = (&request.target.model, &request.target.provider);
     let near = by_similarity(model, names, |name| name).into_iter().filter(|(score, _)| *score > 0.75);
     let near: Vec<String> = near.take(3).map(|(_, name)| format!("`{}`", shortened(name))).collect();
-    let near = if near.is_empty() { String::new() } else { format!(" Near names are {}.", near.join(", ")) };
+    let near = if near.is_empty() { String::new() } else { format!(" Similar names: {}.", near.join(", ")) };
     format!("the provider `{provider}` has no model `{}`: {}.{near}", shortened(model), message.trim_end_matches('.'))
 }

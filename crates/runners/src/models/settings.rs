@@ -1,6 +1,6 @@
-//! What an operator may set about models: the table `[models]` of the settings file.
+//! The table `[models]` of the settings file.
 //!
-//! Keys are never written there. A provider names the environment variable that holds its key.
+//! It contains no keys. A provider names the environment variable of its key.
 
 use std::collections::BTreeMap;
 
@@ -12,53 +12,53 @@ use super::delivery::FileKind;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The model of calls that name none, or `default`: a name, or a provider and a name as in `anthropic/claude-sonnet-4-5`.
+    /// The default model: a name, or a provider and a name as in `anthropic/claude-sonnet-4-5`.
     pub default: Option<String>,
-    /// The provider of models whose name does not tell.
+    /// The provider of models whose name does not determine it.
     pub provider: Option<String>,
-    /// How often a call is repeated that the provider refused for the moment, or whose answer broke off.
+    /// How often a call is repeated if the provider is overloaded or the reply ended early.
     pub retries: u32,
-    /// How often a model is asked again whose answer has not the shape it must have.
+    /// How often a call is repeated if the reply does not match the schema.
     pub reask: u32,
-    /// How long one call may take when its step does not say, in seconds.
+    /// The time limit of a call whose step sets none, in seconds.
     pub time_limit_s: u64,
-    /// Whether answers are requested as a stream.
+    /// Whether replies are streamed.
     pub stream: bool,
-    /// The most bytes of a response, after decompression; a longer one fails the call.
+    /// The most bytes of a response after decompression. A longer one fails the call.
     pub max_response_bytes: u64,
-    /// Providers by name. A known one is changed, any other is added.
+    /// Providers by name: overrides of built-in providers, and other providers.
     pub providers: BTreeMap<String, Provider>,
-    /// Kinds of files that models take as they are, by the beginning of a model's name; the longest beginning counts.
+    /// Kinds of files that models accept, by the beginning of a model's name. The longest match counts.
     pub takes: BTreeMap<String, Vec<FileKind>>,
-    /// Prices by the beginning of a model's name; the longest beginning counts.
+    /// Prices by the beginning of a model's name. The longest match counts.
     pub prices: BTreeMap<String, Price>,
 }
 
-/// One provider.
+/// A provider of models.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Provider {
     /// The wire format: `openai` (and compatible servers), `anthropic` or `gemini`; or the name of a compatible provider.
     pub protocol: Option<String>,
-    /// Where it is.
+    /// Its address.
     pub base_url: Option<String>,
-    /// The environment variable that holds the key. An empty name: it needs none.
+    /// The environment variable of the key; empty if the provider needs no key.
     pub key_env: Option<String>,
-    /// The model of calls that name this provider and no model.
+    /// The default model of this provider.
     pub model: Option<String>,
-    /// Kinds of files that its models take as they are; others reach them as text.
+    /// Kinds of files that its models accept. Other files are sent as text.
     pub takes: Option<Vec<FileKind>>,
 }
 
-/// What a million tokens cost, in dollars.
+/// Dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Read.
+    /// Input tokens.
     pub input: f64,
-    /// Written.
+    /// Output tokens.
     pub output: f64,
-    /// Read from the provider's cache; without it, as `input`.
+    /// Cached input tokens; the same as `input` if it is not set.
     #[serde(default)]
     pub cached: Option<f64>,
 }

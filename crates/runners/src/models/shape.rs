@@ -1,11 +1,11 @@
-//! Replies that must have a form: what is wrong with one, and how it is requested again.
+//! Checks the form of replies, and asks again for a reply with the required form.
 
 use super::messages::{AssistantMessage, Message, Part};
 use super::model_call::{ModelCall, Shape};
 use crate::json_block;
 use crate::judge::schema;
 
-/// What is wrong with a reply, if anything. JSON is taken out of the fence that models like to put around it.
+/// The problem of a reply, if it has one. JSON in a fenced block is extracted into `text`.
 pub(super) fn problem(shape: &Shape, text: &mut String) -> Option<String> {
     if *shape == Shape::Free {
         return None;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_no_problem_and_a_wrong_type_is() {
+    fn a_fenced_block_is_accepted_and_a_wrong_type_is_a_problem() {
         let schema = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
         let shape = Shape::Schema(Value::from(&schema));
         let check = |text: &str| {

@@ -1,4 +1,4 @@
-//! Tools as they are described to a model.
+//! Descriptions of tools for a model.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::messages::{Names, tool_name};
 
-/// What a host knows of a tool.
+/// The description of a tool by a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolDescription {
     /// One or two sentences: what it does and when to use it.
@@ -17,10 +17,10 @@ pub struct ToolDescription {
     pub parameters: Option<Value>,
 }
 
-/// The descriptions of some tools, each where its name stands; none for a tool that nothing here can perform.
+/// The descriptions of tools in the order of their names; `None` for a tool that is not configured.
 pub type ToolDescriptions = Pin<Box<dyn Future<Output = Vec<Option<ToolDescription>>> + Send>>;
 
-/// Describes tools that a call only names, all of them at once.
+/// Describes tools that a call gives by name, all in one request.
 pub type ToolCatalogue = Arc<dyn Fn(Vec<String>) -> ToolDescriptions + Send + Sync>;
 
 /// A tool that a request offers.
@@ -33,8 +33,8 @@ pub(super) struct Tool {
     pub(super) parameters: Json,
 }
 
-/// The tools of a request. The catalogue is asked once, for those that the request does not describe. If they are optional, those that
-/// nothing describes are left out.
+/// The tools of a request. The catalogue is queried once, for tools that the request does not describe. Optional tools without a
+/// description are left out.
 pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &ToolCatalogue, optional: bool) -> Vec<Tool> {
     let is_described = |tool: &Value| ["description", "parameters"].iter().all(|field| own(tool, field).is_some());
     let unknown = tools.iter().filter(|tool| !is_described(tool)).map(|tool| tool_name(tool).to_owned());
@@ -46,7 +46,7 @@ pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &ToolCatalog
         let known = if optional { known? } else { known.unwrap_or_default() };
         let description = own(tool, "description").and_then(Value::as_str).or(known.description.as_deref());
         let parameters = own(tool, "parameters").or(known.parameters.as_ref());
-        // A tool without a description of its arguments takes any.
+        // A tool without a schema accepts any arguments.
         let any = || json!({"type": "object", "properties": {}, "additionalProperties": true});
         Some(Tool {
             name: names.wire(tool_name(tool)).to_owned(),
@@ -57,7 +57,7 @@ pub(super) async fn wire(tools: &[Value], names: &Names, catalogue: &ToolCatalog
     tools.iter().filter_map(one).collect()
 }
 
-/// A field of a tool as the request describes it.
+/// A field of the request's own description of a tool.
 fn own<'t>(tool: &'t Value, field: &str) -> Option<&'t Value> {
     tool.get(field).filter(|value| **value != Value::Null)
 }

@@ -1,4 +1,4 @@
-//! The clients of everything that speaks HTTP: tools, models, and servers of tools at an address.
+//! The HTTP clients of tools, models and MCP servers.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,18 +7,18 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use url::Url;
 
-use crate::network::{Guarded, Network, Refused, Source, causes};
+use crate::network::{GuardedResolver, Network, Refused, Source, causes};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(30);
+/// The time limit for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One client for each kind of address. They are made when the first call needs them: most processes call nobody.
+/// One client for each kind of address, created for the first call that needs it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
     network: Network,
-    /// For addresses of the operator.
+    /// For addresses from the operator.
     open: Arc<OnceLock<Result<Client, String>>>,
-    /// For addresses of documents: what names resolve to is checked.
+    /// For addresses from documents. It checks the IP addresses that host names resolve to.
     guarded: Arc<OnceLock<Result<Client, String>>>,
 }
 
@@ -27,39 +27,39 @@ impl Clients {
         Self { network, ..Self::default() }
     }
 
-    /// Whose word an address of a document is, unless it may not be called.
+    /// Checks an address of a document: see [`Network::admit`].
     pub(crate) fn admit(&self, url: &Url) -> Result<Source, Refused> {
         self.network.admit(url)
     }
 
-    /// The client for addresses that are somebody's word.
+    /// The client for addresses from a source.
     pub(crate) fn client(&self, source: Source) -> Result<&Client, String> {
-        let (kept, guard) = match source {
+        let (cell, guard) = match source {
             Source::Operator => (&self.open, None),
             Source::Document => (&self.guarded, Some(&self.network)),
         };
-        kept.get_or_init(|| built(guard)).as_ref().map_err(Clone::clone)
+        cell.get_or_init(|| build_client(guard)).as_ref().map_err(Clone::clone)
     }
 }
 
-/// A client that follows nothing by itself. With a guard, proxies are out too: they would look names up for us.
-fn built(guard: Option<&Network>) -> Result<Client, String> {
+/// Builds a client that does not follow redirects. With a guard it uses no proxies either, because a proxy would resolve host names itself.
+fn build_client(guard: Option<&Network>) -> Result<Client, String> {
     install_crypto();
     let builder = || {
         let builder = Client::builder()
             .user_agent(concat!("branchpoint/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
-            .connect_timeout(CONNECT);
+            .connect_timeout(CONNECT_TIMEOUT);
         match guard {
-            Some(network) => builder.dns_resolver(Guarded(network.clone())).no_proxy(),
+            Some(network) => builder.dns_resolver(GuardedResolver(network.clone())).no_proxy(),
             None => builder,
         }
     };
-    // A machine without certificates of its own, such as a bare container, gets those of the browsers.
+    // A machine without root certificates, such as a minimal container, uses Mozilla's.
     let client = builder().build().or_else(|_| builder().tls_backend_preconfigured(own_roots()).build());
     client.map_err(|error| {
         let reason = causes(&error).last().map(ToString::to_string).unwrap_or_default();
-        format!("no connections can be made here: {reason}")
+        format!("the HTTP client cannot be created: {reason}")
     })
 }
 
@@ -68,7 +68,7 @@ fn own_roots() -> rustls::ClientConfig {
     rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()
 }
 
-/// Makes `ring` the provider of TLS for this process, unless somebody has chosen another, which works as well.
+/// Makes `ring` the TLS provider of this process, unless the process has chosen another one.
 pub(crate) fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

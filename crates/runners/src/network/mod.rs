@@ -1,7 +1,7 @@
-//! Where calls may go: addresses that come from documents or data must not reach into the network of this machine.
+//! Network guard: addresses from documents or data must not reach the private network of this machine.
 //!
-//! A name is judged by what it resolves to, at the moment of connecting, so that no second lookup can say something else.
-//! What the operator wrote into the settings is trusted; what a document says is not. Tools and models share this one check.
+//! A host name is checked by the addresses that it resolves to, when connecting, so that a second lookup cannot give another address.
+//! Addresses from the settings are trusted; addresses from documents are not. Tools and models share this check.
 
 pub(crate) mod clients;
 pub(crate) mod retry_after;
@@ -13,30 +13,30 @@ use std::sync::Arc;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Whom calls may reach.
+/// The addresses that calls may reach.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Network {
     allow_private: bool,
-    /// Lower case; with a port, the host is trusted at that port alone.
+    /// In lower case. A host with a port is trusted at that port only.
     trusted: Arc<[String]>,
 }
 
-/// Whose word an address is.
+/// Where an address comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The operator's: nothing is checked.
+    /// From the operator: nothing is checked.
     Operator,
-    /// A document's, or somebody's data: where it leads is checked.
+    /// From a document or from data: it is checked.
     Document,
 }
 
 impl Network {
-    /// Private addresses or not, and hosts (`name`, `name:port`) of the operator that are reached wherever they are.
+    /// Whether private addresses are allowed, and hosts (`name`, `name:port`) that are always allowed.
     pub(crate) fn new(allow_private: bool, trusted: &[String]) -> Self {
         Self { allow_private, trusted: trusted.iter().map(|host| host.to_ascii_lowercase()).collect() }
     }
 
-    /// An address as it was written, before anything is looked up.
+    /// Checks an address before its host name is resolved. An address of a trusted host counts as the operator's.
     pub(crate) fn admit(&self, url: &Url) -> Result<Source, Refused> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused::Scheme(url.scheme().into()));
@@ -62,10 +62,10 @@ impl Network {
         self.trusted.iter().any(|known| *known == host || Some(known) == with_port.as_ref())
     }
 
-    /// Rejects an address of a host that must not be reached.
+    /// Rejects an IP address that must not be reached.
     fn check(&self, ip: IpAddr, host: &str) -> Result<(), Refused> {
         match reach(ip) {
-            // Credentials of the whole machine lie there, so the switch for private networks does not open it.
+            // It serves the machine's cloud credentials, so `allow_private_network` does not allow it.
             Reach::Metadata => Err(Refused::Metadata(host.to_owned())),
             Reach::Private if !self.allow_private => Err(Refused::Private(host.to_owned())),
             Reach::Public | Reach::Private => Ok(()),
@@ -73,49 +73,49 @@ impl Network {
     }
 }
 
-/// How far an address reaches.
+/// The network that an IP address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Anybody's.
+    /// The public internet.
     Public,
-    /// This machine, its neighbours, or nobody.
+    /// This machine, a private network, or a reserved range.
     Private,
-    /// Where clouds tell a machine its credentials.
+    /// The metadata service of a cloud, which serves credentials.
     Metadata,
 }
 
 /// Why a call is not sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
-    #[error("only http and https addresses are called, but this one is `{0}`")]
+    #[error("the address has the scheme `{0}`, but must begin with http:// or https://")]
     Scheme(String),
-    #[error("an address with a user or a password in it is not called; send them in a header")]
+    #[error("the address must not contain a user name or password; send them in a header")]
     UserInfo,
-    #[error("the address has no host")]
+    #[error("the address has no host; write it as https://host/path")]
     NoHost,
     #[error(
-        "`{0}` is where a cloud keeps the credentials of this machine, and it is not called; if it must be, name it in \
+        "`{0}` is a cloud metadata address, which serves the credentials of this machine; to allow it, add it to \
          `trusted_hosts` under [http] in the settings"
     )]
     Metadata(String),
     #[error(
-        "`{0}` is a private or local address, and documents do not reach those; allow it with --allow-private-network, or \
+        "`{0}` is a private or local address, which workflows may not call; allow it with --allow-private-network, or \
          with allow_private_network = true under [http] in the settings"
     )]
     Private(String),
 }
 
-/// The refusal behind an error of a client, if there is one: a name is looked up deep inside of it.
+/// The refusal among the causes of a client's error, if there is one.
 pub(crate) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
     causes(error).find_map(|cause| cause.downcast_ref::<Refused>())
 }
 
-/// An error and what caused it, the outermost first.
+/// An error and its causes, the outermost first.
 pub(crate) fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| <dyn Error>::source(*error))
 }
 
-/// How far an address reaches, whatever way it is spelled.
+/// The network of an IP address, in any notation.
 pub(crate) fn reach(ip: IpAddr) -> Reach {
     match ip {
         IpAddr::V4(ip) => reach_v4(ip),
@@ -126,7 +126,7 @@ pub(crate) fn reach(ip: IpAddr) -> Reach {
 const METADATA_V4: [[u8; 4]; 5] =
     [[169, 254, 169, 254], [169, 254, 170, 2], [169, 254, 170, 23], [100, 100, 100, 200], [168, 63, 129, 16]];
 
-/// Network and length of its prefix, from the registry of special-purpose addresses.
+/// Networks with the lengths of their prefixes, from the IANA registry of special-purpose addresses.
 const PRIVATE_V4: [([u8; 4], u32); 16] = [
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -164,26 +164,26 @@ fn reach_v6(ip: Ipv6Addr) -> Reach {
     if METADATA_V6.contains(&ip) {
         return Reach::Metadata;
     }
-    if let Some(inner) = carried(ip) {
+    if let Some(inner) = embedded_ipv4(ip) {
         return reach_v4(inner);
     }
     let [first, second, ..] = ip.segments();
-    // Everything that is anybody's begins with 001; inside of it some ranges are for protocols, tunnels and examples.
+    // Global addresses begin with the bits 001, except for ranges for protocols, tunnels and documentation.
     let global = first & 0xe000 == 0x2000;
     let special = first == 0x2001 && (second < 0x0200 || second == 0x0db8);
     let examples = first == 0x3fff && second < 0x1000;
     if global && !special && !examples { Reach::Public } else { Reach::Private }
 }
 
-/// The IPv4 address that an IPv6 address only wraps.
-fn carried(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+/// The IPv4 address that an IPv6 address contains.
+fn embedded_ipv4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let parts = ip.segments();
     let (high, low) = match parts {
-        // Mapped, translated (NAT64), and the old compatible form, except for the two that mean "nobody" and "here".
+        // IPv4-mapped, NAT64, and the old IPv4-compatible form except `::` and `::1`.
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        // 6to4, then ISATAP with either setting of the bit that says who gave the number.
+        // 6to4, then ISATAP with either value of the universal/local bit.
         | [0x2002, high, low, ..]
         | [.., 0 | 0x200, 0x5efe, high, low] => (high, low),
         [0, 0, 0, 0, 0, 0, high, low] if (high, low) > (0, 1) => (high, low),
@@ -192,16 +192,17 @@ fn carried(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
 }
 
-/// Looks names up for a client, and hands on only what may be reached.
+/// Resolves host names for a client, and returns only allowed addresses.
 #[derive(Debug)]
-pub(crate) struct Guarded(pub(crate) Network);
+pub(crate) struct GuardedResolver(pub(crate) Network);
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let network = self.0.clone();
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let checked = found.into_iter().map(|address| network.check(address.ip(), name.as_str()).map(|()| address));
+            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let checked =
+                addresses.into_iter().map(|address| network.check(address.ip(), name.as_str()).map(|()| address));
             let (open, refused): (Vec<_>, Vec<_>) = checked.partition(Result::is_ok);
             match refused.into_iter().next() {
                 Some(Err(refused)) if open.is_empty() => Err(refused.into()),
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn public_addresses_are_reached() {
+    fn public_addresses_are_allowed() {
         check(
             Reach::Public,
             "1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.1 172.15.255.255 \
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn private_and_local_addresses_are_not_in_any_spelling() {
+    fn private_and_local_addresses_are_recognised_in_any_notation() {
         check(
             Reach::Private,
             "0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254 \
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_credentials_are_known_in_any_spelling() {
+    fn metadata_addresses_are_recognised_in_any_notation() {
         check(
             Reach::Metadata,
             "169.254.169.254 169.254.170.2 100.100.100.200 168.63.129.16 ::ffff:169.254.169.254 \
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_a_number_is_judged_however_it_is_written() {
+    fn an_ip_address_is_checked_in_any_notation() {
         let network = Network::default();
         for url in [
             "http://127.0.0.1/",
@@ -280,12 +281,12 @@ mod tests {
         assert_eq!(
             admitted(&network, "https://example.org/"),
             Ok(Source::Document),
-            "a name is judged when it is looked up"
+            "a host name is checked when it is resolved"
         );
     }
 
     #[test]
-    fn only_the_web_is_called_and_without_names_in_the_address() {
+    fn only_http_is_allowed_and_no_user_name_in_the_address() {
         let network = Network::new(true, &[]);
         assert_eq!(admitted(&network, "ftp://example.org/"), Err(Refused::Scheme("ftp".into())));
         assert_eq!(admitted(&network, "file:///etc/passwd"), Err(Refused::Scheme("file".into())));
@@ -294,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn the_switch_opens_private_networks_but_not_the_credentials_of_the_machine() {
+    fn the_option_allows_private_networks_but_not_metadata_addresses() {
         let network = Network::new(true, &[]);
         assert_eq!(admitted(&network, "http://10.0.0.1/"), Ok(Source::Document));
         assert!(admitted(&network, "http://169.254.169.254/").is_err());
     }
 
     #[test]
-    fn the_operator_is_trusted_by_host_and_port() {
+    fn hosts_are_trusted_with_or_without_a_port() {
         let network = Network::new(false, &["127.0.0.1:8080".into(), "Intern.example".into(), "[::1]".into()]);
         assert_eq!(admitted(&network, "http://127.0.0.1:8080/x"), Ok(Source::Operator));
         assert!(admitted(&network, "http://127.0.0.1:8081/x").is_err());
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_switch() {
+    fn a_refusal_names_the_option() {
         let refused = admitted(&Network::default(), "http://localhost.localdomain:1/");
         assert_eq!(refused, Ok(Source::Document), "it is a name");
         let refused = admitted(&Network::default(), "http://10.1.1.1/").expect_err("it is private").to_string();

@@ -1,57 +1,57 @@
 //! The encodings in which a secret may appear in a text.
 //!
-//! The store names encodings in its rows, so an encoding that has a name keeps its meaning.
+//! The store contains names of encodings, so a name must keep its meaning.
 
 use std::fmt::{self, Write as _};
 
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Shorter secrets are not searched in base64 and hexadecimal: their few letters appear in other texts by accident.
+/// Shorter secrets are not searched for in base64 and hexadecimal, because so few letters occur in other texts by accident.
 const ENCODED_BYTES: usize = 6;
 
-/// Longer secrets are searched only as they are: the forms of a very large one would take too much memory.
+/// Longer secrets are searched for without encodings only, which would take too much memory.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// What encoders of addresses leave unchanged beside letters and digits: each kind of encoder leaves something else.
-const PLAIN_IN_ADDRESSES: [&str; 5] = ["-_.~", "-_.~!'()*", "-_.*", "-_.~!$&'()*+,;=:@", "-_.~!$&'()*+,;=:@/?#"];
+/// The characters beside letters and digits that URL encoders leave unchanged: encoders differ.
+const URL_SAFE_SETS: [&str; 5] = ["-_.~", "-_.~!'()*", "-_.*", "-_.~!$&'()*+,;=:@", "-_.~!$&'()*+,;=:@/?#"];
 
-/// How a secret is written.
+/// An encoding of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// Not encoded.
     Plain,
-    /// With `%XX`, where one of [`PLAIN_IN_ADDRESSES`] is left unchanged.
+    /// Percent-encoded, with one of [`URL_SAFE_SETS`] unchanged.
     Percent {
-        /// Which one.
+        /// The index of the set.
         plain: u8,
         /// Whether a space is `+`.
         plus: bool,
-        /// Whether digits are small letters.
+        /// Whether hexadecimal digits are in lower case.
         lower: bool,
     },
-    /// In base64, with so many bytes of each three before it.
+    /// In base64, at one of three alignments.
     Base64 {
-        /// Whether the alphabet is that of addresses.
+        /// Whether the URL-safe alphabet is used.
         url_safe: bool,
-        /// How many bytes of the first group come before the secret.
+        /// The number of bytes before the secret in its first group of three.
         before: u8,
     },
     /// In hexadecimal.
     Hex {
-        /// Whether digits are small letters.
+        /// Whether hexadecimal digits are in lower case.
         lower: bool,
     },
     /// In a JSON string.
     Json(JsonEscapes),
 }
 
-/// What a writer of JSON escapes beside quotes, backslashes and control characters: what is not ASCII, slashes, and `<`, `>` and
-/// `&`; and whether its escapes have small letters.
+/// The characters that a JSON serialiser escapes beside quotes, backslashes and control characters: non-ASCII ones, slashes, and `<`, `>`
+/// and `&`; and whether its escapes are in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonEscapes([bool; 4]);
 
 impl Encoding {
-    /// Every way to write a whole secret.
+    /// All encodings.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         let percent = (0..5).flat_map(|plain| {
             flags().flat_map(move |plus| flags().map(move |lower| Self::Percent { plain, plus, lower }))
@@ -74,7 +74,7 @@ impl Encoding {
             Self::Plain => Some(secret.to_owned()),
             _ if secret.len() > LARGE_BYTES => None,
             Self::Percent { plain, plus, lower } => {
-                let encoded = percent(secret, PLAIN_IN_ADDRESSES.get(usize::from(plain))?, lower);
+                let encoded = percent(secret, URL_SAFE_SETS.get(usize::from(plain))?, lower);
                 Some(if plus { encoded.replace("%20", "+") } else { encoded })
             }
             Self::Base64 { .. } | Self::Hex { .. } if secret.len() < ENCODED_BYTES => None,
@@ -85,7 +85,7 @@ impl Encoding {
         }
     }
 
-    /// Whether encoders break lines in this encoding (`base64`, MIME, PEM, `xxd -p`) that decoders ignore.
+    /// Whether encoders of this encoding (`base64`, MIME, PEM, `xxd -p`) insert line breaks that decoders ignore.
     pub(super) fn is_wrapped(self) -> bool {
         matches!(self, Self::Base64 { .. } | Self::Hex { .. })
     }
@@ -120,7 +120,7 @@ fn flags() -> impl Iterator<Item = bool> {
     [false, true].into_iter()
 }
 
-/// The secret with `%XX` for what is neither a letter, a digit nor plain.
+/// Percent-encodes every byte that is not a letter, a digit or in `plain`.
 fn percent(secret: &str, plain: &str, lower: bool) -> String {
     let mut encoded = String::new();
     for byte in secret.bytes() {
@@ -174,8 +174,8 @@ fn json(secret: &str, JsonEscapes([ascii, slash, html, lower]): JsonEscapes) -> 
     encoded
 }
 
-/// The letters of base64 that the secret alone decides, where so many bytes, of each three, stand before it. The letters at either end that
-/// it shares with its neighbours are not among them.
+/// The base64 letters that depend only on the secret, at one alignment. Letters at either end that encode neighbouring bytes too are left
+/// out.
 fn base64_within(engine: &impl base64::Engine, secret: &str, before: u8) -> String {
     let before = usize::from(before);
     let bytes = [&vec![0; before], secret.as_bytes()].concat();

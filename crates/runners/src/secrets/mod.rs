@@ -1,4 +1,4 @@
-//! Values that people must not see: references until the moment of a call, masked in logs and traces, never in data.
+//! Secret values: filled in when a call is made, and masked in logs and traces. Data contains only references to them.
 
 mod encoding;
 mod finder;
@@ -28,18 +28,18 @@ pub use finder::{Finder, PartialSecret, SecretMatch};
 pub use redact::Untruncated;
 pub use shared::SharedSecrets;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const MASK: &str = "***";
 const PREFIXES: [&str; 4] = ["SECRET_", "API_KEY", "PASSWORD", "TOKEN"];
 
-/// What stands in the names of headers and of variables that are secret. Whatever is between the parts of a name says nothing.
+/// Words in the names of secret headers and variables. Separators in a name are ignored.
 const WORDS: [&str; 4] = ["APIKEY", "PASSWORD", "SECRET", "TOKEN"];
 
-/// The secret values of a run, the longest first: one may be a part of another.
+/// A set of secret values, the longest first because one may be a part of another.
 #[derive(Clone, Default)]
 pub struct Secrets {
     values: Vec<String>,
-    /// What finds them in a text, in every form that is known; made when it is needed.
+    /// Finds them in a text in every encoding; created when it is first needed.
     finder: OnceLock<Option<Arc<Finder>>>,
 }
 
@@ -58,8 +58,8 @@ impl PartialEq for Secrets {
 impl Eq for Secrets {}
 
 impl Secrets {
-    /// The values of inputs whose name says that they are secret, with every part of those that have parts. A name inside of
-    /// an input counts too (`metadata.api_key`), for texts only: numbers there are mostly counts, such as those of tokens.
+    /// The values of inputs with secret names, such as `api_key`, including the values inside lists and objects. Secret names inside an input
+    /// count too (`metadata.api_key`), but for text only: numbers there are mostly counts, such as `token_count`.
     ///
     /// ```
     /// use branchpoint_expr::{Object, Value};
@@ -78,7 +78,7 @@ impl Secrets {
         secrets
     }
 
-    /// The secrets in a program itself: defaults of inputs whose name says that they are secret.
+    /// The secrets in a program: defaults of inputs with secret names.
     ///
     /// ```
     /// use branchpoint_core::ir::builder::Builder;
@@ -95,8 +95,8 @@ impl Secrets {
             .unwrap_or_default()
     }
 
-    /// The secrets in the environment of this process: variables whose name says so, and those named here. Values of few letters are
-    /// left out, because other texts contain them by accident.
+    /// The secrets in the environment of this process: variables with secret names, and the variables in `named`. Short values are left out,
+    /// because other texts contain them by accident.
     ///
     /// ```
     /// let secrets = branchpoint_runners::Secrets::of_environment(&["PATH".into()].into());
@@ -111,7 +111,7 @@ impl Secrets {
         Self::from_values(secret.map(|(_, value)| value.trim().to_owned()))
     }
 
-    /// A set of these values.
+    /// A set of values.
     ///
     /// ```
     /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
@@ -151,8 +151,7 @@ impl Secrets {
         self.finder = OnceLock::new();
     }
 
-    /// What came back from a call, with every secret masked. It is for secrets that calls were given by name: what repeats them must
-    /// not bring them into what is kept.
+    /// Masks the secrets in an answer. It is for the secrets that a call was given: an answer that repeats them must not be stored with them.
     pub(crate) fn mask_answer(&self, answer: Answer) -> Answer {
         if self.values.is_empty() {
             return answer;
@@ -172,7 +171,7 @@ impl Secrets {
             }
             Answer::Process(ProcessResult { exit_code, stdout, stderr, cut }) => {
                 let cut_text = |stream, whole: &Arc<str>| {
-                    if cut == Some(stream) { self.mask_unfinished(whole).into() } else { text(whole) }
+                    if cut == Some(stream) { self.mask_truncated(whole).into() } else { text(whole) }
                 };
                 let (stdout, stderr) = (cut_text(Stream::Out, &stdout), cut_text(Stream::Err, &stderr));
                 Answer::Process(ProcessResult { exit_code, stdout, stderr, cut })
@@ -186,8 +185,8 @@ impl Secrets {
         }
     }
 
-    /// The text with every secret masked, however it is encoded, and with the beginning of a secret masked where a value was
-    /// cut short. Mask whole values before shortening them all the same: a beginning is only known by the mark of the cut.
+    /// Masks secrets in a text, in every encoding, and beginnings of secrets before a `…`. Values should still be masked before they are
+    /// truncated, because a beginning without `…` is not recognised.
     ///
     /// ```
     /// let secrets = branchpoint_runners::Secrets::from_values(["pa55 word".into()]);
@@ -197,38 +196,38 @@ impl Secrets {
         self.mask_from(text, 0)
     }
 
-    /// The beginning of a longer text without the secret that it ends in the middle of. Untruncated secrets stay.
-    pub(crate) fn without_unfinished(&self, text: String) -> String {
+    /// A truncated text without a partial secret at its end. Complete secrets stay.
+    pub(crate) fn without_partial_secret(&self, text: String) -> String {
         let end = self.partial_secret(&text).hidden_from;
         if text.len() - end < BEGINNING_BYTES { text } else { format!("{}{MASK}", &text[..end]) }
     }
 
-    /// The beginning of a longer text with every secret masked, also one that it ends in the middle of.
-    fn mask_unfinished(&self, text: &str) -> String {
+    /// Masks the secrets in a truncated text, including a partial secret at its end.
+    fn mask_truncated(&self, text: &str) -> String {
         let end = self.partial_secret(text).hidden_from;
         let masked = self.mask(&text[..end]).into_owned();
         if end < text.len() { masked + MASK } else { masked }
     }
 
-    /// The end of a text, from a place on, with every secret masked: also one that has begun before that place.
+    /// Masks the secrets in a text and returns the text from an offset on. Secrets that begin before the offset are recognised.
     pub(crate) fn mask_from<'t>(&self, text: &'t str, from: usize) -> Cow<'t, str> {
-        let mut found = self.finder().map(|finder| finder.find(text)).unwrap_or_default();
-        found.retain(|secret| secret.end > from);
-        if found.is_empty() {
+        let mut ranges = self.finder().map(|finder| finder.find(text)).unwrap_or_default();
+        ranges.retain(|secret| secret.end > from);
+        if ranges.is_empty() {
             return Cow::Borrowed(&text[from..]);
         }
         let mut masked = String::with_capacity(text.len() - from);
-        let mut told = from;
-        for secret in found {
-            masked.push_str(&text[told..secret.start.max(told)]);
+        let mut copied_to = from;
+        for secret in ranges {
+            masked.push_str(&text[copied_to..secret.start.max(copied_to)]);
             masked.push_str(MASK);
-            told = secret.end;
+            copied_to = secret.end;
         }
-        masked.push_str(&text[told..]);
+        masked.push_str(&text[copied_to..]);
         Cow::Owned(masked)
     }
 
-    /// The value with every secret masked, however deep, in keys too. A number that is a secret becomes text.
+    /// Masks the secrets in a value at any depth, including keys. A number that is a secret becomes text.
     ///
     /// ```
     /// use branchpoint_expr::Value;
@@ -241,7 +240,7 @@ impl Secrets {
         if self.values.is_empty() { value.clone() } else { self.mask_parts(value, &mut HashMap::new()) }
     }
 
-    /// What lists and objects were masked to is known by their identity: a shared one is masked once.
+    /// Masked lists and objects are cached by identity, so that a shared one is masked once.
     fn mask_parts(&self, value: &Value, masked: &mut HashMap<usize, Value>) -> Value {
         let identity = match value {
             Value::Str(text) => {
@@ -269,7 +268,7 @@ impl Secrets {
         result
     }
 
-    /// How much of a text must wait for more of it, because it may be the beginning of a secret.
+    /// The end of a text that must be held back because it may be the beginning of a secret.
     ///
     /// ```
     /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
@@ -280,7 +279,7 @@ impl Secrets {
         self.finder().map_or_else(nothing, |finder| finder.partial_secret(text))
     }
 
-    /// The length of the longest form of a secret in a text.
+    /// The length of the longest encoded secret, with line breaks.
     ///
     /// ```
     /// assert_eq!(branchpoint_runners::Secrets::default().longest(), 0);
@@ -294,14 +293,14 @@ impl Secrets {
     }
 }
 
-/// Whether the name of an input says that its value is secret, in any case.
+/// Whether an input is secret by its name, in upper or lower case.
 pub(crate) fn is_secret_input(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the name of a header, or of a variable of the environment, says that its value is secret, in any case. Such names are not
-/// the author's, so the words may stand anywhere in them.
+/// Whether a header or an environment variable is secret by its name, in upper or lower case. Such names are not chosen by the author of
+/// the workflow, so the words may be anywhere in them.
 ///
 /// ```
 /// use branchpoint_runners::is_secret_name;
@@ -313,14 +312,14 @@ pub fn is_secret_name(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// The input of a call with the secrets that it names, and the values of these secrets.
+/// Fills the secrets that a call names into its input. Returns the input and the values of these secrets.
 ///
-/// Where secrets belong is said by the effect, never by data; see [`SecretText`]. Everything else is left as it is, whatever it
-/// looks like.
+/// The places of secrets are defined by the effect, never by data; see [`SecretText`]. Everything else is left unchanged, even if it looks
+/// like a reference.
 ///
 /// # Errors
 ///
-/// What is wrong: the store does not have a secret, or no value can stand where one is named.
+/// The store does not have a secret, or a secret cannot be inserted at its place.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -342,12 +341,12 @@ pub fn resolve(input: &Value, texts: &[SecretText], store: &SecretStore) -> Resu
         input = match form {
             SecretForm::Plain | SecretForm::ShellWord => {
                 let is_word = *form == SecretForm::ShellWord;
-                at_path(&input, at, &mut |parts| joined(parts, store, is_word, &mut known))?
+                change_at(&input, at, &mut |parts| joined(parts, store, is_word, &mut known))?
             }
             SecretForm::Credential { before, secret } => {
                 let value = store(secret).ok_or_else(|| missing(secret))?;
                 known.push(value.clone());
-                put(&input, at, Value::from(format!("{before}{value}")))
+                insert_at(&input, at, Value::from(format!("{before}{value}")))
             }
         };
     }
@@ -355,20 +354,20 @@ pub fn resolve(input: &Value, texts: &[SecretText], store: &SecretStore) -> Resu
 }
 
 fn missing(name: &str) -> String {
-    format!("there is no secret `{name}` here")
+    format!("the secret `{name}` is not set; set it in the environment or in the file of `[secrets]`")
 }
 
-/// The value with something more at a path, which is made if it is not there.
-fn put(value: &Value, path: &[PathKey], more: Value) -> Value {
+/// Inserts a value at a path. Missing objects on the path are created.
+fn insert_at(value: &Value, path: &[PathKey], more: Value) -> Value {
     let Some((PathKey::Field(key), rest)) = path.split_first() else { return more };
     let mut fields = value.as_object().cloned().unwrap_or_default();
-    let within = put(fields.get(key).unwrap_or(&Value::Null), rest, more);
+    let within = insert_at(fields.get(key).unwrap_or(&Value::Null), rest, more);
     fields.insert(key.clone(), within);
     Value::from(fields)
 }
 
-/// The value with something else at a path. A path that leads nowhere changes nothing.
-fn at_path(
+/// Changes the value at a path. A path that does not exist changes nothing.
+fn change_at(
     value: &Value,
     path: &[PathKey],
     change: &mut dyn FnMut(&Value) -> Result<Value, String>,
@@ -377,13 +376,13 @@ fn at_path(
     match (value, key) {
         (Value::Object(fields), PathKey::Field(key)) if fields.contains_key(key) => {
             let mut fields = Object::clone(fields);
-            fields[key] = at_path(&fields[key], rest, change)?;
+            fields[key] = change_at(&fields[key], rest, change)?;
             Ok(Value::from(fields))
         }
         (Value::List(items), PathKey::Item(at)) => {
             let mut items = items.to_vec();
             if let Some(item) = usize::try_from(*at).ok().and_then(|at| items.get_mut(at)) {
-                *item = at_path(item, rest, change)?;
+                *item = change_at(item, rest, change)?;
             }
             Ok(Value::from(items))
         }
@@ -391,7 +390,8 @@ fn at_path(
     }
 }
 
-/// The text of parts, each secret in the form that the text needs. The secret is not told in that form either.
+/// Joins parts of text and references to secrets. Secrets in shell commands are quoted; the quoted form is added to `known`, so that it is
+/// masked too.
 fn joined(
     parts: &Value,
     store: &SecretStore,
@@ -424,8 +424,8 @@ fn joined(
     Ok(Value::from(text))
 }
 
-/// The texts of a value under names that say that they are secret, and its numbers if `has_numbers`. Truth and nothing are not secrets:
-/// masking them would hide half of every trace.
+/// Collects the texts under secret names in a value, and the numbers if `has_numbers`. Booleans and null are not secrets: masking them
+/// would hide half of every trace.
 fn secret_texts(value: &Value, is_named: bool, has_numbers: bool, texts: &mut Vec<String>) {
     match value {
         Value::Str(text) if is_named => texts.push(text.to_string()),

@@ -1,4 +1,4 @@
-//! What people are shown of values: never a secret, and of a large value only its beginning.
+//! Redaction of values for people: secrets are masked, and large values are truncated.
 
 use std::fmt::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::secrets::Secrets;
 /// Larger values are truncated in JSON output.
 const SHOWN_BYTES: u64 = 4096;
 
-/// How much of a truncated value is shown.
+/// The bytes of a truncated value that are shown.
 const BEGINNING_BYTES: usize = 1024;
 
 impl Redact for Secrets {
@@ -18,7 +18,7 @@ impl Redact for Secrets {
         self.mask_value(value)
     }
 
-    /// `{"truncated": "…", "bytes": …}` for a value above 4 KB: the beginning of its text, and its size when it is written out.
+    /// `{"truncated": "…", "bytes": …}` for a value above 4 KB: the beginning of its JSON, and its full size.
     fn data(&self, value: &Value) -> Value {
         let bytes = value.size().bytes;
         if bytes <= SHOWN_BYTES {
@@ -34,7 +34,7 @@ impl Redact for Secrets {
     }
 }
 
-/// Secrets are masked, and large values stay whole.
+/// Masks secrets without truncating large values.
 pub struct Untruncated<'s>(pub &'s Secrets);
 
 impl Redact for Untruncated<'_> {
@@ -48,8 +48,7 @@ impl Redact for Untruncated<'_> {
 }
 
 impl Secrets {
-    /// The text of a value with every secret masked: the whole text, or its beginning of so many bytes. However large the value is,
-    /// no more than its beginning is written out.
+    /// The beginning of a value as text, with secrets masked. Only the beginning of a large value is serialised.
     ///
     /// ```
     /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
@@ -59,12 +58,12 @@ impl Secrets {
         let mut text = Beginning { text: String::new(), room: bytes };
         match write!(text, "{value}") {
             Ok(()) => self.text(&text.text),
-            Err(fmt::Error) => self.text(&self.without_unfinished(text.text)),
+            Err(fmt::Error) => self.text(&self.without_partial_secret(text.text)),
         }
     }
 }
 
-/// Text up to a number of bytes; writing more is an error.
+/// A text with a limit of bytes. Writing more is an error.
 struct Beginning {
     text: String,
     room: usize,

@@ -1,4 +1,4 @@
-//! Redacts secrets in output that comes in pieces, however it is cut.
+//! Redacts secrets in output that arrives in pieces, even if a secret spans several pieces.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,18 +8,18 @@ use branchpoint_core::effect::Stream;
 use crate::local::shell::Listener;
 use crate::secrets::{PartialSecret, Secrets};
 
-/// Redacts the output of a call before a listener gets it. What may be the beginning of a secret waits until more is known.
+/// Redacts the output of a call before a listener receives it. Text that may be the beginning of a secret is held back until more arrives.
 pub(crate) struct StreamRedactor {
     listener: Listener,
     streams: Arc<Mutex<[Pending; 2]>>,
     secrets: Secrets,
 }
 
-/// The end of a stream that is still needed.
+/// The end of a stream that is held back or needed to recognise a secret.
 #[derive(Default)]
 struct Pending {
     text: String,
-    /// How many bytes of it the listener has got already.
+    /// The number of its bytes that the listener has received.
     shown: usize,
 }
 
@@ -28,12 +28,12 @@ impl StreamRedactor {
         Self { listener, streams: Arc::default(), secrets }
     }
 
-    /// The listener that takes the output as it is.
+    /// A listener for unredacted output.
     pub(crate) fn listener(&self) -> Listener {
         let (listener, streams, secrets) =
             (Arc::clone(&self.listener), Arc::clone(&self.streams), self.secrets.clone());
         Arc::new(move |stream, text| {
-            // Held while the listener works, so that two pieces of one stream cannot change places.
+            // Held while the listener runs, so that the pieces of a stream stay in order.
             let mut streams = lock(&streams);
             let redacted = streams[stream as usize].add(text, &secrets);
             if !redacted.is_empty() {
@@ -42,7 +42,7 @@ impl StreamRedactor {
         })
     }
 
-    /// Reports what still waits: nothing more comes.
+    /// Sends the text that is held back, at the end of the output.
     pub(crate) fn finish(self) {
         let mut streams = lock(&self.streams);
         for stream in [Stream::Out, Stream::Err] {
@@ -56,7 +56,7 @@ impl StreamRedactor {
 }
 
 impl Pending {
-    /// Adds more of the stream. Gives what can be shown by now, redacted.
+    /// Adds a piece of the stream. Returns the redacted text that can be shown now.
     fn add(&mut self, more: &str, secrets: &Secrets) -> String {
         self.text.push_str(more);
         let PartialSecret { hidden_from, needed_from } = secrets.partial_secret(&self.text);
@@ -82,16 +82,16 @@ mod tests {
     use crate::secrets::tests::wrap;
 
     fn reported(secrets: &SharedSecrets, pieces: &[(Stream, &str)]) -> Vec<String> {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let list = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let list = Arc::clone(&received);
         let listener: Listener = Arc::new(move |_, text| list.lock().expect("no panic").push(text.to_owned()));
         let redactor = StreamRedactor::new(listener, secrets.secrets());
         for (stream, text) in pieces {
             redactor.listener()(*stream, text);
         }
         redactor.finish();
-        let heard = heard.lock().expect("no panic");
-        heard.clone()
+        let received = received.lock().expect("no panic");
+        received.clone()
     }
 
     #[track_caller]
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// What is not the secret is reported, and of the secret at most the letters that end a line by accident.
+    /// Checks that all text except the secret is reported, and of the secret at most a few letters at the end of a line.
     #[track_caller]
     fn check_unseen(encoded: &str, reported: &[String]) {
         let reported = reported.concat();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_ends_like_a_secret_begins_is_reported_at_once() {
+    fn a_line_that_ends_like_the_beginning_of_a_secret_is_not_delayed() {
         // `aHVudGVyMg` is hunter2 in base64.
         check(&[(Stream::Out, "a haH\n"), (Stream::Out, "more\n")], &["a haH\n", "more\n"]);
         check(&[(Stream::Out, "aHV\n"), (Stream::Out, "udGVyMg==\n")], &["aHV\n", "***g==\n"]);

@@ -1,4 +1,4 @@
-//! Secrets that become known while runs work, shared by everything that shows what happens.
+//! Secrets that are added while runs work, shared by all outputs that mask them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +38,7 @@ impl SharedSecrets {
     /// ```
     pub fn secrets(&self) -> Secrets {
         let known = self.lock();
-        // What finds them is built once and shared by all clones.
+        // The finder is built once and shared by all clones.
         let _ = known.finder();
         known.clone()
     }

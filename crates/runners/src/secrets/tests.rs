@@ -1,4 +1,4 @@
-//! What is masked, and what is put in at the moment of a call.
+//! Tests of masking, and of filling in secrets.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn secrets_are_masked_by_the_names_of_inputs() {
 }
 
 #[test]
-fn secrets_come_from_several_sources_and_the_longest_goes_first() {
+fn secrets_are_added_from_several_sources_and_the_longest_is_masked_first() {
     let mut secrets = Secrets::of(&json(r#"{"TOKEN": "abc"}"#));
     secrets.add(["abcdef", "", "  "]);
     secrets.add(["xabcdefx".to_owned()]);
@@ -37,7 +37,7 @@ fn secrets_come_from_several_sources_and_the_longest_goes_first() {
 }
 
 #[test]
-fn values_are_masked_however_deep_and_in_keys() {
+fn values_are_masked_at_any_depth_and_in_keys() {
     let secrets = Secrets::of(&json(
         r#"{"PASSWORD": {"user": "ann", "codes": [4711, "x\"y"]}, "TOKEN_on": true, "TOKEN_n": null}"#,
     ));
@@ -62,14 +62,14 @@ fn a_secret_in_a_text_that_a_shell_reads_is_one_word() {
 }
 
 #[test]
-fn secrets_are_put_in_only_where_the_effect_says() {
+fn secrets_are_filled_in_only_where_the_effect_says() {
     let spec = &texts(&[&["command".into()], &["headers".into(), "x/y".into(), PathKey::Item(1)]]);
     check_resolved(
         r#"{"command": ["a ", {"secret": "K"}, " b ", {"secret": "L"}, ""], "headers": {"x/y": ["q", ["", {"secret": "M"}, "!"]]}}"#,
         spec,
         r#"{"command": "a <K> b <L>", "headers": {"x/y": ["q", "<M>!"]}}"#,
     );
-    // What is no text in parts, or is not there, stays.
+    // Values that are not a list of parts, or are missing, stay.
     check_resolved(r#"{"command": "x", "headers": null}"#, spec, r#"{"command": "x", "headers": null}"#);
     check_resolved(r#"{"headers": {"x/y": []}}"#, spec, r#"{"headers": {"x/y": []}}"#);
 }
@@ -90,7 +90,10 @@ fn a_secret_that_is_missing_is_named() {
     let input = json(r#"{"command": ["", {"secret": "NONE"}, ""]}"#);
     let mut texts = texts(&[&["command".into()]]);
     let resolved = resolve(&input, &texts, &store());
-    assert_eq!(resolved, Err("there is no secret `NONE` here".to_owned()));
+    assert_eq!(
+        resolved,
+        Err("the secret `NONE` is not set; set it in the environment or in the file of `[secrets]`".to_owned())
+    );
     let commented = json(r#"{"command": ["true # ", {"secret": "K"}, ""]}"#);
     texts[0].form = SecretForm::ShellWord;
     let resolved = resolve(&commented, &texts, &store());
@@ -98,7 +101,7 @@ fn a_secret_that_is_missing_is_named() {
 }
 
 #[test]
-fn what_may_be_the_beginning_of_a_secret_waits() {
+fn a_possible_beginning_of_a_secret_is_held_back() {
     let mut secrets = Secrets::default();
     secrets.add(["abcdef", "abc", "ëx", "cab"]);
     for (text, hidden_from) in [("", 0), ("x", 1), ("xab", 1), ("xabc", 1), ("abcdef", 6), ("ë", 0), ("abcdeg", 6)] {
@@ -115,7 +118,7 @@ fn check_encoded(secret: &str, text: &str, expect: &str) {
 }
 
 #[test]
-fn secrets_are_masked_in_addresses() {
+fn secrets_are_masked_in_urls() {
     check_encoded("p@ss w/rd", "a=p%40ss%20w%2Frd&b", "a=***&b");
     check_encoded("p@ss w/rd", "a=p%40ss+w%2frd&b", "a=***&b");
     check_encoded("p@ss w/rd", "/p@ss%20w%2Frd/", "/***/");
@@ -125,7 +128,7 @@ fn secrets_are_masked_in_addresses() {
 }
 
 #[test]
-fn secrets_are_masked_in_base64_wherever_they_stand_there() {
+fn secrets_are_masked_in_base64_at_every_alignment() {
     use base64::Engine;
     use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
     let secret = "hunter2?>~secret";
@@ -143,11 +146,11 @@ fn secrets_are_masked_in_base64_wherever_they_stand_there() {
             }
         }
     }
-    // So short a secret stands in base64 by accident.
+    // So short a secret occurs in base64 by accident.
     check_encoded("abc", "YWJj", "YWJj");
 }
 
-/// The text in lines of so many letters.
+/// Breaks a text into lines of `columns` letters.
 pub(super) fn wrap(text: &str, columns: usize, line_break: &str) -> String {
     let lines: Vec<&str> = (0..text.len()).step_by(columns).map(|at| &text[at..text.len().min(at + columns)]).collect();
     lines.join(line_break)
@@ -195,14 +198,14 @@ fn lines_that_are_not_the_secret_stay() {
 }
 
 #[test]
-fn secrets_that_overlap_leave_nothing_of_each_other() {
+fn overlapping_secrets_are_masked_completely() {
     let secrets = Secrets::from_values(["abc".to_owned(), "bcdef".to_owned()]);
     assert_eq!(secrets.mask("xabcdefx"), "x***x");
     assert_eq!(secrets.mask("abcabc"), "******");
 }
 
 #[test]
-fn an_encoded_secret_in_pieces_waits() {
+fn the_beginning_of_an_encoded_secret_is_held_back() {
     let secrets = Secrets::from_values(["p@ss".to_owned()]);
     assert_eq!(secrets.partial_secret("a=p%4").hidden_from, 2);
     assert_eq!(secrets.partial_secret("a=p%40ss").hidden_from, 8);
@@ -216,12 +219,12 @@ fn secrets_are_masked_in_hexadecimal_and_in_json_of_any_writer() {
     check_encoded("a/b\"<é>\n", r#"{"k": "a\/b\"<\u00e9>\n"}"#, r#"{"k": "***"}"#);
     check_encoded("a/b\"<é>\n", r#"{"k": "a/b\"\u003C\u00E9\u003E\n"}"#, r#"{"k": "***"}"#);
     check_encoded("a/b\"<é>\n", r#"{"k": "a/b\"\u003cé\u003e\n"}"#, r#"{"k": "***"}"#);
-    // So short a secret appears in hexadecimal by accident.
+    // So short a secret occurs in hexadecimal by accident.
     check_encoded("abc", "616263", "616263");
 }
 
 #[test]
-fn the_beginning_of_a_secret_is_masked_where_a_value_was_cut() {
+fn the_beginning_of_a_secret_is_masked_in_a_truncated_value() {
     let secret = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N";
     let secrets = Secrets::from_values([secret.to_owned()]);
     for length in 3..secret.len() {
@@ -229,7 +232,7 @@ fn the_beginning_of_a_secret_is_masked_where_a_value_was_cut() {
         assert_eq!(secrets.mask(&format!("x is {beginning}… (82 characters)")), "x is ***… (82 characters)");
         assert_eq!(secrets.mask(&format!("x is \"a {beginning}\"… (9)")), "x is \"a ***\"… (9)");
     }
-    // Without a cut it is not the beginning of anything.
+    // Without the mark, the value is not truncated.
     assert_eq!(secrets.mask("eyJhbGciOiJIUzI1"), "eyJhbGciOiJIUzI1");
     assert_eq!(secrets.mask("they… and eyJ…, ey…"), "they… and ***…, ey…");
 }
@@ -242,16 +245,16 @@ fn every_encoding_is_found_again_by_its_name() {
     for encoding in Encoding::all() {
         assert_eq!(Encoding::named(&encoding.to_string()), Some(encoding));
         let text = encoding.write(&secrets[0]).expect("it is neither short nor large");
-        let found = finder.forms_in(&text);
-        assert_eq!(found.len(), 1, "{encoding:?}: {text}");
-        assert_eq!(found[0].encoding.write(&secrets[0]), Some(text), "{encoding:?}");
+        let matches = finder.forms_in(&text);
+        assert_eq!(matches.len(), 1, "{encoding:?}: {text}");
+        assert_eq!(matches[0].encoding.write(&secrets[0]), Some(text), "{encoding:?}");
         count += 1;
     }
     assert_eq!(count, 45);
 }
 
 #[test]
-fn names_inside_of_inputs_count_too() {
+fn secret_names_inside_inputs_count_too() {
     let secrets = Secrets::of(&json(
         r#"{"metadata": {"api_key": "abcd", "token_count": 5, "x": [{"TOKEN": ["efgh"]}]}, "name": "abcd"}"#,
     ));
@@ -259,7 +262,7 @@ fn names_inside_of_inputs_count_too() {
 }
 
 #[test]
-fn a_secret_that_the_output_limit_cuts_is_masked_at_every_offset() {
+fn a_secret_that_is_truncated_by_the_output_limit_is_masked_at_every_offset() {
     let secrets = Secrets::from_values(["hunter2-and-more".to_owned()]);
     for length in 1..16 {
         let stdout = format!("said {}", &"hunter2-and-more"[..length]);

@@ -1,5 +1,5 @@
-//! Texts without their line breaks: encoders such as `base64`, MIME and PEM break the lines of what they write, so an encoded secret is
-//! only in one piece again when the breaks are gone.
+//! Removes line breaks from a text. Encoders such as `base64`, MIME and PEM wrap their output, so an encoded secret is found only without
+//! the breaks.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The longest line break, with blank lines and the indentation of the next line. Longer gaps separate texts.
 pub(super) const BREAK_BYTES: usize = 16;
 
-/// The bytes of a text, as they are or without line breaks, and where they stand in the text.
+/// The bytes of a text, with or without its line breaks, and their offsets in the text.
 pub(super) struct Reading<'t> {
     pub(super) bytes: Cow<'t, [u8]>,
     /// The beginning of each line: its offset in `bytes`, and its offset in the text.
@@ -15,13 +15,13 @@ pub(super) struct Reading<'t> {
 }
 
 impl<'t> Reading<'t> {
-    /// The text as it is and, if it has line breaks, without them.
+    /// The text unchanged and, if it has line breaks, without them.
     pub(super) fn all(text: &'t [u8]) -> impl Iterator<Item = Self> {
         let whole = Self { bytes: Cow::Borrowed(text), lines: vec![(0, 0)] };
         std::iter::once(whole).chain(Self::unwrapped(text))
     }
 
-    /// The text without its line breaks; none if it has no line break.
+    /// The text without its line breaks; `None` if it has none.
     pub(super) fn unwrapped(text: &'t [u8]) -> Option<Self> {
         if !text.iter().any(|byte| matches!(byte, b'\n' | b'\r' | b'\\')) {
             return None;
@@ -46,13 +46,13 @@ impl<'t> Reading<'t> {
         self.lines.len() > 1
     }
 
-    /// Where a byte stands in the text.
+    /// The offset of a byte in the text.
     pub(super) fn source(&self, at: usize) -> usize {
         let (own, source) = self.lines[self.lines.partition_point(|(own, _)| *own <= at) - 1];
         source + at - own
     }
 
-    /// Where a range that is not empty stands in the text.
+    /// The range in the text of a range that is not empty.
     pub(super) fn place(&self, range: &Range<usize>) -> Range<usize> {
         self.source(range.start)..self.source(range.end - 1) + 1
     }
@@ -64,8 +64,8 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// The length of the line break that a text begins with, 0 if it begins with none. A break may be escaped, as in JSON. Backslashes at
-/// the end of a text may become one.
+/// The length of the line break at the beginning of a text, or 0. A break may be escaped, as in JSON. Backslashes at the end of a text
+/// count, because the next piece may complete an escaped break.
 fn line_break(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(next) = text.get(length) {

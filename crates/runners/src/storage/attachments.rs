@@ -27,10 +27,10 @@ pub trait Blobs: Debug + Send + Sync {
     fn load_file(&self, run: &str, key: &FileKey) -> Result<Option<LoadedFile>, StorageError>;
 }
 
-/// How a file is found.
+/// A reference to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileKey {
-    /// By its content.
+    /// By the hash of its content.
     Content(ContentKey),
     /// By its name.
     Name(String),
@@ -81,7 +81,7 @@ impl Debug for ContentKey {
     }
 }
 
-/// A file that was loaded.
+/// A loaded file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoadedFile {
     /// Its name.
@@ -114,7 +114,7 @@ impl Debug for Upload {
 }
 
 impl Upload {
-    /// A file under a name without folders. Without a media type, its name and content decide.
+    /// A file with a name without folders. A missing media type is derived from the name and the content.
     pub fn new(name: &str, mime: Option<&str>, bytes: impl Into<Arc<[u8]>>) -> Result<Self, UploadError> {
         let bytes = bytes.into();
         check_name(name)?;
@@ -151,7 +151,7 @@ impl Upload {
         &self.bytes
     }
 
-    /// The entry of a manifest.
+    /// Its entry in a manifest.
     pub fn entry(&self) -> Value {
         let bytes = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
         object([
@@ -163,12 +163,12 @@ impl Upload {
     }
 }
 
-/// The files that a run is started with.
+/// The files with which a run is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uploads(Vec<Upload>);
 
 impl Uploads {
-    /// Files within the limits of a run.
+    /// Checks the limits of a run.
     pub fn new(files: Vec<Upload>) -> Result<Self, UploadError> {
         if files.len() > MAX_UPLOADS {
             return Err(UploadError::Count(files.len()));
@@ -185,8 +185,7 @@ impl Uploads {
         &self.0
     }
 
-    /// The input of a run that is started with these files: `{text, attachments: [{storage_key, mime, name, bytes}]}`; without files,
-    /// the text as it is.
+    /// The input of a run with these files: `{text, attachments: [{storage_key, mime, name, bytes}]}`; without files, only the text.
     pub fn manifest(&self, text: Value) -> Value {
         if self.0.is_empty() {
             return text;
@@ -222,14 +221,14 @@ pub enum UploadError {
         reason: &'static str,
     },
     /// The media type of a file is not one.
-    #[error("the media type of the attachment `{name}` is invalid; write one such as `application/pdf`")]
+    #[error("the media type of the attachment `{name}` is invalid; use one such as `application/pdf`")]
     MediaType {
         /// The name of the file.
         name: String,
     },
 }
 
-/// A name is shown to people and models, and never leads to another folder.
+/// Checks a name, which is shown to people and models and must not contain folders.
 fn check_name(name: &str) -> Result<(), UploadError> {
     let reason = match name {
         "" | "." | ".." => "it must name a file",
@@ -251,8 +250,8 @@ fn is_media_type(text: &str) -> bool {
         && plain.split_once('/').is_some_and(|(kind, subtype)| word(kind) && word(subtype))
 }
 
-/// Endings of names and their media types.
-const ENDINGS: [(&str, &str); 29] = [
+/// Extensions and their media types.
+const EXTENSIONS: [(&str, &str); 29] = [
     ("pdf", "application/pdf"),
     ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
@@ -284,8 +283,8 @@ const ENDINGS: [(&str, &str); 29] = [
     ("webm", "video/webm"),
 ];
 
-/// How contents begin, and their media types.
-const BEGINNINGS: [(&[u8], &str); 5] = [
+/// Signatures at the beginning of contents, and their media types.
+const SIGNATURES: [(&[u8], &str); 5] = [
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -294,9 +293,9 @@ const BEGINNINGS: [(&[u8], &str); 5] = [
 ];
 
 fn media_type(name: &str, bytes: &[u8]) -> &'static str {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
-    let by_name = ENDINGS.iter().find(|(known, _)| *known == ending).map(|(_, mime)| *mime);
-    let by_content = || BEGINNINGS.iter().find(|(begin, _)| bytes.starts_with(begin)).map(|(_, mime)| *mime);
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
+    let by_name = EXTENSIONS.iter().find(|(known, _)| *known == extension).map(|(_, mime)| *mime);
+    let by_content = || SIGNATURES.iter().find(|(begin, _)| bytes.starts_with(begin)).map(|(_, mime)| *mime);
     let is_text = || std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'));
     by_name.or_else(by_content).unwrap_or_else(|| if is_text() { "text/plain" } else { "application/octet-stream" })
 }

@@ -1,4 +1,4 @@
-//! Checks of the fields of a request to stored data, and the redaction of what will be stored.
+//! Checks the fields of requests to stored data, and redacts values before they are stored.
 
 use branchpoint_core::effect::{FieldError, Kind};
 use branchpoint_expr::{Object, Value};
@@ -12,26 +12,28 @@ pub(super) struct Checks<'c> {
 }
 
 impl Checks<'_> {
-    /// A name that the request must have. A name with a secret is rejected, because redacted names would collide.
+    /// A required name. A name with a secret is rejected, because redacted names would collide.
     pub(super) fn name(&self, field: &str, name: Option<String>) -> Result<String, StorageError> {
-        let name = self.given(field, name)?;
+        let name = self.required(field, name)?;
         if name.trim().is_empty() {
-            return Err(self.wrong(field, "is empty").into());
+            return Err(self.error(field, "is empty").into());
         }
         within(field, &name, MAX_NAME_BYTES)?;
         if self.secrets.mask(&name) != name {
-            return Err(self.wrong(field, "contains a secret, and names are stored in clear").into());
+            return Err(self
+                .error(field, "contains a secret, but names are stored unencrypted; use another name")
+                .into());
         }
         Ok(name)
     }
 
-    /// A name that has a default. An empty name is not an absent one.
+    /// An optional name with a default. An empty name is an error.
     pub(super) fn name_or(&self, field: &str, name: Option<String>, default: &str) -> Result<String, StorageError> {
         name.map_or_else(|| Ok(default.to_owned()), |name| self.name(field, Some(name)))
     }
 
     pub(super) fn content(&self, content: Option<String>) -> Result<String, StorageError> {
-        let content = self.given("content", content)?;
+        let content = self.required("content", content)?;
         within("content", &content, MAX_CONTENT_BYTES)?;
         Ok(self.secrets.mask(&content).into_owned())
     }
@@ -48,17 +50,17 @@ impl Checks<'_> {
     }
 
     pub(super) fn query(&self, query: Option<String>) -> Result<String, StorageError> {
-        let query = self.given("query", query)?;
+        let query = self.required("query", query)?;
         within("query", &query, MAX_QUERY_BYTES)?;
         Ok(query)
     }
 
-    pub(super) fn wrong(&self, field: &str, problem: &str) -> FieldError {
+    pub(super) fn error(&self, field: &str, problem: &str) -> FieldError {
         FieldError { kind: self.kind, field: field.into(), problem: problem.to_owned() }
     }
 
-    fn given(&self, field: &str, value: Option<String>) -> Result<String, FieldError> {
-        value.ok_or_else(|| self.wrong(field, "is missing"))
+    fn required(&self, field: &str, value: Option<String>) -> Result<String, FieldError> {
+        value.ok_or_else(|| self.error(field, "is missing"))
     }
 }
 

@@ -35,11 +35,11 @@ pub const MAX_CONTENT_BYTES: usize = 256 * 1024;
 pub const MAX_NAME_BYTES: usize = 512;
 /// The most bytes of metadata as JSON.
 pub const MAX_METADATA_BYTES: usize = 64 * 1024;
-/// How deeply lists and objects in metadata may be nested: what is written as JSON can be read again.
+/// The greatest depth of nested lists and objects in metadata, so that stored JSON can be parsed again.
 pub const MAX_METADATA_DEPTH: u16 = 64;
 /// The most bytes of the text of a search.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
-/// The most different words of a search.
+/// The most distinct words of a search.
 pub const MAX_QUERY_WORDS: usize = 512;
 /// The most bytes of texts and metadata that one request loads.
 pub const MAX_RESULT_BYTES: usize = 16 * 1024 * 1024;
@@ -50,15 +50,15 @@ pub const MAX_TURNS: u32 = 100_000;
 /// The most passages of a knowledge base.
 pub const MAX_PASSAGES: u32 = 1_000_000;
 
-/// The number of candidates of a search that names none: the best by words, and the best by vectors.
+/// The default number of candidates of a search: the best by words, and the best by vectors.
 pub const CANDIDATES: u32 = 100;
 
-/// The collection and the knowledge base of requests that name none.
+/// The default collection and knowledge base.
 pub(crate) const DEFAULT_NAME: &str = "default";
 
 /// Memories: texts in named collections.
 pub trait Memory: Debug + Send + Sync {
-    /// Adds an entry in place of one with the same key. Repeating a write changes nothing.
+    /// Adds an entry, replacing one with the same key. Repeating a write changes nothing.
     fn add_entry(
         &self,
         write: &WriteId,
@@ -81,17 +81,17 @@ pub trait Memory: Debug + Send + Sync {
     /// All collections by name, each with the number of its entries.
     fn collections(&self) -> Result<Vec<(String, u32)>, StorageError>;
 
-    /// The entries of a collection by key, after a key, without those that exceed the limit.
+    /// One page of the entries of a collection, ordered by key: at most `limit` entries after a key.
     fn entries(&self, collection: &str, after: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>, StorageError>;
 
-    /// Removes the entry of a key, or all of the collection. The number of removed entries.
+    /// Removes the entry of a key, or all entries. Returns the number of removed entries.
     fn remove_entries(&self, collection: &str, key: Option<&str>) -> Result<u32, StorageError>;
 }
 
 /// What to search for in a collection of memories.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EntrySearch {
-    /// The text whose words are searched for.
+    /// The words to search for.
     pub query: String,
     /// The vector of the query: entries with a similar vector match as well.
     pub vector: Option<ModelVector>,
@@ -104,13 +104,13 @@ pub trait ChatHistory: Debug + Send + Sync {
     /// Appends a turn. Repeating a write changes nothing.
     fn add_turn(&self, write: &WriteId, chat: &str, role: Role, content: &str) -> Result<(), StorageError>;
 
-    /// The newest turns of a chat, oldest first; none of an unknown chat.
+    /// The newest turns of a chat, oldest first. An unknown chat has none.
     fn load_turns(&self, chat: &str, limit: u32) -> Result<Vec<ChatTurn>, StorageError>;
 
     /// All chats by id.
     fn chats(&self) -> Result<Vec<Chat>, StorageError>;
 
-    /// Removes a chat. The number of removed turns.
+    /// Removes a chat. Returns the number of removed turns.
     fn remove_chat(&self, chat: &str) -> Result<u32, StorageError>;
 }
 
@@ -135,10 +135,10 @@ pub trait Retrieval: Debug + Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<Vec<Passage>, StorageError>;
 
-    /// Adds a document in place of one with the same name: all of its passages or none.
+    /// Adds a document, replacing one with the same name, in one transaction.
     fn put_document(&self, knowledge_base: &str, document: &KnowledgeDocument) -> Result<(), StorageError>;
 
-    /// Removes a document. False: there is none of that name.
+    /// Removes a document. Returns whether it existed.
     fn remove_document(&self, knowledge_base: &str, name: &str) -> Result<bool, StorageError>;
 
     /// The documents of a knowledge base by name.
@@ -163,7 +163,7 @@ pub struct DocumentSummary {
     pub added_ms: i64,
 }
 
-/// A knowledge base, counted.
+/// A knowledge base with its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnowledgeBase {
     /// Its name.
@@ -176,7 +176,7 @@ pub struct KnowledgeBase {
     pub embedded_documents: u32,
 }
 
-/// The effect that writes: a second write of the same effect changes nothing.
+/// Identifies a write by its effect. A second write of the same effect changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteId {
     /// The id of the run.
@@ -194,7 +194,7 @@ impl fmt::Display for WriteId {
 /// What to search for in a knowledge base.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PassageSearch {
-    /// The text whose words are searched for.
+    /// The words to search for.
     pub query: String,
     /// The vector of the query: passages with a similar vector match as well.
     pub vector: Option<ModelVector>,
@@ -234,7 +234,7 @@ impl PassageSearch {
 pub struct KnowledgeDocument {
     /// Its name, unique in its knowledge base.
     pub name: String,
-    /// Facts about it.
+    /// Its metadata.
     pub metadata: Object,
     /// Whether it is an attachment of another document.
     pub is_attachment: bool,
@@ -242,20 +242,20 @@ pub struct KnowledgeDocument {
     pub passages: Vec<String>,
     /// The vectors of the passages, in their order, and the model that computed them.
     pub vectors: Option<(Arc<str>, Vec<Vector>)>,
-    /// Identifies its content and how it was split: an equal fingerprint means an equal document.
+    /// Identifies its content and how it was split. Documents with equal fingerprints are equal.
     pub fingerprint: Vec<u8>,
 }
 
 /// Why stored data cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// A field of the request is missing or wrong.
+    /// A field of the request is missing or invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// A size or a count exceeds its limit.
     #[error("{0}")]
     Limit(String),
-    /// Stored vectors are not those of the embedding model that is configured.
+    /// The stored vectors are from another embedding model than the configured one.
     #[error("{0}")]
     Embeddings(String),
     /// The storage failed; another attempt may succeed.
@@ -284,7 +284,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// All stored data in one place.
+    /// Stored data of which all kinds are in one store.
     pub fn new<S: Memory + ChatHistory + Retrieval + Blobs + 'static>(storage: Arc<S>) -> Self {
         Self { memory: storage.clone(), chats: storage.clone(), knowledge: storage.clone(), files: storage }
     }
@@ -302,15 +302,15 @@ impl Storage {
         let content = secrets.mask(content);
         let file = Upload::new(&name, mime.filter(|mime| !mime.is_empty()), content.as_bytes());
         let file = file.map_err(|error| match error {
-            UploadError::Name { .. } => checks.wrong("path", &format!("is invalid: {error}")).into(),
-            UploadError::MediaType { .. } => checks.wrong("content_type", &format!("is invalid: {error}")).into(),
+            UploadError::Name { .. } => checks.error("path", &format!("is invalid: {error}")).into(),
+            UploadError::MediaType { .. } => checks.error("content_type", &format!("is invalid: {error}")).into(),
             limit => StorageError::Limit(limit.to_string()),
         })?;
         self.files.put_file(&WriteId { run: call.run.clone(), effect: call.effect }, &file)?;
         Ok(file)
     }
 
-    /// The file of a run with a storage key or a name.
+    /// The file of a run, by storage key or name.
     pub(crate) fn load_file(&self, run: &str, key: &str) -> Result<Option<LoadedFile>, StorageError> {
         self.files.load_file(run, &FileKey::parse(key))
     }
@@ -330,7 +330,7 @@ impl Storage {
         &*self.knowledge
     }
 
-    /// The text of a request whose vector [`Self::perform`] uses, with secrets redacted.
+    /// The text of a request that needs a vector for [`Self::perform`], with secrets redacted.
     pub(crate) fn embedded_text<'r>(request: &'r Request, secrets: &Secrets) -> Option<Cow<'r, str>> {
         let text = match request {
             Request::Memory(request) => match request.operation {
@@ -360,7 +360,7 @@ impl Storage {
             Request::Memory(request) => self.perform_memory(&write, request, vector, &checks, cancel),
             Request::ChatHistory(request) => self.perform_chat(&write, request, &checks),
             Request::Retrieval(request) => self.perform_retrieval(request, vector, &checks, cancel),
-            _ => Err(StorageError::Unavailable(format!("stored data does not have `{}`", call.kind()))),
+            _ => Err(StorageError::Unavailable(format!("the storage does not support `{}`", call.kind()))),
         };
         done.map(Answer::data)
     }
@@ -422,8 +422,8 @@ impl Storage {
         checks: &Checks<'_>,
         cancel: &CancellationToken,
     ) -> Result<Value, StorageError> {
-        if let Some(lack) = unavailable_reason(&request) {
-            return Err(checks.wrong("reranker_model", lack).into());
+        if let Some(problem) = unavailable_reason(&request) {
+            return Err(checks.error("reranker_model", problem).into());
         }
         let knowledge_base = checks.name_or("knowledge_base_id", request.knowledge_base_id, DEFAULT_NAME)?;
         let candidates = request.top_k.map_or(CANDIDATES, u32::from);
@@ -441,7 +441,7 @@ impl Storage {
     }
 }
 
-/// Why a search of a knowledge base cannot be performed, as far as its fixed fields show.
+/// Why a search of a knowledge base cannot be performed, as far as its fixed fields determine.
 pub(crate) fn unavailable_reason(request: &RetrievalRequest) -> Option<&'static str> {
     let is_named = request.reranker_model.as_ref().is_some_and(|model| !model.trim().is_empty());
     is_named.then_some("names a reranking model, but no reranker is supported; remove the field")

@@ -6,10 +6,10 @@ use std::sync::Arc;
 /// The most numbers of a vector.
 pub const MAX_DIMENSIONS: usize = 8192;
 
-/// How strongly the first places of a ranking count: the usual constant of reciprocal rank fusion.
+/// The usual constant of reciprocal rank fusion.
 const RANK_CONSTANT: f64 = 60.0;
 
-/// The vector of a text, with the length 1, so that the cosine of two vectors is their product.
+/// The vector of a text, scaled to the length 1, so that the cosine of two vectors is their dot product.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector(Vec<f32>);
 
@@ -34,7 +34,7 @@ impl Vector {
         Some(Self(numbers))
     }
 
-    /// The number of its numbers.
+    /// The number of its dimensions.
     ///
     /// ```
     /// let vector = branchpoint_runners::storage::Vector::new(vec![3.0, 4.0]).unwrap();
@@ -44,7 +44,7 @@ impl Vector {
         self.0.len()
     }
 
-    /// Its stored form: each number as four bytes, the lowest first.
+    /// Its stored form: each number as four bytes, little-endian.
     ///
     /// ```
     /// let vector = branchpoint_runners::storage::Vector::new(vec![3.0, 4.0]).unwrap();
@@ -54,7 +54,7 @@ impl Vector {
         self.0.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    /// The cosine of the angle to a stored vector; `None` if that has another number of dimensions.
+    /// The cosine similarity to a stored vector; `None` if that has another number of dimensions.
     ///
     /// ```
     /// use branchpoint_runners::storage::Vector;
@@ -66,7 +66,7 @@ impl Vector {
         if stored.len() != self.0.len() * size_of::<f32>() {
             return None;
         }
-        // Several sums that do not wait for each other are added up faster than one.
+        // Independent sums can be vectorised.
         let mut sums = [0.0_f32; 8];
         for (numbers, bytes) in self.0.chunks(8).zip(stored.chunks(8 * size_of::<f32>())) {
             let others = bytes.as_chunks::<4>().0;
@@ -87,8 +87,8 @@ pub struct ModelVector {
     pub vector: Vector,
 }
 
-/// Combines rankings by reciprocal rank fusion: an entry counts more the higher it is in each ranking. The best come first, and
-/// equally good ones in the order of their numbers.
+/// Combines rankings by reciprocal rank fusion: an entry scores more the higher it is in each ranking. The best entries come first; ties
+/// are ordered by number.
 ///
 /// ```
 /// let fused = branchpoint_runners::storage::fuse(&[vec![7, 8], vec![8, 9]]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_direction_is_not_a_vector() {
+    fn zeros_and_infinite_numbers_are_not_a_vector() {
         for numbers in [vec![], vec![0.0, 0.0], vec![f32::NAN], vec![f32::INFINITY, 1.0], vec![1.0; MAX_DIMENSIONS + 1]]
         {
             assert_eq!(Vector::new(numbers), None);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn fusion_prefers_what_is_high_in_several_rankings() {
+    fn fusion_prefers_entries_that_are_high_in_several_rankings() {
         let order = |rankings: &[Vec<i64>]| fuse(rankings).into_iter().map(|(entry, _)| entry).collect::<Vec<_>>();
         assert_eq!(order(&[vec![1, 2, 3], vec![4, 2, 5]]), [2, 1, 4, 3, 5]);
         assert_eq!(order(&[vec![7, 6]]), [7, 6]);

@@ -1,4 +1,4 @@
-//! Bodies of requests: JSON, text and forms.
+//! Encodes request bodies: JSON, text and forms.
 
 use std::fmt::Write as _;
 
@@ -9,41 +9,42 @@ use url::form_urlencoded::Serializer;
 use super::failure::impossible;
 use crate::runner::Answer;
 
-/// A body, and what it says it is.
+/// An encoded body and its content type.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Encoded {
+pub(super) struct EncodedBody {
     pub(super) bytes: Vec<u8>,
     pub(super) content_type: Option<String>,
 }
 
-impl Encoded {
+impl EncodedBody {
     fn new(text: impl Into<String>, content_type: impl Into<String>) -> Self {
         Self { bytes: text.into().into_bytes(), content_type: Some(content_type.into()) }
     }
 }
 
-/// The body of a value, encoded as the request says. Null is no body, and a form must be an object.
-pub(super) fn encoded(value: &Value, form: BodyType, boundary: &str) -> Result<Option<Encoded>, Answer> {
+/// Encodes a value as the request says. Null gives no body, and a form must be an object.
+pub(super) fn encode_body(value: &Value, form: BodyType, boundary: &str) -> Result<Option<EncodedBody>, Answer> {
     if *value == Value::Null {
         return Ok(None);
     }
     Ok(Some(match form {
-        BodyType::Json => Encoded::new(json(value), "application/json"),
+        BodyType::Json => EncodedBody::new(json(value), "application/json"),
         BodyType::FormUrlencoded => {
-            let encoded = Serializer::new(String::new()).extend_pairs(form_fields(value)?).finish();
-            Encoded::new(encoded, "application/x-www-form-urlencoded")
+            let encode_body = Serializer::new(String::new()).extend_pairs(form_fields(value)?).finish();
+            EncodedBody::new(encode_body, "application/x-www-form-urlencoded")
         }
-        BodyType::FormMultipart => {
-            Encoded::new(multipart(&form_fields(value)?, boundary), format!("multipart/form-data; boundary={boundary}"))
-        }
-        BodyType::Raw => Encoded { bytes: value.to_string().into_bytes(), content_type: None },
-        BodyType::Text => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
-        BodyType::Auto if value.as_str().is_some() => Encoded::new(value.to_string(), "text/plain; charset=utf-8"),
-        BodyType::Auto => Encoded::new(value.to_string(), "application/json"),
+        BodyType::FormMultipart => EncodedBody::new(
+            multipart(&form_fields(value)?, boundary),
+            format!("multipart/form-data; boundary={boundary}"),
+        ),
+        BodyType::Raw => EncodedBody { bytes: value.to_string().into_bytes(), content_type: None },
+        BodyType::Text => EncodedBody::new(value.to_string(), "text/plain; charset=utf-8"),
+        BodyType::Auto if value.as_str().is_some() => EncodedBody::new(value.to_string(), "text/plain; charset=utf-8"),
+        BodyType::Auto => EncodedBody::new(value.to_string(), "application/json"),
     }))
 }
 
-/// JSON text goes out as it is, because that is how people write bodies with placeholders; other text becomes a JSON text.
+/// A text that is JSON is sent unchanged, because bodies with placeholders are written as text. Other text becomes a JSON string.
 fn json(value: &Value) -> String {
     match value.as_str() {
         Some(text) if serde_json::from_str::<serde_json::Value>(text).is_ok() => text.to_owned(),
@@ -54,11 +55,11 @@ fn json(value: &Value) -> String {
 
 /// The fields of a form.
 fn form_fields(value: &Value) -> Result<Vec<(String, String)>, Answer> {
-    let wrong = || impossible("`body` must be an object of fields, because it is sent as a form");
-    value.as_object().map(pairs).ok_or_else(wrong)
+    let error = || impossible("`body` must be an object of fields, because it is sent as a form");
+    value.as_object().map(pairs).ok_or_else(error)
 }
 
-/// The fields of an object as pairs; a list gives its field once for each item, and null is left out.
+/// The fields of an object as pairs. A list repeats its field for each item, and null is left out.
 pub(super) fn pairs(fields: &Object) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     for (name, value) in fields {
@@ -74,7 +75,7 @@ pub(super) fn pairs(fields: &Object) -> Vec<(String, String)> {
 fn multipart(pairs: &[(String, String)], boundary: &str) -> String {
     let mut text = String::new();
     for (name, value) in pairs {
-        // A name must not end its own quotes or line.
+        // A name must not contain characters that end its quotes or its line.
         let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
         let _ = write!(text, "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
     }
@@ -89,13 +90,13 @@ mod tests {
     #[track_caller]
     fn check(value: &str, form: BodyType, expected: (&str, Option<&str>)) {
         let value: Value = serde_json::from_str(value).expect("this is JSON");
-        let encoded = encoded(&value, form, "B").expect("it can be sent").expect("there is a body");
-        assert_eq!(String::from_utf8_lossy(&encoded.bytes), expected.0);
-        assert_eq!(encoded.content_type.as_deref(), expected.1);
+        let encode_body = encode_body(&value, form, "B").expect("it can be sent").expect("there is a body");
+        assert_eq!(String::from_utf8_lossy(&encode_body.bytes), expected.0);
+        assert_eq!(encode_body.content_type.as_deref(), expected.1);
     }
 
     #[test]
-    fn a_body_has_the_form_that_was_asked_for() {
+    fn a_body_is_encoded_in_the_requested_form() {
         let json = Some("application/json");
         let text = Some("text/plain; charset=utf-8");
         check(r#"{"a": 1}"#, BodyType::Auto, (r#"{"a":1}"#, json));
@@ -111,15 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_body() {
-        assert!(encoded(&Value::Null, BodyType::Json, "B").is_ok_and(|body| body.is_none()));
+    fn null_gives_no_body() {
+        assert!(encode_body(&Value::Null, BodyType::Json, "B").is_ok_and(|body| body.is_none()));
     }
 
     #[test]
     fn a_form_must_be_an_object() {
         for form in [BodyType::FormUrlencoded, BodyType::FormMultipart] {
             for value in [Value::from("a=b"), Value::Int(7), Value::from(vec![Value::Int(7)])] {
-                let Err(Answer::Failed(failed)) = encoded(&value, form, "B") else { panic!("{value:?} was encoded") };
+                let Err(Answer::Failed(failed)) = encode_body(&value, form, "B") else {
+                    panic!("{value:?} was encoded")
+                };
                 assert!(failed.message.starts_with("`body` must be an object"), "{}", failed.message);
             }
         }

@@ -1,4 +1,4 @@
-//! One bucket of an S3-compatible service.
+//! A bucket of an S3-compatible service.
 //!
 //! `object_store` signs the requests; the HTTP clients of all tools send them, with their limits. It does not repeat requests itself,
 //! because the run repeats failed attempts.
@@ -44,20 +44,20 @@ impl ObjectsSettings {
 }
 
 impl Tools {
-    /// A bucket by its name, or the default one; none if no service is configured.
+    /// A bucket by its name, or the default one; `None` if no service is configured.
     pub(super) fn bucket(&self, name: Option<&str>) -> Option<Result<Bucket, Answer>> {
         let settings = self.settings.objects.as_ref()?;
         Some(self.open(settings, name.unwrap_or(&settings.bucket)))
     }
 
     fn open(&self, settings: &ObjectsSettings, name: &str) -> Result<Bucket, Answer> {
-        if let Some(lack) = self.objects_unavailable_reason() {
-            return Err(impossible(lack));
+        if let Some(reason) = self.objects_unavailable_reason() {
+            return Err(impossible(reason));
         }
         if !settings.allows(name) {
             let name = shortened(name);
             return Err(impossible(format!(
-                "the bucket `{name}` is not one that steps may write to; add it to `buckets` under [objects] in the settings"
+                "steps may not write to the bucket `{name}`; add it to `buckets` under [objects] in the settings"
             )));
         }
         let transport = Transport { wire: Arc::clone(&self.wire), failure: Arc::default() };
@@ -75,23 +75,25 @@ impl Tools {
         if let Some(endpoint) = &settings.endpoint {
             let is_web = Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
             if !is_web {
-                return Err(impossible("endpoint of [objects] in the settings is not a URL of http or https"));
+                return Err(impossible(
+                    "`endpoint` of [objects] in the settings is not a URL that begins with http:// or https://",
+                ));
             }
             builder = builder.with_endpoint(endpoint);
         }
         let store =
-            builder.build().map_err(|error| impossible(format!("[objects] in the settings is wrong: {error}")))?;
+            builder.build().map_err(|error| impossible(format!("[objects] in the settings is invalid: {error}")))?;
         Ok(Bucket { store, transport, max_bytes: settings.max_bytes })
     }
 }
 
 impl Bucket {
     /// Writes an object. Repeated with the same content, it changes nothing.
-    pub(super) async fn put(&self, key: &str, media_type: String, content: Vec<u8>) -> Result<(), Answer> {
+    pub(super) async fn put_object(&self, key: &str, media_type: String, content: Vec<u8>) -> Result<(), Answer> {
         if content.len() as u64 > self.max_bytes {
             let (bytes, allowed) = (content.len(), self.max_bytes);
             return Err(impossible(format!(
-                "the object `{}` would have {bytes} bytes, but at most {allowed} are allowed; raise max_bytes under [objects]",
+                "the object `{}` would have {bytes} bytes, but at most {allowed} are allowed; raise max_bytes under [objects] in the settings",
                 shortened(key)
             )));
         }
@@ -105,39 +107,39 @@ impl Bucket {
     /// The content of an object.
     pub(super) async fn get(&self, key: &str) -> Result<Vec<u8>, Answer> {
         let path = path(key)?;
-        let found =
+        let object =
             self.store.get_opts(&path, GetOptions::default()).await.map_err(|error| self.failure(key, &error))?;
-        if found.meta.size > self.max_bytes {
+        if object.meta.size > self.max_bytes {
             return Err(impossible(format!(
-                "the object `{}` has more than the {} bytes that are read; raise max_bytes under [objects]",
+                "the object `{}` exceeds {} bytes; raise max_bytes under [objects] in the settings",
                 shortened(key),
                 self.max_bytes
             )));
         }
-        let content = found.bytes().await.map_err(|error| self.failure(key, &error))?;
+        let content = object.bytes().await.map_err(|error| self.failure(key, &error))?;
         Ok(content.to_vec())
     }
 
-    /// The failure that the transport has recorded, or else the library's own.
+    /// The failure that the transport has recorded, or else the error of the library.
     fn failure(&self, key: &str, error: &object_store::Error) -> Answer {
         let recorded = self.transport.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         recorded.unwrap_or_else(|| {
-            failed(format!("the object store gave no usable response for the object `{}`: {error}", shortened(key)))
+            failed(format!("the object store did not respond as expected for the object `{}`: {error}", shortened(key)))
         })
     }
 }
 
-/// The path of a key. Keys that the library would change are rejected, so that an object is found under the key that was reported.
+/// The path of a key. Keys that the library would change are rejected, so that an object is stored under the reported key.
 fn path(key: &str) -> Result<Path, Answer> {
     if key.len() > MAX_KEY_BYTES {
         let key = shortened(key);
-        return Err(impossible(format!("the key `{key}` is too long: a key has at most {MAX_KEY_BYTES} bytes")));
+        return Err(impossible(format!("the key `{key}` is too long; use at most {MAX_KEY_BYTES} bytes")));
     }
     let path = Path::parse(key).ok().filter(|path| !key.is_empty() && path.as_ref() == key);
     path.ok_or_else(|| {
         let key = shortened(key);
         impossible(format!(
-            "`{key}` is not a key of an object; write names with `/` between them, none of them empty, `.` or `..`"
+            "`{key}` is not a valid object key; write names separated by `/`, none of them empty, `.` or `..`"
         ))
     })
 }
@@ -149,7 +151,7 @@ struct Transport {
     failure: Arc<Mutex<Option<Answer>>>,
 }
 
-/// What the library is given as the cause of a failure that was recorded.
+/// Tells the library that the transport has recorded a failure.
 #[derive(Debug, thiserror::Error)]
 #[error("the request failed")]
 struct Recorded;
@@ -172,19 +174,22 @@ impl HttpService for Transport {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes().to_vec();
-        let url = Url::parse(&parts.uri.to_string())
-            .map_err(|_| self.record(impossible("[objects] in the settings does not give a valid URL")))?;
+        let url = Url::parse(&parts.uri.to_string()).map_err(|_| {
+            self.record(impossible(
+                "[objects] in the settings does not give a valid URL; check `endpoint` and `bucket`",
+            ))
+        })?;
         let mut out = Outgoing::new(parts.method, url, Source::Operator);
         out.headers = parts.headers;
         // An object is read as it is stored: decompressing would change its length.
         out.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         out.body = Some(body).filter(|body| !body.is_empty() || out.headers.contains_key(header::CONTENT_LENGTH));
-        // The signature is for this address only.
+        // The signature is valid for this address only.
         out.follow = false;
         let reply = self.wire.send(out).await.map_err(|failure| self.record(failure))?;
         if !reply.is_success() {
             let (status, text) = (reply.status, reply.text());
-            let message = format!("the object store responded with the status {status}: {}", shortened(&text));
+            let message = format!("the object store responded with status {status}: {}", shortened(&text));
             return Err(self.record(reply.rejection(message)));
         }
         let (headers, body) = reply.into_parts();

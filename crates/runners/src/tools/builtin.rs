@@ -1,4 +1,4 @@
-//! Tools that every host has, as a model is told about them.
+//! Built-in tools, `web_search` and `web_fetch`, and their descriptions for models.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) enum Builtin {
     Fetch,
 }
 
-/// The tools by each of their names: the second is the one that flows have.
+/// The tools by each of their names. Flows use the camel-case names.
 const NAMES: [(&str, Builtin); 4] = [
     ("web_search", Builtin::Search),
     ("webSearch", Builtin::Search),
@@ -27,8 +27,8 @@ impl Builtin {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
     }
 
-    /// What a model is told about it.
-    pub(super) fn described(self) -> ToolDescription {
+    /// Its description for a model.
+    pub(super) fn description(self) -> ToolDescription {
         let (description, schema) = match self {
             Self::Search => (
                 "Searches the web and gives a list of results, each with `title`, `url` and `snippet`. Use web_fetch to read \
@@ -50,8 +50,8 @@ impl Builtin {
     }
 }
 
-/// The request that a call of a tool by name is: of a builtin tool its own, with the arguments that it knows, and otherwise one to the
-/// MCP servers. Arguments that the document sets replace missing ones.
+/// Converts a call of a tool by name: to the request of a built-in tool, with its own arguments, or to a request for the MCP servers.
+/// Arguments that the document sets replace missing ones.
 pub(super) fn request(request: &ToolRequest) -> Result<Request, FieldError> {
     let ToolRequest { tool, arguments, configuration, .. } = request;
     let mut arguments = arguments.clone();
@@ -74,9 +74,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_is_described_and_says_what_it_takes() {
+    fn every_tool_has_a_description_and_a_schema() {
         for (name, tool) in NAMES {
-            let described = tool.described();
+            let described = tool.description();
             assert!(described.description.is_some(), "{name}");
             let schema = serde_json::to_value(described.parameters).expect("it is JSON");
             assert!(schema["properties"].is_object() && schema["required"].is_array(), "{name}: {schema}");

@@ -1,4 +1,4 @@
-//! Contents that steps load and write: files in the folder of the operator, or files of the run in the store of the host.
+//! Contents that steps load and write: files in the operator's folder, or files of the run in the host's store.
 
 use branchpoint_core::effect::{FilesOperation, FilesRequest, StoredFile};
 use branchpoint_expr::Value;
@@ -16,7 +16,7 @@ use crate::storage::{ContentKey, LoadedFile};
 use crate::stored_files::{StoredFiles, last_name};
 
 impl Tools {
-    /// The same tools, which extract the text of documents.
+    /// Sets the extractor for the text of documents.
     #[must_use]
     pub fn with_extractor(self, extractor: TextExtractor) -> Self {
         Self { extractor: Some(extractor), ..self }
@@ -43,12 +43,12 @@ impl Tools {
         }
     }
 
-    /// Whether steps write files of the folder, and not of their run.
+    /// Whether steps write files into the folder, and not into their run.
     pub(super) fn keeps_files_in_folder(&self) -> bool {
         self.settings.files.is_some() || self.storage.is_none()
     }
 
-    /// Why contents cannot be read or written; none if they can.
+    /// Why contents cannot be read or written; `None` if they can.
     pub(super) fn content_unavailable_reason(&self, request: &FilesRequest) -> Option<String> {
         match request.operation {
             FilesOperation::Write if request.indexed => {
@@ -57,7 +57,7 @@ impl Tools {
             }
             FilesOperation::Publish => self.objects_unavailable_reason(),
             _ if self.settings.files.is_none() && self.storage.is_some() => None,
-            // Which content is loaded depends on the run: a published one needs no folder, and others no service.
+            // Which content is loaded depends on the run: a published one needs no folder, and others need no service.
             FilesOperation::Load if self.settings.objects.is_some() => {
                 self.folder().err().and(self.objects_unavailable_reason())
             }
@@ -65,7 +65,7 @@ impl Tools {
         }
     }
 
-    /// The text of a content. PDF and DOCX files give their extracted text, other files must be text.
+    /// Loads the text of a content: extracted from PDF and DOCX files, while other files must be text.
     async fn load_content(&self, call: &Call, request: &FilesRequest) -> Result<Answer, Answer> {
         let key = request.path.as_deref().unwrap_or_default();
         let files = self.stored_files();
@@ -84,7 +84,7 @@ impl Tools {
         let text = String::from_utf8(file.bytes);
         let text = text.map_err(|_| {
             let name = shortened(&file.name);
-            impossible(format!("`{name}` is not text; hand it to a model with `attachments`"))
+            impossible(format!("`{name}` is not text; pass it to a model with `attachments`"))
         })?;
         Ok(Answer::data(text))
     }
@@ -97,10 +97,10 @@ impl Tools {
         }
     }
 
-    /// Stores a content as a file of the run. Neither secrets that the call names nor those of its run are stored.
+    /// Stores a content as a file of the run. The secrets of the call and of its run are redacted.
     async fn store_content(&self, call: &Call, request: FilesRequest, named: &Secrets) -> Result<Answer, Answer> {
-        let lack = || impossible(self.storage_unavailable_reason().unwrap_or_default());
-        let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
+        let unavailable = || impossible(self.storage_unavailable_reason().unwrap_or_default());
+        let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(unavailable)?, named.clone(), call.clone());
         secrets.add(call.sealed.values());
         blocking(move || {
             let name = last_name(request.path.as_deref().unwrap_or_default()).to_owned();

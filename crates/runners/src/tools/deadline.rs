@@ -1,4 +1,4 @@
-//! Ends the work of a call at its time limit or when it is cancelled.
+//! The time limit and cancellation of calls.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runner::{Answer, Call};
 
-/// Performs the work of a call until it is done, exceeds the limit of the attempt, or is cancelled. `default_ms` is the limit of
-/// calls that have none.
+/// Performs the work of a call until it is done, exceeds the time limit of the attempt, or is cancelled. `default_ms` is the limit of
+/// calls without one.
 pub(super) async fn answer(
     call: &Call,
     cancel: &CancellationToken,

@@ -1,4 +1,4 @@
-//! Vectors of texts, computed by an endpoint that speaks the protocol of OpenAI's `/embeddings`.
+//! Embeddings of texts, computed by an endpoint that is compatible with OpenAI's `/embeddings`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::failure::{denied, impossible, refused};
 use super::settings::EmbeddingsSettings;
 use super::wire::{Outgoing, Reply};
 use crate::network::Source;
-use crate::network::retry_after::PATIENCE;
+use crate::network::retry_after::MAX_CALL_WAIT;
 use crate::runner::Answer;
 use crate::shorten::shortened;
 use crate::storage::{ModelVector, Vector};
@@ -26,7 +26,7 @@ const RETRIES: u32 = 4;
 /// The most texts of one request.
 const MAX_BATCH: usize = 64;
 
-/// The texts of documents cannot be embedded.
+/// Why texts cannot be embedded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EmbeddingError(pub String);
@@ -55,7 +55,7 @@ impl Tools {
         self.settings.embeddings.as_ref().map(EmbeddingsSettings::name)
     }
 
-    /// The vectors of texts, in their order; none if no embedding model is configured. Requests that may succeed later are repeated.
+    /// The vectors of texts, in their order; `None` if no embedding model is configured. Transient failures are retried.
     pub async fn embed_documents(
         &self,
         texts: &[&str],
@@ -64,13 +64,13 @@ impl Tools {
         let Some(settings) = &self.settings.embeddings else { return Ok(None) };
         let mut vectors = Vec::new();
         for batch in texts.chunks(MAX_BATCH) {
-            let embedded = cancel.run_until_cancelled(self.embed_patiently(settings, batch)).await;
+            let embedded = cancel.run_until_cancelled(self.embed_with_retries(settings, batch)).await;
             vectors.extend(embedded.unwrap_or_else(|| Err(EmbeddingError("cancelled".to_owned())))?);
         }
         Ok(Some(vectors))
     }
 
-    /// The vector of a query; none if no embedding model is configured. A request that may succeed later is repeated.
+    /// The vector of a query; `None` if no embedding model is configured. Transient failures are retried.
     pub async fn embed_query(
         &self,
         query: &str,
@@ -80,7 +80,7 @@ impl Tools {
         Ok(self.embedding_model().zip(vector).map(|(model, vector)| ModelVector { model, vector }))
     }
 
-    async fn embed_patiently(
+    async fn embed_with_retries(
         &self,
         settings: &EmbeddingsSettings,
         texts: &[&str],
@@ -97,7 +97,7 @@ impl Tools {
                     RetryHint::Never => (failed.message, None),
                     RetryHint::Soon => (failed.message, Some(wait)),
                     RetryHint::After(ms) => {
-                        (failed.message, Some(Duration::from_millis(ms)).filter(|wait| *wait <= PATIENCE))
+                        (failed.message, Some(Duration::from_millis(ms)).filter(|wait| *wait <= MAX_CALL_WAIT))
                     }
                 },
                 Err(other) => (format!("unexpected answer: {other:?}").into(), None),
@@ -116,14 +116,14 @@ impl Tools {
         self.lookup.secrets(name)
     }
 
-    /// The vector of a text; none if no embedding model is configured.
+    /// The vector of a text; `None` if no embedding model is configured.
     pub(super) async fn embed_text(&self, text: &str) -> Result<Option<ModelVector>, Answer> {
         let Some(settings) = &self.settings.embeddings else { return Ok(None) };
         let vector = self.embed(settings, &[text]).await?.pop();
         Ok(vector.map(|vector| ModelVector { model: settings.name(), vector }))
     }
 
-    /// The vectors of the passages of a document and the name of their model; none if no embedding model is configured.
+    /// The vectors of the passages of a document and the name of their model; `None` if no embedding model is configured.
     pub(super) async fn embed_passages(&self, passages: &[&str]) -> Result<Option<(Arc<str>, Vec<Vector>)>, Answer> {
         let Some(settings) = self.settings.embeddings.as_ref().filter(|_| !passages.is_empty()) else {
             return Ok(None);
@@ -138,13 +138,13 @@ impl Tools {
     /// Why texts cannot be embedded although a model is configured.
     pub(super) fn embeddings_unavailable_reason(&self) -> Option<String> {
         let name = self.settings.embeddings.as_ref()?.key_env.as_ref()?;
-        let message = format!("the embedding model needs the key in {name}, and the environment has none; set {name}");
+        let message = format!("the embedding model needs a key in the environment variable {name}, which is not set");
         self.lookup.get(name).is_none().then_some(message)
     }
 
     async fn embed(&self, settings: &EmbeddingsSettings, texts: &[&str]) -> Result<Vec<Vector>, Answer> {
-        if let Some(lack) = self.embeddings_unavailable_reason() {
-            return Err(impossible(lack));
+        if let Some(reason) = self.embeddings_unavailable_reason() {
+            return Err(impossible(reason));
         }
         let key = settings.key_env.as_ref().and_then(|name| self.lookup.get(name));
         let reply = self.wire.send(outgoing(settings, key.as_deref(), texts)?).await?;
@@ -154,8 +154,8 @@ impl Tools {
 
 fn outgoing(settings: &EmbeddingsSettings, key: Option<&str>, texts: &[&str]) -> Result<Outgoing, Answer> {
     let url = Url::parse(&format!("{}/embeddings", settings.url.trim_end_matches('/')))
-        .map_err(|error| impossible(format!("url of [embeddings] in the settings is not a valid URL: {error}")))?;
-    let texts: Vec<&str> = texts.iter().map(|text| beginning(text, settings.max_input_bytes)).collect();
+        .map_err(|error| impossible(format!("`url` of [embeddings] in the settings is not a valid URL: {error}")))?;
+    let texts: Vec<&str> = texts.iter().map(|text| truncated(text, settings.max_input_bytes)).collect();
     let mut body = serde_json::json!({ "model": settings.model, "input": texts, "encoding_format": "float" });
     if let Some(dimensions) = settings.dimensions {
         body["dimensions"] = dimensions.into();
@@ -165,15 +165,15 @@ fn outgoing(settings: &EmbeddingsSettings, key: Option<&str>, texts: &[&str]) ->
     out.body = Some(body.to_string().into_bytes());
     if let Some(key) = key {
         let mut value = HeaderValue::try_from(format!("Bearer {key}"))
-            .map_err(|_| impossible("the key of the embedding model has a character that headers cannot have"))?;
+            .map_err(|_| impossible("the key of the embedding model has a character that a header cannot contain"))?;
         value.set_sensitive(true);
         out.headers.insert(header::AUTHORIZATION, value);
     }
     Ok(out)
 }
 
-/// The beginning of a text, cut between characters.
-fn beginning(text: &str, max_bytes: usize) -> &str {
+/// Truncates a text between characters.
+fn truncated(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }
 
@@ -181,34 +181,34 @@ fn beginning(text: &str, max_bytes: usize) -> &str {
 fn vectors(settings: &EmbeddingsSettings, reply: &Reply, texts: usize) -> Result<Vec<Vector>, Answer> {
     let text = reply.text();
     if !reply.is_success() {
-        let message = format!("the embedding model responded with the status {}: {}", reply.status, shortened(&text));
+        let message = format!("the embedding model responded with status {}: {}", reply.status, shortened(&text));
         return Err(reply.rejection(message));
     }
     let embedded: Embedded = serde_json::from_str(&text)
-        .map_err(|error| denied(format!("the response of the embedding model cannot be read: {error}")))?;
+        .map_err(|error| denied(format!("the response of the embedding model cannot be parsed: {error}")))?;
     if embedded.data.len() != texts {
         let given = embedded.data.len();
-        return Err(denied(format!("the embedding model gave {given} vectors for {texts} texts")));
+        return Err(denied(format!("the embedding model returned {given} vectors for {texts} texts")));
     }
     let mut ordered: Vec<Option<Vector>> = vec![None; texts];
     for (position, EmbeddedText { index, embedding }) in embedded.data.into_iter().enumerate() {
         let given = embedding.len();
         if let Some(expected) = settings.dimensions.filter(|expected| usize::try_from(*expected) != Ok(given)) {
             return Err(refused(format!(
-                "the embedding model gave a vector of {given} numbers, and `dimensions` of [embeddings] is {expected}"
+                "the embedding model returned a vector of {given} numbers, but `dimensions` of [embeddings] is {expected}; change one of them"
             )));
         }
         let vector = Vector::new(embedding)
-            .ok_or_else(|| denied(format!("the embedding model gave an unusable vector of {given} numbers")))?;
+            .ok_or_else(|| denied(format!("the embedding model returned an invalid vector of {given} numbers")))?;
         if let Some(place) = ordered.get_mut(index.unwrap_or(position)) {
             *place = Some(vector);
         }
     }
     let ordered: Option<Vec<Vector>> = ordered.into_iter().collect();
-    let ordered =
-        ordered.ok_or_else(|| denied("the embedding model gave no vector for a text, and several for another"))?;
+    let ordered = ordered
+        .ok_or_else(|| denied("the embedding model returned no vector for one text, and several for another"))?;
     if ordered.windows(2).any(|pair| pair[0].dimensions() != pair[1].dimensions()) {
-        return Err(denied("the embedding model gave vectors of different sizes"));
+        return Err(denied("the embedding model returned vectors of different sizes"));
     }
     Ok(ordered)
 }

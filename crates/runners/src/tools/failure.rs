@@ -1,4 +1,4 @@
-//! Ways in which a call of a tool fails.
+//! Constructors for the failures of tool calls.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use branchpoint_core::{AttemptError, RetryHint};
 
 use crate::runner::Answer;
 
-/// The kind of a failure that is the tool's own.
-const OWN: &str = "step_failed";
+/// The kind of failures without a more specific one.
+const KIND: &str = "step_failed";
 
-/// Whether the other side has seen the call is not known; another attempt goes out under the same key.
+/// It is unknown whether the other side has received the call. Another attempt uses the same idempotency key.
 pub(super) fn failed(message: impl Into<Arc<str>>) -> Answer {
-    Answer::failed(OWN, message)
+    Answer::failed(KIND, message)
 }
 
-/// Nothing went out, and nothing will: what is wrong is wrong in the document or in the settings.
+/// The call was not sent, because the document or the settings are wrong.
 pub(super) fn impossible(message: impl Into<Arc<str>>) -> Answer {
-    Answer::impossible(OWN, message)
+    Answer::impossible(KIND, message)
 }
 
-/// The other side has answered, and a repetition would be answered the same.
+/// The other side rejected the call, and would reject it again.
 pub(super) fn refused(message: impl Into<Arc<str>>) -> Answer {
-    Answer::refused(OWN, message)
+    Answer::refused(KIND, message)
 }
 
-/// The other side has answered, and may answer better the next time.
+/// The other side rejected the call, but another attempt may succeed.
 pub(super) fn denied(message: impl Into<Arc<str>>) -> Answer {
     busy(message, RetryHint::Soon)
 }
 
-/// The same, and it has said how long it wants to be left alone.
+/// The other side rejected the call and may ask to wait before another attempt.
 pub(super) fn busy(message: impl Into<Arc<str>>, retry: RetryHint) -> Answer {
-    Answer::Failed(AttemptError { kind: OWN.into(), message: message.into(), retry, answered: true })
+    Answer::Failed(AttemptError { kind: KIND.into(), message: message.into(), retry, answered: true })
 }

@@ -1,4 +1,4 @@
-//! Pages of the web: the text of HTML, the value of JSON, anything else as it is.
+//! Fetches web pages: HTML as text, JSON as a value, anything else unchanged.
 
 use branchpoint_core::effect::{Body, Content, FetchRequest, PageFormat};
 use branchpoint_expr::Value;
@@ -20,13 +20,13 @@ impl Tools {
         let accept = "text/html, application/json;q=0.9, text/plain;q=0.9, */*;q=0.5";
         out.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
         let reply = self.wire.send(out).await?;
-        let as_it_is = request.format == PageFormat::Html;
-        blocking(move || answer(&reply, as_it_is)).await
+        let unchanged = request.format == PageFormat::Html;
+        blocking(move || answer(&reply, unchanged)).await
     }
 }
 
-/// A page; the judge reports a status that is not a success.
-fn answer(reply: &Reply, as_it_is: bool) -> Result<Answer, Answer> {
+/// The answer for a page. The judge reports unsuccessful statuses.
+fn answer(reply: &Reply, unchanged: bool) -> Result<Answer, Answer> {
     let text = reply.text();
     if !reply.is_success() {
         return Ok(reply.answer(Body::Text(text)));
@@ -35,7 +35,7 @@ fn answer(reply: &Reply, as_it_is: bool) -> Result<Answer, Answer> {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_html = matches!(&*essence, "text/html" | "application/xhtml+xml")
         || essence.is_empty() && text.trim_start().starts_with('<');
-    if is_html && !as_it_is {
+    if is_html && !unchanged {
         let value = Value::from(page::text(&text).map_err(refused)?);
         return Ok(Answer::Data(Content { value, content_type: Some("text/plain".into()) }));
     }

@@ -1,7 +1,7 @@
-//! Files in one folder that the operator has named, and nowhere else.
+//! Files in the operator's folder.
 //!
-//! A path is walked folder by folder from the open folder on, and no link is followed on the way, so that nobody can put a
-//! link there between looking and opening. What is written appears whole or not at all.
+//! Each folder of a path is opened relative to the one before, without following symbolic links, so that no link can be inserted between a
+//! check and the opening (a TOCTOU attack). Files are written atomically.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,10 +24,10 @@ use crate::shorten::shortened;
 pub(super) const MAX_KEY_BYTES: usize = 1024;
 const MAX_NAME_BYTES: usize = 255;
 
-/// Where metadata of contents are kept, below the folder.
+/// The subfolder for metadata of contents.
 const METADATA: &str = "metadata";
 
-/// The beginning of the keys of published contents.
+/// The prefix of the keys of published contents.
 pub(super) const PUBLISHED: &str = "published/";
 
 /// Whether a key is that of a published content.
@@ -53,7 +53,7 @@ impl FilesSettings {
             }
             FilesOperation::WriteMetadata => {
                 if key.trim().is_empty() {
-                    return Err(impossible("the metadata key is empty"));
+                    return Err(impossible("the key of the metadata is empty; set it"));
                 }
                 parts(key)?;
                 let json = content
@@ -62,16 +62,16 @@ impl FilesSettings {
                 let file = format!("{METADATA}/{key}.json");
                 self.write(&file, json.as_bytes()).map(|bytes| written(&file, "application/json", bytes))
             }
-            other => Err(impossible(format!("stored files do not have the operation `{}`", other.as_str()))),
+            other => Err(impossible(format!("the operation `{}` is not supported for stored files", other.as_str()))),
         }
     }
 
-    /// Writes an object: a file in a folder that is named after its bucket, or in this one.
+    /// Writes an object: a file in a folder with the name of its bucket, or in this folder.
     pub(super) fn write_object(&self, bucket: Option<&str>, key: &str, content: &[u8]) -> Result<Answer, Answer> {
         let Some(bucket) = bucket else { return self.write(key, content).map(|_| Answer::data(Value::Null)) };
         parts(key)?;
         if !parts(bucket)?.0.is_empty() {
-            return Err(impossible("`bucket` of an `object_store` request must not have folders"));
+            return Err(impossible("`bucket` must be one name, without `/`"));
         }
         self.write(&format!("{bucket}/{key}"), content).map(|_| Answer::data(Value::Null))
     }
@@ -85,25 +85,28 @@ pub(super) fn written(key: &str, mime: &str, bytes: usize) -> Answer {
     Answer::data(file)
 }
 
-/// A size as a result has it.
+/// Converts a size to the integer of a result.
 pub(super) fn size(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 impl FilesSettings {
-    /// What stands in a file.
+    /// The content of a file.
     pub(crate) fn bytes(&self, key: &str) -> Result<Vec<u8>, Answer> {
         let (folders, name) = parts(key)?;
         let unread = |error: Errno| unusable("read", key, error);
         let folder = self.folder(&folders, false).map_err(unread)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&folder, name, flags, Mode::empty()).map_err(unread)?);
-        let about = file.metadata().map_err(|error| failed(format!("`{key}` cannot be read: {error}")))?;
-        if !about.is_file() {
-            return Err(impossible(format!("`{key}` is no file")));
+        let metadata = file.metadata().map_err(|error| failed(format!("`{key}` cannot be read: {error}")))?;
+        if !metadata.is_file() {
+            return Err(impossible(format!("`{key}` is not a file")));
         }
-        if about.len() > self.max_bytes {
-            return Err(impossible(format!("`{key}` has more than the {} bytes that are read", self.max_bytes)));
+        if metadata.len() > self.max_bytes {
+            return Err(impossible(format!(
+                "`{key}` exceeds {} bytes; raise max_bytes under [files] in the settings",
+                self.max_bytes
+            )));
         }
         let mut bytes = Vec::new();
         let read = file.take(self.max_bytes).read_to_end(&mut bytes);
@@ -111,37 +114,38 @@ impl FilesSettings {
         Ok(bytes)
     }
 
-    /// Writes beside, then renames: whoever reads meanwhile sees the old file or the new one.
+    /// Writes a temporary file and renames it, so that readers see the old content or the new one.
     fn write(&self, key: &str, bytes: &[u8]) -> Result<usize, Answer> {
         if bytes.len() as u64 > self.max_bytes {
-            let message = format!("`{key}` would have {} bytes, and {} are allowed", bytes.len(), self.max_bytes);
-            return Err(impossible(message + "; raise max_bytes under [files]"));
+            let message =
+                format!("`{key}` would have {} bytes, but at most {} are allowed", bytes.len(), self.max_bytes);
+            return Err(impossible(message + "; raise max_bytes under [files] in the settings"));
         }
         let (folders, name) = parts(key)?;
         let unwritten = |error: Errno| unusable("written", key, error);
         let folder = self.folder(&folders, true).map_err(unwritten)?;
-        let beside = beside(key)?;
+        let temporary_name = temporary_name(key)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&folder, &*beside, flags, Mode::from_raw_mode(0o644)).map_err(unwritten)?;
+        let file = openat(&folder, &*temporary_name, flags, Mode::from_raw_mode(0o644)).map_err(unwritten)?;
         let mut file = File::from(file);
         let done = file.write_all(bytes).and_then(|()| file.sync_all());
-        let done = done.and_then(|()| Ok(renameat(&folder, &*beside, &folder, name)?));
-        let done = done.and_then(|()| Ok(keep(&folder)?));
+        let done = done.and_then(|()| Ok(renameat(&folder, &*temporary_name, &folder, name)?));
+        let done = done.and_then(|()| Ok(sync_folder(&folder)?));
         done.map_err(|error| {
-            // Nothing of a failed attempt stays behind; that it failed is told anyway.
-            let _ = unlinkat(&folder, &*beside, AtFlags::empty());
+            // Removes the temporary file. Its own failure is ignored, because the write has failed anyway.
+            let _ = unlinkat(&folder, &*temporary_name, AtFlags::empty());
             failed(format!("`{key}` cannot be written: {error}"))
         })?;
         Ok(bytes.len())
     }
 
-    fn folder(&self, folders: &[&OsStr], make: bool) -> Result<OwnedFd, Errno> {
+    fn folder(&self, folders: &[&OsStr], create: bool) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut folder = open(&self.dir, flags, Mode::empty())?;
         for name in folders {
-            if make {
+            if create {
                 match mkdirat(&folder, *name, Mode::from_raw_mode(0o755)) {
-                    Ok(()) => keep(&folder)?,
+                    Ok(()) => sync_folder(&folder)?,
                     Err(Errno::EXIST) => {}
                     Err(error) => return Err(error),
                 }
@@ -152,29 +156,28 @@ impl FilesSettings {
     }
 }
 
-/// A name for what is being written. It is drawn by lot: somebody who was killed may have left others behind, and numbers of processes
-/// come again.
-fn beside(key: &str) -> Result<String, Answer> {
-    let mut lot = [0; 8];
-    getrandom::fill(&mut lot)
-        .map_err(|error| failed(format!("`{key}` cannot be written: there is no randomness: {error}")))?;
-    Ok(format!(".branchpoint-{}", hexadecimal(&lot)))
+/// A random name for a temporary file. A process id would not do: killed processes leave files behind, and ids are reused.
+fn temporary_name(key: &str) -> Result<String, Answer> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random)
+        .map_err(|error| failed(format!("`{key}` cannot be written: the system has no random numbers: {error}")))?;
+    Ok(format!(".branchpoint-{}", hexadecimal(&random)))
 }
 
-/// Makes names in a folder outlast the machine's next moment: what the journal says was written is there after a power cut too.
-fn keep(folder: &OwnedFd) -> Result<(), Errno> {
+/// Syncs a folder, so that a file that the journal reports as written also survives a power failure.
+fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
     match fsync(folder) {
-        // There are file systems that keep the names of a folder by themselves, and say that this is nothing to ask for.
+        // Some file systems sync folders themselves and reject the call.
         Err(Errno::INVAL) => Ok(()),
         done => done,
     }
 }
 
-/// The folders of a key, and the name of the file in the last of them.
+/// Splits a key into its folders and the name of the file.
 fn parts(key: &str) -> Result<(Vec<&OsStr>, &OsStr), Answer> {
     if key.len() > MAX_KEY_BYTES || key.split('/').any(|name| name.len() > MAX_NAME_BYTES) {
         return Err(impossible(format!(
-            "`{}` is too long for a file: a name has at most {MAX_NAME_BYTES} bytes, and a path {MAX_KEY_BYTES} bytes",
+            "`{}` is too long; use names of at most {MAX_NAME_BYTES} bytes and a path of at most {MAX_KEY_BYTES} bytes",
             shortened(key)
         )));
     }
@@ -186,20 +189,22 @@ fn parts(key: &str) -> Result<(Vec<&OsStr>, &OsStr), Answer> {
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
                 let key = shortened(key);
                 return Err(impossible(format!(
-                    "`{key}` leads out of the folder for files; write a path inside of it"
+                    "`{key}` leads out of the folder for files; use a path inside the folder"
                 )));
             }
         }
     }
     let name = names.pop().filter(|_| !key.ends_with('/') && !key.contains('\0'));
-    name.map(|name| (names, name)).ok_or_else(|| impossible(format!("`{}` does not name a file", shortened(key))))
+    name.map(|name| (names, name)).ok_or_else(|| {
+        impossible(format!("`{}` does not name a file; it must not be empty or end with `/`", shortened(key)))
+    })
 }
 
 fn unusable(what: &str, key: &str, error: Errno) -> Answer {
     let key = shortened(key);
     match error {
         Errno::LOOP | Errno::NOTDIR => {
-            impossible(format!("`{key}` cannot be {what}: a part of its path is a link or no folder"))
+            impossible(format!("`{key}` cannot be {what}: a part of its path is a symbolic link or not a folder"))
         }
         Errno::NOENT => impossible(format!("`{key}` cannot be {what}: it does not exist")),
         error => failed(format!("`{key}` cannot be {what}: {error}")),

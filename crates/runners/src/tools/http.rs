@@ -1,4 +1,4 @@
-//! Requests over HTTP, as documents write them.
+//! HTTP requests of documents.
 
 use branchpoint_core::effect::{Body, HttpRequest};
 use branchpoint_expr::Object;
@@ -7,19 +7,19 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::Tools;
-use super::body::{Encoded, encoded, pairs};
+use super::body::{EncodedBody, encode_body, pairs};
 use super::failure::impossible;
 use super::wire::Outgoing;
 use crate::network::Source;
 use crate::runner::{Answer, Call};
 use crate::shorten::shortened;
 
-/// The header under which the other side knows a call again.
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header by which the server recognises a repeated call.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// What the connection itself sets. A document that sets it could make two requests of one, or speak to another host than the one
-/// whose address was checked.
-const OURS: [HeaderName; 5] =
+/// Headers that the connection sets. A document that sets them could smuggle a second request, or reach another host than the one that was
+/// checked.
+const CONNECTION_HEADERS: [HeaderName; 5] =
     [header::CONNECTION, header::CONTENT_LENGTH, header::HOST, header::TRANSFER_ENCODING, header::UPGRADE];
 
 impl Tools {
@@ -40,14 +40,14 @@ fn outgoing(call: &Call, request: &HttpRequest) -> Result<Outgoing, Answer> {
     let mut out = Outgoing::new(method, url, Source::Document);
     out.headers = headers(&request.headers)?;
     out.follow = request.follow_redirects.unwrap_or_else(|| !expects_redirect(call));
-    out.add_body(encoded(&request.body, request.body_type, &boundary(call))?);
+    out.add_body(encode_body(&request.body, request.body_type, &boundary(call))?);
     out.add_key(call);
     Ok(out)
 }
 
 impl Outgoing {
-    /// A content type that the document sets stays, except that of a form with a boundary, which only we know.
-    pub(super) fn add_body(&mut self, body: Option<Encoded>) {
+    /// Adds a body. Its content type does not replace one that the document sets, except for a form, which needs our boundary.
+    pub(super) fn add_body(&mut self, body: Option<EncodedBody>) {
         let Some(body) = body else { return };
         self.body = Some(body.bytes);
         let Some(content_type) = body.content_type.and_then(|name| HeaderValue::try_from(name).ok()) else { return };
@@ -57,16 +57,18 @@ impl Outgoing {
         }
     }
 
-    /// What changes something on the other side is told by which key it is known again.
+    /// Adds the idempotency key to requests that may change something.
     pub(super) fn add_key(&mut self, call: &Call) {
         let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&self.method);
-        if let (false, Ok(key)) = (reads || self.headers.contains_key(KEY), HeaderValue::try_from(call.key())) {
-            self.headers.insert(KEY, key);
+        if let (false, Ok(key)) =
+            (reads || self.headers.contains_key(IDEMPOTENCY_KEY), HeaderValue::try_from(call.key()))
+        {
+            self.headers.insert(IDEMPOTENCY_KEY, key);
         }
     }
 }
 
-/// Whether a redirect is an answer that the call expects.
+/// Whether the call expects a redirect as its response.
 pub(super) fn expects_redirect(call: &Call) -> bool {
     let mut expected = call.response().expected_status.iter().flatten();
     expected.any(|(low, high)| [low, high].into_iter().any(|status| (300..=399).contains(status)))
@@ -85,7 +87,7 @@ pub(super) fn address(written: Option<&str>) -> Result<Url, Answer> {
     let text = written.unwrap_or_default().trim();
     Url::parse(text).map_err(|error| {
         impossible(format!(
-            "`url` is `{}`, which is not an address ({error}); write the whole address, such as https://example.org/path",
+            "`url` is `{}`, which is not a valid URL ({error}); write a full URL such as https://example.org/path",
             shortened(text)
         ))
     })
@@ -95,20 +97,20 @@ pub(super) fn headers(written: &Object) -> Result<HeaderMap, Answer> {
     let mut headers = HeaderMap::new();
     for (name, value) in written {
         let known = HeaderName::try_from(name.trim())
-            .map_err(|_| impossible(format!("`{}` cannot be the name of a header", shortened(name))))?;
-        if OURS.contains(&known) {
-            return Err(impossible(format!("the header `{name}` is set by the connection; leave it out")));
+            .map_err(|_| impossible(format!("`{}` is not a valid header name", shortened(name))))?;
+        if CONNECTION_HEADERS.contains(&known) {
+            return Err(impossible(format!("the header `{name}` is set by the connection; remove it")));
         }
-        // The value may be a secret, so it is not told.
+        // The value may be a secret, so the message does not show it.
         let value = HeaderValue::try_from(value.to_string().trim()).map_err(|_| {
-            impossible(format!("the value of the header `{name}` has a character that headers cannot have"))
+            impossible(format!("the value of the header `{name}` has a character that a header cannot contain, such as a line break; remove it"))
         })?;
         headers.append(known, value);
     }
     Ok(headers)
 }
 
-/// A line that no field of a form holds: what it is made of, nobody who writes a field knows.
+/// A boundary that no field of a form contains, because it is random.
 fn boundary(call: &Call) -> String {
     use std::hash::{BuildHasher, RandomState};
     format!("branchpoint-{:016x}{:016x}", RandomState::new().hash_one(call.key()), RandomState::new().hash_one(0))

@@ -1,4 +1,4 @@
-//! Contents that steps write and index: documents of the knowledge base `default`, which are attachments there.
+//! Indexes contents that steps write, as attachments in the knowledge base `default`.
 
 use branchpoint_core::effect::FilesRequest;
 use branchpoint_expr::Object;
@@ -16,8 +16,8 @@ use crate::storage::{DEFAULT_NAME, KnowledgeDocument, LoadedFile, WriteId};
 use crate::stored_files::last_name;
 
 impl Tools {
-    /// The document of a content that is indexed; `None` for another content. Secrets are redacted in it. Its name is made of the key of the
-    /// file, or of the effect where the file belongs to the run, so that a repeated attempt replaces the document.
+    /// The document of an indexed content, with secrets redacted; `None` for other contents. Its name contains the key of the file, or the
+    /// effect if the file belongs to the run, so that a repeated attempt replaces the document.
     pub(super) async fn attachment_document(
         &self,
         call: &Call,
@@ -27,8 +27,8 @@ impl Tools {
         if !request.indexed {
             return Ok(None);
         }
-        let lack = self.storage_unavailable_reason();
-        lack.map_or(Ok(()), |lack| Err(impossible(lack)))?;
+        let unavailable = self.storage_unavailable_reason();
+        unavailable.map_or(Ok(()), |reason| Err(impossible(reason)))?;
         let mut secrets = named.clone();
         secrets.add(call.sealed.values());
         let path = request.path.as_deref().unwrap_or_default();
@@ -40,7 +40,7 @@ impl Tools {
         };
         if secrets.mask(&name) != name {
             return Err(impossible(
-                "the key of the content contains a secret, and the names of documents are stored in clear",
+                "the key of the content contains a secret, but names of documents are stored unencrypted; use another key",
             ));
         }
         let text = self.indexed_text(request).await?;
@@ -59,10 +59,10 @@ impl Tools {
         }))
     }
 
-    /// Adds the document of a written content to the knowledge base. One without text is not in it.
+    /// Adds the document of a written content to the knowledge base, or removes it if it has no text.
     pub(super) async fn index(&self, mut document: KnowledgeDocument, written: Answer) -> Result<Answer, Answer> {
-        let lack = || impossible(self.storage_unavailable_reason().unwrap_or_default());
-        let storage = self.storage.clone().ok_or_else(lack)?;
+        let unavailable = || impossible(self.storage_unavailable_reason().unwrap_or_default());
+        let storage = self.storage.clone().ok_or_else(unavailable)?;
         if let Answer::Data(file) = &written {
             let fact = |name: &str| (name.into(), file.value.get(name).cloned().unwrap_or_default());
             document.metadata = ["name", "mime", "storage_key"].into_iter().map(fact).collect();
@@ -79,7 +79,7 @@ impl Tools {
         .await
     }
 
-    /// The text of a content: that of a page in HTML, any other content as it is.
+    /// The text to index: the text of an HTML page, any other content unchanged.
     async fn indexed_text(&self, request: &FilesRequest) -> Result<String, Answer> {
         let text = content_text(&request.content);
         let path = request.path.as_deref().unwrap_or_default();

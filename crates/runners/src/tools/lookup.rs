@@ -1,9 +1,9 @@
-//! Values that settings name: secrets of the host, and the environment.
+//! Looks up values that settings refer to by name: secrets of the host, and environment variables.
 
 use crate::local::SecretStore;
 use crate::secrets::Secrets;
 
-/// Where values are found whose names stand in settings or documents.
+/// Looks up values by the names in settings or documents.
 #[derive(Clone)]
 pub(super) struct Lookup(pub(super) SecretStore);
 
@@ -14,12 +14,12 @@ impl std::fmt::Debug for Lookup {
 }
 
 impl Lookup {
-    /// A value that the settings name: the host's secrets go first, then the environment.
+    /// A value by its name: first among the host's secrets, then in the environment.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         (self.0)(name).or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
     }
 
-    /// What stands under names of the settings, to be masked in answers of those who were given it.
+    /// The values of these names, to be masked in answers of services that receive them.
     pub(super) fn secrets<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Secrets {
         Secrets::from_values(names.into_iter().filter_map(|name| self.get(name)))
     }

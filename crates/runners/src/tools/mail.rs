@@ -1,4 +1,4 @@
-//! Mail over SMTP.
+//! Sends mail over SMTP.
 
 use std::net::IpAddr;
 
@@ -17,66 +17,68 @@ use crate::network::clients::install_crypto;
 use crate::runner::{Answer, Call};
 use crate::shorten::shortened;
 
-/// Puts a mailbox into one of the lists of a message.
+/// Adds a mailbox to one of the lists of a message.
 type Add = fn(MessageBuilder, Mailbox) -> MessageBuilder;
 
 pub(super) type Server = AsyncSmtpTransport<Tokio1Executor>;
 
 impl Tools {
-    /// Performs `mail`: the value is the id under which it was delivered.
+    /// Performs `mail`. The value is the id of the message.
     pub(super) async fn mail(&self, call: &Call, request: &MailRequest) -> Result<Answer, Answer> {
         let (server, from) = self.mail_server().map_err(impossible)?;
         let (message, id) = message(call, request, from)?;
-        server.send(message).await.map_err(|error| unsent(&error))?;
+        server.send(message).await.map_err(|error| send_failure(&error))?;
         Ok(Answer::data(id))
     }
 
-    /// The mail server and the sender, unless the settings lack something.
+    /// The mail server and the sender, or the missing setting.
     pub(super) fn mail_server(&self) -> Result<(Server, Mailbox), String> {
         let settings = self.settings.mail.as_ref().ok_or(
-            "nobody is set to send mail; add [mail] with url = \"smtps://user@host\" and from to the settings",
+            "no mail server is configured; add [mail] with url = \"smtps://user@host\" and from to the settings",
         )?;
-        let from =
-            settings.from.parse().map_err(|error| format!("from of [mail] in the settings is no mailbox: {error}"))?;
+        let from = settings
+            .from
+            .parse()
+            .map_err(|error| format!("`from` of [mail] in the settings is not a mail address: {error}"))?;
         let mut url = Url::parse(&settings.url)
-            .map_err(|error| format!("url of [mail] in the settings is not a valid URL: {error}"))?;
+            .map_err(|error| format!("`url` of [mail] in the settings is not a valid URL: {error}"))?;
         if url.password().is_some() {
-            return Err("url of [mail] in the settings holds a password; take it out, and name where it is found in \
-                        password_env"
-                .to_owned());
-        }
-        if settings.password_env.is_some() && speaks_openly(&url) {
             return Err(
-                "url of [mail] in the settings would send the password for everybody on the way to read; write \
-                        smtps://user@host, or smtp://user@host:587?tls=required"
+                "`url` of [mail] in the settings contains a password; remove it, and name the environment variable \
+             with the password in password_env"
                     .to_owned(),
             );
         }
+        if settings.password_env.is_some() && is_unencrypted(&url) {
+            return Err("`url` of [mail] in the settings would send the password unencrypted; write \
+                        smtps://user@host, or smtp://user@host:587?tls=required"
+                .to_owned());
+        }
         if let Some(name) = &settings.password_env {
             let password = self.lookup.get(name).ok_or_else(|| {
-                format!("the mail server needs the password in {name}, and the environment has none; set {name}")
+                format!("the mail server needs a password in the environment variable {name}, which is not set")
             })?;
             url.set_password(Some(&password))
-                .map_err(|()| "url of [mail] in the settings must name a host and a user".to_owned())?;
+                .map_err(|()| "`url` of [mail] in the settings must contain a host and a user".to_owned())?;
         }
         install_crypto();
         let server = Server::from_url(url.as_str())
-            // The text of the error could repeat the address, and the password stands in it by now.
-            .map_err(|_| "url of [mail] in the settings is no mail server; write smtps://user@host".to_owned())?;
+            // The error may contain the URL, which has the password by now.
+            .map_err(|_| "`url` of [mail] in the settings is not the URL of a mail server; write smtps://user@host".to_owned())?;
         Ok((server.build(), from))
     }
 }
 
-/// Whether what is said to a server can be read on the way there. To this machine there is no way.
-fn speaks_openly(url: &Url) -> bool {
+/// Whether the connection to a server on another machine is unencrypted.
+fn is_unencrypted(url: &Url) -> bool {
     let is_secured =
         url.scheme() != "smtp" || url.query_pairs().any(|(key, value)| key == "tls" && value == "required");
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-    !is_secured && !is_here
+    let is_local = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    !is_secured && !is_local
 }
 
-/// The message, and its id. A call that is repeated under the same key gives the same id, so that mail programs can tell.
+/// The message and its id. A repeated call has the same id, so that mail programs recognise duplicates.
 fn message(call: &Call, request: &MailRequest, from: Mailbox) -> Result<(Message, String), Answer> {
     let domain = from.email.domain().to_owned();
     let mut builder = Message::builder().from(from);
@@ -94,7 +96,7 @@ fn message(call: &Call, request: &MailRequest, from: Mailbox) -> Result<(Message
         }
     }
     if recipients == 0 {
-        return Err(impossible("the mail has no recipient; `to` is empty"));
+        return Err(impossible("the mail has no recipient; set `to`, `cc` or `bcc`"));
     }
     let digest = Sha256::digest(call.key().as_bytes());
     let digits = hexadecimal(&digest[..16]);
@@ -105,11 +107,11 @@ fn message(call: &Call, request: &MailRequest, from: Mailbox) -> Result<(Message
         (None, Some(page)) => builder.singlepart(SinglePart::html(page)),
         (text, None) => builder.singlepart(SinglePart::plain(text.unwrap_or_default())),
     };
-    let message = message.map_err(|error| impossible(format!("the mail cannot be written: {error}")))?;
+    let message = message.map_err(|error| impossible(format!("the mail cannot be composed: {error}")))?;
     Ok((message, id))
 }
 
-/// Mailboxes from texts with commas.
+/// Parses mailboxes, which may be separated by commas.
 fn mailboxes(key: &str, texts: &[String]) -> Result<Vec<Mailbox>, Answer> {
     let mut boxes = Vec::new();
     for text in texts.iter().filter(|text| !text.trim().is_empty()) {
@@ -122,10 +124,10 @@ fn mailboxes(key: &str, texts: &[String]) -> Result<Vec<Mailbox>, Answer> {
     Ok(boxes)
 }
 
-fn unsent(error: &Error) -> Answer {
+fn send_failure(error: &Error) -> Answer {
     let what = match error.status() {
-        Some(code) => format!("the mail server refused the mail with {code}: {}", reason(error)),
-        None => format!("the mail server cannot be reached, or the connection to it broke: {}", reason(error)),
+        Some(code) => format!("the mail server rejected the mail with {code}: {}", reason(error)),
+        None => format!("the mail server cannot be reached, or the connection was lost: {}", reason(error)),
     };
     if error.is_permanent() {
         refused(what)

@@ -1,7 +1,6 @@
-//! Tools: what runs ask of the world that is neither a model nor another run.
+//! Tools: performs all calls over the network except those of models, and calls to stored data.
 //!
-//! [`Tools`] is all of them, made from the [`Settings`] of the operator. A runner gives what came back, as it came;
-//! [`crate::judge`] tells what it means, as for every runner.
+//! [`Tools`] is created from the [`Settings`] of the operator. It returns raw answers, which [`crate::judge`] judges as for every runner.
 
 mod body;
 mod bucket;
@@ -52,7 +51,7 @@ pub use settings::{
     SearchProvider, SearchSettings, Settings, WebhookSettings,
 };
 
-/// All tools of a host. Children of it end with it.
+/// The tools of a host. Dropping it ends its MCP servers.
 #[derive(Debug)]
 pub struct Tools {
     settings: Settings,
@@ -61,12 +60,12 @@ pub struct Tools {
     mcp: Mcp,
     storage: Option<Storage>,
     extractor: Option<TextExtractor>,
-    /// Whether MCP servers are asked whether they have a tool before a run starts.
-    asks_servers: bool,
+    /// Whether the runner check lists the tools of MCP servers.
+    lists_server_tools: bool,
 }
 
 impl Tools {
-    /// Tools from settings. `secrets` gives the values of secrets that settings name.
+    /// Creates tools from settings. `secrets` looks up the secrets that settings refer to.
     ///
     /// ```
     /// let tools = branchpoint_runners::tools::Tools::new(Default::default(), branchpoint_runners::no_secrets());
@@ -77,19 +76,19 @@ impl Tools {
         let clients = Clients::new(Network::new(settings.http.allow_private_network, &settings.http.trusted_hosts));
         let wire = Arc::new(Wire::new(&settings.http, clients.clone()));
         let mcp = Mcp::new(&settings.mcp, &lookup, &clients);
-        Self { settings, lookup, wire, mcp, storage: None, extractor: None, asks_servers: true }
+        Self { settings, lookup, wire, mcp, storage: None, extractor: None, lists_server_tools: true }
     }
 
-    /// The same tools over the stored data of a host.
+    /// Sets the stored data of the host.
     #[must_use]
     pub fn with_storage(self, storage: Storage) -> Self {
         Self { storage: Some(storage), ..self }
     }
 
-    /// The same tools, which report what is missing without asking MCP servers for their tools.
+    /// Makes the runner check report missing settings without starting MCP servers to list their tools.
     #[must_use]
     pub fn without_server_requests(self) -> Self {
-        Self { asks_servers: false, ..self }
+        Self { lists_server_tools: false, ..self }
     }
 
     /// The settings.
@@ -97,7 +96,7 @@ impl Tools {
         &self.settings
     }
 
-    /// Performs one attempt; none if the request is not for tools.
+    /// Performs one attempt; `None` if the request is not for tools.
     pub async fn perform(&self, prepared: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         let (call, secrets) = (&prepared.call, &prepared.secrets);
         let request = match &prepared.request {
@@ -119,7 +118,7 @@ impl Tools {
         Some(secrets.mask_answer(answer))
     }
 
-    /// The time limit of calls whose step has none.
+    /// The default time limit of a call.
     fn limit_ms(&self, request: &Request) -> u64 {
         match request {
             Request::Mail(_) => self.settings.mail.as_ref().map_or(0, |mail| mail.timeout_ms),
@@ -129,7 +128,7 @@ impl Tools {
         }
     }
 
-    /// The secrets of the settings that a request is sent with, and that its answer may repeat.
+    /// The secrets of the settings that a request is sent with. Its answer may repeat them.
     fn secrets_for(&self, request: &Request) -> Secrets {
         let Settings { webhook, search, mail, embeddings, objects, .. } = &self.settings;
         let is_object = match request {
@@ -152,7 +151,7 @@ impl Tools {
         })
     }
 
-    /// Why calls of an effect cannot be performed, naming what the settings lack; none if they can, or are not for tools.
+    /// Why calls of an effect cannot be performed: the missing setting. `None` if they can be performed, or are not for tools.
     ///
     /// ```
     /// use branchpoint_core::{effect::Kind, ir::builder::effect};
@@ -173,11 +172,12 @@ impl Tools {
             Request::Memory(_) => self.storage_unavailable_reason().or_else(|| self.embeddings_unavailable_reason()),
             Request::ChatHistory(_) => self.storage_unavailable_reason(),
             Request::Retrieval(request) => {
-                let lack = storage::unavailable_reason(&request).map(|lack| format!("`reranker_model` {lack}"));
-                lack.or_else(|| self.storage_unavailable_reason()).or_else(|| self.embeddings_unavailable_reason())
+                let reranker =
+                    storage::unavailable_reason(&request).map(|problem| format!("`reranker_model` {problem}"));
+                reranker.or_else(|| self.storage_unavailable_reason()).or_else(|| self.embeddings_unavailable_reason())
             }
             Request::ObjectStore(_) => self.objects_unavailable_reason(),
-            // Which tool a call means that names none depends on the run.
+            // Without a name, the run decides which tool is called.
             Request::Tool(request) => self.tool_unavailable_reason(&request.tool?).await,
             Request::Http(_)
             | Request::Fetch(_)
@@ -190,7 +190,7 @@ impl Tools {
         }
     }
 
-    /// Why a tool that a model is offered by its name cannot be called; `None` if it can. Servers that may have it are queried.
+    /// Why a tool that is offered to a model by name cannot be called; `None` if it can. Servers that may have it are queried.
     ///
     /// ```
     /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
@@ -202,12 +202,12 @@ impl Tools {
         match Builtin::named(name) {
             Some(Builtin::Search) => self.search_unavailable_reason(),
             Some(Builtin::Fetch) => None,
-            None if self.asks_servers => self.mcp.tool_unavailable_reason(name).await,
+            None if self.lists_server_tools => self.mcp.tool_unavailable_reason(name).await,
             None => self.mcp.server_of_unavailable_reason(name),
         }
     }
 
-    /// The descriptions of tools that a model is offered by their names, in the order of the names.
+    /// The descriptions of tools that are offered to a model by name, in the order of the names.
     ///
     /// ```
     /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
@@ -216,18 +216,19 @@ impl Tools {
     /// assert_eq!(runtime().block_on(tools.described(&["weather"])), [None]);
     /// ```
     pub async fn tool_descriptions(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
-        let asked: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
-        let mut offered = if asked.is_empty() { Vec::new() } else { self.mcp.described(&asked).await }.into_iter();
+        let of_servers: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
+        let mut offered =
+            if of_servers.is_empty() { Vec::new() } else { self.mcp.tool_descriptions(&of_servers).await }.into_iter();
         let one = |name: &&str| match Builtin::named(name) {
             Some(Builtin::Search) if self.search_unavailable_reason().is_some() => None,
-            Some(tool) => Some(tool.described()),
+            Some(tool) => Some(tool.description()),
             None => offered.next().flatten(),
         };
         names.iter().map(one).collect()
     }
 
     fn storage_unavailable_reason(&self) -> Option<String> {
-        self.storage.is_none().then(|| "this host stores no memories, chats and knowledge bases".to_owned())
+        self.storage.is_none().then(|| "this host has no storage for memories, chats and knowledge bases".to_owned())
     }
 
     async fn dispatch(&self, call: &Call, request: Request, secrets: &Secrets) -> Result<Answer, Answer> {
@@ -246,33 +247,33 @@ impl Tools {
         }
     }
 
-    /// Reads or writes stored data. Neither secrets that the call names nor those of its run are stored.
+    /// Reads or writes stored data. The secrets of the call and of its run are redacted.
     async fn perform_stored(&self, call: &Call, request: Request, named: &Secrets) -> Result<Answer, Answer> {
-        let lack = || impossible(self.storage_unavailable_reason().unwrap_or_default());
-        let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(lack)?, named.clone(), call.clone());
+        let unavailable = || impossible(self.storage_unavailable_reason().unwrap_or_default());
+        let (storage, mut secrets, call) = (self.storage.clone().ok_or_else(unavailable)?, named.clone(), call.clone());
         secrets.add(call.sealed.values());
         let vector = match Storage::embedded_text(&request, &secrets) {
             Some(text) => self.embed_text(&text).await?,
             None => None,
         };
         let cancel = CancellationToken::new();
-        // A search ends with the wait for it, at the time limit of the call or when the call is cancelled.
+        // A search ends when the caller stops waiting: at the time limit of the call, or when the call is cancelled.
         let _ends = cancel.clone().drop_guard();
         blocking(move || Ok(storage.perform(&call, request, &secrets, vector, &cancel)?)).await
     }
 
-    /// The folder for files of steps, or what the settings lack.
+    /// The folder for files of steps, or the missing setting.
     fn folder(&self) -> Result<&FilesSettings, String> {
-        let lack = "no folder is set for files of steps; add [files] with dir to the settings";
-        let folder = self.settings.files.as_ref().ok_or(lack)?;
+        let missing = "no folder for files is configured; add [files] with dir to the settings";
+        let folder = self.settings.files.as_ref().ok_or(missing)?;
         if folder.dir.is_dir() {
             return Ok(folder);
         }
-        Err(format!("{}, which is dir of [files] in the settings, is not a directory; create it", folder.dir.display()))
+        Err(format!("{}, the `dir` of [files] in the settings, is not a directory; create it", folder.dir.display()))
     }
 }
 
-/// Work that computes or reads files, off the threads of the runtime.
+/// Runs work that computes or blocks on another thread.
 async fn blocking(work: impl FnOnce() -> Result<Answer, Answer> + Send + 'static) -> Result<Answer, Answer> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| {

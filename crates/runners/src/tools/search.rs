@@ -1,4 +1,4 @@
-//! Searching the web, by whom the settings say. Every provider's answer is a list of `{title, url, snippet}`.
+//! Searches the web with the configured provider. Results are a list of `{title, url, snippet}`.
 
 use branchpoint_core::effect::{SearchHit, SearchRequest};
 use branchpoint_expr::Value;
@@ -13,7 +13,7 @@ use super::wire::{Outgoing, Reply};
 use crate::network::Source;
 use crate::runner::Answer;
 
-/// How many results are given unless the step says otherwise.
+/// The default number of results.
 const RESULTS: usize = 10;
 
 impl Tools {
@@ -24,7 +24,7 @@ impl Tools {
         };
         let query = request.query.as_deref().unwrap_or_default();
         if query.trim().is_empty() {
-            return Err(impossible("there is nothing to search for; `query` is empty"));
+            return Err(impossible("`query` is empty; set the words to search for"));
         }
         let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(RESULTS);
         let key = settings.key_env.as_ref().and_then(|name| self.lookup.get(name));
@@ -32,17 +32,17 @@ impl Tools {
         Ok(Answer::data(results(&reply, settings.provider, limit)?))
     }
 
-    /// Why nothing can be searched, if so.
+    /// Why the web cannot be searched; `None` if it can.
     pub(super) fn search_unavailable_reason(&self) -> Option<String> {
         let Some(settings) = &self.settings.search else {
             return Some(
-                "nobody is set to search the web; add [search] with provider = \"brave\", \"tavily\" or \"searxng\" to \
+                "no search provider is configured; add [search] with provider = \"brave\", \"tavily\" or \"searxng\" to \
                  the settings"
                     .to_owned(),
             );
         };
         if settings.provider == SearchProvider::Searxng {
-            let message = "SearXNG has no address of its own; add its url to [search] in the settings";
+            let message = "SearXNG needs the address of an instance; add url to [search] in the settings";
             return settings.url.is_none().then(|| message.to_owned());
         }
         match &settings.key_env {
@@ -50,7 +50,7 @@ impl Tools {
                 Some("the search provider needs a key; add key_env = \"NAME\" to [search] in the settings".to_owned())
             }
             Some(name) if self.lookup.get(name).is_none() => {
-                Some(format!("the search provider needs the key in {name}, and the environment has none; set {name}"))
+                Some(format!("the search provider needs a key in the environment variable {name}, which is not set"))
             }
             Some(_) => None,
         }
@@ -65,7 +65,7 @@ fn outgoing(settings: &SearchSettings, key: Option<&str>, query: &str, limit: us
     };
     let base = settings.url.as_deref().unwrap_or(base).trim_end_matches('/');
     let url = Url::parse(&format!("{base}/{path}"))
-        .map_err(|error| impossible(format!("url of [search] in the settings is not a valid URL: {error}")))?;
+        .map_err(|error| impossible(format!("`url` of [search] in the settings is not a valid URL: {error}")))?;
     let json = HeaderValue::from_static("application/json");
     let count = limit.clamp(1, 20);
     let mut out = Outgoing::new(Method::GET, url, Source::Operator);
@@ -84,7 +84,7 @@ fn outgoing(settings: &SearchSettings, key: Option<&str>, query: &str, limit: us
     out.headers.insert(header::ACCEPT, json);
     if let Some(key) = key {
         let mut value = HeaderValue::try_from(format!("{scheme}{key}"))
-            .map_err(|_| impossible("the key of the search provider has a character that headers cannot have"))?;
+            .map_err(|_| impossible("the key of the search provider has a character that a header cannot contain"))?;
         value.set_sensitive(true);
         out.headers.insert(key_header, value);
     }
@@ -93,10 +93,10 @@ fn outgoing(settings: &SearchSettings, key: Option<&str>, query: &str, limit: us
 
 fn results(reply: &Reply, provider: SearchProvider, limit: usize) -> Result<Value, Answer> {
     if !reply.is_success() {
-        return Err(reply.rejection(format!("the search provider answered with the status {}", reply.status)));
+        return Err(reply.rejection(format!("the search provider responded with status {}", reply.status)));
     }
     let answer: Value =
-        serde_json::from_str(&reply.text()).map_err(|_| denied("the search provider's answer is not JSON"))?;
+        serde_json::from_str(&reply.text()).map_err(|_| denied("the response of the search provider is not JSON"))?;
     let (list, snippet) = match provider {
         SearchProvider::Brave => (answer.get("web").and_then(|web| web.get("results")), "description"),
         SearchProvider::Tavily | SearchProvider::Searxng => (answer.get("results"), "content"),

@@ -1,6 +1,6 @@
-//! What the operator says about tools: the sections of `branchpoint.toml` that are described in `docs/reference/settings.md`.
+//! The sections of `branchpoint.toml` for tools. `docs/reference/settings.md` describes them.
 //!
-//! A secret never stands here, only the name under which the environment has it.
+//! Settings never contain secrets, only the names of their environment variables.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-/// All sections. A tool whose section is missing does not exist, except for those that need no settings.
+/// All sections for tools. A tool without its section is not available, except for tools that need no settings.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Requests over HTTP, and whatever goes over HTTP.
+    /// HTTP requests of all tools.
     pub http: HttpSettings,
     /// Signed notifications.
     pub webhook: WebhookSettings,
-    /// Who searches the web.
+    /// The provider of web searches.
     pub search: Option<SearchSettings>,
-    /// Who sends mail.
+    /// The mail server.
     pub mail: Option<MailSettings>,
     /// The model that computes vectors of texts.
     pub embeddings: Option<EmbeddingsSettings>,
-    /// Where files may be written.
+    /// The folder for files.
     pub files: Option<FilesSettings>,
     /// The S3-compatible service for objects and published contents.
     pub objects: Option<ObjectsSettings>,
@@ -34,15 +34,15 @@ pub struct Settings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpSettings {
-    /// Whether addresses of documents may lead into private networks.
+    /// Whether workflows may call addresses in private networks.
     pub allow_private_network: bool,
-    /// Hosts (`name`, `name:port`) that are reached wherever they are.
+    /// Hosts (`name`, `name:port`) that are allowed at any address.
     pub trusted_hosts: Vec<String>,
     /// Which redirects are followed.
     pub redirects: Redirects,
-    /// How long a call may take whose step has no limit.
+    /// The time limit of calls whose step has none.
     pub timeout_ms: u64,
-    /// How much of an answer is read.
+    /// The most bytes of a response.
     pub max_response_bytes: u64,
 }
 
@@ -62,12 +62,12 @@ impl Default for HttpSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Redirects {
-    /// None: the answer is the redirect.
+    /// None: the redirect is the response.
     None,
-    /// Those that stay where they are.
+    /// Redirects to the same host.
     #[default]
     SameHost,
-    /// All; credentials stay behind.
+    /// All, but credentials are not sent to other hosts.
     Any,
 }
 
@@ -75,7 +75,7 @@ pub enum Redirects {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// Where the key of signatures is found. Without it, nothing is signed.
+    /// The environment variable of the signing key. Without it, webhooks are not signed.
     pub secret_env: Option<String>,
 }
 
@@ -83,15 +83,15 @@ pub struct WebhookSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchSettings {
-    /// Who searches.
+    /// The search provider.
     pub provider: SearchProvider,
-    /// Where, if not at the provider's own address.
+    /// Its address, if it is not the provider's usual one.
     pub url: Option<String>,
-    /// Where the key of the account is found.
+    /// The environment variable of the API key.
     pub key_env: Option<String>,
 }
 
-/// Who searches.
+/// The search provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchProvider {
@@ -109,11 +109,11 @@ pub enum SearchProvider {
 pub struct MailSettings {
     /// The server: `smtps://user@host`, or `smtp://user@host:587?tls=required`.
     pub url: String,
-    /// Who the mail is from.
+    /// The sender.
     pub from: String,
-    /// Where the password of the user is found.
+    /// The environment variable of the password.
     pub password_env: Option<String>,
-    /// How long sending may take when the step has no limit.
+    /// The time limit for steps that have none.
     #[serde(default = "minute_ms")]
     pub timeout_ms: u64,
 }
@@ -122,21 +122,21 @@ pub struct MailSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingsSettings {
-    /// The address before `/embeddings`.
+    /// The base URL, without `/embeddings`.
     pub url: String,
     /// The name of the model.
     pub model: String,
-    /// The numbers of a vector; without it, as many as the model gives.
+    /// The dimensions of vectors; without it, the default of the model.
     pub dimensions: Option<u32>,
-    /// The name of the secret that is the key of the account.
+    /// The name of the secret with the API key.
     pub key_env: Option<String>,
-    /// The beginning of a text that is embedded, in bytes.
+    /// The most bytes of a text that are embedded.
     #[serde(default = "eight_kibibytes")]
     pub max_input_bytes: usize,
 }
 
 impl EmbeddingsSettings {
-    /// Identifies vectors that can be compared with each other.
+    /// The name of the model with its dimensions. Only vectors with the same name can be compared.
     pub(crate) fn name(&self) -> Arc<str> {
         match self.dimensions {
             Some(dimensions) => format!("{} ({dimensions})", self.model).into(),
@@ -151,7 +151,7 @@ impl EmbeddingsSettings {
 pub struct FilesSettings {
     /// The folder that steps write to and read from.
     pub dir: PathBuf,
-    /// The largest file.
+    /// The most bytes of a file.
     #[serde(default = "ten_mebibytes")]
     pub max_bytes: u64,
 }
@@ -160,25 +160,25 @@ pub struct FilesSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectsSettings {
-    /// The address of the service; without it, that of AWS in the region.
+    /// The URL of the service; by default, AWS in the region.
     pub endpoint: Option<String>,
     /// The region that requests are signed for.
     #[serde(default = "default_region")]
     pub region: String,
-    /// The bucket of published contents, and of steps that name none.
+    /// The default bucket, also used for published contents.
     pub bucket: String,
     /// Further buckets that steps may write to.
     #[serde(default)]
     pub buckets: Vec<String>,
-    /// The name of the secret that is the ID of the access key.
+    /// The name of the secret with the access key ID.
     #[serde(default = "access_key_variable")]
     pub access_key_env: String,
-    /// The name of the secret that is the secret access key.
+    /// The name of the secret with the secret access key.
     #[serde(default = "secret_key_variable")]
     pub secret_key_env: String,
-    /// The name of the secret that is the token of a temporary access key, which has one.
+    /// The name of the secret with the session token of a temporary access key.
     pub session_token_env: Option<String>,
-    /// The largest object.
+    /// The most bytes of an object.
     #[serde(default = "ten_mebibytes")]
     pub max_bytes: u64,
 }
@@ -187,30 +187,30 @@ pub struct ObjectsSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpSettings {
-    /// The program that is the server.
+    /// The program of the server.
     pub command: Option<String>,
     /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Names and values that it finds in its environment.
+    /// Environment variables of the server.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Names that it finds in its environment, and under which name this process has the values.
+    /// Environment variables of the server, each with the name of the secret or variable that holds its value.
     #[serde(default)]
     pub env_from: BTreeMap<String, String>,
-    /// Where it runs.
+    /// Its working directory.
     pub dir: Option<PathBuf>,
     /// The address of the server.
     pub url: Option<String>,
     /// Headers of every request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Headers of every request, and where their values are found.
+    /// Headers of every request, each with the name of the secret or variable that holds its value.
     #[serde(default)]
     pub headers_from: BTreeMap<String, String>,
-    /// How long a call may take when the step has no limit.
+    /// The time limit for steps that have none.
     pub timeout_ms: Option<u64>,
-    /// How many bytes one response may have.
+    /// The most bytes of a response.
     #[serde(default = "max_mcp_response_bytes")]
     pub max_response_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! Notifications of other systems, signed so that they can tell who has sent them. `docs/how-to/webhooks.md` has the format.
+//! Webhooks: notifications to other systems, signed so that receivers can verify the sender. `docs/how-to/webhooks.md` has the format.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use reqwest::header::{self, HeaderMap, HeaderValue};
 use sha2::Sha256;
 
 use super::Tools;
-use super::body::encoded;
+use super::body::encode_body;
 use super::failure::impossible;
 use super::http::{address, expects_redirect, headers, method};
 use super::wire::Outgoing;
@@ -33,13 +33,13 @@ impl Tools {
         Ok(reply.answer(Body::Decoded(Value::Str(reply.text()))))
     }
 
-    /// Why nothing can be signed, if it should be.
+    /// Why webhooks cannot be signed; `None` if they can, or if no key is configured.
     pub(super) fn webhook_unavailable_reason(&self) -> Option<String> {
         let name = self.settings.webhook.secret_env.as_ref()?;
         self.lookup.get(name).is_none().then(|| {
             format!(
-                "webhooks are signed with the secret in {name}, and the environment has none; set {name}, or take \
-                     secret_env out of [webhook]"
+                "webhooks are signed with the secret in the environment variable {name}, which is not set; set it, or remove \
+                 secret_env from [webhook] in the settings"
             )
         })
     }
@@ -55,12 +55,16 @@ impl Tools {
         out.follow = false;
         let content_type = request.content_type.as_deref().unwrap_or("application/json");
         if !out.headers.contains_key(header::CONTENT_TYPE) {
-            let content_type = HeaderValue::try_from(content_type)
-                .map_err(|_| impossible(format!("`{}` cannot be a content type", shortened(content_type))))?;
+            let content_type = HeaderValue::try_from(content_type).map_err(|_| {
+                impossible(format!(
+                    "`content_type` is `{}`, which is not a valid header value",
+                    shortened(content_type)
+                ))
+            })?;
             out.headers.insert(header::CONTENT_TYPE, content_type);
         }
         let form = if content_type.contains("json") { BodyType::Json } else { BodyType::Raw };
-        let mut body = encoded(&request.payload, form, "")?;
+        let mut body = encode_body(&request.payload, form, "")?;
         out.body = Some(body.take().map(|body| body.bytes).unwrap_or_default());
         out.add_key(call);
         self.sign(call, &mut out)?;
@@ -74,34 +78,34 @@ impl Tools {
             let secret = self.lookup.get(name);
             let secret = secret.ok_or_else(|| impossible(self.webhook_unavailable_reason().unwrap_or_default()))?;
             let signed = signature(secret.as_bytes(), &id, &timestamp, out.body.as_deref().unwrap_or_default());
-            put(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
+            set_header(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
         }
-        put(&mut out.headers, TIMESTAMP, &timestamp);
-        put(&mut out.headers, ID, &id);
+        set_header(&mut out.headers, TIMESTAMP, &timestamp);
+        set_header(&mut out.headers, ID, &id);
         Ok(())
     }
 }
 
-/// A notification is not carried on to another address: most redirects would make a request without the payload of it, and the
-/// signature is for the one whom the document names.
+/// The failure of a redirected webhook. Redirects are not followed: most drop the payload, and the signature is meant for the address in the
+/// document.
 fn moved(status: u16, to: &str) -> Answer {
     let message = format!(
-        "the webhook was not delivered: its address answers with {status}, a redirect to `{to}`, and webhooks do not follow \
+        "the webhook was not delivered: its address responded with {status}, a redirect to `{to}`, and webhooks do not follow \
          redirects; write the new address into the step"
     );
     Answer::refused("http_status", message)
 }
 
-fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
+fn set_header(headers: &mut HeaderMap, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);
     }
 }
 
-/// HMAC-SHA256 over `id.timestamp.body`, in hexadecimal digits. The id is in it because receivers know a repetition by it: a copy under
-/// another id must not pass for a new notification.
+/// HMAC-SHA256 of `id.timestamp.body`, in hexadecimal. It includes the id, by which receivers recognise duplicates: a copy with another id
+/// must not pass for a new notification.
 fn signature(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of every length");
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC accepts keys of every length");
     for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
         mac.update(part);
     }
@@ -113,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_what_other_tools_compute() {
+    fn signatures_are_the_same_as_those_of_openssl() {
         // printf 'run-1/7/0.1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
         let expected = "c8113f0ffdcfca241775b186bee95a050b8d2c4d4ff824457c33018db599836b";
         assert_eq!(signature(b"secret", "run-1/7/0", "1700000000", br#"{"a":1}"#), expected);

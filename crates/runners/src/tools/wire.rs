@@ -1,4 +1,4 @@
-//! Requests on the wire: where they may go, which redirects they follow, and how much of an answer is read.
+//! Sends HTTP requests of tools: checks addresses, follows redirects, and limits responses.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use url::Url;
 use super::failure::{busy, failed, impossible, refused};
 use super::settings::{HttpSettings, Redirects};
 use crate::network::clients::Clients;
-use crate::network::retry_after::{again, retry_after};
+use crate::network::retry_after::{retry_after, retry_hint};
 use crate::network::{Source, causes, refusal};
 use crate::runner::Answer;
 use crate::shorten::shortened;
 
-/// How many redirects one call follows.
-const MOST_HOPS: usize = 10;
+/// The most redirects that a call follows.
+const MAX_REDIRECTS: usize = 10;
 
-/// What goes on to another host with a redirect; everything else may be a credential.
-const CARRIED_OVER: [HeaderName; 4] =
+/// Headers that are sent to another host after a redirect. Any other may contain credentials.
+const CROSS_HOST_HEADERS: [HeaderName; 4] =
     [header::ACCEPT, header::ACCEPT_LANGUAGE, header::CONTENT_TYPE, header::USER_AGENT];
 
-/// The way out, shared by everything that speaks HTTP.
+/// Sends HTTP requests for all tools.
 #[derive(Debug)]
 pub(super) struct Wire {
     clients: Clients,
@@ -40,7 +40,7 @@ pub(super) struct Outgoing {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Vec<u8>>,
-    /// Whether redirects are followed at all.
+    /// Whether redirects are followed.
     pub(super) follow: bool,
     pub(super) source: Source,
 }
@@ -51,7 +51,7 @@ impl Outgoing {
     }
 }
 
-/// An answer, read whole.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -64,21 +64,23 @@ impl Wire {
         Self { clients, redirects: settings.redirects, max_bytes: settings.max_response_bytes }
     }
 
-    /// Sends a request and what its redirects ask for.
+    /// Sends a request and follows its redirects.
     pub(super) async fn send(&self, mut out: Outgoing) -> Result<Reply, Answer> {
-        for _ in 0..=MOST_HOPS {
+        for _ in 0..=MAX_REDIRECTS {
             let client = self.client(&out)?;
             let mut request = client.request(out.method.clone(), out.url.clone()).headers(out.headers.clone());
             if let Some(body) = &out.body {
                 request = request.body(body.clone());
             }
-            let response = request.send().await.map_err(|error| unsent(&out.url, error))?;
+            let response = request.send().await.map_err(|error| send_failure(&out.url, error))?;
             match self.redirect(&out, &response)? {
                 Some(next) => out = next,
                 None => return self.read(&out.url, response).await,
             }
         }
-        Err(refused(format!("{} redirects led to another one; the addresses go in a circle", MOST_HOPS + 1)))
+        Err(refused(format!(
+            "the server redirects more than {MAX_REDIRECTS} times, probably in a loop; check the address"
+        )))
     }
 
     fn client(&self, out: &Outgoing) -> Result<&Client, Answer> {
@@ -89,7 +91,7 @@ impl Wire {
         self.clients.client(source).map_err(impossible)
     }
 
-    /// The request that a redirect asks for; none if the answer is the answer.
+    /// The next request after a redirect; `None` if the response is not redirected.
     fn redirect(&self, out: &Outgoing, response: &Response) -> Result<Option<Outgoing>, Answer> {
         let status = response.status().as_u16();
         if !out.follow || self.redirects == Redirects::None {
@@ -98,26 +100,26 @@ impl Wire {
         let Some(location) = location(status, response.headers()) else { return Ok(None) };
         let shown = shortened(location);
         let to = out.url.join(location);
-        let to = to.map_err(|_| refused(format!("the answer redirects to `{shown}`, which is not an address")))?;
-        let stays = stays(&out.url, &to);
-        if !stays && self.redirects == Redirects::SameHost {
+        let to = to.map_err(|_| refused(format!("the server redirects to `{shown}`, which is not a valid URL")))?;
+        let is_same_host = is_same_host(&out.url, &to);
+        if !is_same_host && self.redirects == Redirects::SameHost {
             return Err(refused(format!(
-                "the answer redirects to another host, `{shown}`; call that address, or set redirects = \"any\" under \
+                "the server redirects to another host, `{shown}`; call that address, or set redirects = \"any\" under \
                  [http] in the settings"
             )));
         }
         if out.url.scheme() == "https" && to.scheme() != "https" {
             let message =
-                format!("the answer redirects from https to `{shown}`, which is not followed; call https only");
+                format!("the server redirects from https to `{shown}`, which is not followed; use an https address");
             return Err(refused(message));
         }
-        Ok(Some(out.clone().redirected(status, to, stays)))
+        Ok(Some(out.clone().redirected(status, to, is_same_host)))
     }
 
     async fn read(&self, url: &Url, mut response: Response) -> Result<Reply, Answer> {
         let too_long = || {
             refused(format!(
-                "the answer has more than the {} bytes that are read; raise max_response_bytes under [http]",
+                "the response exceeds {} bytes; raise max_response_bytes under [http] in the settings",
                 self.max_bytes
             ))
         };
@@ -125,7 +127,7 @@ impl Wire {
             return Err(too_long());
         }
         let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| unsent(url, error))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| send_failure(url, error))? {
             if (bytes.len() + chunk.len()) as u64 > self.max_bytes {
                 return Err(too_long());
             }
@@ -136,7 +138,7 @@ impl Wire {
 }
 
 impl Outgoing {
-    fn redirected(mut self, status: u16, to: Url, stays: bool) -> Self {
+    fn redirected(mut self, status: u16, to: Url, is_same_host: bool) -> Self {
         let reads = self.method == Method::GET || self.method == Method::HEAD;
         if status == 303 && !reads || matches!(status, 301 | 302) && self.method == Method::POST {
             self.method = Method::GET;
@@ -146,12 +148,12 @@ impl Outgoing {
             }
             self.headers.remove("idempotency-key");
         }
-        if !stays {
+        if !is_same_host {
             let names: Vec<HeaderName> = self.headers.keys().cloned().collect();
-            for name in names.iter().filter(|name| !CARRIED_OVER.contains(name)) {
+            for name in names.iter().filter(|name| !CROSS_HOST_HEADERS.contains(name)) {
                 self.headers.remove(name);
             }
-            // Whoever answered is not the operator, so where it leads is checked like any address.
+            // The redirect is not from the operator, so its address is checked like one of a document.
             self.source = Source::Document;
         }
         self.url = to;
@@ -159,31 +161,31 @@ impl Outgoing {
     }
 }
 
-/// Where an answer redirects to; none if it is no redirect.
+/// The target of a redirect; `None` if the response is not a redirect.
 fn location(status: u16, headers: &HeaderMap) -> Option<&str> {
     let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
     headers.get(header::LOCATION).filter(|_| is_redirect)?.to_str().ok()
 }
 
-/// Whether a redirect stays at the same host and port; going over to https is staying.
-fn stays(from: &Url, to: &Url) -> bool {
+/// Whether a redirect stays at the same host and port. An upgrade to https counts as the same.
+fn is_same_host(from: &Url, to: &Url) -> bool {
     let same_port = from.port_or_known_default() == to.port_or_known_default() && from.scheme() == to.scheme();
     let upgrade = from.scheme() == "http" && to.scheme() == "https" && from.port().is_none() && to.port().is_none();
     from.host() == to.host() && (same_port || upgrade)
 }
 
 impl Reply {
-    /// The answer that it is, with its body as text or decoded.
+    /// The raw answer, with its body as text or decoded.
     pub(super) fn answer(&self, body: Body) -> Answer {
         Answer::Http(HttpResponse { status: self.status, headers: self.headers(), body })
     }
 
-    /// What the headers say about a name.
+    /// The value of a header.
     pub(super) fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The body as text, read in the character set that the headers name.
+    /// The body as text, decoded with the character set of the headers.
     pub(super) fn text(&self) -> Arc<str> {
         let content_type = self.header(header::CONTENT_TYPE).unwrap_or_default();
         let charset = content_type
@@ -204,7 +206,7 @@ impl Reply {
         headers
     }
 
-    /// Where it redirects to, in the words of whoever answered; none if it is no redirect.
+    /// The target of its redirect, as the server sent it; `None` if it is not a redirect.
     pub(super) fn redirects_to(&self) -> Option<&str> {
         location(self.status, &self.headers)
     }
@@ -213,20 +215,20 @@ impl Reply {
         (200..=299).contains(&self.status)
     }
 
-    /// The failure of a call whose response has no success status. `message` names the service and the status.
+    /// The failure of a call with an unsuccessful status. `message` contains the service and the status.
     pub(super) fn rejection(&self, message: String) -> Answer {
         let is_busy = self.status == 429 || self.status >= 500;
-        if is_busy { busy(message, again(retry_after(|name| self.header(name)))) } else { refused(message) }
+        if is_busy { busy(message, retry_hint(retry_after(|name| self.header(name)))) } else { refused(message) }
     }
 
-    /// The headers and the body as they came.
+    /// The headers and the body.
     pub(super) fn into_parts(self) -> (HeaderMap, Vec<u8>) {
         (self.headers, self.bytes)
     }
 }
 
-fn unsent(url: &Url, error: reqwest::Error) -> Answer {
-    // A secret may stand in the address.
+fn send_failure(url: &Url, error: reqwest::Error) -> Answer {
+    // The URL may contain a secret.
     let error = error.without_url();
     if let Some(refused) = refusal(&error) {
         return impossible(refused.to_string());
@@ -235,14 +237,14 @@ fn unsent(url: &Url, error: reqwest::Error) -> Answer {
     let message = if error.is_connect() {
         format!("`{host}` cannot be reached: {}", reason(&error))
     } else if error.is_builder() {
-        return impossible(format!("the request to `{host}` cannot be made: {}", reason(&error)));
+        return impossible(format!("the request to `{host}` is invalid: {}", reason(&error)));
     } else {
-        format!("the connection to `{host}` broke before the whole answer had come: {}", reason(&error))
+        format!("the connection to `{host}` was lost before the response was complete: {}", reason(&error))
     };
     failed(message)
 }
 
-/// The innermost cause, which says what happened; the outer ones say where in the library.
+/// The innermost cause of an error, which says what happened.
 pub(super) fn reason(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map(ToString::to_string).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Responses that are made to do harm: to memory, to time, to the process.
+//! Malicious responses, which try to exhaust memory or time or to crash the process.
 
 use std::io::Write;
 
-use super::answers::{failed, models, plain, says};
+use super::answers::{assert_text, failed, models, plain_call};
 use super::provider::{Does, Provider};
 use super::{FORMATS, call, perform, value};
 use branchpoint_core::effect::ModelResult;
@@ -14,7 +14,7 @@ fn reply_with_tools() -> Call {
 }
 
 #[test]
-fn a_number_of_a_call_that_no_reply_has_reserves_no_memory() {
+fn a_huge_index_of_a_tool_call_reserves_no_memory() {
     const CALL: &str = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":4000000000,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{\"}}]}}]}\n\n\
         data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":4000000000,\"function\":{\"arguments\":\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
     let provider = Provider::new(vec![Does::Streams(CALL)]);
@@ -34,17 +34,17 @@ fn a_reply_has_a_limited_number_of_tool_calls() {
 }
 
 #[test]
-fn a_response_has_a_limited_number_of_values_and_texts_count_as_one() {
+fn a_response_has_a_limited_number_of_values_and_a_text_counts_as_one() {
     let values = format!(r#"{{"choices": [{}1]}}"#, "1,".repeat(1_000_000)).leak();
     for does in [Does::Ignores(values), Does::Streams(format!("data: {values}\n\n").leak())] {
         let provider = Provider::new(vec![does]);
-        let failed = failed(perform(&models(&provider, "openai"), &plain()));
+        let failed = failed(perform(&models(&provider, "openai"), &plain_call()));
         assert!(failed.message.contains("1000000 JSON values") && !failed.retry.allows_retry(), "{failed:?}");
     }
     let text = r#"\",[{"#.repeat(1_000_000);
     let body = format!(r#"{{"choices": [{{"message": {{"content": "{text}"}}, "finish_reason": "stop"}}]}}"#);
     let provider = Provider::new(vec![Does::Ignores(body.leak())]);
-    says(&perform(&models(&provider, "openai"), &plain()), &r#"",[{"#.repeat(1_000_000));
+    assert_text(&perform(&models(&provider, "openai"), &plain_call()), &r#"",[{"#.repeat(1_000_000));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn arguments_with_too_many_values_stay_text() {
 }
 
 #[test]
-fn arguments_of_gemini_that_are_not_an_object_stay_what_they_are() {
+fn arguments_of_gemini_that_are_not_an_object_are_passed_on() {
     for arguments in [r#""rm -rf""#, "[1,2]", "{}"] {
         let call = format!(r#"{{"functionCall": {{"name": "x", "args": {arguments}}}}}"#);
         let body = format!(r#"{{"candidates": [{{"content": {{"parts": [{call}]}}, "finishReason": "STOP"}}]}}"#);
@@ -78,17 +78,20 @@ fn a_schema_that_refers_to_itself_is_sent() {
     let definition = format!(r#"{{"response": {{"output_schema": {schema}}}}}"#);
     for name in FORMATS {
         let provider = Provider::new(vec![Does::Says(r#"{"next": {}}"#)]);
-        says(&perform(&models(&provider, name), &call("model", &definition, r#"{"prompt": "hi"}"#)), r#"{"next": {}}"#);
+        assert_text(
+            &perform(&models(&provider, name), &call("model", &definition, r#"{"prompt": "hi"}"#)),
+            r#"{"next": {}}"#,
+        );
         assert!(provider.requests()[0].body.to_string().contains(r##""$ref":"#""##), "{name}");
     }
 }
 
 #[test]
-fn usage_that_cannot_be_is_counted_without_overflow() {
+fn impossible_usage_is_counted_without_overflow() {
     const USAGE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\" \"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":18446744073709551615,\
         \"completion_tokens\":18446744073709551615,\"total_tokens\":1}}\n\ndata: [DONE]\n\n";
     let provider = Provider::new(vec![Does::Streams(USAGE)]);
-    let answer = perform(&models(&provider, "openai"), &plain());
+    let answer = perform(&models(&provider, "openai"), &plain_call());
     assert_eq!(answer.usage().tokens, u64::MAX);
 }
 
@@ -104,7 +107,7 @@ fn a_response_is_counted_after_decompression() {
         let mut models = models(&provider, "openai");
         models.settings.stream = stream;
         models.settings.max_response_bytes = 1_000_000;
-        let failed = failed(perform(&models, &plain()));
+        let failed = failed(perform(&models, &plain_call()));
         assert!(failed.message.contains("1000000 bytes") && !failed.retry.allows_retry(), "{failed:?}");
     }
 }
@@ -132,7 +135,7 @@ fn responses_of_any_other_form_fail_and_never_panic() {
                 let provider = Provider::new(vec![does.clone()]);
                 let mut models = models(&provider, name);
                 models.settings.retries = 0;
-                let failed = failed(perform(&models, &plain()));
+                let failed = failed(perform(&models, &plain_call()));
                 assert!(!failed.message.is_empty(), "{name} {does:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! Tools that a call only names: whoever knows them is asked once, and not for longer than the call may take.
+//! Tools that a call gives by name: the catalogue is queried once, within the time limit of the call.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,30 +12,30 @@ const TOOLS: &str = r#"{"messages": [{"role": "user", "content": "x"}], "tools":
     {"name": "two", "description": "Is described.", "parameters": {"type": "object"}}, "three"]}"#;
 
 #[test]
-fn what_is_only_named_is_described_by_the_catalogue_all_at_once() {
+fn tools_given_by_name_are_described_in_one_query_of_the_catalogue() {
     let provider = Provider::new(vec![Does::Says("done")]);
     let mut models = models(&provider, "openai");
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&asked);
+    let queries = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&queries);
     models.catalogue = Arc::new(move |names| {
         let described = |name: &String| {
             let parameters = Some(value(r#"{"type": "object", "properties": {"x": {}}}"#));
             (name == "three").then(|| ToolDescription { description: Some("Is known.".into()), parameters })
         };
-        kept.lock().expect("no panic").push(names.join(" "));
+        list.lock().expect("no panic").push(names.join(" "));
         Box::pin(std::future::ready(names.iter().map(described).collect()))
     });
     perform(&models, &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, TOOLS));
-    assert_eq!(*asked.lock().expect("no panic"), ["one three"]);
+    assert_eq!(*queries.lock().expect("no panic"), ["one three"]);
     let sent = &provider.requests()[0].body["tools"];
-    let told = |at: usize| (&sent[at]["function"]["name"], &sent[at]["function"]["description"]);
-    assert_eq!(told(0).0, "one");
-    assert_eq!((told(1).1, told(2).0, told(2).1), (&"Is described.".into(), &"three".into(), &"Is known.".into()));
+    let tool = |at: usize| (&sent[at]["function"]["name"], &sent[at]["function"]["description"]);
+    assert_eq!(tool(0).0, "one");
+    assert_eq!((tool(1).1, tool(2).0, tool(2).1), (&"Is described.".into(), &"three".into(), &"Is known.".into()));
     assert!(sent[2]["function"]["parameters"]["properties"]["x"].is_object(), "{sent}");
 }
 
 #[test]
-fn optional_tools_that_nothing_describes_are_not_offered() {
+fn optional_tools_without_a_description_are_not_offered() {
     let provider = Provider::new(vec![Does::Says("done")]);
     let mut models = models(&provider, "openai");
     models.catalogue = Arc::new(|names| {
@@ -50,7 +50,7 @@ fn optional_tools_that_nothing_describes_are_not_offered() {
 }
 
 #[test]
-fn a_catalogue_that_is_slow_is_within_the_limit_of_the_call() {
+fn a_slow_catalogue_counts_towards_the_time_limit_of_the_call() {
     let provider = Provider::new(vec![Does::Says("done")]);
     let mut models = models(&provider, "openai");
     models.catalogue = Arc::new(|_| Box::pin(std::future::pending()));

@@ -1,6 +1,6 @@
-//! What each wire format sends and keeps.
+//! The requests of each wire format, and the content that it sends back.
 
-use super::answers::{models, says};
+use super::answers::{assert_text, models};
 use super::provider::{Does, Provider};
 use super::{FORMATS, call, perform, value};
 use branchpoint_core::effect::ModelResult;
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 const REPLY: &str = r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#;
 
-/// The body that a request of an input has.
+/// The body of the request for an input.
 fn sent(name: &str, definition: &str, input: &str) -> Json {
     let provider = Provider::new(vec![Does::Says("{}")]);
     let mut models = models(&provider, name);
@@ -80,7 +80,7 @@ fn a_schema_is_sent_in_a_form_that_the_provider_enforces() {
     assert_eq!(anthropic["output_config"], json!({"format": {"type": "json_schema", "schema": strict}}));
     let gemini = ask("gemini", &definition);
     assert_eq!(gemini["generationConfig"]["responseJsonSchema"], schema);
-    // A schema with free properties cannot be enforced as it is, so it goes in words too.
+    // A schema with arbitrary properties cannot be enforced, so it is also in the system prompt.
     let free = r#"{"response": {"output_schema": {"type": "object"}}}"#;
     let openai = ask("openai", free);
     let format = json!({"name": "answer", "strict": false, "schema": {"type": "object"}});
@@ -107,7 +107,7 @@ fn properties_of_a_schema_are_sent_in_the_order_of_its_author() {
 }
 
 #[test]
-fn an_effort_is_sent_as_the_model_takes_it() {
+fn an_effort_is_sent_in_the_form_of_the_model() {
     for (model, effort, place, expected) in [
         ("openai/gpt-5", "minimal", "/reasoning_effort", json!("minimal")),
         ("deepseek/deepseek-chat", "none", "/thinking", json!({"type": "disabled"})),
@@ -143,7 +143,7 @@ fn an_effort_is_sent_as_the_model_takes_it() {
 }
 
 #[test]
-fn gemini_may_repeat_why_it_ends_in_every_event() {
+fn gemini_may_repeat_the_stop_reason_in_every_event() {
     const EVENTS: &str = concat!(
         r#"data: {"candidates":[{"content":{"parts":[{"text":"one "}]},"finishReason":"STOP"}]}"#,
         "\n\n",
@@ -151,10 +151,10 @@ fn gemini_may_repeat_why_it_ends_in_every_event() {
         "\n\n"
     );
     let provider = Provider::new(vec![Does::Streams(EVENTS)]);
-    says(&perform(&models(&provider, "gemini"), &call("model", "{}", r#"{"prompt": "hi"}"#)), "one two");
+    assert_text(&perform(&models(&provider, "gemini"), &call("model", "{}", r#"{"prompt": "hi"}"#)), "one two");
 }
 
-/// Asks for a reply with a tool call, and sends it back with the result of the tool.
+/// Gets a reply with a tool call, and sends it back with the result of the tool.
 fn round_trip(name: &str, model: &str, does: Does, stream: bool) -> (Value, Json) {
     let provider = Provider::new(vec![does, Does::Says("done")]);
     let mut models = models(&provider, name);
@@ -211,7 +211,7 @@ data: {"type":"message_stop"}
 "#;
 
 #[test]
-fn thoughts_of_anthropic_go_back_as_they_came() {
+fn thoughts_of_anthropic_are_sent_back_unchanged() {
     let content = json!([{"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"},
         {"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "Well."},
         {"type": "tool_use", "id": "a", "name": "x_y", "input": {"n": 1}}]);
@@ -231,7 +231,7 @@ fn thoughts_of_anthropic_go_back_as_they_came() {
 }
 
 #[test]
-fn thoughts_of_gemini_go_back_as_they_came_and_calls_without_an_id_get_one() {
+fn thoughts_of_gemini_are_sent_back_unchanged_and_calls_without_an_id_get_one() {
     let parts = [
         json!({"text": "Hm.", "thought": true}),
         json!({"text": "We"}),
@@ -243,12 +243,12 @@ fn thoughts_of_gemini_go_back_as_they_came_and_calls_without_an_id_get_one() {
     let mut last = object(&parts[3..]);
     last["candidates"][0]["finishReason"] = json!("STOP");
     let stream = format!("data: {}\n\ndata: {}\n\ndata: {last}\n\n", object(&parts[..2]), object(&parts[2..3]));
-    let kept = json!([{"text": "Well."}, parts[3], parts[4]]);
+    let expected = json!([{"text": "Well."}, parts[3], parts[4]]);
     let (reply, sent) = round_trip("gemini", "gemini-3-pro", Does::Streams(stream.leak()), true);
     let calls = r#"[{"id": "call#x_y#0", "name": "x.y", "arguments": {"n": 1}}, {"id": "call#x_y#1", "name": "x.y", "arguments": {}}]"#;
     assert_eq!((reply.get("text"), reply.get("toolCalls")), (Some(&Value::from("Well.")), Some(&value(calls))));
-    assert_eq!(sent, json!({"role": "model", "parts": kept}));
-    // Without a signature the first call has the word that stands in for one.
+    assert_eq!(sent, json!({"role": "model", "parts": expected}));
+    // Without a signature, the first call has the placeholder.
     let unsigned = json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [parts[4], parts[4]]}}]});
     let (reply, sent) = round_trip("gemini", "gemini-3-pro", Does::Ignores(unsigned.to_string().leak()), false);
     assert_eq!(reply.get("thoughts"), None);
@@ -257,7 +257,7 @@ fn thoughts_of_gemini_go_back_as_they_came_and_calls_without_an_id_get_one() {
 }
 
 #[test]
-fn thoughts_of_compatible_servers_go_back_with_the_calls_that_they_led_to() {
+fn thoughts_of_compatible_servers_are_sent_back_with_their_calls() {
     const STREAM: &str = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Let me \"}}]}\n\n\
         data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"see.\",\"reasoning_details\":[{\"type\":\"reasoning.text\"}]}}]}\n\n\
         data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x_y\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n\
@@ -265,7 +265,7 @@ fn thoughts_of_compatible_servers_go_back_with_the_calls_that_they_led_to() {
     let (_, sent) = round_trip("openai", "test-model", Does::Streams(STREAM), true);
     assert_eq!(sent["reasoning_content"], "Let me see.");
     assert_eq!(sent["reasoning_details"], json!([{"type": "reasoning.text"}]));
-    // Thoughts of another format are left out; the text and the calls of the message go.
+    // Thoughts of another format are left out, but the text and the calls of the message are sent.
     let thoughts = r#"{"format": "anthropic", "content": [{"type": "thinking"}]}"#;
     let input = format!(
         r#"{{"messages": [{{"role": "user", "content": "hi"}}, {{"role": "assistant", "content": "ho", "thoughts": {thoughts}}}]}}"#
@@ -279,7 +279,7 @@ fn sent_messages(input: &str) -> Json {
 }
 
 #[test]
-fn images_are_sent_by_address_where_the_format_can() {
+fn images_are_sent_by_url_if_the_format_supports_it() {
     let input = r#"{"prompt": "What?", "attachments": {"mime": "image/png", "url": "https://x.test/a.png"}}"#;
     for (name, place, expected) in [
         ("openai", "/messages/0/content/0", json!({"type": "image_url", "image_url": {"url": "https://x.test/a.png"}})),
@@ -304,13 +304,13 @@ fn thoughts_beside_the_completion_are_counted() {
     const BODY: &str = r#"{"choices":[{"delta":null,"message":{"content":"hi"},"finish_reason":"stop"}],
         "usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":20}}"#;
     let provider = Provider::new(vec![Does::Ignores(BODY)]);
-    let answer = perform(&models(&provider, "openai"), &super::answers::plain());
-    says(&answer, "hi");
+    let answer = perform(&models(&provider, "openai"), &super::answers::plain_call());
+    assert_text(&answer, "hi");
     assert_eq!(answer.usage().tokens, 20);
 }
 
 #[test]
-fn names_of_wire_formats_are_accepted_or_refused_before_a_run() {
+fn names_of_wire_formats_are_checked_before_a_run() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let lack = |protocol: &str| {
         let mut models = models(&provider, "own");
@@ -327,13 +327,13 @@ fn names_of_wire_formats_are_accepted_or_refused_before_a_run() {
 }
 
 #[test]
-fn ollama_is_reached_by_its_compatible_address() {
+fn ollama_is_called_at_its_compatible_endpoint() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let host = provider.url.trim_start_matches("http://").trim_end_matches("/v1").to_owned();
     let mut models = models(&provider, "ollama");
     models.settings.providers.clear();
     models.environment = std::sync::Arc::new(move |name| (name == "OLLAMA_HOST").then(|| host.clone()));
-    says(&perform(&models, &super::answers::plain()), "hi");
+    assert_text(&perform(&models, &super::answers::plain_call()), "hi");
     let request = &provider.requests()[0];
     assert_eq!(request.path, "/v1/chat/completions");
     assert!(!request.headers.contains("authorization"), "{}", request.headers);

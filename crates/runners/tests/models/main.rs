@@ -1,4 +1,4 @@
-//! Models over real wire formats: a provider on this machine that speaks them.
+//! Calls of models over real wire formats, to a test provider on this machine.
 
 mod answers;
 mod attacks;
@@ -38,7 +38,7 @@ fn call(kind: &str, definition: &str, input: &str) -> Call {
     Call { step: Some("ask".into()), ..Call::first(effect(kind, definition), value(input)) }
 }
 
-/// Models of which the provider `anthropic` or `openai` is the one on this machine.
+/// Models whose provider `anthropic`, `openai` or `gemini` is the test provider.
 fn models(provider: &Provider, name: &str) -> Models {
     let settings = ProviderSettings { base_url: Some(provider.url.clone()), ..ProviderSettings::default() };
     let settings = Settings {
@@ -64,7 +64,7 @@ fn perform(models: &Models, call: &Call) -> Answer {
 
 const FORMATS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
-/// The model that a request names, in its body or in its path.
+/// The model of a request, from its body or its path.
 fn model_of(request: &provider::Request) -> &str {
     let in_path = || request.path.split_once("/models/")?.1.split(':').next();
     request.body["model"].as_str().or_else(in_path).unwrap_or_default()
@@ -77,30 +77,30 @@ fn messages_of(request: &provider::Request) -> &Vec<serde_json::Value> {
 }
 
 #[test]
-fn an_answer_comes_whole_in_pieces_and_with_its_price() {
+fn a_reply_is_returned_whole_and_in_pieces_with_its_price() {
     for name in FORMATS {
         for stream in [true, false] {
             let provider = Provider::new(vec![Does::Says("Hello, wörld!")]);
-            let heard = Arc::new(Mutex::new(String::new()));
+            let received = Arc::new(Mutex::new(String::new()));
             let mut models = models(&provider, name);
             models.settings.stream = stream;
-            let list = Arc::clone(&heard);
+            let list = Arc::clone(&received);
             models.listener = Arc::new(move |_, piece| {
                 if let Piece::Text(text) = piece {
                     list.lock().expect("no panic").push_str(text);
                 }
             });
-            let asked = call(
+            let model_call = call(
                 "model",
                 "{}",
                 r#"{"prompt": "Greet me.", "system": "Be kind.", "temperature": 0.5, "max_tokens": 50}"#,
             );
-            let answer = perform(&models, &asked);
+            let answer = perform(&models, &model_call);
             let Answer::Model(ModelResult { value: Value::Str(text), usage, .. }) = &answer else {
                 panic!("{name}: {answer:?}")
             };
             assert_eq!((&**text, usage.tokens, usage.cost_micros), ("Hello, wörld!", 110, 120), "{name}");
-            assert_eq!(*heard.lock().expect("no panic"), "Hello, wörld!", "{name}");
+            assert_eq!(*received.lock().expect("no panic"), "Hello, wörld!", "{name}");
             let sent = &provider.requests()[0];
             assert_eq!(model_of(sent), "test-model");
             assert!(sent.headers.contains("sk-hunter2"), "{name}: the key goes with the call: {}", sent.headers);
@@ -112,8 +112,8 @@ fn an_answer_comes_whole_in_pieces_and_with_its_price() {
 }
 
 #[test]
-fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
-    let asked = r#"{"model": "test-model", "tools": [{"name": "find.it", "description": "Finds.", "parameters": {"type": "object"}}, "add"],
+fn tool_calls_are_a_reply_and_their_results_are_sent_in_one_message() {
+    let input = r#"{"model": "test-model", "tools": [{"name": "find.it", "description": "Finds.", "parameters": {"type": "object"}}, "add"],
         "messages": [{"role": "user", "content": "Find and add."},
             {"role": "assistant", "content": "", "toolCalls": [{"id": "a", "name": "find.it", "arguments": {"q": 1}},
                 {"id": "b", "name": "add", "arguments": {}}]},
@@ -127,7 +127,7 @@ fn calls_of_tools_come_as_a_reply_and_their_results_go_back_in_one_message() {
             models.settings.stream = stream;
             let answer = perform(
                 &models,
-                &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, asked),
+                &call("model", r#"{"fixed": {"task": "reply"}, "response": {"format": "reply"}}"#, input),
             );
             let Answer::Model(ModelResult { value: reply, .. }) = &answer else { panic!("{name}: {answer:?}") };
             let calls = r#"[{"id": "call_0", "name": "find.it", "arguments": {"query": "ü"}}, {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}]"#;
@@ -148,8 +148,8 @@ fn a_chat_of_a_session_gets_a_reply() {
     let provider = Provider::new(vec![Does::Calls(&[("fetch", "{}")])]);
     let models = models(&provider, "openai");
     let spec = r#"{"fixed": {"task": "reply", "provider": "openai", "model": "test-model", "max_tokens": 7, "top_p": 0.5}, "response": {"format": "reply"}}"#;
-    let asked = r#"{"system": "Help.", "messages": [{"role": "user", "content": "hi"}], "tools": ["fetch"]}"#;
-    let answer = perform(&models, &call("model", spec, asked));
+    let input = r#"{"system": "Help.", "messages": [{"role": "user", "content": "hi"}], "tools": ["fetch"]}"#;
+    let answer = perform(&models, &call("model", spec, input));
     assert!(
         matches!(&answer, Answer::Model(ModelResult { value, .. }) if value.get("text") == Some(&Value::from(""))),
         "{answer:?}"
@@ -161,7 +161,7 @@ fn a_chat_of_a_session_gets_a_reply() {
 }
 
 #[test]
-fn what_stands_behind_the_path_of_a_base_url_goes_with_every_request() {
+fn the_query_of_a_base_url_is_sent_with_every_request() {
     for (base, path) in [("", "/v1/chat/completions"), ("/?version=1&x=%2F", "/v1/chat/completions?version=1&x=%2F")] {
         let provider = Provider::new(vec![Does::Says("hello")]);
         let mut models = models(&provider, "openai");
@@ -177,7 +177,7 @@ fn what_stands_behind_the_path_of_a_base_url_goes_with_every_request() {
 }
 
 #[test]
-fn a_busy_provider_is_asked_again_and_what_was_heard_is_void() {
+fn a_call_to_a_busy_provider_is_repeated_and_the_listener_restarts() {
     for (name, first) in [
         ("openai", Does::Refuses(429, &[("retry-after-ms", "1")], r#"{"error": {"message": "slow down"}}"#)),
         ("openai", Does::Refuses(500, &[("retry-after", "0")], "broken")),
@@ -198,22 +198,22 @@ fn a_busy_provider_is_asked_again_and_what_was_heard_is_void() {
     ] {
         let provider = Provider::new(vec![first.clone(), Does::Says("whole")]);
         let mut models = models(&provider, name);
-        let heard = Arc::new(Mutex::new(0));
-        let count = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&received);
         models.listener =
-            Arc::new(move |_, piece| *count.lock().expect("no panic") += usize::from(piece == Piece::Again));
+            Arc::new(move |_, piece| *count.lock().expect("no panic") += usize::from(piece == Piece::Restart));
         let answer = perform(&models, &call("model", "{}", r#"{"prompt": "hi"}"#));
         assert!(
             matches!(&answer, Answer::Model(ModelResult { value: Value::Str(text), .. }) if &**text == "whole"),
             "{name} {first:?}: {answer:?}"
         );
         assert_eq!(provider.requests().len(), 2, "{name} {first:?}");
-        assert_eq!(*heard.lock().expect("no panic"), 1);
+        assert_eq!(*received.lock().expect("no panic"), 1);
     }
 }
 
 #[test]
-fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
+fn tries_are_limited_and_a_wait_beyond_the_time_limit_is_not_started() {
     let busy = || Does::Refuses(429, &[("retry-after-ms", "1")], r#"{"error": {"message": "slow down"}}"#);
     let provider = Provider::new(vec![busy()]);
     let mut one = models(&provider, "openai");
@@ -226,14 +226,14 @@ fn tries_are_counted_and_a_wait_beyond_the_limit_is_not_begun() {
     assert_eq!(provider.requests().len(), 3);
 
     let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "250")], "{}")]);
-    let asked = call("model", "{}", r#"{"prompt": "hi"}"#).with_time_limit(200_000);
-    let answer = perform(&models(&provider, "openai"), &asked);
+    let model_call = call("model", "{}", r#"{"prompt": "hi"}"#).with_time_limit(200_000);
+    let answer = perform(&models(&provider, "openai"), &model_call);
     assert!(matches!(&answer, Answer::Failed(failed) if failed.retry == RetryHint::After(250_000)), "{answer:?}");
     assert_eq!(provider.requests().len(), 1);
 }
 
 #[test]
-fn a_wait_that_is_too_long_for_a_call_is_handed_to_the_run_and_told() {
+fn a_wait_that_is_too_long_for_a_call_is_passed_to_the_run_and_reported() {
     let provider = Provider::new(vec![Does::Refuses(429, &[("retry-after", "86400")], "come back tomorrow")]);
     let answer = perform(&models(&provider, "openai"), &call("model", "{}", r#"{"prompt": "hi"}"#));
     let Answer::Failed(failed) = &answer else { panic!("{answer:?}") };
@@ -243,7 +243,7 @@ fn a_wait_that_is_too_long_for_a_call_is_handed_to_the_run_and_told() {
 }
 
 #[test]
-fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
+fn an_unknown_model_is_not_retried_and_similar_names_are_reported() {
     for (name, does) in [
         (
             "openai",
@@ -262,15 +262,15 @@ fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
             ),
         ),
     ] {
-        // A machine that is slow may not hear the names in time, and is asked once more.
+        // A machine that is slow may not hear the names in time, and is called once more.
         let (provider, failed) = (0..)
             .find_map(|time| {
                 let provider = Provider::new(vec![does.clone()]);
-                let asked = call("model", "{}", r#"{"model": "test-mdel", "prompt": "hi"}"#);
-                let failed = answers::failed(perform(&models(&provider, name), &asked));
+                let model_call = call("model", "{}", r#"{"model": "test-mdel", "prompt": "hi"}"#);
+                let failed = answers::failed(perform(&models(&provider, name), &model_call));
                 (time == 9 || failed.message.contains("Near names")).then_some((provider, failed))
             })
-            .expect("there is a last time");
+            .expect("one of them succeeds");
         assert!(!failed.retry.allows_retry(), "{name}");
         assert!(
             failed.message.contains("`test-mdel`") && failed.message.contains("`test-model`"),
@@ -283,7 +283,7 @@ fn an_unknown_model_is_not_tried_again_and_near_names_are_told() {
 }
 
 #[test]
-fn a_refused_key_is_not_told() {
+fn a_rejected_key_is_not_reported() {
     let provider = Provider::new(vec![Does::Refuses(
         401,
         &[],
@@ -301,33 +301,33 @@ fn a_refused_key_is_not_told() {
 const NUMBER: &str = r#"{"response": {"output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}}"#;
 
 #[test]
-fn a_schema_is_sent_and_an_answer_without_the_shape_is_asked_for_again() {
+fn a_schema_is_sent_and_a_reply_that_does_not_match_is_retried() {
     for name in FORMATS {
         let provider = Provider::new(vec![Does::Says(r#"{"n": "one"}"#), Does::Says("```json\n{\"n\": 1}\n```")]);
-        let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
-        let answer = perform(&models(&provider, name), &asked);
+        let model_call = call("model", NUMBER, r#"{"prompt": "A number."}"#);
+        let answer = perform(&models(&provider, name), &model_call);
         assert_eq!(answer.usage().tokens, 220, "{name}: both answers are paid for");
-        assert_eq!(judge(&asked, answer), Ok(value(r#"{"n": 1}"#)), "{name}");
+        assert_eq!(judge(&model_call, answer), Ok(value(r#"{"n": 1}"#)), "{name}");
         let sent = provider.requests();
         let schema = if name == "gemini" { "responseJsonSchema" } else { "json_schema" };
         assert!(sent[0].body.to_string().contains(schema), "{name}: {}", sent[0].body);
         assert_eq!(messages_of(&sent[1]).len(), messages_of(&sent[0]).len() + 2);
     }
     let provider = Provider::new(vec![Does::Says(r#"{"n": "one"}"#)]);
-    let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
-    let answer = perform(&models(&provider, "openai"), &asked);
-    assert_eq!(provider.requests().len(), 2, "one more question, and no third");
-    assert_eq!(judge(&asked, answer).expect_err("no shape").kind, "output_schema".into());
+    let model_call = call("model", NUMBER, r#"{"prompt": "A number."}"#);
+    let answer = perform(&models(&provider, "openai"), &model_call);
+    assert_eq!(provider.requests().len(), 2, "one more request, and no third");
+    assert_eq!(judge(&model_call, answer).expect_err("no shape").kind, "output_schema".into());
 }
 
 #[test]
-fn a_server_that_knows_no_schemas_is_told_in_words() {
+fn a_server_without_schemas_gets_an_instruction_instead() {
     let refusal =
         Does::Refuses(400, &[], r#"{"error": {"message": "response_format json_schema is unavailable here"}}"#);
     let provider = Provider::new(vec![refusal, Does::Says(r#"{"n": 1}"#)]);
-    let asked = call("model", NUMBER, r#"{"prompt": "A number."}"#);
-    let answer = perform(&models(&provider, "openai"), &asked);
-    assert_eq!(judge(&asked, answer), Ok(value(r#"{"n": 1}"#)));
+    let model_call = call("model", NUMBER, r#"{"prompt": "A number."}"#);
+    let answer = perform(&models(&provider, "openai"), &model_call);
+    assert_eq!(judge(&model_call, answer), Ok(value(r#"{"n": 1}"#)));
     let sent = provider.requests();
     assert!(
         sent[1].body["response_format"].is_null() && sent[1].body.to_string().contains("JSON Schema"),
@@ -337,13 +337,13 @@ fn a_server_that_knows_no_schemas_is_told_in_words() {
 }
 
 #[test]
-fn every_front_end_is_served() {
-    let says = |text: &'static str| Provider::new(vec![Does::Says(text)]);
+fn requests_of_every_front_end_are_performed() {
+    let assert_text = |text: &'static str| Provider::new(vec![Does::Says(text)]);
     let check = |kind: &str, spec: &str, input: &str, text: &'static str, sent: &[&str], expect: &str| {
-        let provider = says(text);
-        let asked = call(kind, spec, input);
-        let answer = perform(&models(&provider, "openai"), &asked);
-        assert_eq!(judge(&asked, answer), Ok(value(expect)), "{kind} {input}");
+        let provider = assert_text(text);
+        let model_call = call(kind, spec, input);
+        let answer = perform(&models(&provider, "openai"), &model_call);
+        assert_eq!(judge(&model_call, answer), Ok(value(expect)), "{kind} {input}");
         let body = provider.requests()[0].body.to_string();
         for sent in sent {
             assert!(body.contains(sent), "{kind}: `{sent}` is not in {body}");
@@ -388,7 +388,7 @@ fn every_front_end_is_served() {
 }
 
 #[test]
-fn secrets_are_put_in_only_where_the_front_end_says_so() {
+fn secrets_are_filled_in_only_where_the_front_end_says_so() {
     let provider = Provider::new(vec![Does::Refuses(400, &[], r#"{"error": {"message": "you said hunter3"}}"#)]);
     let models = models(&provider, "openai");
     let prompt = r#"{"prompt": ["The pin is ", {"secret": "PIN"}]}"#;
@@ -400,7 +400,7 @@ fn secrets_are_put_in_only_where_the_front_end_says_so() {
 }
 
 #[test]
-fn what_is_missing_is_known_before_the_run() {
+fn missing_settings_are_reported_before_the_run() {
     let mut models = Models::new(Settings::default(), BTreeMap::new());
     models.environment = Arc::new(|_| None);
     let whatever = effect("model", r#"{"fixed": {"model": "default"}}"#);
@@ -415,7 +415,7 @@ fn what_is_missing_is_known_before_the_run() {
     let (_, why) =
         models.unavailable_reason(&effect("model", r#"{"fixed": {"model": "gpt-5"}}"#)).expect("another key");
     assert!(why.contains("OPENAI_API_KEY"), "{why}");
-    assert_eq!(models.unavailable_reason(&effect("model", "{}")), None, "only the run will tell which model it is");
+    assert_eq!(models.unavailable_reason(&effect("model", "{}")), None, "only the run determines the model");
     let program = effect("model", r#"{"fixed": {"program": true, "provider": "codex"}}"#);
     let absent = agents::Settings { program: Some("no-such-program".to_owned()), ..agents::Settings::default() };
     models.agents.insert("codex".to_owned(), absent);
@@ -433,13 +433,13 @@ fn what_is_missing_is_known_before_the_run() {
 }
 
 #[test]
-fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
+fn an_address_of_a_document_gets_no_key_and_no_access_to_private_networks() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let mut models = Models::new(Settings::default(), BTreeMap::new());
     models.environment = Arc::new(|_| Some("sk-hunter2".to_owned()));
     let spec = format!(r#"{{"fixed": {{"base_url": "{}", "model": "m"}}}}"#, provider.url);
-    let asked = call("model", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#);
-    let answer = perform(&models, &asked);
+    let model_call = call("model", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#);
+    let answer = perform(&models, &model_call);
     assert!(
         matches!(&answer, Answer::Failed(failed) if failed.message.contains("--allow-private-network")),
         "{answer:?}"
@@ -447,7 +447,7 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
     assert!(provider.requests().is_empty());
     let mut models =
         models.with_network_settings(&HttpSettings { allow_private_network: true, ..HttpSettings::default() });
-    assert!(matches!(perform(&models, &asked), Answer::Model(_)));
+    assert!(matches!(perform(&models, &model_call), Answer::Model(_)));
     assert!(!provider.requests()[0].headers.contains("hunter2"));
     models.settings.providers.insert(
         "openai_compatible".to_owned(),
@@ -457,46 +457,46 @@ fn an_address_of_a_document_gets_no_key_and_leads_into_no_private_network() {
             ..ProviderSettings::default()
         },
     );
-    perform(&models, &asked);
+    perform(&models, &model_call);
     assert!(provider.requests()[1].headers.contains("hunter2"), "the operator has named this address");
 }
 
 #[test]
-fn a_name_of_a_document_is_judged_by_what_it_resolves_to_and_credentials_of_the_machine_stay_closed() {
+fn a_host_of_a_document_is_checked_by_its_addresses_and_metadata_addresses_stay_blocked() {
     let provider = Provider::new(vec![Does::Says("hi")]);
     let local = provider.url.replace("127.0.0.1", "localhost");
-    let asked = |url: &str| {
+    let model_call = |url: &str| {
         let spec = format!(r#"{{"fixed": {{"base_url": "{url}", "model": "m"}}}}"#);
         call("model", &spec, r#"{"provider": "openai_compatible", "prompt": "hi"}"#)
     };
     let open = HttpSettings { allow_private_network: true, ..HttpSettings::default() };
     let trusting = HttpSettings { trusted_hosts: vec!["localhost".to_owned()], ..HttpSettings::default() };
-    for (settings, url, said) in [
+    for (settings, url, expected) in [
         (HttpSettings::default(), &*local, "--allow-private-network"),
         (open, "http://169.254.169.254/v1", "credentials of this machine"),
     ] {
         for stream in [true, false] {
             let mut models = Models::new(Settings { stream, ..Settings::default() }, BTreeMap::new());
             models.environment = Arc::new(|_| None);
-            let answer = perform(&models.with_network_settings(&settings), &asked(url));
-            let refused = matches!(&answer, Answer::Failed(failed) if !failed.retry.allows_retry() && failed.message.contains(said));
+            let answer = perform(&models.with_network_settings(&settings), &model_call(url));
+            let refused = matches!(&answer, Answer::Failed(failed) if !failed.retry.allows_retry() && failed.message.contains(expected));
             assert!(refused, "{url}: {answer:?}");
         }
     }
     assert!(provider.requests().is_empty());
     let models = Models::new(Settings::default(), BTreeMap::new()).with_network_settings(&trusting);
-    assert!(matches!(perform(&models, &asked(&local)), Answer::Model(_)), "the operator trusts this host");
+    assert!(matches!(perform(&models, &model_call(&local)), Answer::Model(_)), "the operator trusts this host");
 }
 
 #[test]
-fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
+fn a_model_name_that_ends_like_an_effort_is_sent_unchanged() {
     for name in FORMATS {
         let provider = Provider::new(vec![Does::Says("hi")]);
         let models = models(&provider, name);
         for model in ["big-max", "one-medium", "test-model"] {
-            let asked = format!(r#"{{"prompt": "hi", "model": "{name}/{model}"}}"#);
-            perform(&models, &call("model", "{}", &asked));
-            let sent = provider.requests().pop().expect("it was asked");
+            let input = format!(r#"{{"prompt": "hi", "model": "{name}/{model}"}}"#);
+            perform(&models, &call("model", "{}", &input));
+            let sent = provider.requests().pop().expect("it was called");
             assert_eq!(model_of(&sent), model, "{name}");
             for effort in ["reasoning_effort", "thinking", "output_config", "generationConfig"] {
                 assert_eq!(sent.body.get(effort), None, "{name} {model}: {}", sent.body);
@@ -506,7 +506,7 @@ fn a_name_that_ends_like_an_effort_is_sent_as_it_was_written() {
 }
 
 #[test]
-fn a_key_that_a_document_names_goes_instead_of_the_operators() {
+fn a_key_of_a_document_replaces_the_key_of_the_operator() {
     let spec = r#"{"fixed": {"model": "default"}, "secrets": [{"at": [{"field": "api_key"}], "form": {"credential": {"before": "", "secret": "MINE"}}}]}"#;
     for name in FORMATS {
         let provider = Provider::new(vec![Does::Says("hi")]);
@@ -525,7 +525,7 @@ fn a_key_that_a_document_names_goes_instead_of_the_operators() {
 }
 
 #[test]
-fn settings_are_read_and_unknown_keys_refused() {
+fn settings_are_parsed_and_unknown_keys_rejected() {
     let text = r#"
         default = "openai/gpt-5-mini"
         retries = 2
@@ -540,5 +540,5 @@ fn settings_are_read_and_unknown_keys_refused() {
     let settings: Settings = toml::from_str(text).expect("these are settings");
     assert_eq!((settings.retries, settings.reask), (2, 1));
     assert!(toml::from_str::<Settings>("defalt = \"x\"").is_err());
-    assert!(toml::from_str::<Settings>("[providers.x]\nkey = \"sk-1\"").is_err(), "keys do not stand in settings");
+    assert!(toml::from_str::<Settings>("[providers.x]\nkey = \"sk-1\"").is_err(), "settings contain no keys");
 }

@@ -1,5 +1,5 @@
-//! The providers themselves, each if its key is set where the tests run. That one was left out is printed; the settings of nextest
-//! show what these tests print, because they pass all the same.
+//! Calls to the real providers, each if its key is set in the environment. A skipped provider is printed; the settings of nextest show the
+//! output of these tests although they pass.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ fn real(key: &str, model: &str) {
         return;
     }
     let models = Models::new(Settings::default(), BTreeMap::new());
-    let asked = format!(r#"{{"model": "{model}", "prompt": "Answer with the word yes.", "max_tokens": 500}}"#);
-    let answer = perform(&models, &call("model", "{}", &asked));
+    let model_call = format!(r#"{{"model": "{model}", "prompt": "Answer with the word yes.", "max_tokens": 500}}"#);
+    let answer = perform(&models, &call("model", "{}", &model_call));
     let Answer::Model(ModelResult { value: Value::Str(text), usage, .. }) = &answer else { panic!("{answer:?}") };
     assert!(text.to_lowercase().contains("yes") && usage.tokens > 0, "{answer:?}");
 }

@@ -1,14 +1,14 @@
-//! What calls used up that came to nothing.
+//! Usage of calls that failed.
 
 use std::collections::BTreeMap;
 
-use super::answers::{ANTHROPIC_REFUSES, failed, models, plain, says};
+use super::answers::{ANTHROPIC_REFUSES, assert_text, failed, models, plain_call};
 use super::perform;
 use super::provider::{Does, Provider};
 use branchpoint_runners::models::Price;
 
 #[test]
-fn what_a_failed_answer_used_up_counts_and_so_does_what_was_tried_before_a_good_one() {
+fn usage_of_failed_replies_and_of_earlier_tries_counts() {
     const REFUSES: &str = r#"{"choices":[{"message":{"content":null,"refusal":"No."},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10}}"#;
     const USED: &str = r#""usage":{"prompt_tokens":100,"completion_tokens":10}"#;
     let stream = |delta: &str, reason: &str| -> &'static str {
@@ -22,7 +22,7 @@ fn what_a_failed_answer_used_up_counts_and_so_does_what_was_tried_before_a_good_
         ("openai", Does::Streams(empty), 220),
         ("openai", Does::Ignores(REFUSES), 110),
         ("anthropic", Does::Streams(ANTHROPIC_REFUSES), 6),
-        ("anthropic", Does::BreaksOff("never to be heard to its end"), 202),
+        ("anthropic", Does::BreaksOff("never to be received to its end"), 202),
         (
             "gemini",
             Does::Streams(
@@ -36,13 +36,13 @@ fn what_a_failed_answer_used_up_counts_and_so_does_what_was_tried_before_a_good_
         models.settings.stream = !matches!(does, Does::Ignores(_));
         let price = Price { input: 1.0, output: 1.0, cached: None };
         models.settings.prices = BTreeMap::from([("test-model".to_owned(), price)]);
-        let answer = perform(&models, &plain());
+        let answer = perform(&models, &plain_call());
         let usage = answer.usage();
         assert_eq!((usage.tokens, usage.cost_micros), (tokens, tokens), "{name} {does:?}: {answer:?}");
         failed(answer);
     }
     let provider = Provider::new(vec![Does::Streams(empty), Does::Says("here")]);
-    let answer = perform(&models(&provider, "openai"), &plain());
-    says(&answer, "here");
+    let answer = perform(&models(&provider, "openai"), &plain_call());
+    assert_text(&answer, "here");
     assert_eq!(answer.usage().tokens, 220);
 }

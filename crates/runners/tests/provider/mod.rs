@@ -1,5 +1,5 @@
-//! A provider of models on this machine, over plain sockets: it speaks the formats of OpenAI, Anthropic and Gemini, streamed and
-//! not, and does what each answer of its list says.
+//! A test provider of models on this machine, over plain sockets. It supports the formats of OpenAI, Anthropic and Gemini, with and without
+//! streaming, and responds with a list of scripted responses.
 
 #![allow(dead_code, reason = "each test crate uses its part")]
 
@@ -11,36 +11,36 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// What the provider does with a request.
+/// A scripted response of the provider.
 #[derive(Clone, Debug)]
 pub(crate) enum Does {
-    /// Says this.
+    /// Responds with this text.
     Says(&'static str),
     /// Calls tools: name and arguments.
     Calls(&'static [(&'static str, &'static str)]),
-    /// Answers with a status, headers, and a body.
+    /// Responds with a status, headers and a body.
     Refuses(u16, &'static [(&'static str, &'static str)], &'static str),
-    /// Begins to say this, and never goes on.
+    /// Sends the beginning of this text, and then hangs.
     Begins(&'static str),
-    /// Begins to say this, and hangs up.
+    /// Sends the beginning of this text, and closes the connection.
     BreaksOff(&'static str),
-    /// Begins to say this, and reports an error of this type.
+    /// Sends the beginning of this text, and reports an error of this type.
     Errs(&'static str, &'static str),
-    /// Streams exactly this, and ends as an answer does that is over.
+    /// Streams exactly this, and ends the response regularly.
     Streams(&'static str),
-    /// Answers at once with this JSON, whether it was asked for a stream or not.
+    /// Responds with this JSON, even if a stream was requested.
     Ignores(&'static str),
-    /// Sends these bytes with a content encoding, as an answer at once.
+    /// Responds with these bytes and a content encoding.
     Encodes(&'static str, &'static [u8]),
-    /// Answers with a page for people.
+    /// Responds with a web page.
     Shows(&'static str),
-    /// Sends one event without end, under this status.
+    /// Sends one endless event with this status.
     Floods(u16),
-    /// Takes the request and never answers.
+    /// Reads the request and never responds.
     Hangs,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) path: String,
@@ -48,7 +48,7 @@ pub(crate) struct Request {
     pub(crate) body: Value,
 }
 
-/// The wire format of a request, which its path tells.
+/// The wire format of a request, by its path.
 #[derive(Clone, Copy)]
 enum Format {
     OpenAi,
@@ -72,21 +72,21 @@ pub(crate) struct Provider {
     names: Arc<Names>,
 }
 
-/// Questions for names of models.
+/// Requests for the names of models.
 #[derive(Default)]
 struct Names {
-    asked: AtomicU32,
-    /// Whether they are never answered.
+    count: AtomicU32,
+    /// Whether they never get a response.
     secret: bool,
 }
 
 impl Provider {
-    /// Answers with the list, one after the other; the last repeats.
+    /// Responds with the list, one after the other; the last repeats.
     pub(crate) fn new(does: Vec<Does>) -> Self {
         Self::with(does, Names::default())
     }
 
-    /// The same, and nobody ever hears which models there are.
+    /// The same, but requests for the names of models never get a response.
     pub(crate) fn without_names(does: Vec<Does>) -> Self {
         Self::with(does, Names { secret: true, ..Names::default() })
     }
@@ -96,35 +96,35 @@ impl Provider {
         let url = format!("http://{}/v1", listener.local_addr().expect("it is bound"));
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
         let names = Arc::new(names);
-        let (kept, asked) = (Arc::clone(&requests), Arc::clone(&names));
+        let (list, counter) = (Arc::clone(&requests), Arc::clone(&names));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (kept, names, does) = (Arc::clone(&kept), Arc::clone(&asked), does.clone());
-                let serve = move || serve(stream, &kept, &names, &does);
+                let (list, names, does) = (Arc::clone(&list), Arc::clone(&counter), does.clone());
+                let serve = move || serve(stream, &list, &names, &does);
                 thread::Builder::new().stack_size(128 * 1024).spawn(serve).expect("a thread");
             }
         });
         Self { url, requests, names }
     }
 
-    /// How often somebody has asked which models there are.
-    pub(crate) fn asked_for_names(&self) -> u32 {
-        self.names.asked.load(Ordering::SeqCst)
+    /// How often the names of models were requested.
+    pub(crate) fn requests_for_names(&self) -> u32 {
+        self.names.count.load(Ordering::SeqCst)
     }
 
-    /// The calls of models that came; questions for names of models are not among them.
+    /// The received calls of models, without requests for names.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.requests.lock().expect("nobody panics while holding it").clone()
+        self.requests.lock().expect("no thread panics while holding it").clone()
     }
 }
 
-/// Requests on one connection, until somebody closes it.
-fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, names: &Names, does: &[Does]) {
+/// Serves the requests on one connection, until it is closed.
+fn serve(stream: TcpStream, requests: &Mutex<Vec<Request>>, names: &Names, does: &[Does]) {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let mut stream = stream;
     while let Some(request) = read(&mut reader) {
         if request.path.ends_with("/models") {
-            names.asked.fetch_add(1, Ordering::SeqCst);
+            names.count.fetch_add(1, Ordering::SeqCst);
             if names.secret {
                 thread::park();
             }
@@ -133,9 +133,9 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, names: &Names, does: &[D
             continue;
         }
         let at = {
-            let mut kept = kept.lock().expect("nobody panics while holding it");
-            kept.push(request.clone());
-            kept.len() - 1
+            let mut requests = requests.lock().expect("no thread panics while holding it");
+            requests.push(request.clone());
+            requests.len() - 1
         };
         let does = does.get(at).or(does.last()).expect("a list that is not empty");
         let format = Format::of(&request.path);
@@ -204,7 +204,7 @@ fn answer(stream: &mut TcpStream, status: u16, headers: &[(&str, &str)], body: &
     let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
 }
 
-/// Sends events, each as a chunk of its own.
+/// Sends events, each as a separate chunk.
 fn send(stream: &mut TcpStream, events: &[String]) {
     let _ =
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -213,13 +213,13 @@ fn send(stream: &mut TcpStream, events: &[String]) {
     }
 }
 
-/// Sends the first half of an answer.
+/// Sends the first half of a response.
 fn begin(stream: &mut TcpStream, text: &'static str, format: Format) {
     let whole = chunks(&Does::Says(text), format);
     send(stream, &whole[..whole.len() / 2]);
 }
 
-/// Sends until nobody listens any more.
+/// Sends until the connection is closed.
 fn flood(stream: &mut TcpStream, status: u16) {
     let head = "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     let _ = stream.write_all(format!("HTTP/1.1 {status} Whatever\r\n{head}").as_bytes());
@@ -406,7 +406,7 @@ fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
     characters.chunks(4).map(|piece| piece.iter().collect()).collect::<Vec<String>>().into_iter()
 }
 
-/// Reads one request and forgets it.
+/// Reads one request and drops it.
 pub(crate) fn skip(reader: &mut BufReader<TcpStream>) -> Option<()> {
     read(reader).map(drop)
 }

@@ -1,8 +1,8 @@
-//! Where nobody is.
+//! A closed port.
 
 use tokio::net::TcpSocket;
 
-/// A port at which nobody listens, and which nobody else is given while this value lives.
+/// A port that no process listens on, reserved while this value lives.
 pub(crate) struct Closed(TcpSocket);
 
 impl Closed {

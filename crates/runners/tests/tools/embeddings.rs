@@ -4,7 +4,7 @@ use branchpoint_core::RetryHint;
 use branchpoint_runners::tools::Tools;
 use branchpoint_runners::{CancellationToken, runtime};
 
-use super::peer::{Heard, Peer, response};
+use super::peer::{Peer, ReceivedRequest, response};
 use super::tools;
 
 fn settings(peer: &Peer, more: &str) -> Tools {
@@ -18,8 +18,8 @@ fn embed(tools: &Tools, texts: &[&str]) -> Result<Vec<Vec<u8>>, String> {
 }
 
 /// Gives each text the vector `[its length, 1]`, in reverse order.
-fn lengths(heard: &Heard) -> Vec<u8> {
-    let body: serde_json::Value = serde_json::from_str(&heard.body).expect("the request is JSON");
+fn lengths(request: &ReceivedRequest) -> Vec<u8> {
+    let body: serde_json::Value = serde_json::from_str(&request.body).expect("the request is JSON");
     let texts = body["input"].as_array().expect("it has texts");
     let vector = |(index, text): (usize, &serde_json::Value)| serde_json::json!({ "index": index, "embedding": [text.as_str().map(str::len), 1] });
     let data: Vec<_> = texts.iter().enumerate().map(vector).rev().collect();
@@ -39,31 +39,31 @@ fn texts_get_their_vectors_in_order_and_in_batches() {
         vector.to_bytes()
     };
     assert_eq!(vectors, (1_u8..=70).map(|length| expected(f32::from(length))).collect::<Vec<_>>());
-    let heard = peer.heard();
-    assert_eq!(heard.len(), 2, "64 texts and 6");
-    assert_eq!((&*heard[0].method, &*heard[0].target), ("POST", "/v1/embeddings"));
-    assert_eq!(heard[0].headers.get("authorization").map(String::as_str), Some("Bearer test_key"));
-    let body: serde_json::Value = serde_json::from_str(&heard[1].body).expect("JSON");
+    let requests = peer.requests();
+    assert_eq!(requests.len(), 2, "64 texts and 6");
+    assert_eq!((&*requests[0].method, &*requests[0].target), ("POST", "/v1/embeddings"));
+    assert_eq!(requests[0].headers.get("authorization").map(String::as_str), Some("Bearer test_key"));
+    let body: serde_json::Value = serde_json::from_str(&requests[1].body).expect("JSON");
     assert_eq!((&body["model"], &body["dimensions"]), (&"small".into(), &2.into()));
     assert_eq!(runtime().block_on(self::tools("").embed_documents(&["x"], &CancellationToken::new())), Ok(None));
 }
 
 #[test]
-fn a_long_text_is_cut_between_characters() {
+fn a_long_text_is_truncated_between_characters() {
     let peer = Peer::new(lengths);
     embed(&settings(&peer, "max_input_bytes = 4"), &["aäöü"]).expect("the model responds");
-    let body: serde_json::Value = serde_json::from_str(&peer.heard()[0].body).expect("JSON");
+    let body: serde_json::Value = serde_json::from_str(&peer.requests()[0].body).expect("JSON");
     assert_eq!((&body["input"][0], &body["dimensions"]), (&"aä".into(), &serde_json::Value::Null));
 }
 
 #[test]
 fn unusable_responses_are_errors() {
     for (body, reason) in [
-        ("nonsense", "cannot be read"),
-        (r#"{"data": []}"#, "gave 0 vectors for 1 texts"),
-        (r#"{"data": [{"index": 7, "embedding": [1]}]}"#, "no vector for a text"),
-        (r#"{"data": [{"index": 0, "embedding": [0, 0]}]}"#, "an unusable vector of 2 numbers"),
-        (r#"{"data": [{"index": 0, "embedding": "AAAA"}]}"#, "cannot be read"),
+        ("nonsense", "cannot be parsed"),
+        (r#"{"data": []}"#, "returned 0 vectors for 1 texts"),
+        (r#"{"data": [{"index": 7, "embedding": [1]}]}"#, "no vector for one text"),
+        (r#"{"data": [{"index": 0, "embedding": [0, 0]}]}"#, "an invalid vector of 2 numbers"),
+        (r#"{"data": [{"index": 0, "embedding": "AAAA"}]}"#, "cannot be parsed"),
     ] {
         let call = super::call("retrieval", "{}", r#"{"query": "x"}"#);
         let peer = Peer::saying("200 OK", "application/json", body);
@@ -76,7 +76,7 @@ fn unusable_responses_are_errors() {
 }
 
 #[test]
-fn a_model_that_fails_fails_the_step_and_hides_its_key() {
+fn a_failing_model_fails_the_step_and_its_key_is_masked() {
     for (status, again) in
         [("503 Service Unavailable", RetryHint::After(7_000)), ("401 Unauthorized", RetryHint::Never)]
     {
@@ -98,22 +98,22 @@ fn a_model_that_fails_fails_the_step_and_hides_its_key() {
 }
 
 #[test]
-fn a_missing_key_is_found_before_the_run() {
+fn a_missing_key_is_reported_before_the_run() {
     let peer = Peer::new(lengths);
     let tools = stored(settings(&peer, "key_env = \"NO_SUCH_KEY_ANYWHERE\""));
     for kind in ["retrieval", "memory"] {
-        let lack = runtime().block_on(tools.unavailable_reason(&super::effect(kind, "{}"))).expect("there is no key");
-        assert!(lack.contains("NO_SUCH_KEY_ANYWHERE"), "{lack}");
+        let reason = runtime().block_on(tools.unavailable_reason(&super::effect(kind, "{}"))).expect("there is no key");
+        assert!(reason.contains("NO_SUCH_KEY_ANYWHERE"), "{reason}");
     }
     assert_eq!(runtime().block_on(tools.unavailable_reason(&super::effect("chat_history", "{}"))), None);
 }
 
 #[test]
-fn a_busy_model_is_asked_again_while_documents_are_embedded() {
+fn calls_to_a_busy_model_are_retried_while_documents_are_embedded() {
     let calls = std::sync::atomic::AtomicU32::new(0);
-    let peer = Peer::new(move |heard| match calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+    let peer = Peer::new(move |request| match calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
         0 => response("429 Too Many Requests", &[("retry-after", "0")], ""),
-        _ => lengths(heard),
+        _ => lengths(request),
     });
     assert_eq!(embed(&settings(&peer, ""), &["x"]).map(|vectors| vectors.len()), Ok(1));
 }

@@ -1,4 +1,4 @@
-//! Values out of texts, as a step asks for them.
+//! Extraction of values from texts.
 
 use branchpoint_expr::Value;
 use branchpoint_runners::runtime;
@@ -6,7 +6,7 @@ use branchpoint_runners::runtime;
 use super::{call, failure, judged, perform, tools, value};
 
 #[test]
-fn the_format_is_said_or_seen() {
+fn the_format_is_given_or_detected() {
     let tools = tools("");
     for (input, expected) in [
         (r#"{"format": "html", "path": "b", "source": "<p><b>x</b></p>"}"#, r#""x""#),
@@ -18,16 +18,16 @@ fn the_format_is_said_or_seen() {
     ] {
         assert_eq!(judged(&tools, &call("extract", "{}", input)), value(expected), "{input}");
     }
-    for (spec, said) in [
+    for (spec, expected) in [
         (r#"{"format": "json", "path": "a[?(@.b)]"}"#, "`[?(@.b)]`"),
         (r#"{"format": "xml", "path": "a/count()"}"#, "`count()`"),
         (r#"{"format": "html", "path": "li:first-child"}"#, "`li:first-child`"),
         (r#"{"format": "csv", "path": "a"}"#, "`csv`"),
     ] {
-        let lacks = runtime()
+        let reason = runtime()
             .block_on(tools.unavailable_reason(&super::effect("extract", &format!(r#"{{"fixed": {spec}}}"#))))
             .unwrap_or_default();
-        assert!(lacks.contains(said), "{spec}: {lacks}");
+        assert!(reason.contains(expected), "{spec}: {reason}");
     }
     assert_eq!(
         runtime().block_on(

@@ -1,4 +1,4 @@
-//! Files in the folder for files, and every way out of it.
+//! Files in the operator's folder, and attempts to leave it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -29,7 +29,7 @@ fn load(key: &str) -> branchpoint_runners::Call {
 }
 
 #[test]
-fn what_is_written_is_read_again_and_nothing_else_is_left() {
+fn a_written_file_can_be_read_and_no_temporary_file_remains() {
     let (dir, tools) = folder();
     let written = judged(&tools, &write("a/b/note.md", "one"));
     let expected = r#"{"storage_key": "a/b/note.md", "mime": "text/markdown", "name": "note.md", "bytes": 3}"#;
@@ -44,9 +44,9 @@ fn what_is_written_is_read_again_and_nothing_else_is_left() {
 }
 
 #[test]
-fn what_somebody_who_was_killed_has_left_behind_is_in_nobodys_way() {
+fn temporary_files_of_killed_processes_do_not_get_in_the_way() {
     let (dir, tools) = folder();
-    // The next process may have the same number: in a container it always has.
+    // The next process may have the same id, which is usual in a container.
     for number in 0..100 {
         let left = dir.path().join(format!("in/.branchpoint-{}-{number}", std::process::id()));
         fs::write(left, "half").expect("it can be written");
@@ -56,7 +56,7 @@ fn what_somebody_who_was_killed_has_left_behind_is_in_nobodys_way() {
 }
 
 #[test]
-fn no_path_and_no_link_leads_out_of_the_folder() {
+fn no_path_and_no_symbolic_link_leads_out_of_the_folder() {
     let (dir, tools) = folder();
     let inside = dir.path().join("in");
     symlink(dir.path(), inside.join("up")).expect("links can be made");
@@ -81,7 +81,7 @@ fn no_path_and_no_link_leads_out_of_the_folder() {
 }
 
 #[test]
-fn files_have_a_largest_size_and_must_be_files() {
+fn only_regular_files_up_to_the_largest_size_are_read_and_written() {
     let (dir, tools) = folder();
     let failed = failure(perform(&tools, &write("big", &"x".repeat(1001))));
     assert!(failed.message.contains("max_bytes"), "{failed:?}");
@@ -104,7 +104,7 @@ fn a_name_that_is_too_long_is_rejected_at_once() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told_before_a_run() {
+fn a_missing_folder_is_reported_before_a_run() {
     let tools = tools("[files]\ndir = \"does-not-exist\"");
     assert!(
         runtime()

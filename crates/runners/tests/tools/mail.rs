@@ -1,4 +1,4 @@
-//! Mail to a real server of SMTP, which keeps what it gets.
+//! Mail to a real SMTP server that stores the mails.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,28 +9,28 @@ use super::closed::Closed;
 use super::{call, failure, judged, perform, tools};
 use branchpoint_runners::runtime;
 
-/// A server that takes every mail, except for those to `refused@` and `later@`.
+/// A server that accepts every mail, except for those to `refused@` and `later@`.
 struct Sink {
     port: u16,
-    kept: Arc<Mutex<Vec<String>>>,
+    mails: Arc<Mutex<Vec<String>>>,
 }
 
 impl Sink {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let keep = Arc::clone(&kept);
+        let mails = Arc::new(Mutex::new(Vec::new()));
+        let list = Arc::clone(&mails);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                converse(stream, &keep);
+                converse(stream, &list);
             }
         });
-        Self { port, kept }
+        Self { port, mails }
     }
 
-    fn kept(&self) -> Vec<String> {
-        self.kept.lock().expect("nobody panics while holding it").clone()
+    fn mails(&self) -> Vec<String> {
+        self.mails.lock().expect("no thread panics while holding it").clone()
     }
 
     fn settings(&self) -> String {
@@ -38,7 +38,7 @@ impl Sink {
     }
 }
 
-fn converse(stream: TcpStream, keep: &Mutex<Vec<String>>) {
+fn converse(stream: TcpStream, mails: &Mutex<Vec<String>>) {
     let mut out = stream.try_clone().expect("a stream has two ends");
     let mut say = |line: &str| out.write_all(format!("{line}\r\n").as_bytes()).is_ok();
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
@@ -48,7 +48,7 @@ fn converse(stream: TcpStream, keep: &Mutex<Vec<String>>) {
         let upper = line.to_ascii_uppercase();
         mail += &line;
         mail.push('\n');
-        let said = if upper.starts_with("EHLO") {
+        let is_open = if upper.starts_with("EHLO") {
             say("250-sink\r\n250 AUTH PLAIN LOGIN")
         } else if upper.starts_with("RCPT") && upper.contains("REFUSED@") {
             say("550 no such user")
@@ -60,7 +60,7 @@ fn converse(stream: TcpStream, keep: &Mutex<Vec<String>>) {
                 mail += &line;
                 mail.push('\n');
             }
-            keep.lock().expect("nobody panics while holding it").push(std::mem::take(&mut mail));
+            mails.lock().expect("no thread panics while holding it").push(std::mem::take(&mut mail));
             say("250 kept")
         } else if upper == "QUIT" {
             say("221 bye");
@@ -70,14 +70,14 @@ fn converse(stream: TcpStream, keep: &Mutex<Vec<String>>) {
         } else {
             say("250 fine")
         };
-        if !said {
+        if !is_open {
             return;
         }
     }
 }
 
 #[test]
-fn a_mail_goes_to_everybody_with_both_bodies() {
+fn a_mail_is_sent_to_all_recipients_with_both_bodies() {
     let sink = Sink::new();
     let input = r#"{"to": ["a@example.org", "B <b@example.org>"], "cc": "c@example.org, d@example.org", "bcc": "e@example.org",
         "subject": "Grüße", "text_body": "plain words", "html_body": "<p>rich words</p>"}"#;
@@ -85,20 +85,20 @@ fn a_mail_goes_to_everybody_with_both_bodies() {
     assert_eq!(runtime().block_on(tools.unavailable_reason(&super::effect("mail", "{}"))), None);
     let id = judged(&tools, &call("mail", "{}", input)).to_string();
     assert_eq!(judged(&tools, &call("mail", "{}", input)).to_string(), id, "the same call has the same id");
-    let mail = &sink.kept()[0];
+    let mail = &sink.mails()[0];
     for recipient in ["a", "b", "c", "d", "e"] {
         assert!(mail.contains(&format!("RCPT TO:<{recipient}@example.org>")), "{mail}");
     }
     assert!(mail.contains("MAIL FROM:<house@example.org>") && mail.contains(&format!("Message-ID: {id}")), "{mail}");
     assert!(mail.contains("plain words") && mail.contains("<p>rich words</p>"), "{mail}");
-    assert!(!mail.contains("Bcc:"), "nobody sees who else got it: {mail}");
+    assert!(!mail.contains("Bcc:"), "recipients do not see each other: {mail}");
 }
 
 #[test]
-fn a_mail_can_be_plain_text_alone() {
+fn a_mail_can_be_plain_text_only() {
     let sink = Sink::new();
     judged(&tools(&sink.settings()), &call("mail", "{}", r#"{"to": "a@example.org", "text_body": "the input"}"#));
-    assert!(sink.kept()[0].contains("the input"));
+    assert!(sink.mails()[0].contains("the input"));
 }
 
 #[test]
@@ -107,12 +107,12 @@ fn the_password_comes_from_the_environment() {
     let from = "from = \"house@example.org\"\npassword_env = \"TEST_PASSWORD\"";
     let tools = tools(&format!("[mail]\nurl = \"smtp://me@127.0.0.1:{}\"\n{from}", sink.port));
     judged(&tools, &call("mail", "{}", r#"{"to": "a@example.org", "text_body": "x"}"#));
-    // The name and the password, each behind a zero, in base 64.
-    assert!(sink.kept()[0].contains("AUTH PLAIN AG1lAHRlc3RfcGFzc3dvcmQ="), "{}", sink.kept()[0]);
+    // The name and the password, each after a NUL byte, in base64.
+    assert!(sink.mails()[0].contains("AUTH PLAIN AG1lAHRlc3RfcGFzc3dvcmQ="), "{}", sink.mails()[0]);
 }
 
 #[test]
-fn what_the_server_says_decides_whether_another_attempt_makes_sense() {
+fn the_status_of_the_server_decides_whether_another_attempt_makes_sense() {
     let sink = Sink::new();
     let tools = tools(&sink.settings());
     for (to, again) in [("refused@example.org", false), ("later@example.org", true)] {
@@ -127,23 +127,23 @@ fn what_the_server_says_decides_whether_another_attempt_makes_sense() {
 }
 
 #[test]
-fn a_mail_to_nobody_and_lines_in_addresses_are_refused() {
+fn a_mail_without_recipients_or_with_line_breaks_in_addresses_is_rejected() {
     let sink = Sink::new();
     let tools = tools(&sink.settings());
     for to in [r#""""#, "[]", r#""no address""#, r#""a@example.org\r\nBcc: x@example.org""#] {
         let failed = failure(perform(&tools, &call("mail", "{}", &format!(r#"{{"to": {to}, "text_body": "x"}}"#))));
         assert!(!failed.retry.allows_retry() && &*failed.kind == "step_failed", "{to}: {failed:?}");
     }
-    assert!(sink.kept().is_empty());
+    assert!(sink.mails().is_empty());
     let subject = r#"{"to": "a@example.org", "subject": "x\r\nBcc: y@example.org", "text_body": "x"}"#;
     perform(&tools, &call("mail", "{}", subject));
-    assert!(sink.kept().iter().all(|mail| !mail.lines().any(|line| line.starts_with("Bcc:"))));
+    assert!(sink.mails().iter().all(|mail| !mail.lines().any(|line| line.starts_with("Bcc:"))));
 }
 
 #[test]
-fn settings_that_cannot_send_are_told_before_a_run() {
-    for (settings, said) in [
-        ("url = \"smtp://h\"\nfrom = \"nobody\"", "from"),
+fn invalid_settings_are_reported_before_a_run() {
+    for (settings, expected) in [
+        ("url = \"smtp://h\"\nfrom = \"somewhere\"", "from"),
         ("url = \"smtp://u:p@h\"\nfrom = \"a@b.example\"", "password"),
         ("url = \"http://h\"\nfrom = \"a@b.example\"", "url"),
         ("url = \"smtps://u@h\"\nfrom = \"a@b.example\"\npassword_env = \"NOT_SET\"", "NOT_SET"),
@@ -152,9 +152,9 @@ fn settings_that_cannot_send_are_told_before_a_run() {
         ("url = \"smtp://u@h\"\nfrom = \"a@b.example\"\npassword_env = \"TEST_P\"", "tls=required"),
         ("url = \"smtp://u@h?tls=opportunistic\"\nfrom = \"a@b.example\"\npassword_env = \"TEST_P\"", "tls=required"),
     ] {
-        let lacks = runtime()
+        let reason = runtime()
             .block_on(tools(&format!("[mail]\n{settings}")).unavailable_reason(&super::effect("mail", "{}")))
             .unwrap_or_default();
-        assert!(lacks.contains(said), "{settings}: {lacks}");
+        assert!(reason.contains(expected), "{settings}: {reason}");
     }
 }

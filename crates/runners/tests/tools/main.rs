@@ -1,4 +1,4 @@
-//! Tools against real peers: servers of HTTP, SMTP and MCP that run on this machine, and none of the internet.
+//! Tools with real HTTP, SMTP and MCP servers on this machine, without the internet.
 
 mod bare;
 mod closed;
@@ -28,7 +28,7 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("this is JSON")
 }
 
-/// Secrets that tests know: the name of each is also its value, in small letters. One is a command.
+/// The secrets of tests: the value of each is its name in lower case. One is a command.
 fn secrets() -> SecretStore {
     Arc::new(|name| match name {
         "TEST_EVIL" => Some("it's $(pwd); echo no".to_owned()),
@@ -75,7 +75,7 @@ fn failure(answer: Answer) -> AttemptError {
 }
 
 #[test]
-fn calls_that_are_not_for_tools_are_left_to_others() {
+fn calls_that_are_not_for_tools_are_left_to_other_runners() {
     let tools = tools("");
     for kind in ["model", "run", "process", "files", "notify"] {
         assert_eq!(performed(&tools, &call(kind, "{}", "{}")), None, "{kind}");
@@ -84,16 +84,16 @@ fn calls_that_are_not_for_tools_are_left_to_others() {
 }
 
 #[test]
-fn what_the_settings_lack_is_told_before_a_run() {
+fn missing_settings_are_reported_before_a_run() {
     let tools = tools("[webhook]\nsecret_env = \"NOT_SET\"");
     for (kind, spec, missing) in [
         ("search", "{}", "[search]"),
         ("tool", r#"{"fixed": {"tool": "webSearch"}}"#, "[search]"),
         ("tool", r#"{"fixed": {"tool": "lookup"}}"#, "[mcp.NAME]"),
         ("mcp", "{}", "[mcp.NAME]"),
-        ("memory", r#"{"fixed": {"operation": "add"}}"#, "stores no memories"),
-        ("chat_history", "{}", "stores no memories"),
-        ("retrieval", "{}", "stores no memories"),
+        ("memory", r#"{"fixed": {"operation": "add"}}"#, "no storage for memories"),
+        ("chat_history", "{}", "no storage for memories"),
+        ("retrieval", "{}", "no storage for memories"),
         ("retrieval", r#"{"fixed": {"reranker_model": "m"}}"#, "`reranker_model`"),
         ("object_store", "{}", "[files]"),
         ("mail", "{}", "[mail]"),
@@ -117,7 +117,7 @@ fn what_the_settings_lack_is_told_before_a_run() {
 }
 
 #[test]
-fn the_examples_on_the_page_about_settings_are_settings() {
+fn the_examples_on_the_page_about_settings_are_valid() {
     let page = include_str!("../../../../docs/reference/settings.md");
     let ours = ["[http]", "[webhook]", "[search]", "[mail]", "[files]", "[objects]", "[mcp."];
     let examples = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
@@ -129,7 +129,7 @@ fn the_examples_on_the_page_about_settings_are_settings() {
 }
 
 #[test]
-fn a_setting_that_nobody_knows_is_refused() {
+fn an_unknown_setting_is_rejected() {
     assert!(toml::from_str::<Settings>("[http]\nallow_privat_network = true").is_err());
     assert!(toml::from_str::<Settings>("[htp]").is_err());
     assert!(toml::from_str::<Settings>("[search]\nprovider = \"other\"").is_err());

@@ -27,7 +27,7 @@ impl Drop for Moto {
 }
 
 impl Moto {
-    /// None where the package cannot be installed. That is a failure in CI.
+    /// `None` if the package cannot be installed. That is a failure in CI.
     fn start() -> Option<Self> {
         let python = package::installed("moto-5.2.5", "bin/python", |folder: &Path| {
             let mut environment = Command::new("python3");
@@ -75,8 +75,8 @@ impl Moto {
 
     /// An object: its content and its media type.
     fn object(&self, path: &str) -> (Value, Value) {
-        let found = self.send("GET", path);
-        let field = |name: &str| found.get(name).cloned().unwrap_or_default();
+        let object = self.send("GET", path);
+        let field = |name: &str| object.get(name).cloned().unwrap_or_default();
         (field("output"), field("headers").get("content-type").cloned().unwrap_or_default())
     }
 
@@ -147,10 +147,10 @@ fn requests_that_cannot_be_performed_are_not_sent() {
         (r#"{"bucket": "foreign", "key": "k"}"#, "`buckets` under [objects]"),
         (r#"{"bucket": " ", "key": "k"}"#, "`bucket`"),
         (r#"{"content": "c"}"#, "`key`"),
-        (r#"{"key": "/k"}"#, "not a key"),
-        (r#"{"key": "a//b"}"#, "not a key"),
-        (r#"{"key": "a/../b"}"#, "not a key"),
-        (r#"{"key": "k/"}"#, "not a key"),
+        (r#"{"key": "/k"}"#, "not a valid object key"),
+        (r#"{"key": "a//b"}"#, "not a valid object key"),
+        (r#"{"key": "a/../b"}"#, "not a valid object key"),
+        (r#"{"key": "k/"}"#, "not a valid object key"),
         (&format!(r#"{{"key": "{long}"}}"#), "1024 bytes"),
         (&format!(r#"{{"key": "k", "content": "{large}"}}"#), "max_bytes under [objects]"),
         (r#"{"key": "k", "content_type": "text"}"#, "not a media type"),
@@ -165,12 +165,12 @@ fn requests_that_cannot_be_performed_are_not_sent() {
 }
 
 #[test]
-fn a_busy_server_is_left_alone_for_as_long_as_it_says() {
+fn the_wait_of_a_busy_server_is_passed_on() {
     let peer = Peer::new(|_| response("503 Busy", &[("retry-after", "7")], "slow down, test_secret_key"));
     let failed = failure(perform(&tools(&settings(&peer.url(""))), &write(r#"{"key": "k", "content": "c"}"#)));
     assert_eq!((failed.retry, failed.answered), (RetryHint::After(7_000), true), "{failed:?}");
     assert!(failed.message.contains("503") && failed.message.contains("***"), "{failed:?}");
-    let requests = peer.heard();
+    let requests = peer.requests();
     assert_eq!(requests.len(), 1, "the run repeats attempts, the library does not");
     assert!(requests[0].headers["authorization"].starts_with("AWS4-HMAC-SHA256"), "{requests:?}");
 }

@@ -1,4 +1,4 @@
-//! Packages of others that tests run, installed once into the folder for temporary files of tests.
+//! Third-party packages for tests, installed once into the folder for temporary files of tests.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long one command of an installation may take.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// The file `program` of a package, which `commands` install into a folder; or why there is none on this machine.
+/// The file `program` of a package, which `commands` install into a folder, or why it cannot be installed on this machine.
 pub(crate) fn installed(
     name: &str,
     program: &str,
@@ -21,7 +21,7 @@ pub(crate) fn installed(
     if program.exists() {
         return Ok(program);
     }
-    // A half installation, or one that somebody else makes at the same time, is never taken for a whole one.
+    // An incomplete installation, or a concurrent one, must not be used.
     let aside = tempfile::tempdir_in(&within).map_err(|error| error.to_string())?;
     for command in commands(aside.path()) {
         install(aside.path(), command)?;
@@ -33,8 +33,8 @@ pub(crate) fn installed(
 }
 
 fn install(folder: &Path, mut command: Command) -> Result<(), String> {
-    let said = folder.join("install.log");
-    let log = File::create(&said).map_err(|error| error.to_string())?;
+    let log_path = folder.join("install.log");
+    let log = File::create(&log_path).map_err(|error| error.to_string())?;
     let copy = log.try_clone().map_err(|error| error.to_string())?;
     let name = command.get_program().display().to_string();
     command.stdin(Stdio::null()).stdout(copy).stderr(log);
@@ -43,7 +43,7 @@ fn install(folder: &Path, mut command: Command) -> Result<(), String> {
     loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) if status.success() => return Ok(()),
-            Some(_) => return Err(std::fs::read_to_string(&said).unwrap_or_default()),
+            Some(_) => return Err(std::fs::read_to_string(&log_path).unwrap_or_default()),
             None if Instant::now() > until => {
                 child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
                 return Err(format!("{name} has not ended within {} s", PATIENCE.as_secs()));

@@ -1,4 +1,4 @@
-//! A server that speaks HTTP as plainly as can be: it hears requests and says what the test has written.
+//! A minimal HTTP server: it records requests and sends the responses of the test.
 
 #![allow(dead_code, reason = "each test crate uses its part")]
 
@@ -8,9 +8,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A request as it came.
+/// A request that the server has received.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) headers: BTreeMap<String, String>,
@@ -20,26 +20,26 @@ pub(crate) struct Heard {
 /// A server on this machine, for as long as the test runs.
 pub(crate) struct Peer {
     pub(crate) port: u16,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Peer {
-    /// Answers each request with the bytes that are written for it.
-    pub(crate) fn new(answer: impl Fn(&Heard) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    /// Responds to each request with the bytes that `answer` returns.
+    pub(crate) fn new(answer: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let (kept, answer) = (Arc::clone(&heard), Arc::new(answer));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (list, answer) = (Arc::clone(&requests), Arc::new(answer));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
-                thread::spawn(move || converse(stream, &kept, &*answer));
+                let (list, answer) = (Arc::clone(&list), Arc::clone(&answer));
+                thread::spawn(move || converse(stream, &list, &*answer));
             }
         });
-        Self { port, heard }
+        Self { port, requests }
     }
 
-    /// Answers every request with the same status, type and body.
+    /// Responds to every request with the same status, type and body.
     pub(crate) fn saying(status: &'static str, content_type: &'static str, body: &'static str) -> Self {
         Self::new(move |_| response(status, &[("content-type", content_type)], body))
     }
@@ -48,8 +48,8 @@ impl Peer {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
-        self.heard.lock().expect("nobody panics while holding it").clone()
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.requests.lock().expect("no thread panics while holding it").clone()
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn response(status: &str, headers: &[(&str, &str)], body: &str) -> Ve
         .into_bytes()
 }
 
-fn converse(stream: TcpStream, kept: &Mutex<Vec<Heard>>, answer: &dyn Fn(&Heard) -> Vec<u8>) {
+fn converse(stream: TcpStream, requests: &Mutex<Vec<ReceivedRequest>>, answer: &dyn Fn(&ReceivedRequest) -> Vec<u8>) {
     let mut reader = BufReader::new(stream.try_clone().expect("a stream has two ends"));
     let mut stream = stream;
     let mut line = String::new();
@@ -68,10 +68,10 @@ fn converse(stream: TcpStream, kept: &Mutex<Vec<Heard>>, answer: &dyn Fn(&Heard)
         return;
     }
     let mut words = line.split_whitespace().map(str::to_owned);
-    let mut heard = Heard {
+    let mut request = ReceivedRequest {
         method: words.next().unwrap_or_default(),
         target: words.next().unwrap_or_default(),
-        ..Heard::default()
+        ..ReceivedRequest::default()
     };
     loop {
         let mut line = String::new();
@@ -79,19 +79,19 @@ fn converse(stream: TcpStream, kept: &Mutex<Vec<Heard>>, answer: &dyn Fn(&Heard)
             break;
         }
         if let Some((name, value)) = line.split_once(':') {
-            heard.headers.insert(name.trim().to_ascii_lowercase(), value.trim().to_owned());
+            request.headers.insert(name.trim().to_ascii_lowercase(), value.trim().to_owned());
         }
     }
-    let length = heard.headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let length = request.headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     if reader.read_exact(&mut body).is_ok() {
-        heard.body = String::from_utf8_lossy(&body).into_owned();
+        request.body = String::from_utf8_lossy(&body).into_owned();
     }
-    kept.lock().expect("nobody panics while holding it").push(heard.clone());
-    let said = answer(&heard);
-    // An answer of nothing is a peer that never answers; it holds the line until the other side lets go.
-    if said.is_empty() {
+    requests.lock().expect("no thread panics while holding it").push(request.clone());
+    let response = answer(&request);
+    // An empty response means that the server never responds. It keeps the connection open until the client closes it.
+    if response.is_empty() {
         let _ = reader.read(&mut [0; 1]);
     }
-    let _ = stream.write_all(&said);
+    let _ = stream.write_all(&response);
 }

@@ -23,7 +23,7 @@ fn judged(local: &Local, call: &Call) -> Value {
 }
 
 #[test]
-fn a_command_goes_to_the_shell_and_a_program_does_not() {
+fn a_command_runs_in_the_shell_and_a_program_without_it() {
     let tools = local(None);
     for (input, expected) in [
         (r#"{"command": "printf '%s' \"$((1 + 2))\""}"#, "3"),
@@ -39,28 +39,28 @@ fn a_command_goes_to_the_shell_and_a_program_does_not() {
 }
 
 #[test]
-fn a_credential_is_a_variable_of_its_own_call() {
+fn a_credential_is_an_environment_variable_of_its_call_only() {
     let tools = local(None);
     let spec = r#"{"secrets": [{"at": [{"field": "env"}, {"field": "TOKEN"}], "form": {"credential": {"before": "", "secret": "TEST_CRM"}}}]}"#;
-    let asked = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
-    assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("8 kept\n"), "the length of `test_crm`");
-    assert_eq!(judged(&tools, &call("process", "{}", asked)), Value::from("0 kept\n"));
+    let input = r#"{"command": "echo ${#TOKEN} $OTHER", "env": {"OTHER": "kept"}}"#;
+    assert_eq!(judged(&tools, &call("process", spec, input)), Value::from("8 kept\n"), "the length of `test_crm`");
+    assert_eq!(judged(&tools, &call("process", "{}", input)), Value::from("0 kept\n"));
 }
 
 #[test]
-fn a_secret_is_one_word_of_a_command_and_runs_nothing() {
+fn a_secret_is_one_word_of_a_command_and_is_not_executed() {
     let tools = local(None);
     let spec = r#"{"secrets": [{"at": [{"field": "command"}], "form": "shell_word"}, {"at": [{"field": "argv"}, {"item": 1}]}]}"#;
-    for asked in [
+    for input in [
         r#"{"command": ["t=", {"secret": "TEST_EVIL"}, "; echo ${#t} \"$t\""]}"#,
         r#"{"argv": ["printf", ["20 ", {"secret": "TEST_EVIL"}, "\n"]]}"#,
     ] {
-        assert_eq!(judged(&tools, &call("process", spec, asked)), Value::from("20 ***\n"), "{asked}");
+        assert_eq!(judged(&tools, &call("process", spec, input)), Value::from("20 ***\n"), "{input}");
     }
 }
 
 #[test]
-fn on_a_server_commands_see_only_the_names_that_are_allowed() {
+fn on_a_server_commands_inherit_only_allowed_variables() {
     let tools = local(Some(vec!["PATH".into()]));
     let seen = judged(&tools, &call("process", "{}", r#"{"argv": ["env"], "env": {"MINE": "1"}}"#)).to_string();
     let mut names: Vec<_> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
@@ -69,12 +69,12 @@ fn on_a_server_commands_see_only_the_names_that_are_allowed() {
 }
 
 #[test]
-fn a_program_that_does_not_listen_to_its_input_ends_all_the_same() {
+fn a_program_that_does_not_read_its_input_ends() {
     let input = format!(r#"{{"command": "true", "stdin": "{}"}}"#, "x".repeat(1_000_000));
     assert_eq!(judged(&local(None), &call("process", "{}", &input)), Value::from(""));
 }
 
-/// The command with a word at each `@@`; none where no word can stand.
+/// The command with a word at each `@@`; `None` if no word can be inserted.
 fn filled(written: &str, value: &str) -> Option<String> {
     let (mut command, mut filled) = (shell::Command::default(), String::new());
     for (index, part) in written.split("@@").enumerate() {
@@ -90,7 +90,7 @@ fn filled(written: &str, value: &str) -> Option<String> {
 }
 
 #[test]
-fn a_shell_reads_each_word_as_it_was() {
+fn a_shell_reads_each_word_unchanged() {
     let nasty = "a 'b' \"c\" $(echo bad) `echo bad` \\ ; # ${HOME}\n* end";
     let tools = local(None);
     for written in [
@@ -102,15 +102,15 @@ fn a_shell_reads_each_word_as_it_was() {
         "true; # a comment, isn't it\nprintf %s \"@@\"",
         "printf %s \"\\\"@@\" | tail -c +2",
     ] {
-        let command = filled(written, nasty).expect("a word can stand there");
+        let command = filled(written, nasty).expect("a word can be inserted");
         let input = serde_json::json!({"command": command}).to_string();
         assert_eq!(judged(&tools, &call("process", "{}", &input)).to_string(), nasty, "{command}");
     }
 }
 
-/// Commands put together at random from what confuses shells: wherever a value was let in, it does not run.
+/// Random commands from pieces that confuse shells: an inserted value is never executed.
 #[test]
-fn no_value_runs_whatever_is_around_it() {
+fn no_value_is_executed_in_any_context() {
     const PIECES: [&str; 42] = [
         "@@",
         "@@",
@@ -155,7 +155,7 @@ fn no_value_runs_whatever_is_around_it() {
         ">&2 ",
         "<&",
     ];
-    // It runs in quotes, in substitutions and in arithmetic, and says `P2N` where it does.
+    // It would be executed in quotes, substitutions and arithmetic, and would print `P2N`.
     let payload = "a[$(echo P$((1+1))N >&2)]$(echo P$((1+1))N >&2)`echo P$((1+1))N >&2`\";echo P$((1+1))N;'";
     let shells = ["/bin/sh", "/bin/bash"].map(std::path::Path::new).into_iter().filter(|shell| shell.exists());
     let shells: Vec<_> = shells.collect();
@@ -172,7 +172,7 @@ fn no_value_runs_whatever_is_around_it() {
         for shell in &shells {
             let mut ran = std::process::Command::new(shell);
             let output = ran_quietly(ran.arg("-c").arg(&command).current_dir(folder.path()));
-            assert!(!output.contains("P2N"), "{written:?} became {command:?}, and {shell:?} said {output}");
+            assert!(!output.contains("P2N"), "{written:?} became {command:?}, and {shell:?} printed {output}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Searching, with a server that answers as each provider does.
+//! Web searches, with a server that responds like each provider.
 
 use branchpoint_core::RetryHint;
 use branchpoint_runners::runtime;
@@ -7,21 +7,21 @@ use super::peer::{Peer, response};
 use super::{call, failure, judged, perform, tools, value};
 
 #[track_caller]
-fn check(provider: &str, said: &'static str, expect: (&str, &str, &str)) {
-    let peer = Peer::saying("200 OK", "application/json", said);
+fn check(provider: &str, response: &'static str, expect: (&str, &str, &str)) {
+    let peer = Peer::saying("200 OK", "application/json", response);
     let tools =
         tools(&format!("[search]\nprovider = \"{provider}\"\nurl = \"{}\"\nkey_env = \"TEST_KEY\"", peer.url("/")));
     assert_eq!(runtime().block_on(tools.unavailable_reason(&super::effect("search", "{}"))), None);
     let results = judged(&tools, &call("search", "{}", r#"{"query": "a & b", "limit": 1}"#));
     assert_eq!(results, value(r#"[{"title": "T", "url": "https://t.example/", "snippet": "S"}]"#));
-    let heard = &peer.heard()[0];
+    let request = &peer.requests()[0];
     let (target, header, body) = expect;
-    assert_eq!((&*heard.target, &*heard.body), (target, body));
-    assert!(heard.headers.values().any(|value| value == header), "{heard:?}");
+    assert_eq!((&*request.target, &*request.body), (target, body));
+    assert!(request.headers.values().any(|value| value == header), "{request:?}");
 }
 
 #[test]
-fn every_provider_is_asked_in_its_own_way_and_gives_the_same_form() {
+fn every_provider_has_its_own_request_and_the_same_form_of_results() {
     check(
         "brave",
         r#"{"web": {"results": [{"title": "T", "url": "https://t.example/", "description": "S"}, {"title": "U"}]}}"#,
@@ -33,7 +33,7 @@ fn every_provider_is_asked_in_its_own_way_and_gives_the_same_form() {
 }
 
 #[test]
-fn a_provider_that_is_busy_is_left_alone_for_as_long_as_it_says() {
+fn the_wait_of_a_busy_provider_is_passed_on() {
     for status in ["429 Too Many Requests", "503 Service Unavailable"] {
         let peer = Peer::new(move |_| response(status, &[("retry-after", "7")], ""));
         let tools = tools(&format!("[search]\nprovider = \"searxng\"\nurl = \"{}\"", peer.url("")));
@@ -43,12 +43,12 @@ fn a_provider_that_is_busy_is_left_alone_for_as_long_as_it_says() {
 }
 
 #[test]
-fn a_provider_that_says_no_is_told() {
+fn an_error_of_the_provider_is_reported() {
     for (status, again) in [("429 Too Many Requests", true), ("401 Unauthorized", false)] {
         let peer = Peer::saying(status, "text/plain", "");
         let tools = tools(&format!("[search]\nprovider = \"searxng\"\nurl = \"{}\"", peer.url("")));
-        let asked = call("tool", r#"{"fixed": {"tool": "webSearch"}}"#, r#"{"arguments": {"query": "x"}}"#);
-        let failed = failure(perform(&tools, &asked));
+        let search = call("tool", r#"{"fixed": {"tool": "webSearch"}}"#, r#"{"arguments": {"query": "x"}}"#);
+        let failed = failure(perform(&tools, &search));
         assert!(failed.answered && failed.retry == again.into(), "{failed:?}");
     }
 }

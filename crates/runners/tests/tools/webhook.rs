@@ -1,4 +1,4 @@
-//! Signed notifications.
+//! Signed webhooks.
 
 use branchpoint_expr::Value;
 use hmac::{Hmac, KeyInit, Mac};
@@ -17,14 +17,14 @@ fn a_notification_is_signed_over_its_id_its_time_and_its_body() {
     );
     let answer = judged(&tools(SIGNED), &call("webhook", "{}", &input));
     assert_eq!(answer, Value::from(r#"{"ok": true}"#), "the answer is text");
-    let heard = &peer.heard()[0];
-    assert_eq!((&*heard.method, &*heard.body), ("POST", r#"{"a":"ä"}"#));
-    assert_eq!(heard.headers["content-type"], "application/json");
-    assert_eq!(heard.headers["branchpoint-id"], "run-1/7/0");
-    assert_eq!(heard.headers["idempotency-key"], "run-1/7/0");
+    let request = &peer.requests()[0];
+    assert_eq!((&*request.method, &*request.body), ("POST", r#"{"a":"ä"}"#));
+    assert_eq!(request.headers["content-type"], "application/json");
+    assert_eq!(request.headers["branchpoint-id"], "run-1/7/0");
+    assert_eq!(request.headers["idempotency-key"], "run-1/7/0");
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"test_secret").expect("every length is a key");
-    mac.update(format!("run-1/7/0.{}.{}", heard.headers["branchpoint-timestamp"], heard.body).as_bytes());
-    let signature = heard.headers["branchpoint-signature"].strip_prefix("v1=").expect("the version goes first");
+    mac.update(format!("run-1/7/0.{}.{}", request.headers["branchpoint-timestamp"], request.body).as_bytes());
+    let signature = request.headers["branchpoint-signature"].strip_prefix("v1=").expect("the version goes first");
     let bytes: Vec<u8> = (0..signature.len() / 2)
         .map(|at| u8::from_str_radix(&signature[2 * at..2 * at + 2], 16).expect("these are digits"))
         .collect();
@@ -32,14 +32,14 @@ fn a_notification_is_signed_over_its_id_its_time_and_its_body() {
 }
 
 #[test]
-fn text_goes_out_as_it_is_and_without_a_secret_nothing_is_signed() {
+fn text_is_sent_unchanged_and_without_a_secret_nothing_is_signed() {
     let peer = Peer::saying("200 OK", "text/plain", "");
     let input = format!(r#"{{"url": "{}", "content_type": "text/plain", "payload": "hello"}}"#, peer.url("/"));
     judged(&tools("[http]\nallow_private_network = true"), &call("webhook", "{}", &input));
-    let heard = &peer.heard()[0];
-    assert_eq!(heard.body, "hello");
-    assert_eq!(heard.headers.get("branchpoint-signature"), None);
-    assert!(heard.headers.contains_key("branchpoint-timestamp"));
+    let request = &peer.requests()[0];
+    assert_eq!(request.body, "hello");
+    assert_eq!(request.headers.get("branchpoint-signature"), None);
+    assert!(request.headers.contains_key("branchpoint-timestamp"));
 }
 
 #[test]
@@ -54,6 +54,6 @@ fn a_redirect_is_a_failure_that_names_the_new_address() {
             assert!(failed.message.contains("`/new-hook`") && !failed.retry.allows_retry(), "{status}: {failed:?}");
             assert_eq!(&*failed.kind, "http_status");
         }
-        assert_eq!(peer.heard().len(), 3, "nothing is sent on");
+        assert_eq!(peer.requests().len(), 3, "redirects are not followed");
     }
 }

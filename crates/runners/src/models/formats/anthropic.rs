@@ -1,11 +1,11 @@
-//! Anthropic's messages.
+//! The wire format of Anthropic's Messages API.
 
 use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
 
 use super::{
-    Endpoint, Format, Reply, append, arguments, count, kept, list, object, strict, text, tools, user_content,
+    Endpoint, Format, Reply, append, arguments, count, list, object, own_content, strict, text, tools, user_content,
     whole_system,
 };
 use crate::models::attachments::{Attachment, Source};
@@ -16,7 +16,7 @@ use crate::models::price::Tokens;
 
 pub(super) struct Anthropic;
 
-/// Tokens that a model may think, for the efforts high, medium and low.
+/// Token budgets for thinking, for the efforts high, medium and low.
 const BUDGETS: [u32; 3] = [24_000, 8_000, 1_024];
 
 impl Format for Anthropic {
@@ -82,7 +82,7 @@ impl Format for Anthropic {
 }
 
 impl Anthropic {
-    /// A message; none for system messages, which are sent apart, and for empty ones, which are refused.
+    /// A message on the wire; `None` for system messages, which are sent separately, and for empty ones, which would be rejected.
     fn message(&self, message: &Message) -> Result<Option<Value>, String> {
         let (role, content) = match message {
             Message::System(_) => return Ok(None),
@@ -100,7 +100,7 @@ impl Anthropic {
     }
 
     fn assistant(&self, message: &AssistantMessage) -> Value {
-        if let Some(content) = kept(message, self) {
+        if let Some(content) = own_content(message, self) {
             return json!(content);
         }
         let text = (!message.text.is_empty()).then(|| json!({"type": "text", "text": message.text}));
@@ -123,14 +123,14 @@ fn attachment(file: &Attachment) -> Result<Value, String> {
     Ok(json!({"type": kind, "source": source}))
 }
 
-/// The family and version of a model, by its name.
+/// The family and version of a model, parsed from its name.
 struct Model<'m> {
     family: &'m str,
     version: (u32, u32),
 }
 
 impl<'m> Model<'m> {
-    /// Reads `…opus-4-6…`. Names of older models have the version before the family; theirs is 0.
+    /// Parses `…opus-4-6…`. Older models have the version before the family; their version is 0 here.
     fn parse(name: &'m str) -> Self {
         let mut parts =
             name.split('-').skip_while(|part| !["opus", "sonnet", "haiku", "fable", "mythos"].contains(part));
@@ -145,13 +145,13 @@ impl<'m> Model<'m> {
         ["fable", "mythos"].contains(&self.family) || self.version >= (5, 0)
     }
 
-    /// Whether it decides by itself how many tokens an effort takes.
+    /// Whether the model chooses its token budget itself.
     fn is_adaptive(&self) -> bool {
         self.is_newest() || self.version >= (4, 6) && ["opus", "sonnet"].contains(&self.family)
     }
 
-    /// The fields `thinking` and `effort`. Other models get a number of tokens for thinking, which must be less than that of the
-    /// reply: an effort that takes more is lowered, at last to none.
+    /// The fields `thinking` and `effort`. Models without efforts get a token budget, which must be less than the tokens of the reply: a
+    /// larger effort is lowered, or left out.
     fn thinking(&self, effort: &str, max_tokens: u32) -> (Value, Value) {
         if effort == "none" {
             let is_on = self.version.0 >= 5 && self.family != "fable" && self.family != "mythos";
@@ -176,7 +176,7 @@ impl<'m> Model<'m> {
         (budget.map_or(Value::Null, |budget| json!({"type": "enabled", "budget_tokens": budget})), Value::Null)
     }
 
-    /// The most tokens of a reply: a request must name a number.
+    /// The most tokens of a reply. The API requires the field.
     fn max_tokens(&self, name: &str) -> u32 {
         match (self.family, self.version) {
             ("fable" | "mythos", _) | ("opus", (4, 8..)) | ("opus" | "haiku", (5.., _)) => 128_000,
@@ -195,7 +195,7 @@ fn start_block(block: &Value, reply: &mut Reply) -> Result<(), Fault> {
         "tool_use" => {
             let field = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
             let mut call = ToolCall { id: field("id"), name: field("name"), ..ToolCall::default() };
-            // In a stream the arguments follow as text.
+            // In a stream, the arguments follow as text.
             if block["input"].as_object().is_some_and(|input| !input.is_empty()) {
                 call.arguments = block["input"].clone();
             }
@@ -206,7 +206,7 @@ fn start_block(block: &Value, reply: &mut Reply) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Adds a piece to the last block: blocks come one after the other.
+/// Adds a delta to the last block. Blocks are sent one after the other.
 fn read_delta(delta: &Value, reply: &mut Reply) {
     reply.text.extend(text(delta, "/text"));
     if let Some(call) = reply.calls.last_mut() {
@@ -220,7 +220,7 @@ fn read_delta(delta: &Value, reply: &mut Reply) {
     }
 }
 
-/// Reads why a reply has ended, and what the model said if it declined. Blocks of tool calls get their arguments.
+/// Reads the stop reason, and the explanation if the model declined. Blocks of tool calls get their arguments.
 fn read_end(fields: &Value, reply: &mut Reply) {
     if let Some(reason) = text(fields, "/stop_reason") {
         reply.stop_reason = Some(reason.to_owned());
@@ -232,7 +232,7 @@ fn read_end(fields: &Value, reply: &mut Reply) {
     }
 }
 
-/// Reads usage. Input from and to the cache is counted apart.
+/// Reads usage. The API counts input from and to the cache separately.
 fn read_usage(usage: &Value, tokens: &mut Tokens) {
     let cached = count(usage, &["cache_read_input_tokens"]);
     let input = count(usage, &["input_tokens"]).map(|input| {

@@ -1,8 +1,10 @@
-//! Gemini's `generateContent`.
+//! The wire format of Gemini's `generateContent`.
 
 use serde_json::{Value, json};
 
-use super::{Endpoint, Format, Reply, arguments, count, is_declined, kept, list, object, text, tools, whole_system};
+use super::{
+    Endpoint, Format, Reply, arguments, count, is_declined, list, object, own_content, text, tools, whole_system,
+};
 use crate::models::attachments::{Attachment, Source};
 use crate::models::fault::Fault;
 use crate::models::messages::{AssistantMessage, Message, Part, ToolCall, ToolResult};
@@ -11,10 +13,10 @@ use crate::models::price::Tokens;
 
 pub(super) struct Gemini;
 
-/// How the ids of calls start that came without one. Gemini does not get them back: it matches such calls by their order.
+/// The prefix of ids that we assign to calls without one. They are not sent back: Gemini matches such calls by order.
 const OWN_ID: &str = "call#";
 
-/// Replaces the signature of a call that has none: Gemini 3 rejects the first call of a turn without one.
+/// The signature of calls that have none: Gemini 3 rejects the first call of a turn without a signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 impl Format for Gemini {
@@ -65,7 +67,7 @@ impl Format for Gemini {
             read_part(part, reply)?;
         }
         if let Some(reason) = text(candidate, "/finishReason") {
-            // It does not mark the end: some models repeat it in every event.
+            // It does not mark the end, because some models repeat it in every event.
             reply.stop_reason = Some(reason.to_owned());
             reply.refusal.extend(text(candidate, "/finishMessage").filter(|_| is_declined(reason)));
         }
@@ -74,7 +76,7 @@ impl Format for Gemini {
 }
 
 impl Gemini {
-    /// A message; none for system messages, which are sent apart, and for empty ones.
+    /// A message on the wire; `None` for system messages, which are sent separately, and for empty ones.
     fn message(&self, message: &Message, model: &str) -> Option<Value> {
         let (role, parts): (_, Vec<Value>) = match message {
             Message::System(_) => return None,
@@ -86,7 +88,7 @@ impl Gemini {
     }
 
     fn assistant(&self, message: &AssistantMessage, model: &str) -> Vec<Value> {
-        if let Some(parts) = kept(message, self) {
+        if let Some(parts) = own_content(message, self) {
             return parts.clone();
         }
         let text = (!message.text.is_empty()).then(|| json!({"text": message.text}));
@@ -100,7 +102,7 @@ impl Gemini {
     }
 }
 
-/// The id of a call as Gemini gave it.
+/// The id that Gemini assigned to a call; null if we assigned it.
 fn own_id(id: &str) -> Value {
     if id.is_empty() || id.starts_with(OWN_ID) { Value::Null } else { json!(id) }
 }
@@ -123,7 +125,7 @@ fn result(result: &ToolResult) -> Value {
     json!({"functionResponse": object(fields)})
 }
 
-/// Newer models take a level, others a number of tokens. Some models cannot be kept from thinking: they think as little as they can.
+/// Newer models have a level, others a token budget. Some models cannot turn thinking off; they get the lowest value.
 fn thinking(effort: &str, model: &str) -> Value {
     let (level, budget) = match effort {
         "none" => ("MINIMAL", if model.contains("pro") { 128 } else { 0 }),
@@ -132,8 +134,8 @@ fn thinking(effort: &str, model: &str) -> Value {
         "medium" => ("MEDIUM", 8_000),
         _ => ("HIGH", 24_000),
     };
-    let takes_levels = ["gemini-3", "gemma-4"].iter().any(|name| model.contains(name));
-    if takes_levels { json!({"thinkingLevel": level}) } else { json!({"thinkingBudget": budget}) }
+    let has_levels = ["gemini-3", "gemma-4"].iter().any(|name| model.contains(name));
+    if has_levels { json!({"thinkingLevel": level}) } else { json!({"thinkingBudget": budget}) }
 }
 
 fn read_part(part: &Value, reply: &mut Reply) -> Result<(), Fault> {
@@ -143,7 +145,7 @@ fn read_part(part: &Value, reply: &mut Reply) -> Result<(), Fault> {
     if let Some(called) = part.get("functionCall") {
         let name = called["name"].as_str().unwrap_or_default();
         let id = text(called, "/id").map_or_else(|| format!("{OWN_ID}{name}#{}", reply.calls.len()), str::to_owned);
-        // Arguments that are not an object stay what they are, so that the agent rejects the call.
+        // Arguments that are not an object are passed on, so that the agent rejects the call.
         let arguments = called.get("args").cloned().unwrap_or_else(|| json!({}));
         reply.add_call(ToolCall { id, name: name.to_owned(), arguments, ..ToolCall::default() })?;
     }
@@ -159,7 +161,7 @@ fn read_part(part: &Value, reply: &mut Reply) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads usage. Input of its own tools is counted apart, and so are thoughts.
+/// Reads usage. The API counts the input of built-in tools and thoughts separately.
 fn read_usage(usage: &Value, tokens: &mut Tokens) {
     let input = count(usage, &["promptTokenCount", "toolUsePromptTokenCount"]);
     let output = count(usage, &["candidatesTokenCount", "thoughtsTokenCount"]);

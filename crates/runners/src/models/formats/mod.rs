@@ -25,29 +25,29 @@ const MAX_CALLS: usize = 1_000;
 pub(super) trait Format: Sync {
     fn endpoint(&self) -> Endpoint;
 
-    /// The body of a request. The error names an attachment that the format cannot carry.
+    /// The body of a request. The error names an attachment that the format does not support.
     fn body(&self, call: &ModelCall) -> Result<Value, String>;
 
     /// Reads a whole response or an event of a stream.
     fn read(&self, body: &Value, reply: &mut Reply) -> Result<(), Fault>;
 }
 
-/// Where a wire format sends requests, and the headers of all of them.
+/// The paths and headers of a wire format.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint {
-    /// The name of the format, under which runs keep content that only it can send back.
+    /// The name of the format. Runs store content that only this format can send back under this name.
     pub(super) name: &'static str,
-    /// What the path of every address ends with; empty if it can be any.
+    /// The required end of the base path; empty if there is none.
     pub(super) base_path: &'static str,
     /// The paths below the address, for a whole response and for a stream. The model replaces `{model}`.
     pub(super) path: &'static str,
     pub(super) stream_path: &'static str,
-    /// The header of the key, and what comes before the key in it.
+    /// The header of the API key, and the prefix of its value.
     pub(super) key_header: (&'static str, &'static str),
     pub(super) header: Option<(&'static str, &'static str)>,
 }
 
-/// The format of a name that settings use, which may be that of a compatible provider.
+/// The format for a `protocol` of the settings, which may also be the name of a compatible provider.
 pub(super) fn named(protocol: &str) -> Option<&'static dyn Format> {
     Some(match protocol {
         "anthropic" | "minimax" => &anthropic::Anthropic,
@@ -63,23 +63,23 @@ pub(super) fn named(protocol: &str) -> Option<&'static dyn Format> {
     })
 }
 
-/// A reply of a model, as far as it has come.
+/// A reply of a model, as far as it was received.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
     pub(super) tokens: Tokens,
-    /// Why it ended, in the provider's word.
+    /// Why it ended, as the provider calls it.
     pub(super) stop_reason: Option<String>,
     /// Whether the provider has marked its end.
     pub(super) is_complete: bool,
-    /// What the model or the provider said instead of a reply.
+    /// The explanation of a model or provider that declined to reply.
     refusal: String,
-    /// Why the provider did not show the prompt to the model, in its word.
+    /// Why the provider blocked the prompt, as the provider calls it.
     blocked: Option<String>,
-    /// The content in the form of the provider, where the format needs it.
+    /// The content in the format of the provider, if it must be sent back.
     content: Vec<Value>,
-    /// Whether the provider wants that content back: it is signed, or has thoughts.
+    /// Whether the content must be sent back: it is signed, or has thoughts.
     has_thoughts: bool,
 }
 
@@ -88,14 +88,14 @@ impl Reply {
         self.text.trim().is_empty() && self.calls.is_empty()
     }
 
-    /// The provider's word for a reply that ended because its tokens were used up.
+    /// The stop reason of a reply that was truncated at the limit of tokens.
     pub(super) fn truncated(&self) -> Option<&str> {
         const WORDS: [&str; 6] =
             ["length", "max_tokens", "MAX_TOKENS", "incomplete", "model_context_window_exceeded", "model_length"];
         self.stop_reason.as_deref().filter(|reason| WORDS.contains(reason))
     }
 
-    /// Why there is no reply, if the model or its provider declined to give one.
+    /// The failure of a reply that the model or its provider declined.
     pub(super) fn declined(&self) -> Option<Fault> {
         let word = self.blocked.as_deref().or(self.stop_reason.as_deref().filter(|reason| is_declined(reason)));
         if word.is_none() && self.refusal.is_empty() {
@@ -110,7 +110,7 @@ impl Reply {
         self.has_thoughts.then(|| json!({"format": format.endpoint().name, "content": self.content}))
     }
 
-    /// A new call, whose arguments may follow.
+    /// Adds a call, whose arguments may follow.
     fn add_call(&mut self, call: ToolCall) -> Result<&mut ToolCall, Fault> {
         if self.calls.len() == MAX_CALLS {
             return Err(Fault::too_many_calls(MAX_CALLS));
@@ -127,13 +127,13 @@ fn is_declined(reason: &str) -> bool {
     WORDS.split(' ').any(|word| word == reason)
 }
 
-/// The content that a format kept of an earlier reply, if it was this format.
-fn kept<'m>(message: &'m AssistantMessage, format: &dyn Format) -> Option<&'m Vec<Value>> {
+/// The stored content of an earlier reply, if it was in this format.
+fn own_content<'m>(message: &'m AssistantMessage, format: &dyn Format) -> Option<&'m Vec<Value>> {
     let thoughts = message.thoughts.as_ref().filter(|thoughts| thoughts["format"] == format.endpoint().name)?;
     thoughts["content"].as_array()
 }
 
-/// The system text with the system messages, for formats that have one system text.
+/// The system prompt and all system messages as one text, for formats with a single system text.
 fn whole_system(call: &ModelCall) -> Option<String> {
     let messages = call.messages.iter().filter_map(|message| match message {
         Message::System(text) => Some(text),
@@ -175,7 +175,7 @@ fn user_content(parts: &[Part], attachment: fn(&Attachment) -> Result<Value, Str
     parts.iter().map(part).collect()
 }
 
-/// A text at a place of a response.
+/// The text at a JSON pointer of a response, if it is not empty.
 fn text<'b>(body: &'b Value, place: &str) -> Option<&'b str> {
     body.pointer(place)?.as_str().filter(|text| !text.is_empty())
 }
@@ -185,7 +185,7 @@ fn count(usage: &Value, names: &[&str]) -> Option<u64> {
     names.iter().filter_map(|name| usage[*name].as_u64()).reduce(u64::saturating_add)
 }
 
-/// Adds a piece of a text or a list to what has come of it. Anything else that comes replaces it.
+/// Appends a piece to a text or a list. Other values are replaced.
 fn append(value: &mut Value, piece: &Value) {
     match (value, piece) {
         (_, Value::Null) => {}
@@ -200,7 +200,8 @@ pub(super) fn parsed(text: &str) -> Option<Value> {
     if has_too_many_values(text.as_bytes()) { None } else { serde_json::from_str(text).ok() }
 }
 
-/// An object of arguments: providers take back no others. Invalid arguments did not reach a tool, and its result says why.
+/// The arguments of an earlier call as an object, as providers require. Invalid arguments become an empty object: the call was rejected,
+/// and its result explains why.
 fn arguments(value: Value) -> Value {
     let value = match value {
         Value::String(text) => parsed(&text).unwrap_or_default(),

@@ -1,21 +1,23 @@
-//! OpenAI's chat completions, and the servers that are compatible with them.
+//! The wire format of OpenAI's chat completions and compatible servers.
 
 use serde_json::{Value, json};
 
-use super::{Endpoint, Format, Reply, append, arguments, count, kept, list, object, strict, text, tools, user_content};
+use super::{
+    Endpoint, Format, Reply, append, arguments, count, list, object, own_content, strict, text, tools, user_content,
+};
 use crate::models::attachments::{Attachment, Source};
 use crate::models::fault::Fault;
 use crate::models::messages::{AssistantMessage, Message, ToolCall};
 use crate::models::model_call::{ModelCall, Shape};
 use crate::models::price::Tokens;
 
-/// A dialect of chat completions.
+/// A variant of chat completions.
 pub(super) struct OpenAi {
     base_path: &'static str,
     seed_field: &'static str,
-    /// Whether `thinking` switches thoughts on and off.
+    /// Whether `thinking` turns thinking on and off.
     has_thinking_switch: bool,
-    /// Whether efforts other than `none`, `low`, `medium` and `high` are known.
+    /// Whether efforts other than `none`, `low`, `medium` and `high` are supported.
     has_all_efforts: bool,
 }
 
@@ -109,7 +111,7 @@ impl OpenAi {
         let calls: Vec<Value> = message.calls.iter().map(call).collect();
         let mut fields =
             object([("role", json!("assistant")), ("content", json!(message.text)), ("tool_calls", list(calls))]);
-        for thoughts in kept(message, self).into_iter().flatten().filter_map(Value::as_object) {
+        for thoughts in own_content(message, self).into_iter().flatten().filter_map(Value::as_object) {
             let thoughts = thoughts.iter().filter(|(name, _)| name.starts_with("reasoning_"));
             fields.extend(thoughts.map(|(name, thought)| (name.clone(), thought.clone())));
         }
@@ -126,7 +128,7 @@ impl OpenAi {
     }
 }
 
-/// Newer models of OpenAI have another field for the limit of tokens.
+/// The field for the limit of tokens, which newer models of OpenAI have renamed.
 fn max_tokens_field(model: &str) -> &'static str {
     let is_newer = ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|start| model.starts_with(start));
     if is_newer { "max_completion_tokens" } else { "max_tokens" }
@@ -161,15 +163,14 @@ fn attachment(file: &Attachment) -> Result<Value, String> {
     })
 }
 
-/// Content is text, or a list of parts, of which thoughts are some.
+/// Adds the text of content, which is text or a list of parts. Parts with thoughts are skipped.
 fn read_text(content: &Value, into: &mut String) {
     let parts = content.as_array().into_iter().flatten();
     let texts = parts.filter(|part| part["type"] == "text").filter_map(|part| part["text"].as_str());
     into.extend(content.as_str().into_iter().chain(texts));
 }
 
-/// Keeps thoughts as fields of the message that goes back: details are signed, and the thoughts that led to tool calls must come
-/// with their results.
+/// Stores thoughts, to be sent back with the message: some are signed, and the thoughts before tool calls must be sent with the results.
 fn read_thoughts(message: &Value, reply: &mut Reply) {
     for field in ["reasoning_content", "reasoning_details"] {
         let piece = &message[field];
@@ -184,7 +185,7 @@ fn read_thoughts(message: &Value, reply: &mut Reply) {
     }
 }
 
-/// A call, or a piece of one: the first has its id and name, all have its index.
+/// Reads a tool call or a delta of one. The first delta has the id and the name, all have the index.
 fn read_call(at: usize, piece: &Value, reply: &mut Reply) -> Result<(), Fault> {
     reply.has_thoughts |= !reply.content.is_empty();
     let index = piece["index"].as_u64().unwrap_or(at as u64);
@@ -205,7 +206,7 @@ fn read_call(at: usize, piece: &Value, reply: &mut Reply) -> Result<(), Fault> {
 
 fn read_usage(usage: &Value, tokens: &mut Tokens) {
     let (input, output) = (count(usage, &["prompt_tokens"]), count(usage, &["completion_tokens"]));
-    // Some servers leave thoughts out of the completion, and only the total has them.
+    // Some servers count thoughts only in the total.
     let rest = count(usage, &["total_tokens"]).zip(input).map(|(total, input)| total.saturating_sub(input));
     tokens.update(input, count(&usage["prompt_tokens_details"], &["cached_tokens"]), output.max(rest));
 }

@@ -1,13 +1,13 @@
-//! Schemas as providers take them that hold their replies to one.
+//! Converts schemas to the strict form that providers require to enforce them.
 
 use serde_json::{Map, Value, json};
 
-/// A schema whose objects have the properties that it names and no others, and require all of them if `all_required`. That is
-/// narrower than the original, and replies are checked against the original. None: it has an object with free properties.
+/// A schema without additional properties, in which all properties are required if `all_required`. It is stricter than the original,
+/// and replies are checked against the original. `None` if an object allows arbitrary properties.
 pub(in crate::models) fn strict(schema: &Value, all_required: bool) -> Option<Value> {
     const ANNOTATIONS: [&str; 5] = ["$ref", "title", "description", "default", "nullable"];
     let Some(fields) = schema.as_object() else { return Some(schema.clone()) };
-    // Providers take no annotation beside a reference.
+    // Providers reject annotations beside a reference.
     if let Some(reference) = fields.get("$ref").filter(|_| fields.keys().all(|key| ANNOTATIONS.contains(&&**key))) {
         return Some(json!({ "$ref": reference }));
     }
@@ -27,7 +27,7 @@ pub(in crate::models) fn strict(schema: &Value, all_required: bool) -> Option<Va
             ("items" | "contains" | "not" | "if" | "then" | "else", schema) => each(schema)?,
             (_, value) => value.clone(),
         };
-        // Providers do not know `oneOf`.
+        // Providers do not support `oneOf`.
         let key = if key == "oneOf" && !fields.contains_key("anyOf") { "anyOf" } else { key };
         strict.insert(key.to_owned(), value);
     }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_with_free_properties_has_no_strict_form() {
+    fn an_object_with_arbitrary_properties_has_no_strict_form() {
         for schema in [
             json!({"type": "object"}),
             json!({"properties": {"a": {}}, "additionalProperties": true}),

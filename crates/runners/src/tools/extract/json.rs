@@ -1,10 +1,10 @@
-//! Ways through JSON: `a.b[0]`, `$.a.b`, `/a/b/0`.
+//! Paths in JSON: `a.b[0]`, `$.a.b`, `/a/b/0`.
 //!
-//! Beside keys and positions there are `*` or `[*]` for everything in a value, and `..key` for a key at any depth. A key that holds
-//! other signs is written in brackets and quotes; a position below zero counts from the end.
+//! Beside keys and positions, `*` and `[*]` select all parts of a value, and `..key` selects a key at any depth. A key with special
+//! characters is written in brackets and quotes; a negative position counts from the end.
 //!
-//! `serde_json_path` and `jsonpath-rust` know neither `a.b[0]` nor `/a/b/0`, find a value once for every way to it without a limit, and
-//! need a copy of the value, which unfolds the parts that it shares.
+//! `serde_json_path` and `jsonpath-rust` support neither `a.b[0]` nor `/a/b/0`, report a value once for every path to it without a limit,
+//! and need a copy of the value, which duplicates its shared parts.
 
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
@@ -13,10 +13,10 @@ use branchpoint_expr::{Object, Value};
 
 use super::Work;
 
-/// How many values may be looked at. Values share their parts, so one that is small may hold more than can be counted.
-const MOST_VALUES: usize = 1_000_000;
+/// The most values that a path visits. Values share parts, so a small one may contain an enormous number of values.
+const MAX_VISITED_VALUES: usize = 1_000_000;
 
-/// A way through a value.
+/// A parsed path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Path(Vec<Step>);
 
@@ -24,16 +24,16 @@ pub(super) struct Path(Vec<Step>);
 enum Step {
     /// A key of an object, or a position in a list.
     Key(String),
-    /// A position in a list; below zero, from its end.
+    /// A position in a list; negative positions count from the end.
     At(i64),
-    /// Everything in an object or a list.
+    /// All parts of an object or a list.
     All,
-    /// Whatever the steps after it find, in the value or anywhere below it.
+    /// Applies the next step to the value and to everything below it.
     Anywhere,
 }
 
 impl Path {
-    /// Reads a way; what is not understood is named.
+    /// Parses a path. The error names the part that is invalid.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if let Some(pointer) = text.strip_prefix('/') {
             let key = |key: &str| Step::Key(key.replace("~1", "/").replace("~0", "~"));
@@ -46,12 +46,12 @@ impl Path {
                 steps.push(Step::Anywhere);
                 rest = after;
                 if rest.is_empty() || rest.starts_with('.') {
-                    return Err(unclear(text, ".."));
+                    return Err(invalid_path(text, ".."));
                 }
             }
             let (step, after) = match rest.strip_prefix('[') {
-                Some(inside) => in_brackets(inside).ok_or_else(|| unclear(text, rest))?,
-                None => key(rest.strip_prefix('.').unwrap_or(rest)).ok_or_else(|| unclear(text, rest))?,
+                Some(inside) => in_brackets(inside).ok_or_else(|| invalid_path(text, rest))?,
+                None => key(rest.strip_prefix('.').unwrap_or(rest)).ok_or_else(|| invalid_path(text, rest))?,
             };
             steps.push(step);
             rest = after;
@@ -59,33 +59,33 @@ impl Path {
         Ok(Self(steps))
     }
 
-    /// What the way leads to, each value once, the outer ones first.
+    /// Finds the values at the path, each once, outer ones first.
     pub(super) fn find(&self, value: &Value, work: &mut Work) -> Result<Vec<Value>, String> {
         let mut walk = Walk { places: HashMap::new(), work };
-        let mut found = vec![Node { value, number: 0 }];
+        let mut nodes = vec![Node { value, number: 0 }];
         let mut deep = false;
         for step in &self.0 {
             if *step == Step::Anywhere {
                 deep = true;
                 continue;
             }
-            let all = if deep { walk.everywhere(&found)? } else { found };
-            found = Vec::new();
+            let all = if deep { walk.everywhere(&nodes)? } else { nodes };
+            nodes = Vec::new();
             for node in &all {
-                found.extend(walk.parts(node, step)?);
+                nodes.extend(walk.parts(node, step)?);
             }
             deep = false;
         }
-        // One value is no larger than the source; several may contain each other.
-        if found.len() > 1 {
-            let bytes = found.iter().fold(0_u64, |sum, node| sum.saturating_add(node.value.size().bytes));
+        // A single value is not larger than the source, but several may contain each other.
+        if nodes.len() > 1 {
+            let bytes = nodes.iter().fold(0_u64, |sum, node| sum.saturating_add(node.value.size().bytes));
             walk.work.spend(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         }
-        Ok(found.into_iter().map(|node| node.value.clone()).collect())
+        Ok(nodes.into_iter().map(|node| node.value.clone()).collect())
     }
 }
 
-/// A value at its place. Equal values, and one value that stands in two places, are two.
+/// A value at a place. Equal values at different places, and a shared value, are different nodes.
 #[derive(Clone, Copy)]
 struct Node<'v> {
     value: &'v Value,
@@ -95,36 +95,36 @@ struct Node<'v> {
 
 /// The walk of one path through a value.
 struct Walk<'w> {
-    /// The numbers of the places that were visited, by the number of the value around and the position in it.
+    /// The numbers of visited places, by the number of the parent and the position in it.
     places: HashMap<(usize, usize), usize>,
     work: &'w mut Work,
 }
 
 impl Walk<'_> {
-    /// What a step leads to from a node, in order.
+    /// The nodes to which a step leads from a node, in order.
     fn parts<'v>(&mut self, node: &Node<'v>, step: &Step) -> Result<Vec<Node<'v>>, String> {
         let parts = step.from(node.value);
         self.work.spend(1 + parts.len())?;
         parts.into_iter().map(|(at, value)| Ok(Node { value, number: self.number(node, at)? })).collect()
     }
 
-    fn number(&mut self, around: &Node<'_>, at: usize) -> Result<usize, String> {
+    fn number(&mut self, parent: &Node<'_>, at: usize) -> Result<usize, String> {
         let known = self.places.len();
-        match self.places.entry((around.number, at)) {
+        match self.places.entry((parent.number, at)) {
             Entry::Occupied(place) => Ok(*place.get()),
-            Entry::Vacant(place) if known < MOST_VALUES => Ok(*place.insert(known + 1)),
-            Entry::Vacant(_) => Err(format!(
-                "the path leads through more than {MOST_VALUES} values, and no more are looked at; make it more exact"
-            )),
+            Entry::Vacant(place) if known < MAX_VISITED_VALUES => Ok(*place.insert(known + 1)),
+            Entry::Vacant(_) => {
+                Err(format!("the path visits more than {MAX_VISITED_VALUES} values; make it more specific"))
+            }
         }
     }
 
-    /// These nodes and all that stands in them, each once, the outer ones first.
-    fn everywhere<'v>(&mut self, found: &[Node<'v>]) -> Result<Vec<Node<'v>>, String> {
+    /// These nodes and all nodes below them, each once, outer ones first.
+    fn everywhere<'v>(&mut self, roots: &[Node<'v>]) -> Result<Vec<Node<'v>>, String> {
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
-        let mut open: Vec<Node<'v>> = found.iter().rev().copied().collect();
+        let mut open: Vec<Node<'v>> = roots.iter().rev().copied().collect();
         while let Some(node) = open.pop() {
-            // Whatever stands in a node was seen with it.
+            // The nodes below a visited node were visited with it.
             if seen.insert(node.number) {
                 open.extend(self.parts(&node, &Step::All)?.into_iter().rev());
                 all.push(node);
@@ -135,7 +135,7 @@ impl Walk<'_> {
 }
 
 impl Step {
-    /// What it leads to from a value, with the positions there.
+    /// The parts of a value that it selects, with their positions.
     fn from<'v>(&self, value: &'v Value) -> Vec<(usize, &'v Value)> {
         let at = |at: i64, items: &'v [Value]| {
             let at = if at < 0 { i64::try_from(items.len()).ok()? + at } else { at };
@@ -158,11 +158,11 @@ impl Step {
 /// A key up to the next dot or bracket.
 fn key(text: &str) -> Option<(Step, &str)> {
     let (key, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
-    let is_clear = !key.is_empty() && !key.contains([']', '(', ')', '"', '\'', '?', '@']);
-    is_clear.then(|| (if key == "*" { Step::All } else { Step::Key(key.to_owned()) }, rest))
+    let is_valid = !key.is_empty() && !key.contains([']', '(', ')', '"', '\'', '?', '@']);
+    is_valid.then(|| (if key == "*" { Step::All } else { Step::Key(key.to_owned()) }, rest))
 }
 
-/// What stands in brackets: a position, a key in quotes, or `*`.
+/// The content of brackets: a position, a quoted key, or `*`.
 fn in_brackets(text: &str) -> Option<(Step, &str)> {
     let text = text.trim_start();
     if let Some(quote) = text.chars().next().filter(|sign| ['"', '\''].contains(sign)) {
@@ -175,14 +175,14 @@ fn in_brackets(text: &str) -> Option<(Step, &str)> {
     match inside.parse() {
         Ok(at) => Some((Step::At(at), rest)),
         Err(_) if inside == "*" => Some((Step::All, rest)),
-        // A key without quotes has always been taken.
+        // Keys without quotes are accepted for compatibility.
         Err(_) => is_name.then(|| (Step::Key(inside.to_owned()), rest)),
     }
 }
 
-fn unclear(path: &str, part: &str) -> String {
+fn invalid_path(path: &str, part: &str) -> String {
     format!(
-        "`{part}` in the path `{path}` is not understood; a path of JSON has keys (a.b, [\"a b\"]), positions ([0], [-1]), \
+        "`{part}` in the path `{path}` is invalid; a JSON path has keys (a.b, [\"a b\"]), positions ([0], [-1]), \
          [*] and ..key"
     )
 }

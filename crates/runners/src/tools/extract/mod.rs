@@ -1,4 +1,4 @@
-//! Values out of texts: by a path in JSON, a selector in HTML, a way through XML. Nothing goes out for it.
+//! Extracts values from texts: by a path in JSON, a selector in HTML, or a path in XML. It makes no requests.
 
 mod json;
 mod xml;
@@ -11,8 +11,8 @@ use super::page;
 use crate::json_block;
 use crate::runner::Answer;
 
-/// The work that one path may cause, in nodes that are visited and bytes that are found. Found elements may contain each other, so the
-/// text of all of them can be far longer than the source.
+/// The most work of one path, in visited nodes and found bytes. Found elements may contain each other, so their texts together can be far
+/// longer than the source.
 const MAX_WORK: usize = 100_000_000;
 
 /// Counts the work of one extraction.
@@ -28,29 +28,29 @@ impl Work {
 
     pub(super) fn spend(&mut self, amount: usize) -> Result<(), String> {
         let left = self.left.checked_sub(amount).ok_or_else(|| {
-            format!("the path visits and finds more than {} nodes and bytes; make it more exact", self.limit)
+            format!("the path visits and finds more than {} nodes and bytes; make it more specific", self.limit)
         })?;
         self.left = left;
         Ok(())
     }
 }
 
-/// Performs `extract`. What is not there is null; one find is a value, several are a list.
+/// Performs `extract`. No match gives null, one match a value, several a list.
 pub(super) fn perform(request: &ExtractRequest) -> Result<Answer, Answer> {
     let ExtractRequest { source, format, path } = request;
     let path = path.as_deref().unwrap_or_default().trim();
     let format = format.as_deref().map(str::trim).filter(|format| !format.is_empty());
-    let format = format.map_or_else(|| guessed(source), str::to_ascii_lowercase);
-    let found = match &*format {
+    let format = format.map_or_else(|| guess_format(source), str::to_ascii_lowercase);
+    let extracted = match &*format {
         "json" => json(source, path),
         "html" => html(&source.to_string(), path),
         "xml" => xml(&source.to_string(), path),
-        other => Err(no_format(other)),
+        other => Err(unsupported_format(other)),
     };
-    found.map(Answer::data).map_err(refused)
+    extracted.map(Answer::data).map_err(refused)
 }
 
-fn guessed(source: &Value) -> String {
+fn guess_format(source: &Value) -> String {
     let text = source.as_str().map(|text| text.trim_start().chars().take(64).collect::<String>().to_ascii_lowercase());
     let format = match text {
         Some(text) if text.starts_with("<?xml") => "xml",
@@ -60,7 +60,7 @@ fn guessed(source: &Value) -> String {
     format.to_owned()
 }
 
-/// Why nothing could be found, whatever the text: a path that is known before a run and cannot be read.
+/// Why `extract` would always fail: a format or a path that is known before the run is invalid.
 pub(super) fn unavailable_reason(request: &ExtractRequest) -> Option<String> {
     let path = request.path.as_deref()?.trim();
     match request.format.as_deref()?.trim().to_ascii_lowercase().as_str() {
@@ -68,21 +68,21 @@ pub(super) fn unavailable_reason(request: &ExtractRequest) -> Option<String> {
         "html" if path.is_empty() => None,
         "html" => page::Selection::parse(path).err(),
         "xml" => xml::Path::parse(path).err(),
-        other => Some(no_format(other)),
+        other => Some(unsupported_format(other)),
     }
 }
 
-fn no_format(name: &str) -> String {
-    format!("`{name}` is no format that values are taken out of; write html, json or xml")
+fn unsupported_format(name: &str) -> String {
+    format!("`{name}` is not a supported format; use html, json or xml")
 }
 
 fn json(source: &Value, path: &str) -> Result<Value, String> {
     let path = json::Path::parse(path)?;
     let value = match source.as_str() {
-        Some(text) => json_block::json(text).ok_or("the text is not JSON, and holds no block of it")?.1,
+        Some(text) => json_block::json(text).ok_or("the text is not JSON and has no fenced JSON block")?.1,
         None => source.clone(),
     };
-    Ok(few(path.find(&value, &mut Work::new(MAX_WORK))?))
+    Ok(null_one_or_list(path.find(&value, &mut Work::new(MAX_WORK))?))
 }
 
 fn html(source: &str, path: &str) -> Result<Value, String> {
@@ -98,14 +98,14 @@ fn xml(source: &str, path: &str) -> Result<Value, String> {
 }
 
 fn texts(found: Vec<String>) -> Value {
-    few(found.into_iter().map(Value::from).collect())
+    null_one_or_list(found.into_iter().map(Value::from).collect())
 }
 
-fn few(mut found: Vec<Value>) -> Value {
-    match found.len() {
+fn null_one_or_list(mut values: Vec<Value>) -> Value {
+    match values.len() {
         0 => Value::Null,
-        1 => found.remove(0),
-        _ => Value::from(found),
+        1 => values.remove(0),
+        _ => Value::from(values),
     }
 }
 
@@ -119,16 +119,16 @@ mod tests {
 
     #[track_caller]
     fn check(format: &str, source: &str, path: &str, expected: &str) {
-        let found = match format {
+        let extracted = match format {
             "json" => json(&Value::from(source), path),
             "html" => html(source, path),
             _ => xml(source, path),
         };
-        assert_eq!(found, Ok(value(expected)), "{path}");
+        assert_eq!(extracted, Ok(value(expected)), "{path}");
     }
 
     #[test]
-    fn paths_walk_json() {
+    fn json_paths_find_values() {
         let source = r#"{"a": {"b": [1, {"c.d": 2}]}, "e/f": 3}"#;
         check("json", source, "", source);
         check("json", source, "a.b[0]", "1");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_find_several_things_in_json() {
+    fn json_paths_find_several_values() {
         let source = r#"{"a": [{"b": 1}, {"b": 2, "c": {"b": 3}}], "b]": 4, "x": {"a": 5}}"#;
         check("json", source, "a[*].b", "[1, 2]");
         check("json", source, "$.a.*.b", "[1, 2]");
@@ -168,17 +168,17 @@ mod tests {
     }
 
     #[test]
-    fn each_value_is_found_once_and_so_many_at_most() {
+    fn each_value_is_found_once_up_to_a_limit() {
         check("json", r#"{"a": {"a": {"a": 1}}}"#, "$..a..a", r#"[{"a": 1}, 1]"#);
         check("json", "[[1], [1], 2]", "$..*", "[[1], [1], 2, 1, 1]");
         let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
-        let found = json(&Value::from(nested), "$..*..*..*..*").expect("it is found");
-        assert_eq!(found.as_list().map(<[Value]>::len), Some(96));
-        // It is small, and what stands in it cannot be counted.
+        let values = json(&Value::from(nested), "$..*..*..*..*").expect("it is found");
+        assert_eq!(values.as_list().map(<[Value]>::len), Some(96));
+        // It is small, but contains an enormous number of values.
         let folded = (0..64).fold(Value::from("x"), |value, _| Value::from(vec![value.clone(), value]));
         let refused = json(&folded, "$..*").expect_err("it is too much");
         assert!(refused.contains("more than 1000000 values"), "{refused}");
-        // Parts that are shared stand in two places all the same.
+        // Shared parts are at two places.
         let shared = Value::from([("b".into(), Value::Int(1))].into_iter().collect::<branchpoint_expr::Object>());
         assert_eq!(json(&Value::from(vec![shared.clone(), shared]), "$..b"), Ok(value("[1, 1]")));
     }
@@ -189,7 +189,7 @@ mod tests {
         fn check(limit: usize, find: impl Fn(&mut Work) -> Result<usize, String>, found: usize) {
             assert_eq!(find(&mut Work::new(limit)), Ok(found));
             let refused = find(&mut Work::new(limit / 2)).expect_err("the work exceeds the limit");
-            assert!(refused.contains("make it more exact"), "{refused}");
+            assert!(refused.contains("make it more specific"), "{refused}");
         }
         let html = |path: &str, source: String| {
             let path = page::Selection::parse(path).expect("this is a selector");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_walk_html() {
+    fn html_selectors_find_elements() {
         check("html", "<p>a</p><p>b</p>", "p", r#"["a", "b"]"#);
         check("html", "<p>a</p>", "p", r#""a""#);
         check("html", "<p>a</p>", "", r#""a""#);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_go_through_xml() {
+    fn xml_paths_find_elements_and_attributes() {
         let source = r#"<?xml version="1.0"?><r><i k="1">a</i><i k="2">b<c>d</c></i></r>"#;
         check("xml", source, "r/i", r#"["a", "bd"]"#);
         check("xml", source, "/r/i/@k", r#"["1", "2"]"#);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_through_xml_choose_by_place_attribute_and_prefix() {
+    fn xml_paths_filter_by_position_attribute_and_prefix() {
         let source =
             r#"<r xmlns:n="urn:n"><i k="1">a</i><i k="2">b<c>d</c></i><s><i k="2" n:k="3">e</i></s><n:i>f</n:i></r>"#;
         check("xml", source, "/r/i[2]", r#""bd""#);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_may_tell_its_type_and_declares_nothing() {
+    fn a_document_may_have_a_doctype_but_no_entities() {
         check("xml", "<?xml version=\"1.0\"?>\n<!DOCTYPE r SYSTEM \"r.dtd\"><r>a</r>", "r", r#""a""#);
         check("xml", "<!DOCTYPE r [<!ELEMENT r (#PCDATA)>]><r>a</r>", "r", r#""a""#);
         let unfolding = "<!DOCTYPE r [<!ENTITY a \"aaaa\">]><r>&a;&a;</r>";

@@ -1,8 +1,8 @@
-//! Ways through XML: the part of `XPath` that people use to take something out of a document.
+//! Paths in XML: the most common part of `XPath`.
 //!
-//! Names with `/` (a child) or `//` (at any depth) before them; `*` is any name, `p:name` one with the prefix that the document has
-//! for it. Behind a name, in any number: `[2]` (the second of its parent), `[last()]`, `[@key]`, `[@key="value"]`. At the end may
-//! stand `@key` for an attribute, or `text()` for the texts that stand directly in an element.
+//! A path has names after `/` (a child) or `//` (at any depth); `*` is any name, and `p:name` has a prefix that the document declares. A
+//! name may be followed by filters: `[2]` (the second of its parent), `[last()]`, `[@key]`, `[@key="value"]`. A path may end with `@key`
+//! for an attribute, or `text()` for the texts directly inside an element.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use super::Work;
 
-/// How many attributes one tag may have, and how many prefixes a document may declare.
+/// The most attributes of one tag, and the most prefixes of a document.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// A way through a document.
+/// A parsed path.
 #[derive(Debug)]
 pub(super) struct Path {
     steps: Vec<Step>,
@@ -22,11 +22,11 @@ pub(super) struct Path {
 
 #[derive(Debug)]
 struct Step {
-    /// Whether it is found at any depth, and not only among the children.
+    /// Whether it searches at any depth, and not only among the children.
     deep: bool,
-    /// None is any name.
+    /// `None` for any name.
     name: Option<Name>,
-    tests: Vec<Test>,
+    filters: Vec<Filter>,
 }
 
 #[derive(Debug)]
@@ -36,13 +36,13 @@ struct Name {
 }
 
 #[derive(Debug)]
-enum Test {
+enum Filter {
     At(usize),
     Last,
     Has(Name, Option<String>),
 }
 
-/// What is taken of the elements that are found.
+/// What to return for the elements that are found.
 #[derive(Debug)]
 enum End {
     Text,
@@ -51,11 +51,11 @@ enum End {
 }
 
 impl Path {
-    /// Reads a way; what is not understood is named.
+    /// Parses a path. The error names the part that is invalid.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let unclear = |part: &str| {
+        let invalid_path = |part: &str| {
             format!(
-                "`{part}` in the path `{text}` is not understood; a path of XML has names with / or // between them, \
+                "`{part}` in the path `{text}` is invalid; an XML path has names with / or // between them, \
                  [2], [last()], [@key], [@key=\"value\"], and @key or text() at the end"
             )
         };
@@ -69,22 +69,22 @@ impl Path {
             rest = rest.trim_start_matches('/');
             let slashes = whole.len() - rest.len();
             if slashes > 2 || (!slash && !is_first) || (rest.is_empty() && text != "/") {
-                return Err(unclear(whole));
+                return Err(invalid_path(whole));
             }
             is_first = false;
             if let Some(after) = rest.strip_prefix('@') {
                 let (name, after) =
-                    name_of(after).filter(|(_, after)| after.is_empty()).ok_or_else(|| unclear(rest))?;
+                    name_of(after).filter(|(_, after)| after.is_empty()).ok_or_else(|| invalid_path(rest))?;
                 path.end = End::Attribute { deep, name };
                 rest = after;
             } else if let Some(after) = rest.strip_prefix("text()") {
                 if !after.is_empty() {
-                    return Err(unclear(after));
+                    return Err(invalid_path(after));
                 }
                 path.end = End::Texts { deep };
                 rest = after;
             } else if !rest.is_empty() {
-                let (step, after) = Step::parse(rest, deep).map_err(unclear)?;
+                let (step, after) = Step::parse(rest, deep).map_err(invalid_path)?;
                 path.steps.push(step);
                 rest = after;
             }
@@ -92,25 +92,25 @@ impl Path {
         Ok(path)
     }
 
-    /// What the way leads to, in the order of the document.
+    /// Finds the values at the path, in document order.
     pub(super) fn find(&self, document: &Document<'_>, work: &mut Work) -> Result<Vec<String>, String> {
-        let mut found = vec![document.root()];
+        let mut nodes = vec![document.root()];
         for step in &self.steps {
-            found = step.from(found, work)?;
+            nodes = step.from(nodes, work)?;
         }
         let is_deep = matches!(self.end, End::Attribute { deep: true, .. } | End::Texts { deep: true });
         if is_deep {
-            found = everywhere(found, work)?;
+            nodes = everywhere(nodes, work)?;
         } else if self.steps.is_empty() {
-            found = vec![document.root_element()];
+            nodes = vec![document.root_element()];
         }
         match &self.end {
-            End::Text => found.iter().map(|node| text_of(node, work)).collect(),
+            End::Text => nodes.iter().map(|node| text_of(node, work)).collect(),
             End::Attribute { name, .. } => {
-                Ok(found.iter().filter_map(|node| name.attribute(node)).map(str::to_owned).collect())
+                Ok(nodes.iter().filter_map(|node| name.attribute(node)).map(str::to_owned).collect())
             }
             End::Texts { .. } => {
-                let texts = found.iter().flat_map(Node::children).filter(Node::is_text).filter_map(|node| node.text());
+                let texts = nodes.iter().flat_map(Node::children).filter(Node::is_text).filter_map(|node| node.text());
                 Ok(texts.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect())
             }
         }
@@ -118,23 +118,23 @@ impl Path {
 }
 
 impl Step {
-    /// A step at the beginning of a text, and what follows; else what was not understood.
+    /// Parses a step at the beginning of a text. Returns the step and the rest, or the part that is invalid.
     fn parse(text: &str, deep: bool) -> Result<(Self, &str), &str> {
         let (name, mut rest) = match text.strip_prefix('*') {
             Some(rest) => (None, rest),
             None => name_of(text).map(|(name, rest)| (Some(name), rest)).ok_or(text)?,
         };
-        let mut tests = Vec::new();
+        let mut filters = Vec::new();
         while let Some(inside) = rest.strip_prefix('[') {
-            let (test, after) = Test::parse(inside).ok_or(rest)?;
-            tests.push(test);
+            let (filter, after) = Filter::parse(inside).ok_or(rest)?;
+            filters.push(filter);
             rest = after;
         }
-        if rest.is_empty() || rest.starts_with('/') { Ok((Self { deep, name, tests }, rest)) } else { Err(rest) }
+        if rest.is_empty() || rest.starts_with('/') { Ok((Self { deep, name, filters }, rest)) } else { Err(rest) }
     }
 
-    fn from<'d, 's>(&self, found: Vec<Node<'d, 's>>, work: &mut Work) -> Result<Vec<Node<'d, 's>>, String> {
-        let parents = if self.deep { everywhere(found, work)? } else { found };
+    fn from<'d, 's>(&self, nodes: Vec<Node<'d, 's>>, work: &mut Work) -> Result<Vec<Node<'d, 's>>, String> {
+        let parents = if self.deep { everywhere(nodes, work)? } else { nodes };
         let mut next = Vec::new();
         for parent in parents {
             let named =
@@ -144,9 +144,9 @@ impl Step {
                 work.spend(1)?;
                 children.extend(Some(child).filter(named));
             }
-            for test in &self.tests {
+            for filter in &self.filters {
                 work.spend(children.len())?;
-                children = test.passed(children);
+                children = filter.passed(children);
             }
             next.extend(children);
         }
@@ -155,7 +155,7 @@ impl Step {
     }
 }
 
-impl Test {
+impl Filter {
     fn parse(text: &str) -> Option<(Self, &str)> {
         let text = text.trim_start();
         if let Some(attribute) = text.strip_prefix('@') {
@@ -176,7 +176,7 @@ impl Test {
         }
     }
 
-    /// Those of the children of one parent that pass.
+    /// The children of one parent that pass the filter.
     fn passed<'d, 's>(&self, mut nodes: Vec<Node<'d, 's>>) -> Vec<Node<'d, 's>> {
         match self {
             Self::At(at) => nodes.into_iter().nth(at - 1).into_iter().collect(),
@@ -196,23 +196,23 @@ impl Name {
         tag.name() == self.own && self.prefix.as_deref().is_none_or(|prefix| is_prefix(node, prefix, tag.namespace()))
     }
 
-    /// The attribute of that name. Without a prefix, one without a prefix goes first.
+    /// The attribute of that name. A name without a prefix prefers an attribute without a prefix.
     fn attribute<'n>(&self, node: &Node<'n, '_>) -> Option<&'n str> {
         let mut own = node.attributes().filter(|attribute| attribute.name() == self.own);
-        let found = match &self.prefix {
+        let attribute = match &self.prefix {
             None => own.clone().find(|attribute| attribute.namespace().is_none()).or_else(|| own.next()),
             Some(prefix) => own.find(|attribute| is_prefix(node, prefix, attribute.namespace())),
         };
-        found.map(|attribute| attribute.value())
+        attribute.map(|attribute| attribute.value())
     }
 }
 
 fn is_prefix(node: &Node<'_, '_>, prefix: &str, namespace: Option<&str>) -> bool {
-    let meant = if prefix == "xml" { Some(roxmltree::NS_XML_URI) } else { node.lookup_namespace_uri(Some(prefix)) };
-    meant.is_some() && meant == namespace
+    let expected = if prefix == "xml" { Some(roxmltree::NS_XML_URI) } else { node.lookup_namespace_uri(Some(prefix)) };
+    expected.is_some() && expected == namespace
 }
 
-/// A name at the beginning, perhaps with a prefix, and what follows.
+/// Parses a name, optionally with a prefix. Returns the name and the rest.
 fn name_of(text: &str) -> Option<(Name, &str)> {
     let (first, rest) = word(text)?;
     let Some(after) = rest.strip_prefix(':') else { return Some((Name { prefix: None, own: first.to_owned() }, rest)) };
@@ -221,18 +221,18 @@ fn name_of(text: &str) -> Option<(Name, &str)> {
 }
 
 fn word(text: &str) -> Option<(&str, &str)> {
-    let is_agent_program = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
-    let (word, rest) = text.split_at(text.find(|sign| !is_agent_program(sign)).unwrap_or(text.len()));
+    let is_name_char = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
+    let (word, rest) = text.split_at(text.find(|sign| !is_name_char(sign)).unwrap_or(text.len()));
     let begins = word.starts_with(|sign: char| sign.is_alphabetic() || sign == '_');
-    // `text()` and its like are no names.
+    // `text()` and other functions are not names.
     (begins && !rest.starts_with('(')).then_some((word, rest))
 }
 
-/// These nodes and all below them, each once, in the order of the document.
-fn everywhere<'d, 's>(found: Vec<Node<'d, 's>>, work: &mut Work) -> Result<Vec<Node<'d, 's>>, String> {
+/// These nodes and all nodes below them, each once, in document order.
+fn everywhere<'d, 's>(nodes: Vec<Node<'d, 's>>, work: &mut Work) -> Result<Vec<Node<'d, 's>>, String> {
     let mut all: Vec<Node<'d, 's>> = Vec::new();
-    for node in found {
-        // They stand in order, so whatever is not behind the last one stands in it.
+    for node in nodes {
+        // The nodes are ordered, so one that is not after the last node is below it.
         if all.last().is_none_or(|last| *last < node) {
             all.extend(node.descendants());
         }
@@ -241,22 +241,22 @@ fn everywhere<'d, 's>(found: Vec<Node<'d, 's>>, work: &mut Work) -> Result<Vec<N
     Ok(all)
 }
 
-/// A document. Its type may be told, but declares nothing: what it could declare unfolds without a bound.
+/// Parses a document. It may have a DOCTYPE but must not declare entities, which could expand without a limit.
 pub(super) fn parse(source: &str) -> Result<Document<'_>, String> {
     let source = source.trim_start();
     if source.contains("<!DOCTYPE") && source.contains("<!ENTITY") {
-        return Err("the XML declares entities of its own, and such documents are not read".to_owned());
+        return Err("the XML declares entities, which are not allowed; remove the declarations".to_owned());
     }
     check_attributes(source)?;
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(source, options).map_err(|error| format!("the text is not XML: {error}"))
 }
 
-/// Rejects documents for which the parser would take quadratic time: it compares the attributes of a tag with each other, and looks for
-/// the prefix of a name among all that are in scope.
+/// Rejects documents for which the parser would need quadratic time: it compares the attributes of a tag with each other, and searches for
+/// the prefix of a name among all prefixes in scope.
 fn check_attributes(source: &str) -> Result<(), String> {
     let mut prefixes = HashSet::new();
-    // The value of an attribute cannot contain `<`, so one tag at most follows each.
+    // The value of an attribute cannot contain `<`, so each `<` begins at most one tag.
     for tag in source.split('<').skip(1).filter(|tag| !tag.starts_with(['!', '?'])) {
         let (mut attributes, mut name_from, mut quote) = (0, 0, None);
         for (at, byte) in tag.bytes().enumerate() {
@@ -276,7 +276,7 @@ fn check_attributes(source: &str) -> Result<(), String> {
         }
         if attributes.max(prefixes.len()) > MAX_ATTRIBUTES {
             return Err(format!(
-                "the XML has more than {MAX_ATTRIBUTES} attributes in one tag, or as many prefixes; it is not read"
+                "the XML has more than {MAX_ATTRIBUTES} attributes in one tag or more than {MAX_ATTRIBUTES} prefixes, which is not allowed"
             ));
         }
     }

@@ -24,15 +24,15 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::http::{HttpClient, RESERVED, TOO_LONG};
 use super::server::Config;
+use super::server_error::ServerError;
 use super::tool_list::ToolList;
-use super::trouble::StoreError;
 use crate::local::shell::Group;
 use crate::secrets::Secrets;
 
-/// The variables of our environment that a child process gets: enough to start, and no secrets.
+/// The environment variables that a child process inherits: enough to start, and no secrets.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
 
-/// How many bytes of a child's standard error are kept for messages.
+/// The bytes of a child's standard error that are kept for messages.
 const KEPT_BYTES: usize = 2048;
 
 /// How long to wait for the rest of a child's standard error after a failure.
@@ -42,7 +42,7 @@ const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct Connection {
     pub(super) server: Arc<str>,
     pub(super) service: RunningService<RoleClient, Client>,
-    /// The tools that the server offers, once it was asked.
+    /// The server's tools, once they were listed.
     pub(super) tools: Mutex<Option<CachedTools>>,
     child: Option<Child>,
 }
@@ -50,32 +50,32 @@ pub(super) struct Connection {
 #[derive(Debug)]
 pub(super) struct CachedTools {
     pub(super) list: Arc<ToolList>,
-    /// How many changes the server had announced when it was asked.
+    /// The number of changes that the server had announced when the tools were listed.
     pub(super) changes: u64,
     pub(super) since: Instant,
 }
 
-/// A child process with everything that it starts. It does not survive this value.
+/// A child process and all its descendants. Dropping the value kills them.
 #[derive(Debug)]
 struct Child {
     _group: Group,
     _process: Process,
     stderr: StderrTail,
-    /// Why its output is no longer read.
-    trouble: Arc<OnceLock<StoreError>>,
+    /// Why reading its output has ended.
+    server_error: Arc<OnceLock<ServerError>>,
 }
 
 impl Child {
-    /// Why it failed, if that is known better, with what it has written to its standard error.
-    async fn explain(&self, trouble: StoreError) -> StoreError {
-        self.trouble.get().cloned().unwrap_or(trouble).between("", &self.stderr.shown().await)
+    /// The error with what the process has written to standard error. A recorded error replaces it, because it is more specific.
+    async fn explain(&self, server_error: ServerError) -> ServerError {
+        self.server_error.get().cloned().unwrap_or(server_error).with_context("", &self.stderr.shown().await)
     }
 }
 
 impl Connection {
-    pub(super) async fn open(config: &Config) -> Result<Self, StoreError> {
-        if let Some(lacks) = config.unavailable_reason() {
-            return Err(StoreError::Permanent(lacks));
+    pub(super) async fn open(config: &Config) -> Result<Self, ServerError> {
+        if let Some(reason) = config.unavailable_reason() {
+            return Err(ServerError::Permanent(reason));
         }
         let (service, child) = match &config.settings.command {
             Some(command) => {
@@ -91,33 +91,33 @@ impl Connection {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// How many changes of its tools the server has announced.
+    /// The number of tool changes that the server has announced.
     pub(super) fn changes(&self) -> u64 {
         self.service.service().changes.load(Ordering::Acquire)
     }
 
     /// Explains the failure of a request, with what the child process has written to its standard error.
-    pub(super) async fn explain(&self, error: &ServiceError) -> StoreError {
+    pub(super) async fn explain(&self, error: &ServiceError) -> ServerError {
         let server = &self.server;
         match error {
             ServiceError::McpError(error) if error.code == TOO_LONG => {
-                return StoreError::Permanent(error.message.clone().into_owned());
+                return ServerError::Permanent(error.message.clone().into_owned());
             }
             ServiceError::McpError(error) => {
-                let message = format!("the MCP server `{server}` refuses to say which tools it has: {}", error.message);
-                return StoreError::Transient(message);
+                let message = format!("the MCP server `{server}` refused to list its tools: {}", error.message);
+                return ServerError::Transient(message);
             }
             _ => {}
         }
-        let trouble = StoreError::of_call(server, error);
+        let server_error = ServerError::of_call(server, error);
         match &self.child {
-            Some(child) => child.explain(trouble).await,
-            None => trouble,
+            Some(child) => child.explain(server_error).await,
+            None => server_error,
         }
     }
 }
 
-async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleClient, Client>, Child), StoreError> {
+async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleClient, Client>, Child), ServerError> {
     let Config { name: server, settings, lookup, .. } = config;
     let mut command = Command::new(program);
     command.args(&settings.args).env_clear().kill_on_drop(true).process_group(0);
@@ -128,43 +128,43 @@ async fn start(config: &Config, program: &str) -> Result<(RunningService<RoleCli
         command.current_dir(dir);
     }
     let mut process = command.spawn().map_err(|error| {
-        StoreError::Unanswered(format!(
-            "the MCP server `{server}` cannot be started; `{program}`, its command in the settings: {error}"
+        ServerError::Unanswered(format!(
+            "the MCP server `{server}` cannot be started: its command `{program}` failed: {error}; check command in [mcp.{server}]"
         ))
     })?;
     let stderr = StderrTail::follow(process.stderr.take(), config.secrets());
     let streams = process.stdout.take().zip(process.stdin.take());
     let (stdout, stdin) = streams.ok_or_else(|| {
-        StoreError::Unanswered(format!("the MCP server `{server}` cannot be started: it has no standard streams"))
+        ServerError::Unanswered(format!("the MCP server `{server}` cannot be started: it has no standard streams"))
     })?;
-    let child = Child { _group: Group::of(&process), _process: process, stderr, trouble: Arc::default() };
-    let messages = messages(stdout, server, settings.max_response_bytes, &child.trouble);
+    let child = Child { _group: Group::of(&process), _process: process, stderr, server_error: Arc::default() };
+    let messages = messages(stdout, server, settings.max_response_bytes, &child.server_error);
     let requests = TransportWriter::<RoleClient, _>::new(stdin, JsonRpcMessageCodec::default());
     match Client::default().serve(SinkStreamTransport::new(requests, messages)).await {
         Ok(service) => Ok((service, child)),
         Err(error) => {
-            let trouble = child.explain(StoreError::of_start(server, &error)).await;
-            Err(trouble.between(&format!("`{program}` was started, but "), ""))
+            let server_error = child.explain(ServerError::of_start(server, &error)).await;
+            Err(server_error.with_context(&format!("`{program}` was started, but "), ""))
         }
     }
 }
 
-/// The messages that a child process writes, one to a line. They end at a line that is too long, because it is unknown which request
-/// it answers; the transport of `rmcp` would skip it, and the request would wait for ever.
+/// The messages that a child process writes, one per line. They end at a line that is too long, because it is unknown which request it
+/// belongs to. The transport of `rmcp` would skip it, and the request would wait for ever.
 fn messages(
     stdout: ChildStdout,
     server: &Arc<str>,
     max_bytes: usize,
-    trouble: &Arc<OnceLock<StoreError>>,
+    server_error: &Arc<OnceLock<ServerError>>,
 ) -> impl Stream<Item = ServerJsonRpcMessage> + Send + Unpin + use<> {
-    let (server, trouble) = (Arc::clone(server), Arc::clone(trouble));
+    let (server, server_error) = (Arc::clone(server), Arc::clone(server_error));
     let lines = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), max_bytes);
     let lines = FramedRead::new(stdout, lines).scan((), move |(), line| {
         ready(match line {
             Ok(line) => Some(line),
             Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => {
-                // The first one explains the end.
-                let _ = trouble.set(StoreError::too_long(&server, max_bytes));
+                // Only the first error explains the end.
+                let _ = server_error.set(ServerError::too_long(&server, max_bytes));
                 None
             }
             Err(AnyDelimiterCodecError::Io(_)) => None,
@@ -176,7 +176,7 @@ fn messages(
     })
 }
 
-async fn connect(config: &Config, url: &str) -> Result<RunningService<RoleClient, Client>, StoreError> {
+async fn connect(config: &Config, url: &str) -> Result<RunningService<RoleClient, Client>, ServerError> {
     let Config { name: server, settings, lookup, .. } = config;
     let mut headers = HashMap::new();
     let plain = settings.headers.iter().map(|(name, value)| (name, value.clone()));
@@ -184,20 +184,22 @@ async fn connect(config: &Config, url: &str) -> Result<RunningService<RoleClient
     for (header, value) in plain.chain(secret) {
         let parsed = HeaderName::try_from(header).ok().filter(|header| !RESERVED.contains(header));
         let (header, mut value) = parsed.zip(HeaderValue::try_from(value).ok()).ok_or_else(|| {
-            StoreError::Permanent(format!("the header `{header}` of [mcp.{server}] in the settings cannot be sent"))
+            ServerError::Permanent(format!(
+                "the header `{header}` of [mcp.{server}] in the settings is invalid or reserved; correct or remove it"
+            ))
         })?;
         value.set_sensitive(true);
         headers.insert(header, value);
     }
     let transport_config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
     let transport = StreamableHttpClientTransport::with_client(HttpClient::new(config)?, transport_config);
-    Client::default().serve(transport).await.map_err(|error| StoreError::of_start(server, &error))
+    Client::default().serve(transport).await.map_err(|error| ServerError::of_start(server, &error))
 }
 
-/// Our side of a connection.
+/// The client side of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Client {
-    /// How many changes of its tools the server has announced.
+    /// The number of tool changes that the server has announced.
     changes: AtomicU64,
 }
 
@@ -217,14 +219,14 @@ impl ClientHandler for Client {
 struct StderrTail {
     /// Closed at the end of the stream.
     bytes: watch::Receiver<Vec<u8>>,
-    /// Secrets that the child was given and may repeat.
+    /// Secrets of the child, which it may print.
     secrets: Secrets,
 }
 
 impl StderrTail {
     fn follow(stream: Option<ChildStderr>, secrets: Secrets) -> Self {
         let (sender, bytes) = watch::channel(Vec::new());
-        // A secret whose beginning is dropped would not be recognised, so what is shown begins after the longest one.
+        // A secret without its beginning would not be recognised, so more bytes are kept than shown.
         let kept_bytes = KEPT_BYTES + secrets.longest();
         tokio::spawn(async move {
             let mut buffer = [0; 1024];
@@ -240,19 +242,20 @@ impl StderrTail {
         Self { bytes, secrets }
     }
 
-    /// The text, for the end of a message. A child that has ended may not have been read to the end yet, so this waits a moment.
+    /// The text for the end of a message. It waits a moment, because the output of a child that has ended may not be read completely yet.
     async fn shown(&self) -> String {
         let mut bytes = self.bytes.clone();
         let is_whole = timeout(STDERR_TIMEOUT, bytes.wait_for(|_| false)).await.is_ok();
         let text = tail(&self.bytes.borrow(), is_whole, &self.secrets);
-        if text.is_empty() { text } else { format!("; it said: {text}") }
+        if text.is_empty() { text } else { format!("; it printed: {text}") }
     }
 }
 
-/// The last bytes as text, with secrets masked before it is cut. If more may come, what may be the beginning of a secret is left out.
+/// The last bytes as text, with secrets masked before it is truncated. If more output may follow, a possible beginning of a secret is left
+/// out.
 fn tail(bytes: &[u8], is_whole: bool, secrets: &Secrets) -> String {
     let mut from = bytes.len().saturating_sub(KEPT_BYTES);
-    // A character is not cut in two.
+    // A character is not split.
     while bytes.get(from).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000) {
         from += 1;
     }
@@ -269,11 +272,11 @@ mod tests {
     #[test]
     fn the_tail_shows_no_part_of_a_secret() {
         let secrets = Secrets::from_values(["correct horse battery".to_owned()]);
-        let kept = KEPT_BYTES + secrets.longest();
+        let kept_bytes = KEPT_BYTES + secrets.longest();
         let text = format!("{}correct horse battery{}!", "x".repeat(100), "ü".repeat(KEPT_BYTES / 2 - 10));
         for length in text.len() - 200..=text.len() {
             let bytes = &text.as_bytes()[..length];
-            let bytes = &bytes[bytes.len().saturating_sub(kept)..];
+            let bytes = &bytes[bytes.len().saturating_sub(kept_bytes)..];
             let shown = tail(bytes, true, &secrets);
             assert!(!shown.contains("ery") && !shown.contains("cor"), "{shown}");
             assert!(shown.len() <= KEPT_BYTES + 3, "{}", shown.len());

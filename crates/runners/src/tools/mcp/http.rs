@@ -1,7 +1,7 @@
-//! The HTTP client of an MCP server at an address: limits responses, and explains what came instead of a message.
+//! The HTTP client of an MCP server with a URL: it limits responses, and explains responses that are not messages.
 //!
-//! The client of `rmcp` opens the listening stream and ends sessions. It does not send messages, because it reads JSON and refusals
-//! without a limit and reports them whole.
+//! The client of `rmcp` opens the event stream and ends sessions. It does not send messages, because it reads JSON and error responses
+//! without a limit and reports them in full length.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -24,11 +24,11 @@ use tokio_util::bytes::Bytes;
 
 use super::super::wire::reason;
 use super::server::Config;
-use super::trouble::StoreError;
+use super::server_error::ServerError;
 use crate::network::Source;
 use crate::secrets::Secrets;
 
-/// The code of the error with which a response that is too long is replaced. The protocol leaves it to implementations.
+/// The code of the error that replaces a response that is too long. The protocol reserves such codes for implementations.
 pub(super) const TOO_LONG: ErrorCode = ErrorCode(-32_099);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -36,41 +36,41 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Headers that the protocol sets itself.
 pub(super) const RESERVED: [HeaderName; 4] = [ACCEPT, CONTENT_TYPE, SESSION, HeaderName::from_static("last-event-id")];
 
-const EVENTS: &str = "text/event-stream";
+const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
-/// How many characters of a body that is not a message are shown.
+/// The characters of an unexpected body that are shown.
 const SHOWN_CHARS: usize = 200;
 
-type Failure = StreamableHttpError<StoreError>;
+type Failure = StreamableHttpError<ServerError>;
 
 /// The client of one server.
 #[derive(Clone, Debug)]
 pub(super) struct HttpClient {
     client: Client,
     server: Arc<str>,
-    /// Secrets that the server was given and may repeat.
+    /// Secrets of the server, which it may repeat.
     secrets: Secrets,
     max_bytes: usize,
 }
 
 impl HttpClient {
-    pub(super) fn new(config: &Config) -> Result<Self, StoreError> {
+    pub(super) fn new(config: &Config) -> Result<Self, ServerError> {
         let server = Arc::clone(&config.name);
         let client = config
             .clients
             .client(Source::Operator)
-            .map_err(|why| StoreError::Unanswered(format!("the MCP server `{server}` cannot be reached: {why}")))?;
+            .map_err(|why| ServerError::Unanswered(format!("the MCP server `{server}` cannot be reached: {why}")))?;
         let max_bytes = config.settings.max_response_bytes;
         Ok(Self { client: client.clone(), server, secrets: config.secrets(), max_bytes })
     }
 
     /// The body of a response, which fails where it exceeds the limit. It is counted after decompression.
-    fn body(&self, response: Response) -> UnsyncBoxBody<Bytes, StoreError> {
+    fn body(&self, response: Response) -> UnsyncBoxBody<Bytes, ServerError> {
         let (server, max_bytes) = (Arc::clone(&self.server), self.max_bytes);
         let limited = Limited::new(Body::from(response), max_bytes).map_err(move |error| {
             if error.is::<LengthLimitError>() {
-                StoreError::too_long(&server, max_bytes)
+                ServerError::too_long(&server, max_bytes)
             } else {
                 lost(&server, &*error)
             }
@@ -78,7 +78,7 @@ impl HttpClient {
         limited.boxed_unsync()
     }
 
-    async fn read(&self, response: Response) -> Result<Bytes, StoreError> {
+    async fn read(&self, response: Response) -> Result<Bytes, ServerError> {
         Ok(self.body(response).collect().await?.to_bytes())
     }
 
@@ -90,7 +90,7 @@ impl HttpClient {
             }
             ready(Some(match (event, &awaited) {
                 (Err(SseError::Body(error)), Some(id)) => match error.downcast_ref() {
-                    Some(StoreError::Permanent(why)) => Ok(error_event(why, id)),
+                    Some(ServerError::Permanent(why)) => Ok(error_event(why, id)),
                     _ => Err(SseError::Body(error)),
                 },
                 (event, _) => event,
@@ -104,12 +104,12 @@ impl HttpClient {
         &self,
         response: Response,
         session: Option<String>,
-    ) -> Result<StreamableHttpPostResponse, StoreError> {
+    ) -> Result<StreamableHttpPostResponse, ServerError> {
         let (status, to) = (response.status(), header(&response, LOCATION));
         let body = self.read(response).await.unwrap_or_default();
-        let is_barred = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let is_unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
-            Ok(message @ ServerJsonRpcMessage::Error(_)) if !is_barred => {
+            Ok(message @ ServerJsonRpcMessage::Error(_)) if !is_unauthorized => {
                 return Ok(StreamableHttpPostResponse::Json(message, session));
             }
             _ => {}
@@ -119,37 +119,37 @@ impl HttpClient {
         let remedy = match to.filter(|_| status.is_redirection()) {
             Some(to) => {
                 format!(
-                    ", a redirect to `{to}`, which is not followed; if it is meant, make it the url of [mcp.{server}]"
+                    ", a redirect to `{to}`, which is not followed; if that is the right address, set it as url of [mcp.{server}]"
                 )
             }
-            None if is_barred => format!("{start}; check headers_from of [mcp.{server}] in the settings"),
+            None if is_unauthorized => format!("{start}; check headers_from of [mcp.{server}] in the settings"),
             None if is_transient => start,
             None => format!("{start}; check the url of [mcp.{server}] in the settings"),
         };
-        let message = format!("the MCP server `{server}` answers with {status}{remedy}");
-        Err(if is_transient { StoreError::Transient(message) } else { StoreError::Permanent(message) })
+        let message = format!("the MCP server `{server}` responded with {status}{remedy}");
+        Err(if is_transient { ServerError::Transient(message) } else { ServerError::Permanent(message) })
     }
 
     /// Explains a successful response that is not a message.
     fn not_a_message(&self, kind: &str, body: &[u8]) -> Failure {
         let (server, start) = (&self.server, self.start_of(body));
         let kind = if kind.is_empty() { "something" } else { kind };
-        StreamableHttpError::Client(StoreError::Permanent(format!(
-            "the MCP server `{server}` answers with {kind} that is not a message of the protocol{start}; check the url of \
+        StreamableHttpError::Client(ServerError::Permanent(format!(
+            "the MCP server `{server}` responded with {kind} that is not an MCP message{start}; check the url of \
              [mcp.{server}] in the settings"
         )))
     }
 
-    /// The start of a body on one line, for a message. Secrets are masked before it is cut: a part of one would not be recognised.
+    /// The start of a body on one line, for a message. Secrets are masked before it is truncated, because a part of one would not be recognised.
     fn start_of(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);
         let text = self.secrets.mask(&text);
         let line = text.split_whitespace().take(SHOWN_CHARS).collect::<Vec<_>>().join(" ");
         let start: String = line.chars().take(SHOWN_CHARS).collect();
-        if start.is_empty() { start } else { format!(" (it begins `{start}`)") }
+        if start.is_empty() { start } else { format!(" (it begins with `{start}`)") }
     }
 
-    /// Explains a failure of the library's own client.
+    /// Explains a failure of the client of `rmcp`.
     fn explain(&self, error: StreamableHttpError<reqwest::Error>) -> Failure {
         match error {
             StreamableHttpError::ServerDoesNotSupportSse => StreamableHttpError::ServerDoesNotSupportSse,
@@ -161,7 +161,7 @@ impl HttpClient {
 }
 
 impl StreamableHttpClient for HttpClient {
-    type Error = StoreError;
+    type Error = ServerError;
 
     async fn post_message(
         &self,
@@ -179,7 +179,7 @@ impl StreamableHttpClient for HttpClient {
         if let Some(session) = &session_id {
             request = request.header(SESSION, &**session);
         }
-        let sent = request.header(ACCEPT, format!("{EVENTS}, {JSON}")).json(&message).send().await;
+        let sent = request.header(ACCEPT, format!("{EVENT_STREAM}, {JSON}")).json(&message).send().await;
         let response = sent.map_err(|error| self.explain(StreamableHttpError::Client(error)))?;
         let session = header(&response, SESSION);
         let kind = header(&response, CONTENT_TYPE).unwrap_or_default();
@@ -187,7 +187,7 @@ impl StreamableHttpClient for HttpClient {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => return Ok(StreamableHttpPostResponse::Accepted),
             StatusCode::NOT_FOUND if session_id.is_some() => return Err(StreamableHttpError::SessionExpired),
             status if !status.is_success() => return self.refusal(response, session).await.map_err(Failure::Client),
-            _ if kind.starts_with(EVENTS) => {
+            _ if kind.starts_with(EVENT_STREAM) => {
                 return Ok(StreamableHttpPostResponse::Sse(self.events(response, awaited), session));
             }
             _ => {}
@@ -239,9 +239,9 @@ fn header(response: &Response, name: HeaderName) -> Option<String> {
     response.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-fn lost(server: &str, error: &(dyn Error + 'static)) -> StoreError {
-    StoreError::Unanswered(format!(
-        "the MCP server `{server}` cannot be reached, or the connection broke: {}",
+fn lost(server: &str, error: &(dyn Error + 'static)) -> ServerError {
+    ServerError::Unanswered(format!(
+        "the MCP server `{server}` cannot be reached, or the connection was lost: {}",
         reason(error)
     ))
 }

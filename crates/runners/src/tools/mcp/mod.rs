@@ -1,13 +1,13 @@
-//! Tools of other programs, over the Model Context Protocol: by child processes, or over HTTP.
+//! Tools of MCP servers (Model Context Protocol), which are child processes or reached over HTTP.
 //!
-//! `rmcp` has the protocol, the listening stream and sessions. It reads JSON and refusals without a limit, and skips lines of a child
-//! that are too long, so that a request would wait for ever; `http-body-util` and `tokio-util` limit both here.
+//! `rmcp` implements the protocol, event streams and sessions. It reads JSON and error responses without a limit, and skips lines of a child
+//! process that are too long, so that a request would wait for ever. `http-body-util` and `tokio-util` limit both here.
 
 mod connection;
 mod http;
 mod server;
+mod server_error;
 mod tool_list;
-mod trouble;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -24,9 +24,9 @@ use crate::network::clients::Clients;
 use crate::runner::Answer;
 use crate::shorten::{by_similarity, shortened};
 use server::{Config, Server};
-use trouble::StoreError;
+use server_error::ServerError;
 
-const NO_SERVERS: &str = "no MCP server is set; add [mcp.NAME] with command or url to the settings";
+const NO_SERVERS: &str = "no MCP server is configured; add [mcp.NAME] with command or url to the settings";
 
 /// Performs `mcp` and `tool`.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Mcp {
         Self { servers: settings.iter().map(server).collect() }
     }
 
-    /// The time limit of calls whose step has none: that of their server, or the longest if the server is not known yet.
+    /// The default time limit of calls: that of their server, or the longest of all if the server is not known yet.
     pub(super) fn limit_ms(&self, server: Option<&str>) -> u64 {
         let named = server.and_then(|name| self.servers.get(name));
         let longest = || self.servers.values().map(Server::timeout_ms).max();
@@ -52,47 +52,47 @@ impl Mcp {
 
     /// The server that the name of a tool begins with.
     pub(super) fn server_of(&self, tool: Option<&str>) -> Option<&str> {
-        self.servers.keys().map(String::as_str).find(|known| starts_with(tool.unwrap_or_default(), known).is_some())
+        self.servers.keys().map(String::as_str).find(|known| strip_server(tool.unwrap_or_default(), known).is_some())
     }
 
-    /// Calls an action of a server that the call names.
+    /// Calls an action of a named server.
     pub(super) async fn action(&self, request: &McpRequest) -> Result<Answer, Answer> {
         let name = request.server.as_deref().unwrap_or_default();
         let server = self.servers.get(name).ok_or_else(|| impossible(self.no_server(name)))?;
         server.call(request.action.as_deref().unwrap_or_default(), &request.params).await
     }
 
-    /// Calls a tool by its name, or by that of its server and its own.
+    /// Calls a tool by its name, or by `server.tool`.
     pub(super) async fn tool(&self, name: &str, arguments: &Value) -> Result<Answer, Answer> {
         if self.servers.is_empty() {
-            return Err(impossible(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name))));
+            return Err(impossible(format!("unknown tool `{}`: {NO_SERVERS}", shortened(name))));
         }
-        let (server, tool) = match self.of_server(name) {
+        let (server, tool) = match self.split_server(name) {
             Some(named) => named,
-            None => (self.find(name).await.map_err(StoreError::answer)?, name),
+            None => (self.find(name).await.map_err(ServerError::answer)?, name),
         };
         server.call(tool, arguments).await
     }
 
-    /// Describes tools. A server that does not answer is left out; its trouble is reported when it is called.
-    pub(super) async fn described(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
-        let any = names.iter().any(|name| self.of_server(name).is_none());
-        let is_meant = |known: &str| any || names.iter().any(|name| starts_with(name, known).is_some());
+    /// Describes tools. A server that does not respond is left out; the error is reported when a tool of it is called.
+    pub(super) async fn tool_descriptions(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
+        let any = names.iter().any(|name| self.split_server(name).is_none());
+        let is_meant = |known: &str| any || names.iter().any(|name| strip_server(name, known).is_some());
         // Every model call describes tools, and must not wait for a silent server each time.
-        let meant = self.servers.iter().filter(|(known, server)| is_meant(known) && !server.was_silent());
+        let meant = self.servers.iter().filter(|(known, server)| is_meant(known) && !server.is_unresponsive());
         let lists = meant.map(|(known, server)| async move { Some((known.as_str(), server.tools(None).await.ok()?)) });
         let lists: Vec<_> = join_all(lists).await.into_iter().flatten().collect();
         let one = |name: &&str| {
-            let mut found = lists.iter().filter_map(|(server, tools)| {
-                let tool = if self.of_server(name).is_some() { starts_with(name, server)? } else { *name };
+            let mut matching = lists.iter().filter_map(|(server, tools)| {
+                let tool = if self.split_server(name).is_some() { strip_server(name, server)? } else { *name };
                 tools.get(tool)
             });
-            found.next().filter(|_| found.next().is_none()).cloned()
+            matching.next().filter(|_| matching.next().is_none()).cloned()
         };
         names.iter().map(one).collect()
     }
 
-    /// Why a server cannot be called, as far as that is known without starting it; which one it is may not be known yet.
+    /// Why a server cannot be called, as far as that is known without starting it. Without a name, any server may be called.
     pub(super) fn server_unavailable_reason(&self, name: Option<&str>) -> Option<String> {
         if let Some(name) = name {
             return self.servers.get(name).map_or_else(|| Some(self.no_server(name)), Server::unavailable_reason);
@@ -100,91 +100,92 @@ impl Mcp {
         if self.servers.is_empty() {
             return Some(NO_SERVERS.to_owned());
         }
-        // One that can be called may be the one that is meant.
-        let lacks: Option<Vec<String>> = self.servers.values().map(Server::unavailable_reason).collect();
-        lacks?.into_iter().next()
+        // One usable server is enough, because the run may call that one.
+        let reasons: Option<Vec<String>> = self.servers.values().map(Server::unavailable_reason).collect();
+        reasons?.into_iter().next()
     }
 
-    /// Why a tool cannot be called, as far as that is known without asking servers for their tools.
+    /// Why a tool cannot be called, as far as that is known without listing the tools of servers.
     pub(super) fn server_of_unavailable_reason(&self, tool: &str) -> Option<String> {
-        self.of_server(tool)
+        self.split_server(tool)
             .map_or_else(|| self.server_unavailable_reason(None), |(server, _)| server.unavailable_reason())
     }
 
-    /// Why a tool cannot be called. The servers that may have it are asked, and no others.
+    /// Why a tool cannot be called. It lists the tools of the servers that may have it.
     pub(super) async fn tool_unavailable_reason(&self, name: &str) -> Option<String> {
         if self.servers.is_empty() {
-            return Some(format!("there is no tool `{}`; {NO_SERVERS}", shortened(name)));
+            return Some(format!("unknown tool `{}`: {NO_SERVERS}", shortened(name)));
         }
-        let trouble = match self.of_server(name) {
+        let server_error = match self.split_server(name) {
             None => self.find(name).await.err(),
             Some((server, tool)) => match server.tools(None).await {
                 Ok(tools) if tools.get(tool).is_some() => None,
-                Ok(tools) => Some(server.has_none(tool, &tools)),
-                Err(trouble) => Some(trouble),
+                Ok(tools) => Some(server.missing_tool(tool, &tools)),
+                Err(server_error) => Some(server_error),
             },
         };
-        trouble.map(|trouble| trouble.to_string())
+        server_error.map(|server_error| server_error.to_string())
     }
 
     fn no_server(&self, name: &str) -> String {
         if self.servers.is_empty() {
             return NO_SERVERS.to_owned();
         }
-        format!("there is no MCP server `{}`; the settings have {}", shortened(name), near(name, self.servers.keys()))
+        format!("unknown MCP server `{}`; the settings have {}", shortened(name), near(name, self.servers.keys()))
     }
 
-    /// The server that a name begins with, and its tool.
-    fn of_server<'n>(&self, name: &'n str) -> Option<(&Server, &'n str)> {
-        self.servers.iter().find_map(|(known, server)| Some((server, starts_with(name, known)?)))
+    /// Splits `server.tool` if the name begins with a configured server.
+    fn split_server<'n>(&self, name: &'n str) -> Option<(&Server, &'n str)> {
+        self.servers.iter().find_map(|(known, server)| Some((server, strip_server(name, known)?)))
     }
 
-    /// The only server that has a tool. Cached lists may be outdated, so they are read again before a tool is reported as missing.
-    async fn find(&self, name: &str) -> Result<&Server, StoreError> {
+    /// The only server that has a tool. Cached lists are refreshed before a tool is reported as missing.
+    async fn find(&self, name: &str) -> Result<&Server, ServerError> {
         let began = Instant::now();
         match self.find_in_lists(name, None).await {
-            Err(StoreError::Permanent(_)) => self.find_in_lists(name, Some(began)).await,
+            Err(ServerError::Permanent(_)) => self.find_in_lists(name, Some(began)).await,
             found => found,
         }
     }
 
-    /// The only server whose list has a tool. A server that does not answer is left out if another has the tool.
-    async fn find_in_lists(&self, name: &str, newer_than: Option<Instant>) -> Result<&Server, StoreError> {
+    /// The only server whose list has a tool. A server that does not respond is ignored if another has the tool.
+    async fn find_in_lists(&self, name: &str, newer_than: Option<Instant>) -> Result<&Server, ServerError> {
         let servers = self.servers.iter();
         let lists = servers.map(|(known, server)| async move { (known, server, server.tools(newer_than).await) });
-        let mut found = Vec::new();
+        let mut offering = Vec::new();
         let mut names = Vec::new();
         let mut silent = None;
         for (known, server, tools) in join_all(lists).await {
             match tools {
                 Ok(tools) => {
                     names.extend(tools.names().map(|tool| format!("{known}.{tool}")));
-                    found.extend(tools.get(name).map(|_| (known, server)));
+                    offering.extend(tools.get(name).map(|_| (known, server)));
                 }
-                Err(trouble) => silent = Some(trouble),
+                Err(server_error) => silent = Some(server_error),
             }
         }
-        if let [(_, server)] = *found {
+        if let [(_, server)] = *offering {
             return Ok(server);
         }
-        let Some((first, _)) = found.first() else {
+        let Some((first, _)) = offering.first() else {
             let (name, near) = (shortened(name), near(name, &names));
-            let trouble = StoreError::Permanent(format!("no MCP server has a tool `{name}`; there are {near}"));
-            let unknown = format!("nobody who answers has a tool `{name}`, and ");
-            return Err(silent.map_or(trouble, |silent| silent.between(&unknown, "")));
+            let server_error =
+                ServerError::Permanent(format!("no MCP server has a tool `{name}`; available tools: {near}"));
+            let unknown = format!("no MCP server that responds has a tool `{name}`, and ");
+            return Err(silent.map_or(server_error, |silent| silent.with_context(&unknown, "")));
         };
-        let servers = quoted(found.iter().map(|(known, _)| known));
+        let servers = quoted(offering.iter().map(|(known, _)| known));
         let message = format!("the tool `{name}` is offered by {servers}; write `{first}.{name}`");
-        Err(StoreError::Permanent(message))
+        Err(ServerError::Permanent(message))
     }
 }
 
-/// The name of a tool that follows the name of a server.
-fn starts_with<'n>(name: &'n str, server: &str) -> Option<&'n str> {
+/// The name of the tool after the name of a server.
+fn strip_server<'n>(name: &'n str, server: &str) -> Option<&'n str> {
     name.strip_prefix(server)?.strip_prefix('.')
 }
 
-/// Names for a message: all if they are few, else those that are most similar to the one that was written.
+/// Names for a message: all if they are few, else those most similar to the given name.
 fn near(written: &str, names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     const FEW: usize = 12;
     let names = by_similarity(written, names, |name| name.rsplit('.').next().unwrap_or_default());

@@ -9,10 +9,10 @@ use rmcp::model::{
 use serde_json::Value as Json;
 
 use super::connection::Connection;
-use super::trouble::StoreError;
+use super::server_error::ServerError;
 use crate::models::ToolDescription;
 
-/// How many pages a list of tools may have.
+/// The most pages of a list of tools.
 const MAX_PAGES: usize = 1000;
 
 /// The tools of a server, in its order.
@@ -32,8 +32,8 @@ impl ToolList {
         self.0.is_empty()
     }
 
-    /// Requests the list. All its pages together count as one response.
-    pub(super) async fn read(connection: &Connection, max_bytes: usize) -> Result<Self, StoreError> {
+    /// Requests the list. The limit of bytes applies to all pages together.
+    pub(super) async fn read(connection: &Connection, max_bytes: usize) -> Result<Self, ServerError> {
         let server = &connection.server;
         let mut list = Self::default();
         let mut bytes = 0;
@@ -43,7 +43,7 @@ impl ToolList {
             for tool in tools {
                 bytes += tool.to_string().len();
                 if bytes > max_bytes {
-                    return Err(StoreError::too_long(server, max_bytes));
+                    return Err(ServerError::too_long(server, max_bytes));
                 }
                 list.0.extend(describe(&tool));
             }
@@ -52,15 +52,15 @@ impl ToolList {
                 return Ok(list);
             }
         }
-        Err(StoreError::Permanent(format!(
-            "the MCP server `{server}` has more than {MAX_PAGES} pages of tools; they are not read"
+        Err(ServerError::Permanent(format!(
+            "the MCP server `{server}` lists more than {MAX_PAGES} pages of tools, which is not supported"
         )))
     }
 }
 
-/// The tools of one page, and where the next one starts. The library does not recognise a list in which one tool is malformed; the
-/// others can be called, so that list is read as it came.
-async fn page(connection: &Connection, cursor: Option<String>) -> Result<(Vec<Json>, Option<String>), StoreError> {
+/// The tools of one page, and the cursor of the next page. The library rejects a list with one malformed tool; the other tools can be
+/// called, so such a list is read as plain JSON.
+async fn page(connection: &Connection, cursor: Option<String>) -> Result<(Vec<Json>, Option<String>), ServerError> {
     let server = &connection.server;
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
@@ -77,14 +77,14 @@ async fn page(connection: &Connection, cursor: Option<String>) -> Result<(Vec<Js
             let next = page["nextCursor"].as_str().filter(|cursor| !cursor.is_empty()).map(str::to_owned);
             Ok((page["tools"].as_array_mut().map(std::mem::take).unwrap_or_default(), next))
         }
-        _ => Err(StoreError::Permanent(format!(
-            "the MCP server `{server}` answers the request for its tools with something that is not a list of tools; check the \
+        _ => Err(ServerError::Permanent(format!(
+            "the MCP server `{server}` responded to the request for its tools with something that is not a list of tools; check the \
              command or url of [mcp.{server}] in the settings, or use another version of the server"
         ))),
     }
 }
 
-/// A tool under its name, without which it cannot be called. A tool without a readable schema takes any arguments.
+/// A tool with its name; `None` without a name. A tool without a valid schema accepts any arguments.
 fn describe(tool: &Json) -> Option<(Arc<str>, ToolDescription)> {
     let description = tool["description"].as_str().map(Arc::from);
     let parameters = Some(&tool["inputSchema"]).filter(|schema| schema.is_object()).map(Value::from);

@@ -1,7 +1,7 @@
-//! Pages as people read them: the text of HTML, and what a selector finds in it.
+//! Extracts the text of HTML pages, and elements by CSS selectors.
 //!
-//! A tree and selectors of our own over the tokens of `html5gum`: `scraper` cannot be bounded from outside. The attributes of a tag
-//! cost it quadratic time, and it repeats open formatting elements in every block, so that 13 kB become 650,000 nodes.
+//! It builds its own tree from the tokens of `html5gum`, because the work of `scraper` cannot be limited: attributes take quadratic time, and
+//! unclosed formatting elements are repeated in every block, so that 13 kB become 650,000 nodes.
 
 mod selector;
 mod tree;
@@ -10,13 +10,14 @@ use super::extract::Work;
 use selector::Selector;
 use tree::Node;
 
-/// What people do not read.
-const SILENT: [&str; 9] = ["head", "iframe", "noscript", "object", "script", "style", "svg", "template", "title"];
+/// Elements whose content is not text for people.
+const HIDDEN_ELEMENTS: [&str; 9] =
+    ["head", "iframe", "noscript", "object", "script", "style", "svg", "template", "title"];
 
 /// The text of a page, its title first.
 pub(crate) fn text(html: &str) -> Result<String, String> {
     let nodes = tree::parse(html)?;
-    // The title and the page are read once, so the length of the page limits the work.
+    // Title and body are read once, so the length of the page limits the work.
     let work = &mut Work::new(usize::MAX);
     let is_title = |node: &Node| matches!(node, Node::Element(element) if element.name == "title");
     let title = match nodes.iter().position(is_title) {
@@ -31,7 +32,7 @@ pub(crate) fn text(html: &str) -> Result<String, String> {
     })
 }
 
-/// A CSS selector, and what is taken of the elements that it finds: their text, or with `selector@name` an attribute.
+/// A CSS selector, and the result for the elements that it finds: their text, or with `selector@name` an attribute.
 #[derive(Debug)]
 pub(super) struct Selection {
     selector: Selector,
@@ -46,27 +47,27 @@ impl Selection {
         };
         let written = if selector.is_empty() { "*" } else { selector };
         let selector = Selector::parse(written).ok_or_else(|| {
-            format!("`{written}` is no selector that is understood here; use names, #id, .class, [name=value], blanks, > and commas")
+            format!("`{written}` is not a supported CSS selector; use names, #id, .class, [name=value], spaces, > and commas")
         })?;
         Ok(Self { selector, attribute: attribute.map(str::to_ascii_lowercase) })
     }
 
-    /// What is found in a page, in its order.
+    /// Finds texts or attributes in a page, in document order.
     pub(super) fn find(&self, html: &str, work: &mut Work) -> Result<Vec<String>, String> {
         let nodes = tree::parse(html)?;
-        let found = self.selector.find(&nodes, work)?.into_iter();
+        let elements = self.selector.find(&nodes, work)?.into_iter();
         let Some(name) = &self.attribute else {
-            return found.map(|at| Ok(tidy(&read(&nodes, Some(at), work)?))).collect();
+            return elements.map(|at| Ok(tidy(&read(&nodes, Some(at), work)?))).collect();
         };
         let attribute = |at: usize| match &nodes[at] {
             Node::Element(element) => element.attribute(name).map(str::to_owned),
             Node::Text(_) => None,
         };
-        Ok(found.filter_map(attribute).collect())
+        Ok(elements.filter_map(attribute).collect())
     }
 }
 
-/// The text of an element and of what stands in it, or of the whole page.
+/// The text of an element and its descendants, or of the whole page.
 fn read(nodes: &[Node], root: Option<usize>, work: &mut Work) -> Result<String, String> {
     let mut text = String::new();
     let mut blocks = Vec::new();
@@ -86,8 +87,8 @@ fn read(nodes: &[Node], root: Option<usize>, work: &mut Work) -> Result<String, 
                 work.spend(words.len())?;
                 text.push_str(words);
             }
-            // Whoever asks for such an element itself gets what stands in it.
-            Node::Element(element) if root != Some(at) && SILENT.contains(&element.name.as_str()) => {
+            // A selector for a hidden element itself returns its content.
+            Node::Element(element) if root != Some(at) && HIDDEN_ELEMENTS.contains(&element.name.as_str()) => {
                 at = element.end;
                 continue;
             }
@@ -104,7 +105,7 @@ fn read(nodes: &[Node], root: Option<usize>, work: &mut Work) -> Result<String, 
     Ok(text)
 }
 
-/// One blank between words, no blank lines more than one at a time.
+/// Collapses whitespace between words, and blank lines.
 fn tidy(text: &str) -> String {
     let mut tidy = String::new();
     let mut gap = false;
@@ -132,7 +133,7 @@ mod tests {
         <table><tr><td>1<td>2<tr><td>3</table></body></html>"#;
 
     #[test]
-    fn the_text_of_a_page_is_what_people_read() {
+    fn the_text_of_a_page_has_no_markup_or_scripts() {
         let expected = "A page\n\nHead\n\nOne bold\nword & more.\n\nTwo\n\nlines\n\na\n\nb\n\nlink\n\n1 2\n\n3";
         assert_eq!(text(PAGE).as_deref(), Ok(expected));
         assert_eq!(text("no page at all").as_deref(), Ok("no page at all"));
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(
             text("<head><title>T</title><p>x").as_deref(),
             Ok("T\n\nx"),
-            "a head ends before what is no part of one"
+            "a head ends before an element of the body"
         );
     }
 
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn any_page_is_read_in_time_that_grows_with_its_length_or_refused() {
+    fn every_page_is_read_in_linear_time_or_rejected() {
         let deep = "<div>".repeat(200_000) + "x";
         assert!(text(&deep).expect_err("it is too deep").contains("deep"));
         let open = "<b>".repeat(999) + &"</i>".repeat(100_000) + "x";

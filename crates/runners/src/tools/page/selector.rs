@@ -1,7 +1,7 @@
-//! The selectors of CSS that people use to find something in a page.
+//! The most common CSS selectors.
 //!
-//! A list of selectors with commas; each a chain of parts with blanks (below) or `>` (directly below) between them; each part
-//! a name or `*`, then any of `#id`, `.class`, `[name]`, `[name=value]` and the same with `^=`, `$=`, `*=`, `~=`.
+//! A list of selectors is separated by commas. A selector is a chain of parts, separated by spaces (descendant) or `>` (child). A part is a
+//! name or `*`, followed by any of `#id`, `.class`, `[name]`, `[name=value]` and the same with `^=`, `$=`, `*=`, `~=`.
 
 use super::super::extract::Work;
 use super::tree::{Element, Node};
@@ -12,22 +12,22 @@ pub(super) struct Selector(Vec<Vec<Part>>);
 
 #[derive(Debug, Default)]
 struct Part {
-    /// Whether it must stand directly below the part before.
-    directly: bool,
+    /// Whether the element must be a child of the part before, and not any descendant.
+    is_child: bool,
     name: Option<String>,
-    tests: Vec<Test>,
+    tests: Vec<AttributeTest>,
 }
 
 /// An attribute, and how its value is compared.
 #[derive(Debug)]
-struct Test {
+struct AttributeTest {
     attribute: String,
-    how: How,
+    how: Comparison,
     value: String,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum Comparison {
     Exists,
     Is,
     Begins,
@@ -36,8 +36,8 @@ enum How {
     HasWord,
 }
 
-/// As many parts as a chain may have: what is known of an element is a bit for each.
-const MOST: usize = 64;
+/// The most parts of a chain: the state of an element has one bit for each.
+const MAX_PARTS: usize = 64;
 
 impl Selector {
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -49,35 +49,35 @@ impl Selector {
         }
         chains.push(rest);
         let chains: Option<Vec<_>> = chains.into_iter().map(|chain| chain_of(chain.trim())).collect();
-        chains.filter(|chains| chains.iter().all(|chain| (1..=MOST).contains(&chain.len()))).map(Self)
+        chains.filter(|chains| chains.iter().all(|chain| (1..=MAX_PARTS).contains(&chain.len()))).map(Self)
     }
 
-    /// The elements that it finds, in the order of the page.
+    /// Finds the matching elements, in document order.
     ///
-    /// One walk: for each element it is known how far each chain has come at it, and anywhere above it.
+    /// It visits each element once, with the matched parts of each chain at the element and at its ancestors.
     pub(super) fn find(&self, nodes: &[Node], work: &mut Work) -> Result<Vec<usize>, String> {
         let size: usize = nodes.iter().map(Node::size).sum();
-        let mut found = vec![false; nodes.len()];
+        let mut is_selected = vec![false; nodes.len()];
         for chain in &self.0 {
             let tests: usize = chain.iter().map(|part| 1 + part.tests.len()).sum();
             work.spend(size.saturating_mul(tests))?;
-            // For each element: how far the chain has come exactly there, and there or above.
-            let mut come: Vec<(u64, u64)> = vec![(0, 0); nodes.len()];
+            // For each element, the parts that match the element, and those that match it or an ancestor.
+            let mut matched: Vec<(u64, u64)> = vec![(0, 0); nodes.len()];
             for (at, node) in nodes.iter().enumerate() {
                 let Node::Element(element) = node else { continue };
-                let (parent, above) = element.parent.map_or((0, 0), |parent| come[parent]);
+                let (parent, above) = element.parent.map_or((0, 0), |parent| matched[parent]);
                 let mut here = 0;
                 for (n, part) in chain.iter().enumerate() {
-                    let before = if part.directly { parent } else { above };
+                    let before = if part.is_child { parent } else { above };
                     if (n == 0 || before & (1 << (n - 1)) != 0) && part.fits(element) {
                         here |= 1 << n;
                     }
                 }
-                come[at] = (here, here | above);
-                found[at] |= here & (1 << (chain.len() - 1)) != 0;
+                matched[at] = (here, here | above);
+                is_selected[at] |= here & (1 << (chain.len() - 1)) != 0;
             }
         }
-        Ok(found.iter().enumerate().filter_map(|(at, found)| found.then_some(at)).collect())
+        Ok(is_selected.iter().enumerate().filter_map(|(at, selected)| selected.then_some(at)).collect())
     }
 }
 
@@ -87,17 +87,17 @@ impl Part {
     }
 }
 
-impl Test {
+impl AttributeTest {
     fn fits(&self, element: &Element) -> bool {
         let Some(value) = element.attribute(&self.attribute) else { return false };
         let wanted = self.value.as_str();
         match self.how {
-            How::Exists => true,
-            How::Is => value == wanted,
-            How::Begins => !wanted.is_empty() && value.starts_with(wanted),
-            How::Ends => !wanted.is_empty() && value.ends_with(wanted),
-            How::Holds => !wanted.is_empty() && value.contains(wanted),
-            How::HasWord => value.split_whitespace().any(|word| word == wanted),
+            Comparison::Exists => true,
+            Comparison::Is => value == wanted,
+            Comparison::Begins => !wanted.is_empty() && value.starts_with(wanted),
+            Comparison::Ends => !wanted.is_empty() && value.ends_with(wanted),
+            Comparison::Holds => !wanted.is_empty() && value.contains(wanted),
+            Comparison::HasWord => value.split_whitespace().any(|word| word == wanted),
         }
     }
 }
@@ -106,7 +106,7 @@ fn chain_of(text: &str) -> Option<Vec<Part>> {
     let mut chain = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let directly = match rest.strip_prefix('>') {
+        let is_child = match rest.strip_prefix('>') {
             Some(_) if chain.is_empty() => return None,
             Some(after) => {
                 rest = after.trim_start();
@@ -115,7 +115,7 @@ fn chain_of(text: &str) -> Option<Vec<Part>> {
             None => false,
         };
         let (part, after) = part_of(rest)?;
-        chain.push(Part { directly, ..part });
+        chain.push(Part { is_child, ..part });
         rest = after.trim_start();
     }
     Some(chain)
@@ -140,29 +140,35 @@ fn part_of(text: &str) -> Option<(Part, &str)> {
         if value.is_empty() {
             return None;
         }
-        let (attribute, how) = if sign == '#' { ("id", How::Is) } else { ("class", How::HasWord) };
-        part.tests.push(Test { attribute: attribute.into(), how, value: value.into() });
+        let (attribute, how) = if sign == '#' { ("id", Comparison::Is) } else { ("class", Comparison::HasWord) };
+        part.tests.push(AttributeTest { attribute: attribute.into(), how, value: value.into() });
         rest = after;
     }
     let has_ended = rest.is_empty() || rest.starts_with([' ', '>', '\t', '\n']);
     (has_ended && rest.len() < text.len()).then_some((part, rest))
 }
 
-fn test_of(inside: &str) -> Option<Test> {
+fn test_of(inside: &str) -> Option<AttributeTest> {
     let (attribute, rest) = word(inside.trim());
     let rest = rest.trim_start();
-    let signs = [("^=", How::Begins), ("$=", How::Ends), ("*=", How::Holds), ("~=", How::HasWord), ("=", How::Is)];
+    let signs = [
+        ("^=", Comparison::Begins),
+        ("$=", Comparison::Ends),
+        ("*=", Comparison::Holds),
+        ("~=", Comparison::HasWord),
+        ("=", Comparison::Is),
+    ];
     let compared = signs.iter().find_map(|(sign, how)| Some((*how, rest.strip_prefix(sign)?.trim())));
     let (how, value) = match compared {
         Some(compared) => compared,
-        None if rest.is_empty() => (How::Exists, ""),
+        None if rest.is_empty() => (Comparison::Exists, ""),
         None => return None,
     };
     let value = value.trim_matches(['"', '\'']).to_owned();
-    (!attribute.is_empty()).then(|| Test { attribute: attribute.to_ascii_lowercase(), how, value })
+    (!attribute.is_empty()).then(|| AttributeTest { attribute: attribute.to_ascii_lowercase(), how, value })
 }
 
-/// Where a sign stands first that is not in quotes.
+/// The first position of a character outside quotes.
 fn outside_quotes(text: &str, wanted: char) -> Option<usize> {
     let mut quote = None;
     text.char_indices().find_map(|(at, sign)| {
@@ -176,7 +182,7 @@ fn outside_quotes(text: &str, wanted: char) -> Option<usize> {
     })
 }
 
-/// A name at the beginning, and what follows.
+/// Splits a name from the rest of a text.
 fn word(text: &str) -> (&str, &str) {
     let end = text.find(|sign: char| !(sign.is_alphanumeric() || sign == '-' || sign == '_')).unwrap_or(text.len());
     text.split_at(end)

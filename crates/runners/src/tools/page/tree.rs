@@ -1,26 +1,26 @@
-//! A page as a flat tree: its elements and texts in the order of the page, each with its parent.
+//! Parses a page into a flat tree: elements and texts in document order, each with its parent.
 //!
-//! It is no browser's tree: what is nested wrongly is not mended, only left open elements are closed where authors mean it.
+//! It does not repair wrong nesting like a browser. It only closes elements whose end tags may be left out.
 
 use std::collections::BTreeMap;
 
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
-/// How deep elements may stand in each other. A page that goes deeper is made to take long.
-const DEPTH: usize = 1000;
+/// The greatest depth of elements. Deeper pages are probably attacks.
+const MAX_DEPTH: usize = 1000;
 
-/// What has no content and no end.
+/// Elements without content and end tag.
 const VOID: [&str; 14] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
 
-/// What stands on lines of its own.
+/// Elements that begin a new line.
 const BLOCKS: &str = "address article aside blockquote body br caption dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 \
     h6 header hr li main nav ol p pre section table tr ul";
 
-/// What stands in a head.
+/// Elements of a head.
 const HEAD: [&str; 9] = ["base", "link", "meta", "noscript", "object", "script", "style", "template", "title"];
 
-/// A part of a page.
+/// An element or a text of a page.
 #[derive(Debug)]
 pub(super) enum Node {
     Element(Element),
@@ -28,7 +28,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// How many parts one comparison with a selector looks at.
+    /// The work of comparing it with a selector.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Element(element) => 1 + element.attributes.len(),
@@ -39,12 +39,12 @@ impl Node {
 
 #[derive(Debug)]
 pub(super) struct Element {
-    /// In small letters.
+    /// In lower case.
     pub(super) name: String,
     pub(super) attributes: Vec<(String, String)>,
-    /// The element around it.
+    /// Its parent element.
     pub(super) parent: Option<usize>,
-    /// Where the parts end that stand in it.
+    /// The index after its last descendant.
     pub(super) end: usize,
 }
 
@@ -58,7 +58,7 @@ impl Element {
     }
 }
 
-/// The parts of a page in their order.
+/// Parses a page into its nodes, in document order.
 pub(super) fn parse(html: &str) -> Result<Vec<Node>, String> {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
@@ -74,8 +74,10 @@ pub(super) fn parse(html: &str) -> Result<Vec<Node>, String> {
             Token::String(words) => tree.nodes.push(Node::Text(text(&words))),
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
-        if tree.open.len() > DEPTH {
-            return Err(format!("the elements of the page stand more than {DEPTH} deep in each other; it is not read"));
+        if tree.open.len() > MAX_DEPTH {
+            return Err(format!(
+                "the elements of the page are nested more than {MAX_DEPTH} levels deep, which is not supported"
+            ));
         }
     }
     tree.close_down_to(0);
@@ -89,9 +91,9 @@ fn text(bytes: &[u8]) -> String {
 #[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
-    /// The elements that are not closed yet, outermost first.
+    /// The elements that are still open, outermost first.
     open: Vec<usize>,
-    /// How many of them have a name, so that nothing is looked for that is not there.
+    /// The number of open elements by name, so that an end tag without an open element is skipped quickly.
     named: BTreeMap<String, usize>,
 }
 
@@ -110,7 +112,7 @@ impl Tree {
         self.nodes.push(Node::Element(Element { name, attributes, parent, end: at + 1 }));
     }
 
-    /// Closes the innermost element of that name and whatever stands open in it.
+    /// Closes the innermost open element of that name and all open elements in it.
     fn close(&mut self, name: &str) {
         if self.named.get(name).is_none_or(|count| *count == 0) {
             return;
@@ -144,12 +146,12 @@ impl Tree {
     }
 }
 
-/// Whether a name is one of these words.
+/// Whether a name is in a list of words.
 fn is_one_of(name: &str, words: &str) -> bool {
     words.split(' ').any(|word| word == name)
 }
 
-/// Whether an element that is still open ends where another begins.
+/// Whether the beginning of an element closes an open one.
 fn ends(open: &str, next: &str) -> bool {
     match open {
         "p" => is_one_of(next, BLOCKS) && next != "br",

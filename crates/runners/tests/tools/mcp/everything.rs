@@ -1,4 +1,4 @@
-//! The server that the makers of the protocol test clients with, from its package.
+//! The reference server `server-everything` of the MCP project, from its package.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ fn installed() -> Result<PathBuf, String> {
 }
 
 #[test]
-fn real_server_that_others_have_written_is_called() {
+fn a_third_party_server_is_called() {
     let program = match installed() {
         Ok(program) => program,
         Err(reason) => return println!("skipped, because {PACKAGE} cannot be installed here: {reason}"),
@@ -30,8 +30,8 @@ fn real_server_that_others_have_written_is_called() {
         "[mcp.everything]\ncommand = \"node\"\nargs = [{:?}, \"stdio\"]",
         program.display().to_string()
     ));
-    let said = judged(&tools, &action("everything", "echo", r#"{"message": "hello"}"#));
-    assert_eq!(said, Value::from("Echo: hello"));
+    let result = judged(&tools, &action("everything", "echo", r#"{"message": "hello"}"#));
+    assert_eq!(result, Value::from("Echo: hello"));
     let offered = branchpoint_runners::runtime().block_on(tools.tool_descriptions(&["echo"]));
     assert!(offered[0].as_ref().is_some_and(|tool| tool.description.is_some()));
 }

@@ -1,12 +1,12 @@
-//! What servers say that they offer: asked for once, until it changes, and worth something even if a part of it is not.
+//! Lists of tools: cached until they change, and usable even if one tool is malformed.
 
 use branchpoint_expr::Value;
 use branchpoint_runners::runtime;
 use branchpoint_runners::tools::Tools;
 use serde_json::json;
 
-use super::super::peer::{Heard, Peer};
-use super::odd::{at, peer, said};
+use super::super::peer::{Peer, ReceivedRequest};
+use super::odd::{at, peer, result_of};
 use super::{action, failure, judged, perform, server, tool, tools, value};
 
 fn listed(tools: &Tools, names: &[&str]) -> Vec<bool> {
@@ -14,13 +14,14 @@ fn listed(tools: &Tools, names: &[&str]) -> Vec<bool> {
 }
 
 fn lists_of(peer: &Peer) -> usize {
-    let asks = |heard: &Heard| heard.body.contains("tools/list");
-    peer.heard().iter().filter(|heard| asks(heard)).count()
+    let asks = |request: &ReceivedRequest| request.body.contains("tools/list");
+    peer.requests().iter().filter(|request| asks(request)).count()
 }
 
 #[test]
-fn a_list_is_asked_for_once_however_many_tools_and_times() {
-    let peer = peer(|_, asked| said(asked, &json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]})));
+fn a_list_is_requested_once_for_many_tools_and_calls() {
+    let peer =
+        peer(|_, request| result_of(request, &json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]})));
     let tools = at(&peer, "");
     for _ in 0..3 {
         assert_eq!(listed(&tools, &["a", "odd.a", "web_fetch", "b", "odd.b"]), [true, true, true, false, false]);
@@ -30,16 +31,16 @@ fn a_list_is_asked_for_once_however_many_tools_and_times() {
 }
 
 #[test]
-fn servers_are_asked_once_more_before_nobody_has_a_tool() {
+fn lists_are_refreshed_before_a_tool_is_reported_as_missing() {
     let lists = std::sync::atomic::AtomicUsize::new(0);
-    let peer = peer(move |_, asked| {
+    let peer = peer(move |_, request| {
         let first = lists.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
         let name = if first { "old" } else { "new" };
-        said(asked, &json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]}))
+        result_of(request, &json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]}))
     });
     let tools = at(&peer, "");
     assert_eq!(runtime().block_on(tools.tool_unavailable_reason("old")), None);
-    assert_eq!(runtime().block_on(tools.tool_unavailable_reason("new")), None, "it came without a word");
+    assert_eq!(runtime().block_on(tools.tool_unavailable_reason("new")), None, "it was added without a notification");
     assert!(
         runtime()
             .block_on(tools.tool_unavailable_reason("older"))
@@ -48,7 +49,7 @@ fn servers_are_asked_once_more_before_nobody_has_a_tool() {
 }
 
 #[test]
-fn a_list_that_has_changed_is_asked_for_again() {
+fn a_list_that_has_changed_is_requested_again() {
     for settings in [server::by_child("small"), format!("[mcp.small]\nurl = \"{}\"", server::by_address())] {
         let tools = tools(&settings);
         assert_eq!(listed(&tools, &["grown"]), [false]);
@@ -59,9 +60,9 @@ fn a_list_that_has_changed_is_asked_for_again() {
     }
 }
 
-/// A server that was asked once and has said nothing. How long it takes to ask is the machine's business: the limit is longer each
-/// time, until it is long enough.
-fn asked_in_vain() -> (Peer, Tools) {
+/// A server whose list was requested once, without a response. The time limit is increased until the request is sent, because machines
+/// differ in speed.
+fn silent_server() -> (Peer, Tools) {
     for limit in [300, 2_000, 8_000, 30_000] {
         let silent = peer(|_, _| Vec::new());
         let tools = at(&silent, &format!("timeout_ms = {limit}"));
@@ -70,12 +71,12 @@ fn asked_in_vain() -> (Peer, Tools) {
             return (silent, tools);
         }
     }
-    panic!("no list was ever asked for")
+    panic!("the list was never requested")
 }
 
 #[test]
-fn a_server_that_is_silent_is_not_waited_for_with_every_description() {
-    let (silent, tools) = asked_in_vain();
+fn descriptions_do_not_wait_for_a_silent_server_again() {
+    let (silent, tools) = silent_server();
     for _ in 0..2 {
         assert_eq!(listed(&tools, &["a", "odd.a"]), [false, false]);
     }
@@ -83,16 +84,16 @@ fn a_server_that_is_silent_is_not_waited_for_with_every_description() {
     assert!(
         runtime()
             .block_on(tools.tool_unavailable_reason("odd.a"))
-            .is_some_and(|why| why.contains("has not said within")),
-        "who asks is told"
+            .is_some_and(|why| why.contains("did not list its tools within")),
+        "the failure is reported"
     );
 }
 
 #[test]
-fn a_tool_with_a_flaw_takes_nothing_from_the_others() {
-    let flawed = peer(|method, asked| match method {
-        "tools/list" => said(
-            asked,
+fn a_malformed_tool_does_not_affect_the_others() {
+    let flawed = peer(|method, request| match method {
+        "tools/list" => result_of(
+            request,
             &json!({"tools": [
                 {"name": "whole", "description": "Is whole.", "inputSchema": {"type": "object"}},
                 {"name": "bare", "description": "Has no schema."},
@@ -100,7 +101,7 @@ fn a_tool_with_a_flaw_takes_nothing_from_the_others() {
                 {"description": "Has no name."},
             ]}),
         ),
-        _ => said(asked, &json!({"content": [{"type": "text", "text": asked["params"]["name"]}]})),
+        _ => result_of(request, &json!({"content": [{"type": "text", "text": request["params"]["name"]}]})),
     });
     let tools = at(&flawed, "");
     let described = runtime().block_on(tools.tool_descriptions(&["whole", "bare", "odd"]));
@@ -112,7 +113,7 @@ fn a_tool_with_a_flaw_takes_nothing_from_the_others() {
         assert_eq!(runtime().block_on(tools.tool_unavailable_reason(name)), None);
         assert_eq!(judged(&tools, &tool(name, "{}")), Value::from(name.trim_start_matches("odd.")));
     }
-    let no_list = peer(|_, asked| said(asked, &json!({"tools": "none"})));
+    let no_list = peer(|_, request| result_of(request, &json!({"tools": "none"})));
     let failed = failure(perform(&at(&no_list, ""), &tool("a", "{}")));
     for words in ["`odd`", "not a list of tools", "[mcp.odd]"] {
         assert!(failed.message.contains(words), "{words}: {failed:?}");

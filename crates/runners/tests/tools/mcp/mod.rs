@@ -1,4 +1,4 @@
-//! Tools of MCP servers: a small one of our own, and one that others have written.
+//! Tools of MCP servers: a small server of our own, and a third-party one.
 
 mod everything;
 mod lists;
@@ -41,14 +41,14 @@ fn answers(tools: &Tools) {
 }
 
 #[test]
-fn a_server_that_is_a_child_is_started_and_called() {
+fn a_server_in_a_child_process_is_started_and_called() {
     let tools = tools(&server::by_child("small"));
     assert_eq!(runtime().block_on(tools.unavailable_reason(&crate::effect("mcp", "{}"))), None);
     answers(&tools);
 }
 
 #[test]
-fn a_server_at_an_address_is_called_and_trusted() {
+fn a_server_with_a_url_is_called_and_trusted() {
     answers(&tools(&format!("[mcp.small]\nurl = \"{}\"", server::by_address())));
 }
 
@@ -63,21 +63,21 @@ fn a_server_that_dies_is_started_again() {
 }
 
 #[test]
-fn a_child_finds_what_it_is_given_and_no_other_secret() {
+fn a_child_process_gets_its_variables_and_no_other_secrets() {
     let tools = tools(&server::by_child("small"));
     let seen = judged(&tools, &tool("env", "{}")).to_string();
-    assert!(seen.contains("GIVEN=***"), "it has the secret, and what it repeats of it is masked: {seen}");
+    assert!(seen.contains("GIVEN=***"), "it has the secret, which is masked in its output: {seen}");
     let other = judged(&tools, &action("small", "echo", r#"{"text": "test_other"}"#));
-    assert_eq!(other, Value::from("test_other"), "a secret that the server was not given is a word like any other");
-    assert!(!seen.contains("CARGO_PKG_NAME"), "the environment of the host is not handed on: {seen}");
+    assert_eq!(other, Value::from("test_other"), "a secret that the server does not have is not masked");
+    assert!(!seen.contains("CARGO_PKG_NAME"), "the environment of the host is not inherited: {seen}");
 }
 
 #[test]
-fn what_a_document_sets_for_a_tool_stands_in_for_arguments_that_are_left_out() {
+fn the_configuration_of_a_document_replaces_missing_arguments() {
     let tools = tools(&server::by_child("small"));
-    for (arguments, said) in [("{}", "as set"), (r#"{"text": "as asked"}"#, "as asked")] {
-        let asked = format!(r#"{{"tool": "echo", "arguments": {arguments}, "configuration": {{"text": "as set"}}}}"#);
-        assert_eq!(judged(&tools, &call("tool", "{}", &asked)), Value::from(said));
+    for (arguments, expected) in [("{}", "as set"), (r#"{"text": "as called"}"#, "as called")] {
+        let input = format!(r#"{{"tool": "echo", "arguments": {arguments}, "configuration": {{"text": "as set"}}}}"#);
+        assert_eq!(judged(&tools, &call("tool", "{}", &input)), Value::from(expected));
     }
 }
 
@@ -88,7 +88,7 @@ fn a_child_does_not_survive_the_tools() {
     let stat = format!("/proc/{}/stat", judged(&tools, &tool("pid", "{}")));
     assert!(std::fs::exists(&stat).expect("it can be looked at"));
     drop(tools);
-    // It is gone, or what is left of it is for its parent to take note of.
+    // It is gone, or a zombie that its parent will reap.
     let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z"));
     while !is_gone() {
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -96,9 +96,9 @@ fn a_child_does_not_survive_the_tools() {
 }
 
 #[test]
-fn a_call_that_hangs_is_given_up_and_the_server_goes_on() {
+fn a_hanging_call_ends_at_the_limit_and_the_server_continues() {
     let tools = tools(&server::by_child("small"));
-    // Its start takes no part of the limit.
+    // Its start does not count towards the limit.
     judged(&tools, &tool("echo", r#"{"text": "here"}"#));
     let limited = action("small", "hang", "{}").with_time_limit(200);
     assert_eq!(perform(&tools, &limited), Answer::Missing);
@@ -114,7 +114,7 @@ fn a_tool_has_the_time_limit_of_its_server() {
 }
 
 #[test]
-fn a_name_that_two_servers_have_must_say_which() {
+fn a_tool_of_two_servers_must_be_called_with_the_name_of_its_server() {
     let both = tools(&format!("{}[mcp.other]\nurl = \"{}\"", server::by_child("small"), server::by_address()));
     let failed = failure(perform(&both, &tool("echo", "{}")));
     assert!(failed.message.contains("`other`, `small`") && failed.message.contains("`other.echo`"), "{failed:?}");
@@ -124,19 +124,19 @@ fn a_name_that_two_servers_have_must_say_which() {
 }
 
 #[test]
-fn an_effect_can_name_its_tool() {
+fn the_tool_can_be_a_fixed_field_of_the_effect() {
     let tools = tools(&server::by_child("small"));
     let spec = r#"{"fixed": {"tool": "echo"}}"#;
     assert_eq!(judged(&tools, &call("tool", spec, r#"{"arguments": {"text": "kept"}}"#)), Value::from("kept"));
 }
 
 #[test]
-fn a_server_that_cannot_start_is_told_with_what_it_said() {
+fn a_server_that_cannot_start_is_reported_with_its_error_output() {
     let settings = "[mcp.bad]\ncommand = \"sh\"\nargs = [\"-c\", \"echo the key $KEY is wrong >&2; exit 1\"]\n\
                     env_from = { KEY = \"TEST_KEY\" }";
     let failed = failure(perform(&tools(settings), &action("bad", "x", "{}")));
     assert!(failed.message.contains("`bad`"), "{failed:?}");
-    assert!(failed.message.ends_with("; it said: the key *** is wrong"), "{failed:?}");
+    assert!(failed.message.ends_with("; it printed: the key *** is wrong"), "{failed:?}");
     let missing = tools("[mcp.bad]\ncommand = \"no-such-program-at-all\"");
     let failed = failure(perform(&missing, &action("bad", "x", "{}")));
     assert!(failed.message.contains("no-such-program-at-all"), "{failed:?}");
@@ -162,30 +162,30 @@ fn a_child_may_write_a_byte_order_mark_and_lines_that_are_not_messages() {
 
 #[test]
 fn settings_of_servers_are_checked_before_a_run() {
-    for (settings, said) in [
+    for (settings, expected) in [
         ("[mcp.a]", "either command or url"),
         ("[mcp.a]\ncommand = \"x\"\nurl = \"http://x\"", "either command or url"),
         ("[mcp.a]\nurl = \"http://x\"\nheaders_from = { Authorization = \"NOT_SET\" }", "NOT_SET"),
     ] {
-        let lacks =
+        let reason =
             runtime().block_on(tools(settings).unavailable_reason(&crate::effect("mcp", "{}"))).unwrap_or_default();
-        assert!(lacks.contains(said), "{settings}: {lacks}");
+        assert!(reason.contains(expected), "{settings}: {reason}");
     }
     let failed = failure(perform(&tools(&server::by_child("small")), &action("smal", "echo", "{}")));
     assert!(failed.message.contains("`smal`") && failed.message.contains("`small`"), "{failed:?}");
 }
 
 #[test]
-fn servers_are_not_started_when_they_must_not_be_asked() {
+fn servers_are_not_started_without_server_requests() {
     let dir = tempfile::tempdir().expect("there is room for a folder");
     let started = dir.path().join("started");
     let settings = format!("[mcp.files]\ncommand = \"touch\"\nargs = [{:?}]", started.display().to_string());
-    let lacks = |tools: Tools, name: &str| runtime().block_on(tools.tool_unavailable_reason(name));
+    let reason = |tools: Tools, name: &str| runtime().block_on(tools.tool_unavailable_reason(name));
     for name in ["files.read", "read"] {
-        assert_eq!(lacks(tools(&settings).without_server_requests(), name), None, "{name}");
-        assert!(lacks(tools("").without_server_requests(), name).is_some_and(|lack| lack.contains("[mcp.NAME]")));
+        assert_eq!(reason(tools(&settings).without_server_requests(), name), None, "{name}");
+        assert!(reason(tools("").without_server_requests(), name).is_some_and(|lack| lack.contains("[mcp.NAME]")));
     }
     assert!(!started.exists());
-    assert!(lacks(tools(&settings), "files.read").is_some());
-    assert!(started.exists(), "a server that is asked is started");
+    assert!(reason(tools(&settings), "files.read").is_some());
+    assert!(started.exists(), "a server whose tools are listed is started");
 }

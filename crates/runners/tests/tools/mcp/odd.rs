@@ -1,4 +1,4 @@
-//! Servers that do not do as they should: what they do is told plainly, within limits, and at nobody else's cost.
+//! Servers that violate the protocol: errors are reported clearly, within limits, and without effects on other servers.
 
 use std::io::Write;
 
@@ -6,32 +6,32 @@ use branchpoint_expr::Value;
 use branchpoint_runners::runtime;
 use branchpoint_runners::tools::Tools;
 
-use super::super::peer::{Heard, Peer, response};
+use super::super::peer::{Peer, ReceivedRequest, response};
 use super::{action, failure, judged, perform, server, tool, tools};
 
 const JSON: &str = "application/json";
 
-/// A server at an address that says who it is, and answers everything else as the test wants.
+/// A server with a URL that initialises correctly and answers all other requests as the test wants.
 pub(super) fn peer(answer: impl Fn(&str, &serde_json::Value) -> Vec<u8> + Send + Sync + 'static) -> Peer {
-    Peer::new(move |heard: &Heard| {
-        let asked: serde_json::Value = serde_json::from_str(&heard.body).unwrap_or_default();
-        match asked["method"].as_str() {
-            Some("initialize") => said(
-                &asked,
+    Peer::new(move |request: &ReceivedRequest| {
+        let request: serde_json::Value = serde_json::from_str(&request.body).unwrap_or_default();
+        match request["method"].as_str() {
+            Some("initialize") => result_of(
+                &request,
                 &serde_json::json!({
-                    "protocolVersion": asked["params"]["protocolVersion"],
+                    "protocolVersion": request["params"]["protocolVersion"],
                     "capabilities": {"tools": {}},
                     "serverInfo": {"name": "odd", "version": "1"},
                 }),
             ),
-            Some(method) if asked["id"] != serde_json::Value::Null => answer(method, &asked),
+            Some(method) if request["id"] != serde_json::Value::Null => answer(method, &request),
             _ => response("202 Accepted", &[], ""),
         }
     })
 }
 
-pub(super) fn said(asked: &serde_json::Value, result: &serde_json::Value) -> Vec<u8> {
-    let message = serde_json::json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+pub(super) fn result_of(request: &serde_json::Value, result: &serde_json::Value) -> Vec<u8> {
+    let message = serde_json::json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
     response("200 OK", &[("content-type", JSON)], &message.to_string())
 }
 
@@ -51,12 +51,12 @@ fn broken(tools: &Tools, expected: &[&str]) {
 }
 
 #[test]
-fn an_answer_that_is_too_long_fails_the_call_whatever_way_it_comes() {
+fn a_response_that_is_too_long_fails_the_call_over_every_transport() {
     const LIMIT: &str = "max_response_bytes = 20000";
     let long = || "z".repeat(30_000);
     let expected = ["20000 bytes", "max_response_bytes", "[mcp."];
     let of_known_length =
-        peer(move |_, asked| said(asked, &serde_json::json!({"content": [{"type": "text", "text": long()}]})));
+        peer(move |_, request| result_of(request, &serde_json::json!({"content": [{"type": "text", "text": long()}]})));
     let until_the_end = peer(move |_, _| {
         format!("HTTP/1.1 200 OK\r\ncontent-type: {JSON}\r\nconnection: close\r\n\r\n\"{}", long()).into_bytes()
     });
@@ -77,21 +77,21 @@ fn an_answer_that_is_too_long_fails_the_call_whatever_way_it_comes() {
         broken(&at(&peer, LIMIT), &expected);
     }
     let child = tools(&format!("{}{LIMIT}", server::by_child("small")));
-    let asked = format!(r#"{{"text": "{}"}}"#, long());
-    let failed = failure(perform(&child, &action("small", "echo", &asked)));
+    let request = format!(r#"{{"text": "{}"}}"#, long());
+    let failed = failure(perform(&child, &action("small", "echo", &request)));
     assert!(expected.iter().all(|words| failed.message.contains(words)), "{failed:?}");
     assert!(!failed.retry.allows_retry(), "it would be as long again");
     assert_eq!(judged(&child, &action("small", "echo", r#"{"text": "short"}"#)), Value::from("short"));
 }
 
 #[test]
-fn a_list_of_tools_without_an_end_is_not_read_to_its_end() {
+fn an_endless_list_of_tools_is_read_up_to_the_limit() {
     let described = "x".repeat(1000);
-    let long = peer(move |_, asked| {
+    let long = peer(move |_, request| {
         let tool = serde_json::json!({"name": "t", "description": described, "inputSchema": {"type": "object"}});
-        said(asked, &serde_json::json!({"tools": [tool], "nextCursor": "on"}))
+        result_of(request, &serde_json::json!({"tools": [tool], "nextCursor": "on"}))
     });
-    let empty = peer(|_, asked| said(asked, &serde_json::json!({"tools": [], "nextCursor": "on"})));
+    let empty = peer(|_, request| result_of(request, &serde_json::json!({"tools": [], "nextCursor": "on"})));
     let in_events = peer(|_, _| {
         response("200 OK", &[("content-type", "text/event-stream")], &format!("data: {}", "z".repeat(30_000)))
     });
@@ -102,18 +102,18 @@ fn a_list_of_tools_without_an_end_is_not_read_to_its_end() {
 }
 
 #[test]
-fn what_comes_instead_of_a_message_is_told_with_a_way_out() {
+fn a_response_that_is_not_a_message_is_reported_with_a_remedy() {
     let plain = |status: &'static str, body: &'static str| Peer::saying(status, "text/plain", body);
     broken(&at(&plain("401 Unauthorized", "no key"), ""), &["401", "headers_from", "no key"]);
     broken(&at(&plain("403 Forbidden", ""), ""), &["403", "headers_from"]);
     broken(&at(&plain("404 Not Found", ""), ""), &["404", "check the url of [mcp.odd]"]);
     broken(&at(&plain("500 Internal Server Error", "it\n fell"), ""), &["500", "`it fell`"]);
     broken(&at(&Peer::saying("200 OK", "text/html", "<html>hello</html>"), ""), &["text/html", "<html>hello", "url"]);
-    broken(&at(&Peer::saying("200 OK", JSON, "[1]"), ""), &["not a message of the protocol", "[1]"]);
+    broken(&at(&Peer::saying("200 OK", JSON, "[1]"), ""), &["not an MCP message", "[1]"]);
     let moved = Peer::new(|_| response("307 Temporary Redirect", &[("location", "https://new.example/mcp")], ""));
     broken(&at(&moved, ""), &["307", "https://new.example/mcp"]);
-    assert_eq!(moved.heard().len(), 1, "it is not followed");
-    // The same when the server was there at first.
+    assert_eq!(moved.requests().len(), 1, "it is not followed");
+    // The same after a successful start.
     let later = peer(|_, _| response("503 Service Unavailable", &[], "later"));
     let failed = failure(perform(&at(&later, ""), &action("odd", "x", "{}")));
     assert!(failed.retry.allows_retry() && failed.answered && failed.message.contains("503"), "{failed:?}");
@@ -121,15 +121,16 @@ fn what_comes_instead_of_a_message_is_told_with_a_way_out() {
 }
 
 #[test]
-fn what_a_server_repeats_of_its_secrets_is_not_told() {
-    let peer = Peer::new(|heard| response("401 Unauthorized", &[], &format!("no {}", heard.headers["authorization"])));
+fn secrets_that_a_server_repeats_are_not_reported() {
+    let peer =
+        Peer::new(|request| response("401 Unauthorized", &[], &format!("no {}", request.headers["authorization"])));
     let tools = at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }");
     broken(&tools, &["401", "no ***"]);
     assert!(runtime().block_on(tools.tool_unavailable_reason("odd.x")).is_some_and(|why| why.contains("no ***")));
-    // No part of it either, where only the beginning of an answer is told.
+    // Nor a part of one, where only the beginning of a response is reported.
     for before in 190..201 {
-        let peer = Peer::new(move |heard| {
-            response("401 Unauthorized", &[], &format!("{}{}", ".".repeat(before), heard.headers["authorization"]))
+        let peer = Peer::new(move |request| {
+            response("401 Unauthorized", &[], &format!("{}{}", ".".repeat(before), request.headers["authorization"]))
         });
         let failed = runtime()
             .block_on(at(&peer, "headers_from = { Authorization = \"TEST_KEY\" }").tool_unavailable_reason("odd.x"));
@@ -138,7 +139,7 @@ fn what_a_server_repeats_of_its_secrets_is_not_told() {
 }
 
 #[test]
-fn a_server_that_is_broken_takes_nothing_from_the_others() {
+fn a_broken_server_does_not_affect_the_others() {
     for bad in [
         "[mcp.bad]\ncommand = \"sh\"\nargs = [\"-c\", \"echo broken >&2; exit 1\"]",
         "[mcp.bad]\ncommand = \"sh\"\nenv_from = { KEY = \"NOT_SET\" }",
@@ -157,8 +158,8 @@ fn a_server_that_is_broken_takes_nothing_from_the_others() {
         for name in ["echo", "small.echo"] {
             assert_eq!(runtime().block_on(tools.tool_unavailable_reason(name)), None, "{name}");
             let described = runtime().block_on(tools.tool_descriptions(&[name]));
-            let told = described[0].as_ref().and_then(|tool| tool.description.as_deref());
-            assert_eq!(told, Some("Does echo."));
+            let description = described[0].as_ref().and_then(|tool| tool.description.as_deref());
+            assert_eq!(description, Some("Does echo."));
             assert_eq!(judged(&tools, &tool(name, r#"{"text": "x"}"#)), Value::from("x"));
         }
         assert!(
@@ -173,7 +174,7 @@ fn a_server_that_is_broken_takes_nothing_from_the_others() {
 }
 
 #[test]
-fn a_tool_that_nobody_has_is_found_before_a_run_with_names_that_are_near() {
+fn an_unknown_tool_is_reported_before_a_run_with_similar_names() {
     let tools = tools(&server::by_child("small"));
     for (name, near) in [("ecko", "`small.echo`"), ("small.ecko", "`echo`")] {
         let lacks = runtime().block_on(tools.tool_unavailable_reason(name)).unwrap_or_default();
@@ -193,13 +194,14 @@ fn a_tool_that_nobody_has_is_found_before_a_run_with_names_that_are_near() {
 #[test]
 fn long_names_are_compared_by_their_beginnings() {
     let long = "a".repeat(300_000);
-    let peer = peer(move |_, asked| said(asked, &serde_json::json!({"tools": [{"name": long, "inputSchema": {}}]})));
+    let peer =
+        peer(move |_, request| result_of(request, &serde_json::json!({"tools": [{"name": long, "inputSchema": {}}]})));
     let lacks = runtime().block_on(at(&peer, "").tool_unavailable_reason(&"b".repeat(300_000))).unwrap_or_default();
     assert!(lacks.contains("no MCP server has a tool `bbb") && lacks.contains("`odd.aaa"), "{}", lacks.len());
 }
 
 #[test]
-fn a_name_that_says_its_server_starts_no_other() {
+fn a_tool_name_with_its_server_starts_no_other_server() {
     let folder = tempfile::tempdir().expect("there is a folder");
     let started = folder.path().join("started");
     let other = format!("[mcp.other]\ncommand = \"touch\"\nargs = [{:?}]", started.display().to_string());

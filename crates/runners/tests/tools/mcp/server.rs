@@ -1,4 +1,4 @@
-//! A small server of our own, written with the same library: over its standard streams, and over HTTP.
+//! A small test server, written with the same library, over standard streams and over HTTP.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 
-/// The name in the environment that makes a test binary the server.
+/// The environment variable that makes the test binary the server.
 const ASKED: &str = "TEST_IS_AN_MCP_SERVER";
 
 pub(super) const TOOLS: [&str; 10] = ["echo", "sum", "list", "picture", "fail", "die", "hang", "env", "pid", "grow"];
 
-/// Its list of tools grows when it is asked to.
+/// Its list of tools grows on request.
 #[derive(Clone, Default)]
 struct Small {
     has_grown: Arc<AtomicBool>,
@@ -70,7 +70,7 @@ impl ServerHandler for Small {
             }
             "grow" => {
                 self.has_grown.store(true, Ordering::Release);
-                context.peer.notify_tool_list_changed().await.expect("somebody listens");
+                context.peer.notify_tool_list_changed().await.expect("the client listens");
                 text(String::new())
             }
             "pid" => text(std::process::id().to_string()),
@@ -80,23 +80,23 @@ impl ServerHandler for Small {
     }
 }
 
-/// Settings of a server that is this very binary, started again.
+/// Settings of a server whose program is this test binary.
 pub(super) fn by_child(name: &str) -> String {
     let program = std::env::current_exe().expect("this is a program");
     format!(
-        "[mcp.{name}]\ncommand = '{}'\nargs = [\"mcp::server::serves_when_asked\", \"--exact\", \"--nocapture\", \
+        "[mcp.{name}]\ncommand = '{}'\nargs = [\"mcp::server::serves_on_request\", \"--exact\", \"--nocapture\", \
          \"--quiet\", \"--test-threads=2\"]\nenv = {{ {ASKED} = \"1\" }}\nenv_from = {{ GIVEN = \"TEST_VALUE\" }}\n",
         program.display()
     )
 }
 
-/// No test unless it is asked for: then it is the server, until its input ends.
+/// Not a test: with the environment variable, it is the server until its input ends.
 #[test]
-fn serves_when_asked() {
+fn serves_on_request() {
     if std::env::var_os(ASKED).is_none() {
         return;
     }
-    // The harness has begun a line of its own.
+    // The test harness has begun a line.
     println!();
     let runtime = tokio::runtime::Runtime::new().expect("there are threads");
     runtime.block_on(async {
@@ -106,7 +106,7 @@ fn serves_when_asked() {
     std::process::exit(0);
 }
 
-/// Serves over HTTP until the test ends, and gives the address.
+/// Serves over HTTP until the test ends. Returns the address.
 pub(crate) fn by_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();

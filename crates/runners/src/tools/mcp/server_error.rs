@@ -1,4 +1,4 @@
-//! Why an MCP server gave no usable response, in words for its operator: no names of libraries, and a remedy.
+//! Errors of MCP servers, with messages for their operators: no names of libraries, and a remedy.
 
 use rmcp::ServiceError;
 use rmcp::service::ClientInitializeError;
@@ -11,35 +11,35 @@ use super::super::wire::reason;
 use crate::runner::Answer;
 use crate::secrets::Secrets;
 
-/// Why a server gave no usable response, by what another attempt is worth.
+/// Why a server did not give a usable response, and whether another attempt makes sense.
 #[derive(Clone, Debug, Error)]
-pub(super) enum StoreError {
-    /// No response came. Whether the server has seen the request is unknown.
+pub(super) enum ServerError {
+    /// There was no response. It is unknown whether the server has received the request.
     #[error("{0}")]
     Unanswered(String),
-    /// The server responded, and may respond better to another attempt.
+    /// The server responded with an error. Another attempt may succeed.
     #[error("{0}")]
     Transient(String),
-    /// The server responded, and would respond the same again.
+    /// The server responded with an error, and would do so again.
     #[error("{0}")]
     Permanent(String),
 }
 
-impl StoreError {
+impl ServerError {
     /// A response exceeds the limit of its server.
     pub(super) fn too_long(server: &str, max_bytes: usize) -> Self {
         Self::Permanent(format!(
-            "the MCP server `{server}` sends more than {max_bytes} bytes in one response; raise max_response_bytes under \
+            "the MCP server `{server}` sent more than {max_bytes} bytes in one response; raise max_response_bytes under \
              [mcp.{server}] in the settings"
         ))
     }
 
     /// Adds text before and after the message.
-    pub(super) fn between(self, before: &str, after: &str) -> Self {
+    pub(super) fn with_context(self, before: &str, after: &str) -> Self {
         self.map(|message| format!("{before}{message}{after}"))
     }
 
-    /// Masks secrets that the server was given and may repeat.
+    /// Masks the secrets of the server, which it may repeat.
     pub(super) fn masked(self, secrets: &Secrets) -> Self {
         self.map(|message| secrets.mask(&message).into_owned())
     }
@@ -64,8 +64,10 @@ impl StoreError {
     pub(super) fn of_call(server: &str, error: &ServiceError) -> Self {
         match error {
             ServiceError::TransportSend(error) => Self::of_transport(server, error),
-            ServiceError::TransportClosed => Self::Unanswered(format!("the MCP server `{server}` has gone away")),
-            error => Self::Unanswered(format!("the MCP server `{server}` does not answer as it should: {error}")),
+            ServiceError::TransportClosed => {
+                Self::Unanswered(format!("the MCP server `{server}` has closed the connection"))
+            }
+            error => Self::Unanswered(format!("the MCP server `{server}` did not respond as expected: {error}")),
         }
     }
 
@@ -74,22 +76,22 @@ impl StoreError {
         match error {
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(server, error),
             ClientInitializeError::ConnectionClosed(_) => {
-                Self::Unanswered(format!("the MCP server `{server}` does not answer: it has gone away"))
+                Self::Unanswered(format!("the MCP server `{server}` did not respond: it has closed the connection"))
             }
             error => {
-                Self::Unanswered(format!("the MCP server `{server}` does not answer as it should: {}", reason(error)))
+                Self::Unanswered(format!("the MCP server `{server}` did not respond as expected: {}", reason(error)))
             }
         }
     }
 
     fn of_transport(server: &str, error: &DynamicTransportError) -> Self {
         match error.error.downcast_ref::<StreamableHttpError<Self>>() {
-            Some(StreamableHttpError::Client(trouble)) => trouble.clone(),
-            Some(StreamableHttpError::SessionExpired) => {
-                Self::Transient(format!("the MCP server `{server}` answers with 404 to a session that it has given"))
-            }
-            Some(error) => Self::Unanswered(format!("the MCP server `{server}` does not answer: {error}")),
-            None => Self::Unanswered(format!("the MCP server `{server}` does not answer: {}", reason(&*error.error))),
+            Some(StreamableHttpError::Client(server_error)) => server_error.clone(),
+            Some(StreamableHttpError::SessionExpired) => Self::Transient(format!(
+                "the MCP server `{server}` responded with 404 for a session that it has created"
+            )),
+            Some(error) => Self::Unanswered(format!("the MCP server `{server}` did not respond: {error}")),
+            None => Self::Unanswered(format!("the MCP server `{server}` did not respond: {}", reason(&*error.error))),
         }
     }
 }
