@@ -100,9 +100,9 @@ fn steps_without_a_configured_runner_are_warnings_where_there_is_a_configuration
     let configured = place.run(&["check", "t.yaml"]);
     exits(&configured, 0);
     let found = out(&configured);
-    assert!(found.contains("the step `look`") && found.contains("[search]"), "{found}");
-    assert!(found.contains("the step `put`") && found.contains("NOT_SET"), "{found}");
-    assert!(!found.contains("the step `keep`"), "{found}");
+    assert!(found.contains("step `look`") && found.contains("[search]"), "{found}");
+    assert!(found.contains("step `put`") && found.contains("NOT_SET"), "{found}");
+    assert!(!found.contains("step `keep`"), "{found}");
     assert!(!place.path().join("started").exists(), "no server is started");
     exits(&place.run(&["check", "--deny-warnings", "t.yaml"]), 2);
     fs::write(place.path().join("branchpoint.toml"), "[objects]\nregion = \"x\"\n").expect("files can be written");
