@@ -229,7 +229,7 @@ fn one_crate(name: &str, dependencies: &[(&str, Option<&str>)]) -> Value {
 }
 
 #[test]
-fn an_edge_of_any_kind_that_is_not_in_the_table_is_told() {
+fn an_edge_of_any_kind_that_is_not_in_the_table_is_reported() {
     for kind in [None, Some("build"), Some("dev")] {
         let complaints = edges_outside_the_table(&one_crate("branchpoint-expr", &[("branchpoint-core", kind)]));
         assert_eq!(complaints.len(), 1, "{kind:?}");
@@ -244,7 +244,7 @@ fn an_edge_of_the_table_and_a_crate_of_others_are_fine() {
 }
 
 #[test]
-fn a_crate_without_a_row_is_told() {
+fn a_crate_without_a_row_is_reported() {
     let complaints = edges_outside_the_table(&one_crate("branchpoint-utils", &[]));
     assert!(complaints[0].contains("branchpoint-utils"), "{complaints:?}");
 }

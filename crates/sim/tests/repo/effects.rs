@@ -55,7 +55,7 @@ fn complaints(files: &[SourceFile]) -> Vec<String> {
 #[test]
 fn a_spelling_of_a_dialect_is_found_in_runners_and_nowhere_else() {
     let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
-    let found = complaints(&[
+    let reported = complaints(&[
         file("crates/runners/src/a.rs", "x\nlet a = y.get(\"topP\");\n"),
         file("crates/host/src/b.rs", "Dialect::Steps\n"),
         file("crates/host/src/b.rs", "send(\"subagent_call_end\", object([(\"nodeId\", id)]))"),
@@ -69,5 +69,5 @@ fn a_spelling_of_a_dialect_is_found_in_runners_and_nowhere_else() {
         "crates/host/src/b.rs:1: subagent_call",
         "crates/runners/src/models/formats/d.rs:2: input.get(\"",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(reported, expected);
 }

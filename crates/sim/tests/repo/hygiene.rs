@@ -44,11 +44,11 @@ fn foreign_names(files: &[SourceFile]) -> Vec<String> {
             }
             let machine = MACHINE.iter().filter(|path| names_absolute(line, path));
             let others = OUTSIDE.iter().chain(REGISTRIES).filter(|name| line.contains(**name));
-            let mut found: Vec<String> = machine.chain(others).map(ToString::to_string).collect();
+            let mut foreign: Vec<String> = machine.chain(others).map(ToString::to_string).collect();
             if lock_file && line.starts_with("source = ") {
-                found.push("a source other than the standard registry".to_owned());
+                foreign.push("a source other than the standard registry".to_owned());
             }
-            complaints.extend(found.iter().map(|name| format!("{}:{} names {name}", file.path, number + 1)));
+            complaints.extend(foreign.iter().map(|name| format!("{}:{} names {name}", file.path, number + 1)));
         }
     }
     complaints
@@ -67,7 +67,7 @@ fn check(path: &str, line: &str, complaints: usize) {
 }
 
 #[test]
-fn every_forbidden_name_is_told() {
+fn every_forbidden_name_is_reported() {
     for name in MACHINE.iter().chain(OUTSIDE).chain(REGISTRIES) {
         check("docs/a.md", &format!("see `{name}x`"), 1);
     }

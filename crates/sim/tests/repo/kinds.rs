@@ -44,8 +44,8 @@ const OTHER_KINDS: [&str; 4] = ["step", "gauge", "counter", "http"];
 fn every_kind_of_error_that_a_run_can_end_with_is_known_and_so_has_its_page() {
     let kinds: Vec<&str> = all_kinds().map(Kind::as_str).collect();
     let sources = text_files().into_iter().filter(|file| is_code_of_runs(&file.path)).collect::<Vec<_>>();
-    let found: BTreeSet<String> = sources.iter().flat_map(|file| written_kinds(&file.text)).collect();
-    assert!(found.len() > 20, "only these kinds were found: {found:?}");
+    let used_kinds: BTreeSet<String> = sources.iter().flat_map(|file| written_kinds(&file.text)).collect();
+    assert!(used_kinds.len() > 20, "only these kinds were found: {used_kinds:?}");
     expect_none(
         &unknown_kinds(&kinds, &sources),
         "add the kind to kind.rs of crates/core or crates/dialects, with a page",
@@ -84,7 +84,7 @@ fn word(text: &str) -> String {
 }
 
 #[test]
-fn a_kind_without_a_page_is_found_wherever_it_stands() {
+fn a_kind_without_a_page_is_found_in_every_file() {
     let check = |code: &str, expect: &[&str]| {
         let files = [SourceFile::new("crates/host/src/a.rs".to_owned(), code)];
         assert_eq!(written_kinds(code), expect, "{code}");
@@ -134,7 +134,7 @@ fn check(kinds: &[&str], pages: &[(&str, &str)], expect: &[&str]) {
 }
 
 #[test]
-fn a_missing_an_orphaned_and_an_empty_page_are_told() {
+fn missing_orphaned_and_empty_pages_are_reported() {
     check(&["a"], &[("a.md", "# a\n\nMeans a.\n"), ("README.md", "")], &[]);
     check(&["a"], &[], &["docs/diagnostics/a.md is missing"]);
     check(&[], &[("b.md", "# b\n\nMeans b.\n")], &["docs/diagnostics/b.md is about a kind that does not exist"]);
@@ -142,6 +142,6 @@ fn a_missing_an_orphaned_and_an_empty_page_are_told() {
 }
 
 #[test]
-fn two_kinds_with_one_name_are_told() {
+fn two_kinds_with_one_name_are_reported() {
     check(&["a", "a"], &[("a.md", "# a\n\nMeans a.\n")], &["two kinds are called a"]);
 }

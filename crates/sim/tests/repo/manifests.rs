@@ -58,7 +58,7 @@ fn check(root: &str, member: &str, complaints: usize) {
 }
 
 #[test]
-fn a_crate_that_drops_or_comments_out_the_lints_is_told() {
+fn a_crate_that_drops_or_comments_out_the_lints_is_reported() {
     check(ROOT, MEMBER, 0);
     check(ROOT, "[package]\nname = \"a\"\n", 1);
     check(ROOT, "[lints]\n# workspace = true\n", 1);
@@ -66,6 +66,6 @@ fn a_crate_that_drops_or_comments_out_the_lints_is_told() {
 }
 
 #[test]
-fn a_workspace_that_only_denies_unsafe_code_is_told() {
+fn a_workspace_that_only_denies_unsafe_code_is_reported() {
     check("[workspace.lints.rust]\nunsafe_code = \"deny\"\n", MEMBER, 1);
 }

@@ -144,7 +144,7 @@ fn check_unfinished(path: &str, line: &str, complaints: usize) {
 }
 
 #[test]
-fn unfinished_code_is_told_in_src_and_nowhere_else() {
+fn unfinished_code_is_reported_in_src_only() {
     check_unfinished("crates/a/src/lib.rs", "fn f() { todo!(\"later\") }", 1);
     check_unfinished("crates/a/src/lib.rs", "let x = std::dbg!(y);", 1);
     check_unfinished("crates/a/src/b/c.rs", "_ => unimplemented![],", 1);

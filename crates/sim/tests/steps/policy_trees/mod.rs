@@ -50,7 +50,7 @@ fn run(tree: &Tree, crashes_in: Option<&std::path::Path>) -> Conduct {
     let fact = |name: &std::sync::Arc<str>| if &**name == "account" { account.clone() } else { Value::Null };
     let facts: Object = program.facts.iter().map(|name| (name.clone(), fact(name))).collect();
     host.start(Value::from(tree.input.as_str()), facts).expect("the run starts");
-    let (mut observed, mut asked, mut judged) = (Conduct::default(), Vec::new(), Vec::new());
+    let (mut observed, mut approvals, mut judged) = (Conduct::default(), Vec::new(), Vec::new());
     let mut answer = |call: &Call| {
         let name = call.step.as_deref().unwrap_or_default().to_owned();
         if name.contains('.') {
@@ -69,10 +69,10 @@ fn run(tree: &Tree, crashes_in: Option<&std::path::Path>) -> Conduct {
         host.vote(open.request, "ada", if approves(&step) { "approve" } else { "deny" }, None)
             .expect("the vote counts");
         let is_error = value.starts_with(r#"{"kind":"policy_"#);
-        asked.push((step, if is_error { AN_ERROR.to_owned() } else { value }));
+        approvals.push((step, if is_error { AN_ERROR.to_owned() } else { value }));
         host.run_until_idle(&mut answer);
     }
-    observed.asked = asked;
+    observed.asked = approvals;
     let calls = judged.len();
     judged.sort_unstable();
     judged.dedup();

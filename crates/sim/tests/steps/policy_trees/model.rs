@@ -172,8 +172,8 @@ impl Model {
             }
             (_, Action::Ask) => {
                 let is_error = value.get("message").is_some();
-                let asked = if is_error { AN_ERROR.to_owned() } else { text(&value) };
-                self.conduct.asked.push((step.to_owned(), asked));
+                let shown = if is_error { AN_ERROR.to_owned() } else { text(&value) };
+                self.conduct.asked.push((step.to_owned(), shown));
                 if approves(step) { Ok(value) } else { Err(failed("policy_blocked")) }
             }
         }
