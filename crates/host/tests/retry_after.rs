@@ -58,5 +58,5 @@ fn retry_after_of_a_busy_server_survives_crashes() {
     host.run_until_idle(&mut { perform });
     assert_eq!((host.status(), host.result()), (Status::Completed, Some(&Value::Int(1))));
     assert_eq!(host.now_ms(), 7_000 + 60_000);
-    assert_eq!(peer.heard().len(), 3);
+    assert_eq!(peer.requests().len(), 3);
 }

@@ -33,7 +33,7 @@ fn a_turn_that_is_killed_between_five_tool_calls_repeats_only_those_that_had_not
 
     let mut first =
         asking(&provider, place.command(&["run", "agent.yaml", "--id", "turn"])).spawn().expect("it starts");
-    until("three of five calls have ended", || ended(&place) == ENDED && pages.peer.heard().len() == 5);
+    until("three of five calls have ended", || ended(&place) == ENDED && pages.peer.requests().len() == 5);
     kill(&mut first);
     assert_eq!(ended(&place), ENDED, "the process was killed in the middle of the turn");
     pages.open.store(true, Ordering::Release);
@@ -76,7 +76,7 @@ impl Pages {
     }
 
     fn visits(&self, page: usize) -> usize {
-        self.peer.heard().iter().filter(|heard| heard.target == format!("/{page}")).count()
+        self.peer.requests().iter().filter(|request| request.target == format!("/{page}")).count()
     }
 }
 

@@ -52,7 +52,7 @@ fn policies_that_decided_before_a_kill_do_not_decide_again() {
     place.write("branchpoint.toml", "[http]\nallow_private_network = true\ntimeout_ms = 600000\n");
 
     let mut first = asking(&provider, place.command(&["run", "t.yaml", "--id", "r"])).spawn().expect("it starts");
-    until("the page is requested", || !peer.heard().is_empty());
+    until("the page is requested", || !peer.requests().is_empty());
     kill(&mut first);
     let before = (decisions(&place), settled(&place), provider.requests().len());
     assert_eq!((&*before.0, before.1, before.2), ("rude: flag, word: mask", 2, 2), "both policies had decided");
@@ -68,7 +68,7 @@ fn policies_that_decided_before_a_kill_do_not_decide_again() {
     assert_eq!(requests.len(), 4, "neither the draft nor its rating was requested again");
     let last = requests[2].body["messages"].to_string();
     assert!(last.contains("a *** draft") && !last.contains("secret"), "{last}");
-    assert_eq!((settled(&place), peer.heard().len()), (5, 2), "only the page was requested again");
+    assert_eq!((settled(&place), peer.requests().len()), (5, 2), "only the page was requested again");
 }
 
 /// The branches that the policies took, in order.
