@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::running::{Place, err, exits, out};
-use crate::peer::{Heard, Peer, response};
+use crate::peer::{Peer, ReceivedRequest, response};
 
 const OFFER: &[u8] = include_bytes!("../../../runners/tests/documents/offer.docx");
 const INVOICE: &[u8] = include_bytes!("../../../runners/tests/documents/invoice.pdf");
@@ -146,8 +146,8 @@ fn secrets_of_this_machine_are_not_indexed() {
 }
 
 /// Gives texts about money one direction, and all others another.
-fn meanings(heard: &Heard) -> Vec<u8> {
-    let body: Value = serde_json::from_str(&heard.body).expect("the request is JSON");
+fn meanings(request: &ReceivedRequest) -> Vec<u8> {
+    let body: Value = serde_json::from_str(&request.body).expect("the request is JSON");
     let vector = |text: &Value| {
         let is_money = ["refund", "money"].iter().any(|word| text.as_str().is_some_and(|text| text.contains(word)));
         json!({ "embedding": if is_money { [1.0, 0.1] } else { [0.0, 1.0] } })

@@ -68,7 +68,7 @@ fn walk(folder: &Path, found_files: &mut FoundFiles, seen: &mut BTreeSet<PathBuf
         }
         match format(entry.path()) {
             Some(format) if seen.insert(entry.path().to_path_buf()) => {
-                found_files.files.push((entry.into_path(), format))
+                found_files.files.push((entry.into_path(), format));
             }
             Some(_) => {}
             None => found_files.unsupported += 1,
