@@ -27,6 +27,7 @@ mod knowledge;
 mod large;
 mod looping;
 mod machines;
+mod mcp_proxy;
 mod mistakes;
 mod operations;
 #[path = "../../../runners/tests/tools/peer.rs"]
