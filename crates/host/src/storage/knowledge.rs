@@ -10,6 +10,7 @@ use branchpoint_runners::storage::{
 use rusqlite::types::{ToSql, ValueRef};
 use rusqlite::{Row, params};
 
+use super::best_matches::BestMatches;
 use super::nearest::Nearest;
 use super::{LoadedBytes, SqliteStorage, full_text_query, metadata_text, read_metadata};
 use crate::driver::now_ms;
@@ -116,23 +117,28 @@ impl Searched<'_> {
     /// The passages that have any word of the query, best first, with their scores.
     fn by_words(&self, query: &str) -> Result<Vec<(i64, f64)>, StoreError> {
         let limit = if self.search.vector.is_some() { self.search.candidates } else { self.search.limit };
-        // Passages are ranked without their texts, which are read for the results only.
-        let sql = format!(
-            "SELECT passage, metadata, -bm25(passage_index) AS score
-            FROM passage_index JOIN passages ON passage = passage_index.rowid JOIN knowledge_documents USING (document)
-            WHERE passage_index MATCH ?5 AND {SEARCHED} ORDER BY score DESC, passage"
+        // The index ranks all matches by itself. Only the best are looked up in the other tables, until there are enough.
+        let sql = "SELECT rowid, -rank FROM passage_index WHERE passage_index MATCH ?1 ORDER BY rank";
+        let mut found = self.store.db.prepare_cached(sql)?;
+        let document = format!(
+            "SELECT metadata FROM passages JOIN knowledge_documents USING (document) WHERE {SEARCHED} AND passage = ?5"
         );
-        let mut statement = self.store.db.prepare_cached(&sql)?;
-        let mut rows = statement.query(self.values(&query).as_slice())?;
-        let mut ranked = Vec::new();
-        while ranked.len() < limit as usize
-            && let Some(row) = rows.next()?
-        {
-            if self.accepts(row.get_ref(1)?)? {
-                ranked.push((row.get(0)?, row.get(2)?));
+        let mut document = self.store.db.prepare_cached(&document)?;
+        let mut rows = found.query([query])?;
+        let mut best = BestMatches::new(limit);
+        while let Some(row) = rows.next()? {
+            let (passage, score): (i64, f64) = (row.get(0)?, row.get(1)?);
+            if best.are_complete(score) {
+                break;
+            }
+            let mut searched = document.query(self.values(&passage).as_slice())?;
+            if let Some(row) = searched.next()?
+                && self.accepts(row.get_ref(0)?)?
+            {
+                best.add(passage, score);
             }
         }
-        Ok(ranked)
+        Ok(best.ranked())
     }
 
     /// The passages whose vectors are the most similar. Documents without vectors of the model are found by their words only. A knowledge

@@ -7,6 +7,7 @@ use branchpoint_runners::storage::{
 };
 use rusqlite::params;
 
+use super::best_matches::BestMatches;
 use super::nearest::Nearest;
 use super::{LoadedBytes, SqliteStorage, full_text_query, metadata_text, read_metadata, removed};
 use crate::store::{Store, StoreError};
@@ -102,9 +103,22 @@ fn ranked(
 
 /// The entries that have any word of a query, best first, with their scores.
 fn by_words(store: &Store, collection: &str, query: &str, limit: u32) -> Result<Vec<(i64, f64)>, StoreError> {
-    let sql = "SELECT entry, -bm25(memory_index) AS score FROM memory_index JOIN memories ON entry = memory_index.rowid
-        WHERE memory_index MATCH ?1 AND collection = ?2 ORDER BY score DESC, entry LIMIT ?3";
-    store.rows(sql, params![query, collection, limit], |row| Ok((row.get(0)?, row.get(1)?)))
+    // The index ranks all matches by itself. Only the best are looked up in the other table, until there are enough.
+    let sql = "SELECT rowid, -rank FROM memory_index WHERE memory_index MATCH ?1 ORDER BY rank";
+    let mut found = store.db.prepare_cached(sql)?;
+    let mut of_collection = store.db.prepare_cached("SELECT 1 FROM memories WHERE entry = ?1 AND collection = ?2")?;
+    let mut rows = found.query([query])?;
+    let mut best = BestMatches::new(limit);
+    while let Some(row) = rows.next()? {
+        let (entry, score): (i64, f64) = (row.get(0)?, row.get(1)?);
+        if best.are_complete(score) {
+            break;
+        }
+        if of_collection.exists(params![entry, collection])? {
+            best.add(entry, score);
+        }
+    }
+    Ok(best.ranked())
 }
 
 /// The entries whose vectors of the same model are the most similar.

@@ -1,5 +1,6 @@
 //! The stored data of runs (memories, chats, knowledge bases, files) in the tables of the store.
 
+mod best_matches;
 mod chats;
 mod files;
 mod full_text;

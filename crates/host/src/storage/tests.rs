@@ -178,6 +178,32 @@ fn passages_are_filtered_and_the_best_come_first() {
 }
 
 #[test]
+fn better_matches_elsewhere_do_not_push_out_those_that_are_searched() {
+    let (_place, storage) = storage();
+    let put =
+        |base: &str, name: &str, text: &str| storage.put_document(base, &document(name, &[text])).expect("it is added");
+    for number in 0..30 {
+        put("other", &format!("better-{number}"), "refund");
+        storage
+            .add_entry(&effect(number), "other", &entry(&format!("better-{number}"), "refund"), None)
+            .expect("it is added");
+    }
+    for number in 0..20 {
+        put("kb", &format!("equal-{number}"), "a refund takes a week");
+        let number = 100 + number;
+        storage
+            .add_entry(&effect(number), "notes", &entry(&format!("equal-{number}"), "a refund takes a week"), None)
+            .expect("it is added");
+    }
+    let passages = storage.search_passages("kb", &search("refund"), &CancellationToken::new()).expect("it is searched");
+    let names: Vec<_> = passages.iter().map(|passage| passage.document.clone()).collect();
+    let first: Vec<_> = (0..10).map(|number| format!("equal-{number}")).collect();
+    assert_eq!(names, first, "equal scores are in the order in which the texts were added");
+    let first: Vec<_> = (100..110).map(|number| format!("equal-{number}")).collect();
+    assert_eq!(keys(&storage, "refund")[..10], first);
+}
+
+#[test]
 fn counts_and_sizes_are_limited() {
     let (place, storage) = storage();
     let limit = |failed: Result<(), StorageError>| assert!(matches!(failed, Err(StorageError::Limit(_))), "{failed:?}");
