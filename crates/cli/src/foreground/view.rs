@@ -263,9 +263,9 @@ impl Seen {
         Self {
             masks,
             id,
+            records: Records::of(&program),
             program: Arc::new(program),
             depth,
-            records: Records::default(),
             printed: Vec::new(),
             newest: BTreeMap::new(),
             open: BTreeMap::new(),

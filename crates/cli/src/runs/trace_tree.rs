@@ -69,7 +69,6 @@ impl LeftOut {
 }
 
 /// What is gathered from notes as they come.
-#[derive(Default)]
 struct Gathered {
     records: Records,
     callers: BTreeMap<EffectNo, usize>,
@@ -96,7 +95,7 @@ impl TraceTree {
     /// What happened in a run after so many events. The memory it uses is bounded: of steps that have ended, the newest are kept.
     pub(super) fn after(store: &dyn Backend, run: RunNo, from: Option<u64>) -> Result<Self> {
         let secrets = store.secrets(run)?;
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered { records: Records::of(&store.load(run)?.program), callers: BTreeMap::new() };
         let Replayed { view: look, first, last, is_whole } =
             store.replay_part(run, from, MAX_OPS, &mut |note| gathered.add(&note))?;
         let left_out = LeftOut { before: first, after: look.state.seq() - last, steps: gathered.records.omitted() };

@@ -337,7 +337,8 @@ impl Machine<'_> {
     fn note(&mut self, strand: StrandNo, kind: NoteKind) {
         if self.stamp.record {
             let (path, iterations) = (self.item_path(strand), self.iterations(strand));
-            (self.notes)(Note { at_ms: self.stamp.now_ms, strand, path, iterations, kind });
+            let entered_by = self.entered_by(strand);
+            (self.notes)(Note { at_ms: self.stamp.now_ms, strand, entered_by, path, iterations, kind });
         }
     }
 

@@ -233,6 +233,12 @@ impl Machine<'_> {
         iterations
     }
 
+    /// The strands that entered the frames around a strand, innermost first.
+    pub(super) fn entered_by(&self, no: StrandNo) -> Vec<StrandNo> {
+        let outer = |no: &StrandNo| self.state.frames.get(&self.state.strands.get(no)?.frame)?.entered_by;
+        std::iter::successors(outer(&no), outer).collect()
+    }
+
     /// The round in a slot, read from an entry of a frame.
     fn round(&self, frame: &Frame, entry: u32, slot: SlotId) -> u32 {
         match self.slot_value(frame, entry, slot) {

@@ -5,6 +5,7 @@ mod decision_record;
 mod shape;
 mod steps;
 mod text;
+mod waiting;
 mod what_if;
 
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct Note {
     pub at_ms: i64,
     /// The strand.
     pub strand: StrandNo,
+    /// The strands that entered the frames around it, innermost first.
+    pub entered_by: Vec<StrandNo>,
     /// The positions of the enclosing items, outermost first.
     pub path: Vec<u32>,
     /// The rounds of the enclosing loops, outermost first.

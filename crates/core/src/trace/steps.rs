@@ -6,6 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::Value;
 
 use super::decision_record::CONTINUE;
+use super::waiting::WaitClock;
 use super::{DecisionRecord, Iteration, Note, NoteKind};
 use crate::event::Usage;
 use crate::ir::{DecisionKind, Index, Program, Status, StepId};
@@ -48,7 +49,7 @@ pub struct StepRecord {
     pub began_ms: i64,
     /// The time when the step ended.
     pub ended_ms: Option<i64>,
-    /// The time that the step has waited for people or for a moment.
+    /// The time that the step has waited for people or for a moment: while something inside of it waited and nothing inside of it worked.
     pub waited_ms: i64,
     /// The part of `waited_ms` that the step has waited for people.
     pub waited_people_ms: i64,
@@ -98,7 +99,7 @@ pub enum StepStatus {
 /// assert_eq!(steps[0].status, StepStatus::Completed);
 /// ```
 pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecord> {
-    let mut records = Records { room: usize::MAX, ..Records::default() };
+    let mut records = Records { room: usize::MAX, ..Records::of(program) };
     for note in notes {
         records.add(note);
     }
@@ -108,8 +109,10 @@ pub fn steps(program: &Program, notes: &[Note], status: Status) -> Vec<StepRecor
 /// The list of steps of a running run, updated with each note.
 ///
 /// All records of steps that have not ended are kept, but only the newest of the others, because a loop may create millions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Records {
+    /// By step: the step that encloses it.
+    parents: Vec<Option<StepId>>,
     /// The records by number, in the order in which the steps began.
     list: BTreeMap<usize, StepRecord>,
     /// The number of the next record.
@@ -125,18 +128,43 @@ pub struct Records {
     newest: BTreeMap<(StepId, Vec<u32>), (usize, u32)>,
     /// The open records of each strand, the innermost last.
     open: BTreeMap<StrandNo, Vec<usize>>,
-    /// The time since which each strand has been waiting.
-    waiting: BTreeMap<StrandNo, i64>,
+    /// The strands that wait, each with the record that waits, and for what.
+    waiting: BTreeMap<StrandNo, (usize, Status)>,
+    /// The open records, to know which of them wait.
+    clock: WaitClock,
     /// Decisions that precede the beginning of their step, such as those of merges.
     early: BTreeMap<(StepId, Vec<u32>), Vec<DecisionRecord>>,
 }
 
 impl Records {
+    /// No records yet, of a run of this program.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decision.txt")]
+    /// assert_eq!(Records::of(&program).count(), 0);
+    /// ```
+    pub fn of(program: &Program) -> Self {
+        Self {
+            parents: program.steps.iter().map(|step| step.parent).collect(),
+            list: BTreeMap::new(),
+            next: 0,
+            room: 0,
+            omitted: 0,
+            omitted_steps: BTreeSet::new(),
+            partial: false,
+            newest: BTreeMap::new(),
+            open: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            clock: WaitClock::default(),
+            early: BTreeMap::new(),
+        }
+    }
+
     /// Marks the records as those of a part of a run: steps without a record may have run before or after the part.
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
-    /// let records = Records::default().partial();
+    /// let records = Records::of(&program).partial();
     /// assert!(records.finish(&program, Status::Completed).is_empty());
     /// ```
     #[must_use]
@@ -149,7 +177,7 @@ impl Records {
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
-    /// let mut records = Records::default();
+    /// let mut records = Records::of(&program);
     /// let number = records.add(&notes[0]).unwrap();
     /// assert_eq!(records.get(number).unwrap().status, StepStatus::Running);
     /// ```
@@ -160,7 +188,8 @@ impl Records {
     /// The number of records, including omitted ones.
     ///
     /// ```
-    /// assert_eq!(branchpoint_core::Records::default().count(), 0);
+    #[doc = include_str!("../../docs/decision.txt")]
+    /// assert_eq!(Records::of(&program).count(), 0);
     /// ```
     pub fn count(&self) -> usize {
         self.next
@@ -169,7 +198,8 @@ impl Records {
     /// The number of omitted records.
     ///
     /// ```
-    /// assert_eq!(branchpoint_core::Records::default().omitted(), 0);
+    #[doc = include_str!("../../docs/decision.txt")]
+    /// assert_eq!(Records::of(&program).omitted(), 0);
     /// ```
     pub fn omitted(&self) -> usize {
         self.omitted
@@ -179,7 +209,7 @@ impl Records {
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
-    /// let mut records = Records::default();
+    /// let mut records = Records::of(&program);
     /// let number = records.add(&notes[0]);
     /// assert_eq!(records.innermost_of(notes[0].strand), number);
     /// ```
@@ -192,7 +222,7 @@ impl Records {
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
-    /// let mut records = Records::default();
+    /// let mut records = Records::of(&program);
     /// for note in &notes {
     ///     records.add(note);
     /// }
@@ -240,7 +270,7 @@ impl Records {
     ///
     /// ```
     #[doc = include_str!("../../docs/decision.txt")]
-    /// assert_eq!(Records::default().add(&notes[0]), Some(0));
+    /// assert_eq!(Records::of(&program).add(&notes[0]), Some(0));
     /// ```
     pub fn add(&mut self, note: &Note) -> Option<usize> {
         match &note.kind {
@@ -279,20 +309,9 @@ impl Records {
             }),
             NoteKind::Used { step: Some(step), usage } => self.change(note, *step, |record| record.usage.add(*usage)),
             NoteKind::Decided(decided) => self.decide(note, decided),
-            NoteKind::Waits(status) => {
-                self.waiting.insert(note.strand, note.at_ms);
-                self.innermost(note.strand, |record| record.status = StepStatus::Waiting(*status))
-            }
-            NoteKind::Woke => {
-                let since = self.waiting.remove(&note.strand).unwrap_or(note.at_ms);
-                self.innermost(note.strand, |record| {
-                    let is_for_people = record.status == StepStatus::Waiting(Status::WaitingPeople);
-                    record.status = StepStatus::Running;
-                    record.waited_ms += note.at_ms - since;
-                    record.waited_people_ms += if is_for_people { note.at_ms - since } else { 0 };
-                })
-            }
-            NoteKind::Items(count) => self.innermost(note.strand, |record| record.items = Some(*count)),
+            NoteKind::Waits(status) => self.wait(note, *status),
+            NoteKind::Woke => self.wake(note),
+            NoteKind::Items(count) => self.items(note, *count),
             NoteKind::Attempt { step: None, .. }
             | NoteKind::AttemptEnded { step: None, .. }
             | NoteKind::Used { step: None, .. }
@@ -301,12 +320,30 @@ impl Records {
     }
 
     fn begin(&mut self, note: &Note, step: StepId, input: Option<&Value>) -> usize {
+        let around = self.around(note, step);
         let (newest, runs) = self.newest.entry((step, note.path.clone())).or_default();
-        (*newest, *runs) = (self.next, *runs + 1);
+        *runs += 1;
+        let (before, runs) = (std::mem::replace(newest, self.next), *runs);
+        if runs > 1 {
+            self.clock.end(before, note.at_ms, &mut self.list);
+        }
         self.open.entry(note.strand).or_default().push(self.next);
         let decisions = self.early.remove(&(step, note.path.clone())).unwrap_or_default();
-        let record = blank(step, note, *runs, StepStatus::Running);
-        self.push(StepRecord { input: input.cloned(), decisions, ..record })
+        let record = blank(step, note, runs, StepStatus::Running);
+        let number = self.push(StepRecord { input: input.cloned(), decisions, ..record });
+        self.clock.begin(number, around, note.at_ms, &mut self.list);
+        number
+    }
+
+    /// The nearest open record that encloses a step which begins.
+    fn around(&self, note: &Note, step: StepId) -> Option<usize> {
+        let parent = |step: &StepId| *self.parents.get(step.index())?;
+        let record = |step: StepId| {
+            let lengths = (0..=note.path.len()).rev();
+            let mut at = lengths.map(|length| self.newest.get(&(step, note.path[..length].to_vec())));
+            at.find_map(|at| at.map(|(at, _)| *at).filter(|at| self.clock.is_open(*at)))
+        };
+        std::iter::successors(parent(&step), parent).find_map(record)
     }
 
     /// Adds a decision to the open record of its step, or stores it until the step begins. The decisions of a transition and of the end of
@@ -357,29 +394,54 @@ impl Records {
                 self.open.remove(&note.strand);
             }
         }
-        self.change(note, step, |record| {
+        let ended = self.change(note, step, |record| {
             record.status = status;
             record.ended_ms = Some(note.at_ms);
             // A withdrawn attempt, for example after a time limit, has no end of its own.
             record.attempts.iter_mut().for_each(|attempt| attempt.ended_ms = attempt.ended_ms.or(Some(note.at_ms)));
             update(record);
-        })
+        });
+        self.clock.end(at, note.at_ms, &mut self.list);
+        ended
     }
 
     fn change(&mut self, note: &Note, step: StepId, update: impl FnOnce(&mut StepRecord)) -> Option<usize> {
         let at = self.newest(note, step)?;
-        update(self.list.get_mut(&at)?);
-        Some(at)
+        self.update(at, note, update)
     }
 
     fn newest(&self, note: &Note, step: StepId) -> Option<usize> {
         self.newest.get(&(step, note.path.clone())).map(|(at, _)| *at)
     }
 
-    /// Updates the innermost open record of a strand.
-    fn innermost(&mut self, strand: StrandNo, update: impl FnOnce(&mut StepRecord)) -> Option<usize> {
-        let at = self.innermost_of(strand)?;
+    fn items(&mut self, note: &Note, count: u32) -> Option<usize> {
+        let at = self.innermost_of(note.strand)?;
+        self.update(at, note, |record| record.items = Some(count))
+    }
+
+    /// A strand waits: the innermost step around it waits, which another strand may have begun.
+    fn wait(&mut self, note: &Note, status: Status) -> Option<usize> {
+        let strands = std::iter::once(note.strand).chain(note.entered_by.iter().copied());
+        let at = strands.into_iter().find_map(|strand| self.innermost_of(strand))?;
+        self.waiting.insert(note.strand, (at, status));
+        self.clock.wait(at, status, note.at_ms, &mut self.list);
+        self.list.get_mut(&at)?.status = StepStatus::Waiting(status);
+        Some(at)
+    }
+
+    fn wake(&mut self, note: &Note) -> Option<usize> {
+        let (at, status) = self.waiting.remove(&note.strand)?;
+        let waits = self.clock.wake(at, status, note.at_ms, &mut self.list);
+        let record = self.list.get_mut(&at)?;
+        if !waits && matches!(record.status, StepStatus::Waiting(_)) {
+            record.status = StepStatus::Running;
+        }
+        Some(at)
+    }
+
+    fn update(&mut self, at: usize, note: &Note, update: impl FnOnce(&mut StepRecord)) -> Option<usize> {
         update(self.list.get_mut(&at)?);
+        self.clock.update(at, note.at_ms, &mut self.list);
         Some(at)
     }
 }
@@ -445,7 +507,14 @@ fn never_ran(
         ran[step.index()] = true;
     }
     let at_ms = records.values().filter_map(|record| record.ended_ms).max().unwrap_or_default();
-    let note = Note { at_ms, strand: StrandNo(0), path: Vec::new(), iterations: Vec::new(), kind: NoteKind::Woke };
+    let note = Note {
+        at_ms,
+        strand: StrandNo(0),
+        entered_by: Vec::new(),
+        path: Vec::new(),
+        iterations: Vec::new(),
+        kind: NoteKind::Woke,
+    };
     let missing = (0_u32..).zip(ran).filter(|(_, ran)| !ran).map(|(step, _)| StepId(step));
     let reasons = skip_reasons(records);
     let why = |step: StepId| enclosing_skip_reason(program, &reasons, step).unwrap_or_else(|| reason.clone());

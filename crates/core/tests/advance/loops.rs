@@ -145,7 +145,7 @@ fn a_step_over_items_records_their_number() {
     let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
     let stamp = Stamp { record: true, ..Stamp::default() };
     let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
-    let mut records = Records::default();
+    let mut records = Records::of(&program);
     let changed: Vec<_> = notes.iter().map(|note| records.add(note)).collect();
     assert!(changed.contains(&Some(0)));
     assert_eq!(records.get(0).and_then(|record| record.items), Some(2));

@@ -2,9 +2,10 @@
 //! without recording.
 
 use branchpoint_core::ir::builder::{Builder, ROOT};
-use branchpoint_core::ir::{DecisionKind, Effect, Mark, Program, Status};
+use branchpoint_core::ir::{DecisionKind, Effect, Mark, Program, Status, StepId};
 use branchpoint_core::{
-    AttemptError, Event, Fold, FoldError, Rejected, Stamp, State, StepRecord, StepStatus, Usage, advance, replay, steps,
+    AttemptError, EffectNo, Event, Fold, FoldError, Note, NoteKind, Rejected, Stamp, State, StepRecord, StepStatus,
+    StrandNo, Usage, advance, replay, steps,
 };
 use branchpoint_expr::{Dialect, Object, Value};
 
@@ -170,11 +171,12 @@ fn a_loop_of_many_rounds_keeps_the_newest_records_and_those_that_are_open() {
     let note = |at_ms: i64, kind: NoteKind| Note {
         at_ms,
         strand: branchpoint_core::StrandNo(1),
+        entered_by: Vec::new(),
         path: vec![],
         iterations: vec![],
         kind,
     };
-    let mut records = Records::default();
+    let mut records = Records::of(&program);
     records.add(&note(0, NoteKind::Began(outer, None)));
     for round in 1..=100_000 {
         records.add(&note(round, NoteKind::Began(inner, None)));
@@ -188,4 +190,86 @@ fn a_loop_of_many_rounds_keeps_the_newest_records_and_those_that_are_open() {
     let last = finished.values().next_back().expect("there are some");
     assert!(last.step == never && matches!(last.status, StepStatus::Skipped(_)), "{last:?}");
     assert_eq!(finished.values().filter(|record| record.step == outer).count(), 1);
+}
+
+/// Folds notes of three steps, `around` with `left` and `right` inside, and gives the times that each has waited, and for people.
+fn waited(notes: &[(i64, u64, NoteKind)]) -> Vec<(i64, i64)> {
+    let mut make = crate::host::Make::new();
+    let around = make.b.step("around", "parallel", None, (0, 0));
+    let left = make.b.step("left", "ask", Some(around), (0, 0));
+    let right = make.b.step("right", "ask", Some(around), (0, 0));
+    assert_eq!([around, left, right].map(|step| step.0), [0, 1, 2]);
+    let end = make.end;
+    let program = make.program(end);
+    let notes: Vec<Note> = notes
+        .iter()
+        .map(|(at_ms, strand, kind)| Note {
+            at_ms: *at_ms,
+            strand: StrandNo(*strand),
+            entered_by: if *strand == 1 { Vec::new() } else { vec![StrandNo(1)] },
+            path: Vec::new(),
+            iterations: Vec::new(),
+            kind: kind.clone(),
+        })
+        .collect();
+    steps(&program, &notes, Status::Completed).iter().map(|step| (step.waited_ms, step.waited_people_ms)).collect()
+}
+
+#[test]
+fn a_step_waits_while_a_step_inside_of_it_waits_and_none_works() {
+    let [around, left, right] = [0, 1, 2].map(StepId);
+    let began = |step| NoteKind::Began(step, None);
+    let ended = |step| NoteKind::Ended(step, None);
+    let (people, timer) = (NoteKind::Waits(Status::WaitingPeople), NoteKind::Waits(Status::WaitingTimer));
+    let woke = NoteKind::Woke;
+    let begin = [(0, 1, began(around)), (0, 2, began(left)), (0, 3, began(right))];
+    let with = |rest: &[(i64, u64, NoteKind)]| waited(&[&begin[..], rest].concat());
+
+    // One branch works for 30 ms while the other one waits for 100 ms.
+    let one = [(0, 2, people.clone()), (30, 3, ended(right)), (100, 2, woke.clone()), (110, 2, ended(left))];
+    assert_eq!(with(&[&one[..], &[(110, 1, ended(around))]].concat()), [(70, 70), (100, 100), (0, 0)]);
+
+    // Both wait, one for people and one for a time.
+    let both = [(0, 2, people.clone()), (10, 3, timer), (40, 3, woke.clone()), (50, 3, ended(right))];
+    let after = [(90, 2, woke.clone()), (90, 2, ended(left)), (95, 1, ended(around))];
+    assert_eq!(with(&[&both[..], &after].concat()), [(70, 70), (90, 90), (30, 0)]);
+
+    // A branch that was withdrawn does not keep the steps around from waiting, once its own step runs again.
+    let again = [(0, 2, people.clone()), (20, 4, began(right)), (20, 4, people), (70, 4, woke.clone())];
+    let after = [(70, 4, ended(right)), (80, 2, woke), (85, 2, ended(left)), (85, 1, ended(around))];
+    assert_eq!(with(&[&again[..], &after].concat()), [(60, 60), (80, 80), (0, 0), (50, 50)]);
+}
+
+#[test]
+fn a_wait_of_a_strand_without_a_step_is_one_of_the_step_around_it() {
+    let [around, left] = [0, 1].map(StepId);
+    let people = NoteKind::Waits(Status::WaitingPeople);
+    let notes = [
+        (0, 1, NoteKind::Began(around, None)),
+        (0, 2, people.clone()),
+        (10, 3, people),
+        (30, 2, NoteKind::Woke),
+        (50, 3, NoteKind::Woke),
+        (50, 3, NoteKind::Began(left, None)),
+        (90, 3, NoteKind::Ended(left, None)),
+        (90, 1, NoteKind::Ended(around, None)),
+    ];
+    assert_eq!(waited(&notes)[..2], [(50, 50), (0, 0)]);
+}
+
+#[test]
+fn a_call_of_a_step_with_inner_steps_is_work() {
+    let [around, left] = [0, 1].map(StepId);
+    let (step, effect, attempt) = (Some(around), EffectNo(9), 1);
+    let notes = [
+        (0, 1, NoteKind::Began(around, None)),
+        (0, 1, NoteKind::Attempt { step, effect, attempt }),
+        (0, 2, NoteKind::Began(left, None)),
+        (0, 2, NoteKind::Waits(Status::WaitingPeople)),
+        (40, 1, NoteKind::AttemptEnded { step, error: None }),
+        (100, 2, NoteKind::Woke),
+        (100, 2, NoteKind::Ended(left, None)),
+        (100, 1, NoteKind::Ended(around, None)),
+    ];
+    assert_eq!(waited(&notes)[..2], [(60, 60), (100, 100)]);
 }

@@ -77,3 +77,38 @@ fn hooks_and_turns_are_not_attempts() {
                 on_success: done}\n  done: {type: terminal}\n";
     check(talk, r#"{"a": ["one", "two", "three"]}"#, &[("a", false, 1), ("done", false, 0)]);
 }
+
+#[test]
+fn a_loop_around_a_conversation_does_not_count_the_time_that_it_waits_for_lines() {
+    let source = "name: n
+states:
+  initial: loop
+  loop: {type: for_each, items: [1, 2], body: [talk], on_complete: done}
+  talk: {type: agent, provider: claude, prompt: p, mode: conversation, conversation: {max_turns: 2}}
+  done: {type: terminal}
+";
+    let loaded = load(source, Some(Dialect::Machine));
+    let program: Program = loaded.program.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let script: Value = serde_json::from_str(r#"{"talk": {"$delay_ms": 70, "$output": "hi"}}"#).expect("valid JSON");
+    let mut script = Script::read(&script).expect("the script is valid");
+    let mut host = VirtualDriver::new(&program, 0);
+    let facts: Object = [("user_attached".into(), Value::Bool(true))].into_iter().collect();
+    host.start(Value::Null, facts).expect("the run starts");
+    host.run_until_idle(&mut |call| script.simulate(call));
+    for line in ["more", ""] {
+        host.advance_clock(1_000, &mut |call| script.simulate(call));
+        host.signal("line", line.into(), None).expect("the run waits for a line");
+        host.run_until_idle(&mut |call| script.simulate(call));
+    }
+    let records = steps(&program, host.notes(), host.status());
+    let times = records.iter().filter_map(|record| {
+        let worked_ms = record.ended_ms? - record.began_ms - record.waited_ms;
+        Some((&*program.steps[record.step.index()].id, worked_ms, record.waited_people_ms))
+    });
+    let times: Vec<_> = times.collect();
+    assert_eq!(times[0].0, "loop", "{times:?}");
+    let inner = times.iter().filter(|(id, ..)| *id == "talk");
+    let (worked_ms, waited_ms) = inner.fold((0, 0), |(worked, waited), (_, more, ms)| (worked + more, waited + ms));
+    assert_eq!((times[0].1, times[0].2), (worked_ms, waited_ms), "{times:?}");
+    assert!(worked_ms > 0 && waited_ms >= 2_000, "{times:?}");
+}

@@ -6,3 +6,4 @@ mod examples;
 mod policies;
 mod policy_trees;
 mod rules;
+mod waiting;

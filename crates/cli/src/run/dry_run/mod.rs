@@ -38,7 +38,7 @@ pub(crate) fn run(
     let program = workflow.program;
     answers.mask_with(&secrets);
     let host = VirtualDriver::new(&program, Timestamp::now().as_millisecond());
-    let progress = Progress::new(&secrets);
+    let progress = Progress::new(&program, &secrets);
     let mut host = host.with_children(&children).with_max_ops(max_ops).with_note_listener(progress.listener());
     host.start(input, facts).map_err(|refused| anyhow!("the run cannot start: {refused}"))?;
     drive(&program, &mut host, &mut answers, progress);

@@ -21,8 +21,8 @@ pub(crate) struct Progress<'s> {
 }
 
 impl<'s> Progress<'s> {
-    pub(crate) fn new(secrets: &'s Secrets) -> Self {
-        Self { records: Rc::default(), next: 0, secrets }
+    pub(crate) fn new(program: &Program, secrets: &'s Secrets) -> Self {
+        Self { records: Rc::new(RefCell::new(Records::of(program))), next: 0, secrets }
     }
 
     /// Takes the notes of the run.
@@ -49,7 +49,7 @@ impl<'s> Progress<'s> {
 
     /// Shows all steps that were not shown: nothing more comes.
     pub(crate) fn finish(self, program: &Program, status: Status) {
-        let records = self.records.take();
+        let records = self.records.replace(Records::of(program));
         let omitted = records.omitted();
         for (_, record) in records.finish(program, status).range(self.next..) {
             self.print(program, record);
