@@ -57,6 +57,7 @@ mod run;
 mod session;
 mod start;
 mod tags;
+mod trace;
 mod upkeep;
 mod workflow;
 
@@ -73,7 +74,7 @@ pub use approval::{ApprovalRecord, OpenApproval, OpenApprovals};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
 pub use run::{
-    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Replayed, Run, RunNo, RunScript, RunView,
+    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Replayed, Run, RunFailure, RunNo, RunScript, RunView,
 };
 pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
@@ -81,6 +82,7 @@ pub use session::{
 };
 pub use start::{Accepted, CallSource, HandledBy, Rejection, Start};
 pub use tags::{InvalidPriority, InvalidTags, MAX_TAG_CHARS, MAX_TAGS, Priority, Tags};
+pub use trace::{OmittedParts, RunTrace};
 pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
 pub use workflow::{Document, Part, Workflow, WorkflowNo, WorkflowSummary};
 

@@ -187,6 +187,42 @@ impl RunView {
     }
 }
 
+impl RunView {
+    /// The error of a run that failed; none if the run has not failed. Each dialect places the parts of its errors in its own way.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/run_view.txt")]
+    /// assert_eq!(view.failure(), None);
+    /// ```
+    pub fn failure(&self) -> Option<RunFailure> {
+        if self.status() != Status::Failed {
+            return None;
+        }
+        let result = self.result().unwrap_or_default();
+        let part = |name: &str| {
+            let within = [result.get("failure"), result.get("error"), Some(&result)].into_iter().flatten();
+            let parts = within.filter_map(|within| within.get(name)).filter(|part| **part != Value::Null);
+            parts.map(Value::to_string).find(|part| !part.is_empty())
+        };
+        Some(RunFailure {
+            kind: part("kind").unwrap_or_else(|| "failed".into()),
+            message: part("message").unwrap_or_default(),
+            step: part("step"),
+        })
+    }
+}
+
+/// The error of a run that failed. It is not redacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// The kind.
+    pub kind: String,
+    /// The message.
+    pub message: String,
+    /// The id of the step that failed, if the result names it.
+    pub step: Option<String>,
+}
+
 /// The result of replaying a part of a run.
 #[derive(Debug)]
 pub struct Replayed {

@@ -276,6 +276,28 @@ impl ApprovalKey {
     }
 }
 
+/// Whether a choice approves (true) or rejects (false); none for all other choices.
+///
+/// ```
+/// use branchpoint_core::choice_meaning;
+///
+/// assert_eq!((choice_meaning("approve"), choice_meaning("no"), choice_meaning("later")), (Some(true), Some(false), None));
+/// ```
+pub fn choice_meaning(choice: &str) -> Option<bool> {
+    approval_decision(choice)
+}
+
+/// Whether a signal answers or cancels an approval.
+///
+/// ```
+/// use branchpoint_core::{RESUME, VOTE, is_approval_signal};
+///
+/// assert!(is_approval_signal(VOTE) && is_approval_signal(RESUME) && !is_approval_signal("paid"));
+/// ```
+pub fn is_approval_signal(name: &str) -> bool {
+    matches!(name, VOTE | CANCEL_REQUEST | RESUME)
+}
+
 fn number(request: RequestNo) -> Value {
     Value::Int(i64::try_from(request.0).unwrap_or(i64::MAX))
 }

@@ -106,7 +106,9 @@ mod trace;
 pub mod variables;
 
 pub use advance::{Outcome, Rejected, advance, carry};
-pub use approval::{Approval, ApprovalKey, LINE, RESUME, approvals, resume_rejection};
+pub use approval::{
+    Approval, ApprovalKey, LINE, RESUME, approvals, choice_meaning, is_approval_signal, resume_rejection,
+};
 pub use command::Command;
 pub use event::{AttemptError, Event, RetryHint, Stamp, Usage};
 pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};

@@ -50,6 +50,7 @@ mod agent;
 mod agent_loop;
 mod calls;
 mod changes;
+mod context;
 mod environment;
 mod export;
 mod fields;
@@ -77,12 +78,16 @@ mod trigger;
 
 pub use agent::{agent_program, agent_program_for, agent_programs};
 pub use changes::{Aspect, Change, ChangeKind, Changes, ChangesError, Group, changes};
+pub use context::add_context_defaults;
 pub use format::format;
 pub use kind::{DocumentKinds, all_kinds};
 pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight, recognise_text};
 pub use picture::picture;
 pub use reader::{limits, not_json, read};
 pub use schema::schema;
-pub use start::{STEPS_INPUTS, StartValues, document_name, input_with_id, script_by_step, start_values};
+pub use start::{
+    STEPS_INPUTS, StartValues, accepts_attachments, document_name, input_with_id, script_by_step, start_values,
+    starts_runs,
+};
 pub use steps::missing_input;
 pub use trigger::unserved_trigger;

@@ -94,6 +94,30 @@ fn insert_at(object: &mut Object, path: &str, value: Value) {
     }
 }
 
+/// Whether a workflow of a dialect starts runs. A session starts with its first request instead.
+///
+/// ```
+/// use branchpoint_dialects::starts_runs;
+/// use branchpoint_expr::Dialect;
+///
+/// assert!(starts_runs(Some(Dialect::Steps)) && !starts_runs(Some(Dialect::Session)));
+/// ```
+pub fn starts_runs(dialect: Option<Dialect>) -> bool {
+    dialect != Some(Dialect::Session)
+}
+
+/// Whether a run of a dialect can start with files.
+///
+/// ```
+/// use branchpoint_dialects::accepts_attachments;
+/// use branchpoint_expr::Dialect;
+///
+/// assert!(accepts_attachments(Some(Dialect::Steps)) && !accepts_attachments(Some(Dialect::Flow)));
+/// ```
+pub fn accepts_attachments(dialect: Option<Dialect>) -> bool {
+    dialect == Some(Dialect::Steps)
+}
+
 /// Adds the id of the run to the input of a graph, whose result contains it.
 ///
 /// ```

@@ -3,13 +3,19 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
+use crate::catalogue::Catalogue;
 use crate::content::Content;
+use crate::executables::Executables;
 use crate::handles::Handles;
 use crate::host::Host;
+use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::problem::Problem;
+use crate::routes::workflows::KnownFacts;
 use crate::settings::Settings;
+use crate::traces::Traces;
 
 /// The state of a server. Clones share it.
 #[derive(Clone)]
@@ -21,6 +27,13 @@ pub(crate) struct Parts {
     pub(crate) content: Content,
     pub(crate) settings: Settings,
     pub(crate) metrics: Metrics,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) traces: Traces,
+    pub(crate) executables: Executables,
+    pub(crate) live: Live,
+    pub(crate) facts: KnownFacts,
+    /// Held while a version of a workflow is saved.
+    pub(crate) saving: Mutex<()>,
     /// Scripts that answer the runs of a workflow unless they have another, by name.
     pub(crate) default_scripts: Mutex<BTreeMap<String, String>>,
     /// Whether the server is shutting down.
@@ -35,13 +48,45 @@ pub(crate) struct HostFacts {
 }
 
 impl App {
-    pub(crate) fn new(host: Host, content: Content, settings: Settings) -> Self {
-        let Host { backend, user, account, runner_check, examples: _ } = host;
+    pub(crate) fn new(host: Host, content: Content, settings: Settings) -> Result<Self, Problem> {
+        let Host { backend, user, account, runner_check, examples: _, texts: _ } = host;
         let handles = Handles::new(backend, settings.handles);
         let host = HostFacts { user, account, runner_check };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
-        let default_scripts = Mutex::default();
-        Self(Arc::new(Parts { handles, host, content, settings, metrics, default_scripts, is_stopping }))
+        let (catalogue, traces, default_scripts) = (Catalogue::default(), Traces::default(), Mutex::default());
+        Ok(Self(Arc::new(Parts {
+            handles,
+            host,
+            content,
+            settings,
+            metrics,
+            catalogue,
+            traces,
+            executables: Executables::default(),
+            live: Live::new()?,
+            facts: KnownFacts::default(),
+            saving: Mutex::default(),
+            default_scripts,
+            is_stopping,
+        })))
+    }
+}
+
+/// A server that may have ended.
+#[derive(Clone)]
+pub(crate) struct WeakApp(Weak<Parts>);
+
+impl App {
+    /// The server for listeners, which may outlive it.
+    pub(crate) fn downgrade(&self) -> WeakApp {
+        WeakApp(Arc::downgrade(&self.0))
+    }
+}
+
+impl WeakApp {
+    /// The server, unless it has ended.
+    pub(crate) fn upgrade(&self) -> Option<App> {
+        self.0.upgrade().map(App)
     }
 }
 

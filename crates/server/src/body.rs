@@ -27,6 +27,26 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     }
 }
 
+/// A JSON body that may be missing.
+pub(crate) struct OptionalBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let is_json = is_json(request.headers());
+        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| unread(&rejection, app))?;
+        match bytes.is_empty() {
+            true => Ok(Self(T::default())),
+            false if is_json => parse(&bytes).map(Self),
+            false => {
+                let detail = "The body must be JSON. Send it with `Content-Type: application/json`.";
+                Err(Problem::new(ProblemKind::UnsupportedMedia, detail))
+            }
+        }
+    }
+}
+
 /// Parses a JSON text of a request.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| {
@@ -82,9 +102,12 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let path = axum::extract::Path::<T>::from_request_parts(parts, app).await;
-        let path = path.map_err(|rejection| match rejection.into_response().status().is_client_error() {
-            true => Problem::bad_request("The path has an invalid parameter."),
-            false => Problem::new(ProblemKind::Internal, "The path could not be read."),
+        let path = path.map_err(|rejection| {
+            if rejection.into_response().status().is_client_error() {
+                Problem::bad_request("The path has an invalid parameter.")
+            } else {
+                Problem::new(ProblemKind::Internal, "The path could not be read.")
+            }
         })?;
         Ok(Self(path.0))
     }

@@ -82,6 +82,11 @@ impl Caller {
         authorize(self, action, Resource::Workflow(workflow))
     }
 
+    /// Fails unless the caller may do something with at least one workflow.
+    pub(crate) fn may_on_some(&self, action: Action) -> Result<(), Problem> {
+        authorize(self, action, Resource::Server)
+    }
+
     /// Fails unless the caller may do something with the server as a whole.
     pub(crate) fn may_on_server(&self, action: Action) -> Result<(), Problem> {
         authorize(self, action, Resource::Server)

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::app::App;
+use crate::live::publish_until_stopped;
 use crate::{Content, Host, Settings};
 use crate::{examples, router};
 
@@ -36,9 +37,27 @@ impl Server {
         let listener = TcpListener::bind(settings.listen).await?;
         let address = listener.local_addr()?;
         let examples = std::mem::take(&mut host.examples);
-        let app = App::new(host, content, settings);
+        let texts = host.texts.take();
+        let app = App::new(host, content, settings).map_err(|problem| io::Error::other(problem.detail().to_owned()))?;
+        if let Some(texts) = texts {
+            texts.connect(&app);
+        }
         let saved = app.clone();
-        spawn_blocking(move || examples::save(&saved, &examples)).await.map_err(io::Error::other)??;
+        let prepared = spawn_blocking(move || {
+            examples::save(&saved, &examples)?;
+            let changed = saved.downgrade();
+            let listener = Box::new(move |event: &branchpoint_backend::RunEvent| {
+                if let Some(app) = changed.upgrade() {
+                    app.note_change(event);
+                }
+            });
+            match saved.handles.with_first(|backend| backend.subscribe(listener)) {
+                // A server that only reads learns of changes when it looks.
+                Ok(()) | Err(branchpoint_backend::BackendError::ReadOnly) => Ok(()),
+                Err(error) => Err(io::Error::other(error)),
+            }
+        });
+        prepared.await.map_err(io::Error::other)??;
         Ok(Self { app, listener, address })
     }
 
@@ -52,6 +71,7 @@ impl Server {
     pub async fn serve(self, stop: impl Future<Output = ()>) -> io::Result<()> {
         let Self { app, listener, .. } = self;
         let service = router::router(&app);
+        let publisher = tokio::spawn(publish_until_stopped(app.clone()));
         let connections = Arc::new(Semaphore::new(app.settings.connections));
         let graceful = GracefulShutdown::new();
         tokio::pin!(stop);
@@ -76,6 +96,8 @@ impl Server {
         }
         drop(listener);
         app.is_stopping.store(true, Ordering::Relaxed);
+        app.live.close();
+        let _ = publisher.await;
         let grace = app.settings.grace;
         let _ = tokio::time::timeout(grace, graceful.shutdown()).await;
         let stopped = spawn_blocking(move || app.handles.stop(grace)).await;

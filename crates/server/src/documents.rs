@@ -66,6 +66,18 @@ impl Library for Stored<'_> {
     }
 }
 
+/// The dialect of this name.
+pub(crate) fn dialect_named(name: &str) -> Option<Dialect> {
+    Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == name)
+}
+
+/// What a document says about itself.
+pub(crate) fn description_of(text: &str) -> Option<String> {
+    let description = branchpoint_dialects::read(text).ok()?.get("description")?.to_value();
+    let description = description.as_str().map(str::trim)?;
+    (!description.is_empty()).then(|| description.to_owned())
+}
+
 /// A document that can run.
 pub(crate) struct Executable {
     pub(crate) document: Document,

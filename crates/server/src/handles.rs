@@ -59,15 +59,26 @@ impl App {
         });
         let result = called.await;
         drop(permit);
-        result.unwrap_or_else(|panic| {
-            // The thread's panic message is on stderr; a client learns nothing about it.
-            debug_assert!(panic.is_panic(), "blocking calls are not cancelled");
-            Err(Problem::new(
-                ProblemKind::Internal,
-                "The request could not be handled because of a defect of the server.",
-            ))
-        })
+        result.unwrap_or_else(|panic| defect(&panic))
     }
+
+    /// Computes something that takes time, on a thread that may block.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = self.handles.free.acquire().await.map_err(|_| stopped())?;
+        let result = spawn_blocking(work).await;
+        drop(permit);
+        result.unwrap_or_else(|panic| defect(&panic))
+    }
+}
+
+/// The thread's panic message is on stderr; a client learns nothing about it.
+fn defect<T>(panic: &tokio::task::JoinError) -> Result<T, Problem> {
+    debug_assert!(panic.is_panic(), "blocking calls are not cancelled");
+    let detail = "The request could not be handled because of a defect of the server.";
+    Err(Problem::new(ProblemKind::Internal, detail))
 }
 
 fn stopped() -> Problem {

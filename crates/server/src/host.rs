@@ -6,10 +6,10 @@ use branchpoint_backend::Backend;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Object, Value};
 
-use crate::Example;
+use crate::{Example, TextFeed};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
-pub type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
+pub(crate) type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
 
 /// The backend, the local user, and what is known of the machine.
 pub struct Host {
@@ -18,6 +18,7 @@ pub struct Host {
     pub(crate) account: Value,
     pub(crate) runner_check: RunnerCheck,
     pub(crate) examples: Vec<Example>,
+    pub(crate) texts: Option<TextFeed>,
 }
 
 impl Host {
@@ -38,6 +39,7 @@ impl Host {
             account: Value::from(account),
             runner_check: Arc::new(|_, _| Vec::new()),
             examples: Vec::new(),
+            texts: None,
         }
     }
 
@@ -51,6 +53,12 @@ impl Host {
     #[must_use]
     pub fn with_runner_check(self, runner_check: RunnerCheck) -> Self {
         Self { runner_check, ..self }
+    }
+
+    /// Streams the texts of models to clients that follow their runs.
+    #[must_use]
+    pub fn with_texts(self, texts: TextFeed) -> Self {
+        Self { texts: Some(texts), ..self }
     }
 
     /// Saves examples when the server starts. A run of an example is answered by its script unless it has another.

@@ -17,26 +17,36 @@
 mod app;
 mod body;
 mod caller;
+mod catalogue;
 mod connections;
 mod content;
 mod documents;
+mod drawing;
 mod examples;
+mod executables;
 mod guard;
 mod handles;
 mod host;
 mod list;
+mod live;
 mod metrics;
 mod openapi;
 mod problem;
+mod random;
 mod router;
 mod routes;
+mod scripts;
 mod settings;
+mod structure;
+mod text_feed;
 mod time;
+mod traces;
 
 pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};
 pub use host::Host;
 pub use settings::Settings;
+pub use text_feed::TextFeed;
 
 #[cfg(doc)]
 use branchpoint_backend::Backend;

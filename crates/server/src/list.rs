@@ -32,6 +32,15 @@ pub(crate) struct Page<T> {
 }
 
 impl PageRequest {
+    pub(crate) fn new(limit: Option<u32>, cursor: Option<String>) -> Self {
+        Self { limit, cursor }
+    }
+
+    /// A page of a list that is in memory as a whole.
+    pub(crate) fn page<T>(&self, all: Vec<T>) -> Result<Page<T>, Problem> {
+        Page::of(all, self)
+    }
+
     pub(crate) fn limit(&self) -> Result<u32, Problem> {
         match self.limit.unwrap_or(DEFAULT) {
             limit @ 1..=MAX => Ok(limit),

@@ -1,4 +1,4 @@
-//! The OpenAPI document, which is generated from the handlers, and its page.
+//! The `OpenAPI` document, which is generated from the handlers, and its page.
 
 use axum::response::Html;
 use utoipa::OpenApi;

@@ -44,7 +44,6 @@ macro_rules! problem_kinds {
 
 problem_kinds! {
     BadRequest "bad_request" BAD_REQUEST "The request is malformed",
-    Unauthenticated "unauthenticated" UNAUTHORIZED "Sign in first",
     Forbidden "forbidden" FORBIDDEN "This action is not allowed",
     NotRecipient "not_recipient" FORBIDDEN "Not an approver",
     NotFound "not_found" NOT_FOUND "Not found",
@@ -60,14 +59,16 @@ problem_kinds! {
     InvalidDocument "invalid_document" UNPROCESSABLE_ENTITY "The document is invalid",
     InvalidInput "invalid_input" UNPROCESSABLE_ENTITY "The input is invalid",
     UnknownChoice "unknown_choice" UNPROCESSABLE_ENTITY "Unknown choice",
-    TooManyRequests "too_many_requests" TOO_MANY_REQUESTS "Too many requests",
     Internal "internal" INTERNAL_SERVER_ERROR "The server has a defect",
     Unavailable "unavailable" SERVICE_UNAVAILABLE "Temporarily unavailable",
 }
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct Problem(Box<Failure>);
+
+#[derive(Debug)]
+struct Failure {
     kind: ProblemKind,
     detail: String,
     diagnostics: Option<Value>,
@@ -77,7 +78,8 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), diagnostics: None, extra: Map::new(), retry_after_s: None }
+        let detail = detail.into();
+        Self(Box::new(Failure { kind, detail, diagnostics: None, extra: Map::new(), retry_after_s: None }))
     }
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
@@ -100,25 +102,25 @@ impl Problem {
             0 | 1 => first,
             more => format!("{first} ({} more errors)", more - 1),
         };
-        Self {
-            diagnostics: Some(render_json(findings, text, origin)),
-            ..Self::new(ProblemKind::InvalidDocument, detail)
-        }
+        let mut problem = Self::new(ProblemKind::InvalidDocument, detail);
+        problem.0.diagnostics = Some(render_json(findings, text, origin));
+        problem
     }
 
     /// Adds a member to the problem.
     pub(crate) fn with(mut self, name: &str, value: impl Serialize) -> Self {
-        self.extra.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
+        self.0.extra.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
         self
     }
 
     /// Asks the client to try again after so many seconds.
-    pub(crate) fn retry_after(self, seconds: u32) -> Self {
-        Self { retry_after_s: Some(seconds), ..self }
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+        self.0.retry_after_s = Some(seconds);
+        self
     }
 
     pub(crate) fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
     }
 }
 
@@ -147,19 +149,20 @@ pub(crate) struct ProblemBody {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = self.kind.status();
+        let Failure { kind, detail, diagnostics, extra, retry_after_s } = *self.0;
+        let status = kind.status();
         let body = ProblemBody {
-            r#type: format!("/docs/{}", self.kind.as_str()),
-            title: self.kind.title(),
+            r#type: format!("/docs/{}", kind.as_str()),
+            title: kind.title(),
             status: status.as_u16(),
-            detail: self.detail,
-            kind: self.kind.as_str(),
-            diagnostics: self.diagnostics,
-            extra: self.extra,
+            detail,
+            kind: kind.as_str(),
+            diagnostics,
+            extra,
         };
         let mut response = (status, serde_json::to_vec(&body).unwrap_or_default()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
-        if let Some(seconds) = self.retry_after_s {
+        if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
@@ -211,5 +214,20 @@ fn kind_of(rejected: &Rejected) -> ProblemKind {
         Rejected::TooLarge(_) => ProblemKind::TooLarge,
         Rejected::MissingFact(_) | Rejected::NotAccepted(_) | Rejected::TooDeep => ProblemKind::InvalidInput,
         _ => ProblemKind::Conflict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::ProblemKind;
+
+    #[test]
+    fn every_kind_has_a_name_and_a_title_of_its_own() {
+        let names: BTreeSet<&str> = ProblemKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        let titles: BTreeSet<&str> = ProblemKind::ALL.iter().map(|kind| kind.title()).collect();
+        assert_eq!((names.len(), titles.len()), (ProblemKind::ALL.len(), ProblemKind::ALL.len()));
+        assert!(ProblemKind::ALL.iter().all(|kind| !kind.status().is_success()));
     }
 }

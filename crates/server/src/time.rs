@@ -7,7 +7,8 @@ pub(crate) fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// A time as RFC 3339 in UTC. Times beyond the year 9999 are the last one before.
+/// A time as RFC 3339 in UTC with milliseconds. Times beyond the year 9999 are the last one before.
 pub(crate) fn rfc3339(ms: i64) -> String {
-    Timestamp::from_millisecond(ms).unwrap_or(if ms < 0 { Timestamp::MIN } else { Timestamp::MAX }).to_string()
+    let time = Timestamp::from_millisecond(ms).unwrap_or(if ms < 0 { Timestamp::MIN } else { Timestamp::MAX });
+    format!("{time:.3}")
 }

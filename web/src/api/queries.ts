@@ -117,7 +117,7 @@ export const sessionsQuery = queryOptions({
 export const sessionQuery = (document: string, id: string, at?: number) =>
   queryOptions({
     queryKey: ['session', document, id, at ?? 'now'],
-    queryFn: ({ signal }) => get<SessionDetail>(`/agents/${segment(document)}/sessions/${segment(id)}${query({ at })}`, signal),
+    queryFn: ({ signal }) => get<SessionDetail>(`/agents/${segment(document)}/sessions/${segment(id)}/state${query({ at })}`, signal),
   })
 
 export const docQuery = (kind: string) =>

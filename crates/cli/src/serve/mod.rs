@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use branchpoint_server::{Host, Settings, serve_until};
+use branchpoint_server::{Host, Settings, TextFeed, serve_until};
 use tempfile::TempDir;
 
 use crate::backend::{self, Driving};
@@ -116,7 +116,9 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
         );
     }
     let store = place.store();
-    let runner = Arc::new(LocalRunner::for_worker(project, &store, OutputListeners::of(|_| {}))?);
+    let texts = TextFeed::default();
+    let listeners = OutputListeners { words: texts.listener(), ..OutputListeners::of(|_| {}) };
+    let runner = Arc::new(LocalRunner::for_worker(project, &store, listeners)?);
     let mut driving = Driving::here(&runner, project);
     if let Some(calls) = listen.calls {
         driving.limits.calls = usize::try_from(calls)?;
@@ -124,7 +126,7 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     let backend = backend::drive(project, &store, "serve", &runner, driving)?;
     backend.drive_all()?;
     let user = project.user(None);
-    let mut host = Host::new(backend, &user).with_account(local_runner::account(project, &user));
+    let mut host = Host::new(backend, &user).with_account(local_runner::account(project, &user)).with_texts(texts);
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
     }

@@ -1,7 +1,15 @@
 //! The endpoints, a file for each resource.
 
+pub(crate) mod approvals;
+mod documents;
+mod eval;
+mod events;
 pub(crate) mod health;
 mod me;
+pub(crate) mod overview;
+pub(crate) mod runs;
+mod sessions;
+pub(crate) mod workflows;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -9,5 +17,14 @@ use crate::app::App;
 
 /// Everything below `/api/v1`.
 pub(crate) fn api() -> OpenApiRouter<App> {
-    OpenApiRouter::new().merge(me::routes())
+    OpenApiRouter::new()
+        .merge(me::routes())
+        .merge(overview::routes())
+        .merge(events::routes())
+        .merge(workflows::routes())
+        .merge(documents::routes())
+        .merge(runs::routes())
+        .merge(approvals::routes())
+        .merge(eval::routes())
+        .merge(sessions::routes())
 }

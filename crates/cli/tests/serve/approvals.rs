@@ -1,0 +1,102 @@
+//! Approvals over HTTP.
+
+use serde_json::{Value, json};
+
+use crate::client::{Response, Server};
+
+/// A run that waits for an approval of ada.
+fn waiting(server: &Server, id: &str) {
+    let body = json!({"workflow": "approved-email", "id": id, "script": {"draft_email": ["Hello"], "send": ["mail-1"]},
+        "inputs": {"input": "a", "metadata": {"email": "bob@example.com"}}});
+    assert_eq!(server.post("/runs?wait=30s", &body).expect(200)["status"], "waiting_people");
+}
+
+fn vote(server: &Server, approval: &str, key: Option<&str>, body: &Value) -> Response {
+    let mut headers = vec![("content-type", "application/json")];
+    headers.extend(key.map(|key| ("idempotency-key", key)));
+    server.send("POST", &format!("/approvals/{approval}/vote"), &headers, &body.to_string())
+}
+
+#[test]
+fn an_approval_is_listed_shown_and_answered() {
+    let server = Server::demo();
+    waiting(&server, "a1");
+    let mine = server.get("/approvals").expect(200);
+    let approval = &mine["items"][0];
+    assert_eq!(approval["key"], "a1/4");
+    assert_eq!(approval["may_vote"], true);
+    assert_eq!(approval["choices"][0], json!({"name": "approve", "meaning": "yes"}));
+    let one = server.get("/approvals/a1/4").expect(200);
+    assert!(one["prompt"].as_str().unwrap().contains("Hello"), "{one:#}");
+    let voted = vote(&server, "a1/4", None, &json!({"choice": "approve", "comment": "fine"})).expect(200);
+    assert_eq!((&voted["status"], &voted["outcome"]), (&json!("settled"), &json!("approve")));
+    assert_eq!(voted["votes"][0]["user"], "ada");
+    server.until("/runs/a1", |run| run["status"] == "completed");
+    assert_eq!(server.get("/approvals?show=all").expect(200)["items"], json!([]));
+    let answered = server.get("/approvals?show=answered").expect(200);
+    assert_eq!(answered["items"][0]["votes"][0]["comment"], "fine");
+    assert_eq!(server.get("/approvals?show=none").problem(400), "bad_request");
+}
+
+#[test]
+fn a_repeated_vote_changes_nothing_and_another_is_rejected() {
+    let server = Server::demo();
+    waiting(&server, "a1");
+    let approve = json!({"choice": "approve"});
+    vote(&server, "a1/4", Some("k"), &approve).expect(200);
+    assert_eq!(vote(&server, "a1/4", Some("k"), &approve).expect(200)["outcome"], "approve");
+    let late = vote(&server, "a1/4", None, &approve);
+    assert_eq!(late.problem(409), "not_pending");
+    assert_eq!(late.json()["approval"]["votes"][0]["choice"], "approve");
+    let other = vote(&server, "a1/4", Some("k2"), &json!({"choice": "reject"}));
+    assert_eq!(other.problem(409), "not_pending");
+}
+
+#[test]
+fn votes_that_are_not_possible_are_rejected_with_reasons() {
+    let server = Server::demo();
+    waiting(&server, "a1");
+    assert_eq!(vote(&server, "a1/4", None, &json!({"choice": "maybe"})).problem(422), "unknown_choice");
+    assert_eq!(vote(&server, "a1/7", None, &json!({"choice": "approve"})).problem(404), "not_found");
+    assert_eq!(vote(&server, "a2/1", None, &json!({"choice": "approve"})).problem(404), "not_found");
+    assert_eq!(vote(&server, "a1/4", None, &json!({"choice": 1})).problem(422), "invalid_input");
+    assert_eq!(vote(&server, "a1/4", None, &json!({"choice": "approve", "as": "eve"})).problem(422), "invalid_input");
+    assert_eq!(server.get("/approvals/a1/4").expect(200)["votes"], json!([]));
+}
+
+#[test]
+fn only_approvers_vote() {
+    let server = Server::demo();
+    let body = json!({"workflow": "approved-email", "id": "a1", "script": {"draft_email": ["Hello"]},
+        "inputs": {"input": "a", "metadata": {"email": "b@example.com"},
+            "account": {"owner": "bob", "admins": ["eve"], "members": []}}});
+    server.post("/runs?wait=30s", &body).expect(200);
+    assert_eq!(server.get("/approvals").expect(200)["items"], json!([]));
+    let others = server.get("/approvals?show=all").expect(200);
+    assert_eq!(others["items"][0]["may_vote"], false);
+    assert_eq!(vote(&server, "a1/4", None, &json!({"choice": "approve"})).problem(403), "not_recipient");
+}
+
+#[test]
+fn an_approval_is_cancelled() {
+    let server = Server::demo();
+    waiting(&server, "a1");
+    let cancelled = server.post("/approvals/a1/4/cancel", &json!({"reason": "not needed"})).expect(200);
+    assert_eq!(cancelled["outcome"], "cancelled", "{cancelled:#}");
+    assert_eq!(server.send("POST", "/approvals/a1/4/cancel", &[], "").problem(409), "not_pending");
+}
+
+#[test]
+fn the_first_answer_settles_an_approval_without_votes() {
+    let server = Server::demo();
+    let agents = json!({"writer": ["A long text."], "rewriter": ["A short text."], "publisher": ["Published."]});
+    let body = json!({"workflow": "draft-and-approve", "id": "g1", "script": {"agents": agents}});
+    let waits = server.post("/runs?wait=30s", &body).expect(200);
+    assert_eq!(waits["status"], "waiting_people", "{waits:#}");
+    let mine = server.get("/approvals").expect(200);
+    let key = mine["items"][0]["key"].as_str().unwrap().to_owned();
+    assert_eq!(mine["items"][0]["recipients"], Value::Null);
+    assert_eq!(vote(&server, &key, None, &json!({"choice": "perhaps"})).problem(422), "unknown_choice");
+    assert_eq!(vote(&server, &key, None, &json!({"choice": "approve"})).expect(200)["status"], "settled");
+    assert_eq!(server.get("/approvals").expect(200)["items"], json!([]));
+}

@@ -1,0 +1,100 @@
+//! Sessions and conditions over HTTP.
+
+use serde_json::{Value, json};
+
+use crate::client::Server;
+
+#[test]
+fn a_session_offers_tools_by_its_step() {
+    let server = Server::demo();
+    let path = "/agents/research-then-plan/sessions/s1";
+    let opened = server.get(path).expect(200);
+    assert_eq!(opened["sessionId"], "s1");
+    let message = server.post(&format!("{path}/messages"), &json!({"text": "research caching strategies"})).expect(200);
+    assert_eq!(message["activeStep"], "research", "{message:#}");
+    assert!(!message["allowedTools"].as_array().unwrap().is_empty());
+    let used =
+        |key: &str| server.post(&format!("{path}/tools"), &json!({"tool": "web_search", "key": key})).expect(200);
+    assert_eq!(used("k1")["recentlyUsedTools"], json!(["web_search"]));
+    let repeated = used("k1");
+    assert_eq!((&repeated["recentlyUsedTools"], &repeated["changed"]), (&json!(["web_search"]), &json!(false)));
+    assert_eq!(used("k2")["recentlyUsedTools"], json!(["web_search", "web_search"]));
+    let state = server.get(&format!("{path}/state")).expect(200);
+    let kinds: Vec<&str> = state["events"].as_array().unwrap().iter().map(|e| e["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["message", "tool", "tool"]);
+    assert_eq!(state["events"][0]["step_after"], "research");
+    let first = state["events"][0]["n"].as_u64().unwrap();
+    let before = server.get(&format!("{path}/state?at={first}")).expect(200);
+    assert_eq!(before["events"].as_array().unwrap().len(), 1);
+    assert!(before["steps"].as_array().unwrap().iter().any(|step| step["active"] == true), "{before:#}");
+    let reset = server.send("DELETE", path, &[], "").expect(200);
+    assert_eq!(reset["recentlyUsedTools"], json!([]));
+    let listed = server.get("/sessions").expect(200);
+    assert_eq!(listed["items"][0]["id"], "s1");
+}
+
+#[test]
+fn sessions_reject_what_they_do_not_understand() {
+    let server = Server::demo();
+    let path = "/agents/research-then-plan/sessions/s1";
+    assert_eq!(server.get("/agents/nope/sessions/s1").problem(404), "not_found");
+    assert_eq!(server.get("/agents/approved-email/sessions/s1").problem(422), "invalid_input");
+    assert_eq!(server.get(&format!("{path}/state")).problem(404), "not_found");
+    assert_eq!(server.post(&format!("{path}/messages"), &json!({"tool": "x"})).problem(422), "invalid_input");
+    assert_eq!(server.post(&format!("{path}/turns"), &json!({"text": "hi"})).problem(422), "invalid_input");
+}
+
+#[test]
+fn an_agent_chats_with_a_script() {
+    let server = Server::demo();
+    let templates = server.get("/templates").expect(200);
+    let template = templates.as_array().unwrap().iter().find(|template| template["name"] == "session").unwrap().clone();
+    server.post("/workflows", &json!({"text": template["text"], "name": "helper"})).expect(201);
+    let said = server.post("/agents/helper/sessions/c1/turns", &json!({"text": "Hello", "script": template["script"]}));
+    let turn = said.expect(200);
+    assert!(turn["turn"]["text"].is_string(), "{turn:#}");
+    let run = turn["run"].as_str().unwrap();
+    assert!(!server.get(&format!("/runs/{run}/trace")).expect(200)["items"].as_array().unwrap().is_empty());
+}
+
+fn eval(server: &Server, spelling: &str, dialect: &str, condition: &Value, cases: &Value) -> Value {
+    let condition = condition.as_str().map_or_else(|| condition.to_string(), str::to_owned);
+    let body = json!({"spelling": spelling, "dialect": dialect, "condition": condition, "cases": cases});
+    server.post("/eval", &body).expect(200)
+}
+
+#[test]
+fn conditions_of_every_spelling_are_evaluated() {
+    let server = Server::demo();
+    let result = eval(
+        &server,
+        "expression",
+        "machine",
+        &json!("inputs.n > 3"),
+        &json!([{"inputs": {"n": 5}}, {"inputs": {"n": 1}}, {}]),
+    );
+    let outcomes: Vec<&Value> = result["cases"].as_array().unwrap().iter().map(|case| &case["outcome"]).collect();
+    assert_eq!(outcomes[..2], [&json!(true), &json!(false)]);
+    assert!(result["cases"][2]["error"]["kind"].is_string() || result["cases"][2]["outcome"] == false, "{result:#}");
+    assert!(result["cases"][0]["explanation"]["sentence"].as_str().unwrap().contains("inputs.n"));
+    assert_eq!(result["reads"], json!(["inputs.n"]));
+    let targets = json!({"conditions": [{"target": "input", "operator": "$eq", "value": "a"}]});
+    assert_eq!(eval(&server, "targets", "steps", &targets, &json!([{"input": "a"}]))["cases"][0]["outcome"], true);
+    let text = json!({"operator": "contains", "value": "hello"});
+    let result = eval(&server, "text_match", "graph", &text, &json!([{"input": "Hello you"}]));
+    assert!(
+        result["diagnostics"].as_array().is_some_and(|found| !found.is_empty())
+            || result["cases"][0]["outcome"] == true
+    );
+}
+
+#[test]
+fn a_condition_with_errors_has_findings_and_no_results() {
+    let server = Server::demo();
+    let result = eval(&server, "expression", "machine", &json!("inputs.n >< 3"), &json!([{}]));
+    assert_eq!((&result["cases"], result["diagnostics"][0]["start"].is_u64()), (&json!([]), true));
+    let body = json!({"spelling": "expression", "dialect": "nope", "condition": "true", "cases": []});
+    assert_eq!(server.post("/eval", &body).problem(422), "invalid_input");
+    let body = json!({"spelling": "expression", "dialect": "machine", "condition": "true", "cases": [5]});
+    assert_eq!(server.post("/eval", &body).problem(422), "invalid_input");
+}

@@ -1,0 +1,83 @@
+//! Workflows ready to run: loaded with what they call, and saved.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use branchpoint_backend::{Backend, WorkflowNo};
+use branchpoint_expr::Dialect;
+use branchpoint_runners::Secrets;
+
+use crate::app::App;
+use crate::catalogue::Version;
+use crate::documents::{Executable, Source, dialect_named, load_scripted};
+use crate::problem::Problem;
+use crate::scripts::RunScript;
+
+/// A saved workflow with what a start needs to know of it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) workflow: WorkflowNo,
+    pub(crate) dialect: Option<Dialect>,
+    /// The secrets in the programs.
+    pub(crate) secrets: Secrets,
+    loaded: Instant,
+}
+
+/// Prepared workflows by version and scripted steps.
+#[derive(Debug, Default)]
+pub(crate) struct Executables(Mutex<HashMap<Key, Arc<Prepared>>>);
+
+/// A version, and the steps that a script answers.
+type Key = (WorkflowNo, BTreeSet<String>);
+
+/// How long a prepared workflow is used although a workflow that it calls may have a new version.
+const MAX_AGE: Duration = Duration::from_secs(1);
+
+/// The maximum number of prepared workflows in memory.
+const KEPT: usize = 256;
+
+/// Loads a version of a workflow with the latest versions of the workflows that it calls, and saves the result.
+pub(crate) fn prepare(
+    app: &App,
+    backend: &dyn Backend,
+    version: &Version,
+    script: Option<&RunScript>,
+) -> Result<Arc<Prepared>, Problem> {
+    let scripted = script.map(|script| script.scripted_steps.clone()).unwrap_or_default();
+    let key = (version.workflow, scripted);
+    let known = app.executables.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    if let Some(known) = known.filter(|known| known.loaded.elapsed() < MAX_AGE) {
+        return Ok(known);
+    }
+    let executable = executable(backend, version, key.1.clone())?;
+    let prepared = Arc::new(prepare_unsaved(&executable, executable.save(backend)?));
+    let mut known = app.executables.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= KEPT {
+        known.clear();
+    }
+    known.insert(key, Arc::clone(&prepared));
+    Ok(prepared)
+}
+
+/// What a start needs to know of a loaded workflow.
+pub(crate) fn prepare_unsaved(executable: &Executable, workflow: WorkflowNo) -> Prepared {
+    let mut secrets = Secrets::in_program(&executable.program);
+    for program in executable.children.values() {
+        secrets.add(Secrets::in_program(program).values());
+    }
+    Prepared { workflow, dialect: executable.dialect, secrets, loaded: Instant::now() }
+}
+
+/// Loads a version of a workflow for a run in which a script answers these steps.
+pub(crate) fn executable(
+    backend: &dyn Backend,
+    version: &Version,
+    scripted: BTreeSet<String>,
+) -> Result<Executable, Problem> {
+    let document = backend.document(version.workflow)?;
+    let dialect = dialect_named(&document.dialect);
+    let source = Source { text: &document.text, name: Some(&version.name), dialect };
+    let loaded = load_scripted(backend, source, scripted)?;
+    Executable::new(loaded, document.name, document.origin, document.text)
+}
