@@ -8,7 +8,7 @@ use crate::client::Server;
 fn a_session_offers_tools_by_its_step() {
     let server = Server::demo();
     let path = "/agents/research-then-plan/sessions/s1";
-    let opened = server.get(path).expect(200);
+    let opened = server.get(&format!("{path}?tools=web_search,scrape,plan,summarize")).expect(200);
     assert_eq!(opened["sessionId"], "s1");
     let message = server.post(&format!("{path}/messages"), &json!({"text": "research caching strategies"})).expect(200);
     assert_eq!(message["activeStep"], "research", "{message:#}");
@@ -45,16 +45,18 @@ fn sessions_reject_what_they_do_not_understand() {
 }
 
 #[test]
-fn an_agent_chats_with_a_script() {
+fn a_turn_of_a_chat_reports_why_it_failed() {
     let server = Server::demo();
     let templates = server.get("/templates").expect(200);
     let template = templates.as_array().unwrap().iter().find(|template| template["name"] == "session").unwrap().clone();
     server.post("/workflows", &json!({"text": template["text"], "name": "helper"})).expect(201);
-    let said = server.post("/agents/helper/sessions/c1/turns", &json!({"text": "Hello", "script": template["script"]}));
-    let turn = said.expect(200);
-    assert!(turn["turn"]["text"].is_string(), "{turn:#}");
+    // No model is configured.
+    let turn = server.post("/agents/helper/sessions/c1/turns", &json!({"text": "Hello"})).expect(200);
+    assert!(turn["turn"]["error"]["message"].is_string(), "{turn:#}");
     let run = turn["run"].as_str().unwrap();
     assert!(!server.get(&format!("/runs/{run}/trace")).expect(200)["items"].as_array().unwrap().is_empty());
+    let state = server.get("/agents/helper/sessions/c1/state").expect(200);
+    assert_eq!(state["events"][0]["kind"], "turn");
 }
 
 fn eval(server: &Server, spelling: &str, dialect: &str, condition: &Value, cases: &Value) -> Value {

@@ -8,8 +8,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use branchpoint_backend::{
-    Backend, BackendError, CallSource, Rejection, RunNo, RunView, Session, SessionAction, SessionOptions,
-    SessionRequest, SessionResponse, SessionSummary,
+    Backend, BackendError, RunNo, RunView, Session, SessionAction, SessionOptions, SessionRequest, SessionResponse,
+    SessionSummary,
 };
 use branchpoint_core::ir::Status;
 use branchpoint_core::{BranchOutcome, Event, Fold, NoteKind, State as RunState, view};
@@ -28,7 +28,6 @@ use crate::documents::dialect_named;
 use crate::list::{Page, PageRequest};
 use crate::live::{NewEvent, Topic};
 use crate::problem::{Problem, ProblemKind};
-use crate::scripts::{WrittenScript, read_script};
 use crate::time::rfc3339;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -156,8 +155,31 @@ impl SessionView {
     }
 }
 
+/// The options of a session that a request opens.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct OpenRequest {
+    /// All tools of the agent in order, separated by commas, if the request opens the session; those of the document if absent.
+    tools: Option<String>,
+}
+
+impl OpenRequest {
+    fn options(&self) -> SessionOptions {
+        let tools = self
+            .tools
+            .as_ref()
+            .map(|tools| tools.split(',').map(str::trim).filter(|tool| !tool.is_empty()).map(str::to_owned).collect());
+        SessionOptions { tools, ..SessionOptions::default() }
+    }
+}
+
 /// A session of a document, opened by its first request.
-fn session_of(app: &App, backend: &dyn Backend, document: &str, id: &str) -> Result<Session, Problem> {
+fn session_of(
+    app: &App,
+    backend: &dyn Backend,
+    (document, id): (&str, &str),
+    options: SessionOptions,
+) -> Result<Session, Problem> {
     if id.is_empty() || id.len() > 200 || id.chars().any(char::is_control) {
         return Err(Problem::invalid_input(
             "The id of a session has 1 to 200 characters that are not control characters.",
@@ -167,12 +189,7 @@ fn session_of(app: &App, backend: &dyn Backend, document: &str, id: &str) -> Res
     if starts_runs(dialect_named(&version.dialect)) {
         return Err(Problem::invalid_input(format!("Workflow `{document}` has no sessions. Start a run of it.")));
     }
-    Ok(Session {
-        name: id.to_owned(),
-        document: document.to_owned(),
-        workflow: version.workflow,
-        options: SessionOptions::default(),
-    })
+    Ok(Session { name: id.to_owned(), document: document.to_owned(), workflow: version.workflow, options })
 }
 
 /// Sends a request to a session.
@@ -180,6 +197,7 @@ async fn send(
     app: &App,
     caller: Caller,
     (document, id): (String, String),
+    open: OpenRequest,
     action: SessionAction,
     key: Option<String>,
 ) -> Result<Json<SessionView>, Problem> {
@@ -187,7 +205,7 @@ async fn send(
     let needed = if action == SessionAction::Query { Action::Read } else { Action::Operate };
     app.call(move |backend| {
         caller.may(needed, &document)?;
-        let session = session_of(&shared, backend, &document, &id)?;
+        let session = session_of(&shared, backend, (&document, &id), open.options())?;
         let is_change = action != SessionAction::Query;
         let request = SessionRequest { action, key: key.map(Into::into), explain: false };
         let response = backend.request_session(&session, request)?;
@@ -219,17 +237,18 @@ struct MessageRequest {
 /// Reports a message of the user. It may change the active step.
 #[utoipa::path(post, path = "/agents/{document}/sessions/{session}/messages", tag = "sessions", operation_id = "report_message",
     params(("document" = String, Path, description = "The name of the document"),
-        ("session" = String, Path, description = "The id of the session")),
+        ("session" = String, Path, description = "The id of the session"), OpenRequest),
     request_body = MessageRequest, responses((status = 200, description = "The session", body = SessionView)))]
 async fn message(
     State(app): State<App>,
     caller: Caller,
     Path(path): Path<(String, String)>,
+    Query(open): Query<OpenRequest>,
     headers: axum::http::HeaderMap,
     Body(request): Body<MessageRequest>,
 ) -> Result<Json<SessionView>, Problem> {
     let key = idempotency_key(&headers)?.or(request.key);
-    send(&app, caller, path, SessionAction::Message(request.text.into()), key).await
+    send(&app, caller, path, open, SessionAction::Message(request.text.into()), key).await
 }
 
 /// A use of a tool.
@@ -245,43 +264,46 @@ struct ToolRequest {
 /// Reports the use of a tool. A report is a fact and is never rejected, even if the tool was not offered.
 #[utoipa::path(post, path = "/agents/{document}/sessions/{session}/tools", tag = "sessions", operation_id = "report_tool",
     params(("document" = String, Path, description = "The name of the document"),
-        ("session" = String, Path, description = "The id of the session")),
+        ("session" = String, Path, description = "The id of the session"), OpenRequest),
     request_body = ToolRequest, responses((status = 200, description = "The session", body = SessionView)))]
 async fn tool(
     State(app): State<App>,
     caller: Caller,
     Path(path): Path<(String, String)>,
+    Query(open): Query<OpenRequest>,
     headers: axum::http::HeaderMap,
     Body(request): Body<ToolRequest>,
 ) -> Result<Json<SessionView>, Problem> {
     let key = idempotency_key(&headers)?.or(request.key);
-    send(&app, caller, path, SessionAction::Tool(request.tool.into()), key).await
+    send(&app, caller, path, open, SessionAction::Tool(request.tool.into()), key).await
 }
 
 /// Shows the tools that a session offers. A new id opens a session.
 #[utoipa::path(get, path = "/agents/{document}/sessions/{session}", tag = "sessions", operation_id = "query_session",
     params(("document" = String, Path, description = "The name of the document"),
-        ("session" = String, Path, description = "The id of the session")),
+        ("session" = String, Path, description = "The id of the session"), OpenRequest),
     responses((status = 200, description = "The session", body = SessionView)))]
 async fn query(
     State(app): State<App>,
     caller: Caller,
     Path(path): Path<(String, String)>,
+    Query(open): Query<OpenRequest>,
 ) -> Result<Json<SessionView>, Problem> {
-    send(&app, caller, path, SessionAction::Query, None).await
+    send(&app, caller, path, open, SessionAction::Query, None).await
 }
 
 /// Deletes the history of a session.
 #[utoipa::path(delete, path = "/agents/{document}/sessions/{session}", tag = "sessions", operation_id = "reset_session",
     params(("document" = String, Path, description = "The name of the document"),
-        ("session" = String, Path, description = "The id of the session")),
+        ("session" = String, Path, description = "The id of the session"), OpenRequest),
     responses((status = 200, description = "The session", body = SessionView)))]
 async fn reset(
     State(app): State<App>,
     caller: Caller,
     Path(path): Path<(String, String)>,
+    Query(open): Query<OpenRequest>,
 ) -> Result<Json<SessionView>, Problem> {
-    send(&app, caller, path, SessionAction::Reset, None).await
+    send(&app, caller, path, open, SessionAction::Reset, None).await
 }
 
 /// As of which event.
@@ -466,11 +488,6 @@ fn tools_of(look: &RunView, shown: &Value, step: Option<&str>) -> Vec<ToolRecord
 struct TurnRequest {
     /// What the user says.
     text: String,
-    /// Answers for the calls of the agent's models and tools, as YAML, as JSON text, or as an object. Without a script the calls are
-    /// performed.
-    #[serde(default)]
-    #[schema(value_type = Option<Value>)]
-    script: Option<WrittenScript>,
 }
 
 /// A turn of a chat.
@@ -507,14 +524,12 @@ async fn turn(
     Body(request): Body<TurnRequest>,
 ) -> Result<Response, Problem> {
     caller.may(Action::Operate, &document)?;
-    let script = request.script.as_ref().map(read_script).transpose()?;
-    let calls = script.map_or(CallSource::Runners, |script| CallSource::NewScript(script.written));
     let (shared, name) = (app.clone(), document.clone());
     let session_id = id.clone();
     let run = app
         .call(move |backend| {
-            let session = session_of(&shared, backend, &name, &session_id)?;
-            begin_turn(backend, &session, &request.text, calls)
+            let session = session_of(&shared, backend, (&name, &session_id), SessionOptions::default())?;
+            begin_turn(backend, &session, &request.text)
         })
         .await?;
     let deadline = tokio::time::Instant::now() + TURN_WAIT;
@@ -531,7 +546,7 @@ async fn turn(
     }
 }
 
-fn begin_turn(backend: &dyn Backend, session: &Session, text: &str, calls: CallSource) -> Result<RunNo, Problem> {
+fn begin_turn(backend: &dyn Backend, session: &Session, text: &str) -> Result<RunNo, Problem> {
     let run = backend.open_session(session)?;
     let look = backend.load(run)?;
     if !look.program.views.iter().any(|view| &*view.name == "turn") {
@@ -542,13 +557,6 @@ fn begin_turn(backend: &dyn Backend, session: &Session, text: &str, calls: CallS
         return Err(
             Problem::new(ProblemKind::Conflict, "The agent has not replied to the last line yet.").retry_after(1)
         );
-    }
-    match backend.resume(run, calls) {
-        Ok(()) => {}
-        Err(BackendError::Rejection(Rejection::Driven)) => {
-            return Err(Problem::new(ProblemKind::Conflict, "Another process drives this session."));
-        }
-        Err(error) => return Err(error.into()),
     }
     let payload: Object = [(Arc::from("text"), Value::from(text))].into_iter().collect();
     let event = Event::Signal { name: "turn".into(), payload: payload.into(), sender: None, key: None };

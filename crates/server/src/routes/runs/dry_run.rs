@@ -152,7 +152,7 @@ fn simulate(
         return script.simulate(call);
     }
     missing.insert(step.to_string(), call.kind().as_str().to_owned());
-    SimulatedAnswer { is_lacking: true, ..Answer::Missing.into() }
+    SimulatedAnswer { is_missing: true, ..Answer::Missing.into() }
 }
 
 /// Answers the oldest approval for which the script has an answer. Returns false if there is none.
