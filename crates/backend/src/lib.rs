@@ -74,7 +74,8 @@ pub use approval::{ApprovalRecord, OpenApproval, OpenApprovals};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
 pub use run::{
-    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Replayed, Run, RunFailure, RunNo, RunScript, RunView,
+    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Replayed, Run, RunFailure, RunNo, RunScript,
+    RunView,
 };
 pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,

@@ -48,6 +48,13 @@ impl PageRequest {
         }
     }
 
+    /// The position after which the page begins.
+    pub(crate) fn cursor<C: std::str::FromStr>(&self) -> Result<Option<C>, Problem> {
+        let read =
+            |cursor: &String| cursor.parse().map_err(|_| Problem::bad_request("`cursor` is not one of this list."));
+        self.cursor.as_ref().map(read).transpose()
+    }
+
     /// The number after which the page begins.
     pub(crate) fn after(&self) -> Result<Option<i64>, Problem> {
         let read =

@@ -3,7 +3,7 @@
 mod content;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,16 +137,17 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     let is_temporary = matches!(place, Place::Temporary(_));
     let path = project.store_path(&store)?;
     serve_until(host, content::CONTENT, listen.settings(), &token, |address| {
-        announce(address, listen, is_temporary, path)
+        announce(address, listen, is_temporary, &path);
     })
     .map_err(|error| Exit::system(format!("cannot serve on {}: {error}", listen.listen)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: PathBuf) {
-    let store = match is_temporary {
-        true => "Examples in a temporary store, which is removed at the end. Use --store FILE to keep runs.".to_owned(),
-        false => format!("Store: {}", store.display()),
+fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: &Path) {
+    let store = if is_temporary {
+        "Examples in a temporary store, which is removed at the end. Use --store FILE to keep runs.".to_owned()
+    } else {
+        format!("Store: {}", store.display())
     };
     terminal::message(&format!("Serving http://{address}{}\n{store}\n", listen.base_path));
 }

@@ -77,6 +77,21 @@ fn lists_have_pages() {
 }
 
 #[test]
+fn runs_have_tags_and_show_their_last_decision_in_lists() {
+    let server = Server::demo();
+    let body = json!({"workflow": "approved-email", "id": "t1", "tags": ["urgent"], "priority": 5,
+        "inputs": {"input": "a", "metadata": {"email": "bob@example.com"}}});
+    server.post("/runs?wait=30s", &body).expect(200);
+    let tagged = server.get("/runs?tag=urgent").expect(200);
+    assert_eq!(tagged["items"][0]["tags"], json!(["urgent"]));
+    assert_eq!(tagged["items"][0]["last_decision"]["step"], "route_decision");
+    assert_eq!(tagged["items"][0]["last_decision"]["branch"], "then");
+    assert_eq!(server.get("/runs?tag=other").expect(200)["items"], json!([]));
+    let odd = json!({"workflow": "approved-email", "priority": 9_000});
+    assert_eq!(server.post("/runs", &odd).problem(422), "invalid_input");
+}
+
+#[test]
 fn a_trace_is_read_in_pages_and_by_step() {
     let server = Server::demo();
     let run = server.run("row-enrichment", &json!({}));

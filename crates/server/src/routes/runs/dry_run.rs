@@ -136,6 +136,9 @@ fn attempt(
         started_ms: 0,
         updated_ms: 0,
         waited_ms: 0,
+        tags: branchpoint_backend::Tags::default(),
+        priority: branchpoint_backend::Priority::default(),
+        decision: None,
     };
     let view = RunView { row, program: std::sync::Arc::new(program.clone()), state: host.state().clone() };
     drop(host);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use branchpoint_backend::{Backend, Filter, Run, RunNo};
+use branchpoint_backend::{Backend, Cursor, Filter, Run};
 use branchpoint_core::ir::Status;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -83,6 +83,8 @@ struct ListRequest {
     workflow: Option<String>,
     /// Only runs whose id, workflow, input or result contains all these words.
     q: Option<String>,
+    /// Only runs that have all these tags, separated by commas.
+    tag: Option<String>,
     /// Only runs started at or after this time, RFC 3339, or within this duration, such as `24h`.
     since: Option<String>,
     /// Runs that other runs called, too.
@@ -97,14 +99,18 @@ struct ListRequest {
 
 impl ListRequest {
     fn statuses(&self) -> Result<Vec<Status>, Problem> {
-        let names =
-            self.status.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
-        names.map(status_named).collect()
+        list_of(self.status.as_deref()).iter().map(|name| status_named(name)).collect()
     }
 
     fn since_ms(&self) -> Result<Option<i64>, Problem> {
         self.since.as_deref().filter(|since| !since.is_empty()).map(moment).transpose()
     }
+}
+
+/// The parts of a list that is separated by commas.
+fn list_of(text: Option<&str>) -> Vec<String> {
+    let parts = text.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
 }
 
 /// The statuses of runs.
@@ -157,7 +163,7 @@ async fn list(
 ) -> Result<Json<Page<RunRecord>>, Problem> {
     let (statuses, since_ms) = (request.statuses()?, request.since_ms()?);
     let page = PageRequest::new(request.limit, request.cursor.clone());
-    let (limit, before) = (page.limit()? as usize, page.after()?.map(RunNo));
+    let (limit, before) = (page.limit()? as usize, page.cursor::<Cursor>()?);
     caller.may_on_some(Action::Read)?;
     let shared = app.clone();
     app.call(move |backend| {
@@ -168,6 +174,7 @@ async fn list(
         let filter = Filter {
             status: if let [status] = statuses[..] { Some(status) } else { None },
             workflow: request.workflow.clone().filter(|workflow| !workflow.is_empty()),
+            tags: list_of(request.tag.as_deref()),
             since_ms,
             search: request.q.clone().filter(|words| !words.trim().is_empty()),
             children: request.children,
@@ -202,20 +209,20 @@ fn page_of(
             let may_read = caller.may(Action::Read, &app.version(backend, run.workflow)?.name).is_ok();
             if !may_read || !wanted(&run) {
                 skipped += 1;
-                before = Some(run.run);
+                before = Some(run.cursor());
                 continue;
             }
             if found.len() == limit {
-                return Ok((found, before.map(|before| before.0.to_string())));
+                return Ok((found, before.map(|before| before.to_string())));
             }
-            before = Some(run.run);
+            before = Some(run.cursor());
             found.push(run);
         }
         if is_end {
             return Ok((found, None));
         }
         if skipped >= MAX_SKIPPED {
-            return Ok((found, before.map(|before| before.0.to_string())));
+            return Ok((found, before.map(|before| before.to_string())));
         }
     }
 }

@@ -47,6 +47,23 @@ pub(crate) struct LastDecision {
     sentence: Option<String>,
 }
 
+impl LastDecision {
+    /// Reads the text of a row: the step, the branch and the reason, `tier → high: the reason`.
+    fn parse(text: &str) -> Self {
+        let (head, sentence) = match text.split_once(": ") {
+            Some((head, sentence)) => (head, Some(sentence.to_owned())),
+            None => (text, None),
+        };
+        // Positions and rounds follow in parentheses: `high (branch 1 of 2)`.
+        let head = head.rsplit_once(" (").filter(|(_, detail)| detail.ends_with(')')).map_or(head, |(head, _)| head);
+        let (step, branch) = match head.split_once(" → ") {
+            Some((step, branch)) => (step, Some(branch.to_owned())),
+            None => (head, None),
+        };
+        Self { step: step.to_owned(), branch, sentence }
+    }
+}
+
 /// What a run waits for.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct WaitsFor {
@@ -80,6 +97,7 @@ pub(crate) struct RunRecord {
     waited_ms: i64,
     usage: UsageRecord,
     last_decision: Option<LastDecision>,
+    tags: Vec<String>,
     /// The steps that run or wait now.
     current: Vec<String>,
     waiting_for: Option<WaitsFor>,
@@ -171,7 +189,8 @@ impl<'r> RunReader<'r> {
             active_ms: active_ms(run, status),
             waited_ms: run.waited_ms,
             usage: view.map(|view| view.state.usage()).unwrap_or_default().into(),
-            last_decision: None,
+            last_decision: run.decision.as_deref().map(LastDecision::parse),
+            tags: run.tags.as_slice().to_vec(),
             current,
             waiting_for,
             error: error_of(loaded, secrets),

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, RequestExt as _};
-use branchpoint_backend::{Accepted, Backend, Run, Start};
+use branchpoint_backend::{Accepted, Backend, Priority, Run, Start, Tags};
 use branchpoint_core::ir::Status;
 use branchpoint_dialects::{StartValues, accepts_attachments, input_with_id, start_values, starts_runs};
 use branchpoint_expr::{Object, Value};
@@ -49,6 +49,12 @@ pub(super) struct StartRequest {
     #[serde(default)]
     #[schema(value_type = Option<Value>)]
     pub(super) script: Option<WrittenScript>,
+    /// Tags of the run.
+    #[serde(default)]
+    pub(super) tags: Vec<String>,
+    /// The priority of the run in queues, from -100 to 100.
+    #[serde(default)]
+    pub(super) priority: i64,
     /// The id of the run; generated if absent. A second start with the same id changes nothing.
     #[serde(default)]
     pub(super) id: Option<String>,
@@ -277,6 +283,9 @@ fn begin(
     let is_repeatable = id.is_some();
     let id = id.map_or_else(|| new_id(now_ms()), Ok)?;
     let may_choose = caller.may(Action::Administer, &request.workflow).is_ok();
+    let tags = Tags::new(request.tags).map_err(|error| Problem::invalid_input(sentence(&error.to_string())))?;
+    let priority =
+        Priority::new(request.priority).map_err(|error| Problem::invalid_input(sentence(&error.to_string())))?;
     let values = values(app, may_choose, &prepared, request.inputs, &attachments, &id)?;
     let written = script.map(|script| script.written);
     if is_repeatable && let Some(existing) = backend.run(&id)? {
@@ -300,6 +309,8 @@ fn begin(
         secrets,
         script: written,
         attachments,
+        tags,
+        priority,
         ..Start::new(prepared.workflow, id, values.input)
     };
     Ok(backend.start(start)?)
