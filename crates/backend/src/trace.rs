@@ -44,7 +44,6 @@ pub struct OmittedParts {
 }
 
 /// Collects records and callers from notes.
-#[derive(Default)]
 struct Collector {
     records: Records,
     callers: BTreeMap<EffectNo, usize>,
@@ -71,7 +70,8 @@ impl RunTrace {
     /// }
     /// ```
     pub fn load(backend: &dyn Backend, run: RunNo, from: Option<u64>) -> Result<Self, BackendError> {
-        let mut collector = Collector::default();
+        let records = Records::of(&backend.load(run)?.program);
+        let mut collector = Collector { records, callers: BTreeMap::new() };
         let Replayed { view, first, last, is_whole } =
             backend.replay_part(run, from, MAX_OPS, &mut |note| collector.add(&note))?;
         let Collector { records, callers } = collector;

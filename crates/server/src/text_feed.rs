@@ -25,7 +25,7 @@ impl TextFeed {
             let Some(app) = feed.get().and_then(WeakApp::upgrade) else { return };
             let piece = match piece {
                 Piece::Text(text) => TextPiece::Next(text),
-                Piece::Again => TextPiece::Restart,
+                Piece::Restart => TextPiece::Restart,
                 Piece::End => TextPiece::End,
             };
             app.add_text(&call.run, call.effect, piece);

@@ -1,6 +1,7 @@
 //! A server of the real program, and a small HTTP client that shows exactly what is sent and received.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -13,7 +14,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running `branchpoint serve`.
 pub(crate) struct Server {
-    child: Child,
+    process: Process,
     pub(crate) address: String,
     /// Kept open, because a closed pipe would make the server's messages fail.
     _stderr: BufReader<ChildStderr>,
@@ -27,14 +28,10 @@ impl Server {
 
     /// A server with these arguments and variables.
     pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        let mut child = command(arguments)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let mut command = command(arguments);
+        command.envs(environment.iter().copied()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = Process(command.spawn().expect("the program starts"));
+        let mut stderr = BufReader::new(process.0.stderr.take().expect("stderr is piped"));
         let mut seen = String::new();
         loop {
             let mut line = String::new();
@@ -42,7 +39,7 @@ impl Server {
             assert!(read > 0, "the server has ended: {seen}");
             if let Some(address) = line.trim().strip_prefix("Serving http://") {
                 let address = address.split('/').next().unwrap_or_default().to_owned();
-                return Self { child, address, _stderr: stderr };
+                return Self { process, address, _stderr: stderr };
             }
             seen += &line;
         }
@@ -73,10 +70,10 @@ impl Server {
             .map_or_else(|| format!("/api/v1{path}"), str::to_owned);
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
         if !headers.iter().any(|(name, _)| *name == "host") {
-            head += &format!("host: {}\r\n", self.address);
+            let _ = write!(head, "host: {}\r\n", self.address);
         }
         for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
+            let _ = write!(head, "{name}: {value}\r\n");
         }
         let mut stream = self.connect();
         stream.write_all(head.as_bytes()).expect("the request is sent");
@@ -119,14 +116,17 @@ impl Server {
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.process.0.id()
     }
 }
 
-impl Drop for Server {
+/// A process that ends with its test.
+struct Process(Child);
+
+impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -38,9 +38,9 @@ impl Stream {
             assert!(self.0.read_line(&mut line).expect("an event arrives") > 0, "the stream has ended");
             let line = line.trim_end();
             if let Some(id) = line.strip_prefix("id: ") {
-                event.id = id.to_owned();
+                id.clone_into(&mut event.id);
             } else if let Some(name) = line.strip_prefix("event: ") {
-                event.name = name.to_owned();
+                name.clone_into(&mut event.name);
             } else if let Some(data) = line.strip_prefix("data: ") {
                 event.data = serde_json::from_str(data).expect("data is JSON");
                 return event;

@@ -81,7 +81,8 @@ fn findings_have_places_and_fixes() {
     assert_eq!(finding["line"], 4);
     let edit = &finding["fixes"][0]["edits"][0];
     assert_eq!(edit["text"], "text", "{finding:#}");
-    let (start, end) = (edit["start"].as_u64().unwrap() as usize, edit["end"].as_u64().unwrap() as usize);
+    let place = |key: &str| usize::try_from(edit[key].as_u64().unwrap()).unwrap();
+    let (start, end) = (place("start"), place("end"));
     let fixed = format!("{}{}{}", &text[..start], edit["text"].as_str().unwrap(), &text[end..]);
     assert_eq!(fixed, HELLO);
     let checked = server.post("/check", &json!({"text": fixed})).expect(200);

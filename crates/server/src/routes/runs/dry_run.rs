@@ -102,7 +102,7 @@ fn attempt(
     input: Value,
     facts: Object,
 ) -> Result<Attempted, Problem> {
-    let records: Rc<RefCell<Records>> = Rc::default();
+    let records = Rc::new(RefCell::new(Records::of(program)));
     let collected = Rc::clone(&records);
     let listener = Box::new(move |note: &branchpoint_core::Note| {
         let _ = collected.borrow_mut().add(note);
@@ -142,7 +142,7 @@ fn attempt(
     };
     let view = RunView { row, program: std::sync::Arc::new(program.clone()), state: host.state().clone() };
     drop(host);
-    Ok(Attempted { view, records: records.take(), missing, waits_for, rejected })
+    Ok(Attempted { view, records: records.replace(Records::of(program)), missing, waits_for, rejected })
 }
 
 fn simulate(
