@@ -125,7 +125,7 @@ fn notice_text(store: &dyn Backend, notice: &Notice, id: &str) -> Result<String>
     let part = |key: &str| question.spec.get(key).cloned().unwrap_or_default();
     let document = store.document(store.row(notice.run)?.workflow)?;
     let recipients = match notice.kind.as_str() {
-        "reminded" => notice.users.iter().map(ToString::to_string).collect(),
+        "reminded" | "escalated" => notice.users.iter().map(ToString::to_string).collect(),
         _ => question.recipients(),
     };
     let name = reference(id, &ApprovalKey::Request(notice.request));

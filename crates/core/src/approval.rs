@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::Value;
+use branchpoint_expr::{Object, Value};
 
 use crate::advance::Rejected;
 use crate::event::Event;
 use crate::functions::approval_decision;
 use crate::ir::{Program, ViewId};
 use crate::offers::{Offer, offers, view};
-use crate::request::{CANCEL_REQUEST, Request, VOTE, object};
+use crate::request::{ApprovalForm, Ballot, CANCEL_REQUEST, DELEGATE, Request, Rules, VOTE, object};
 use crate::state::{RequestNo, State};
 
 /// The signal that answers an approval of the view `approvals`: `{id?, input}`.
@@ -192,17 +192,86 @@ impl Approval {
     /// assert_eq!(approval.missing_voters(), ["ada".into(), "bob".into()]);
     /// ```
     pub fn missing_voters(&self) -> Vec<Arc<str>> {
-        self.recipients().iter().filter(|user| !self.voters().any(|voter| voter == *user)).cloned().collect()
+        let Some(request) = &self.request else { return Vec::new() };
+        request.recipients.iter().filter(|user| !request.has_voted(user)).cloned().collect()
     }
 
-    /// Whether a user may answer and has not.
+    /// Whether a user may answer at a time and has not, as a recipient or as the delegate of one.
     ///
     /// ```
     #[doc = include_str!("../docs/approval.txt")]
-    /// assert!(approval.awaits("ada") && !approval.awaits("eve"));
+    /// assert!(approval.awaits("ada", 0) && !approval.awaits("eve", 0));
     /// ```
-    pub fn awaits(&self, user: &str) -> bool {
-        self.request.is_none() || self.missing_voters().iter().any(|voter| &**voter == user)
+    pub fn awaits(&self, user: &str, now_ms: i64) -> bool {
+        let Some(request) = &self.request else { return true };
+        (request.is_recipient(user) && !request.has_voted(user)) || request.delegation_to(user, now_ms).is_some()
+    }
+
+    fn rules(&self) -> Option<&Rules> {
+        self.request.as_ref()?.rules.as_deref()
+    }
+
+    /// The form that a vote must carry; none if the approval has no form.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.form(), None);
+    /// ```
+    pub fn form(&self) -> Option<ApprovalForm> {
+        self.rules()?.form()
+    }
+
+    /// The proposed values of the form, by field.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.form_defaults(), Value::Null);
+    /// ```
+    pub fn form_defaults(&self) -> Value {
+        self.rules().map(|rules| rules.defaults.clone()).unwrap_or_default()
+    }
+
+    /// What the approval shows beside its prompt.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.shown(), None);
+    /// ```
+    pub fn shown(&self) -> Option<&Value> {
+        self.spec.get("show").filter(|shown| **shown != Value::Null)
+    }
+
+    /// What has changed since the earlier approval that this one replaces, as `[{path, before, after}]`.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert!(approval.changes().is_empty());
+    /// ```
+    pub fn changes(&self) -> &[Value] {
+        self.spec.get("changed").and_then(Value::as_list).unwrap_or_default()
+    }
+
+    /// The hash of what voters see; none if the approval cannot change while it is open.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.shown_hash(), None);
+    /// ```
+    pub fn shown_hash(&self) -> Option<&Arc<str>> {
+        self.rules().map(|rules| &rules.shown_hash)
+    }
+
+    /// A vote for a choice, with the hash of what this approval shows, and with an empty form where the approval needs one. The
+    /// defaults of the form then apply.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// assert_eq!(approval.ballot("yes"), Ballot::new("yes"));
+    /// ```
+    pub fn ballot(&self, choice: &str) -> Ballot {
+        let needs_form = self.rules().is_some_and(|rules| rules.form != Value::Null);
+        let form = (needs_form && approval_decision(choice) != Some(false)).then(|| Value::from(Object::default()));
+        Ballot { form, shown_hash: self.shown_hash().cloned(), ..Ballot::new(choice) }
     }
 
     /// The time when the approval expires.
@@ -257,6 +326,47 @@ impl ApprovalKey {
             Self::Line => (LINE, choice.clone()),
         };
         signal(name, payload, user)
+    }
+
+    /// The event that carries a user's vote with everything that a vote can have. Only requests have forms; other approvals get the choice
+    /// and the comment.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let ballot = Ballot { comment: Some("fine".into()), ..approval.ballot("yes") };
+    /// advance(&program, &mut state, &Stamp::default(), approval.key.vote("ada", &ballot))?;
+    /// # Ok::<(), Rejected>(())
+    /// ```
+    pub fn vote(&self, user: &str, ballot: &Ballot) -> Event {
+        let choice = Value::Str(ballot.choice.clone());
+        let event = self.answer(Some(user), &choice, ballot.comment.as_deref());
+        let Event::Signal { name, payload, sender, key } = event else { return event };
+        let mut fields = match payload {
+            Value::Object(fields) if matches!(self, Self::Request(_)) => fields.into_parts(),
+            payload => return Event::Signal { name, payload, sender, key },
+        };
+        fields.extend(ballot.form.clone().map(|form| (Arc::from("form"), form)));
+        fields.extend(ballot.shown_hash.clone().map(|hash| (Arc::from("shown_hash"), Value::Str(hash))));
+        Event::Signal { name, payload: Value::from(fields), sender, key }
+    }
+
+    /// The event by which a recipient names a delegate until a time, or revokes a delegation; none if people do not vote.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let delegate = approval.key.delegate("ada", Some(("eve", 2_000))).unwrap();
+    /// advance(&program, &mut state, &Stamp::default(), delegate)?;
+    /// let approval = approvals(&program, &state, &BTreeMap::new()).remove(0);
+    /// assert!(approval.awaits("eve", 1_999) && !approval.awaits("eve", 2_000));
+    /// # Ok::<(), Rejected>(())
+    /// ```
+    pub fn delegate(&self, recipient: &str, to: Option<(&str, i64)>) -> Option<Event> {
+        let Self::Request(request) = self else { return None };
+        let mut payload = object([("request", number(*request)), ("to", Value::Null)]);
+        if let Some((to, until_ms)) = to {
+            payload.extend(object([("to", Value::from(to)), ("until_ms", Value::Int(until_ms))]));
+        }
+        Some(signal(DELEGATE, Value::from(payload), Some(recipient)))
     }
 
     /// The event that cancels the approval; none if the approval cannot be cancelled on its own.

@@ -69,4 +69,11 @@ pub enum Command {
         /// The result object of the dialect.
         result: Value,
     },
+    /// A request has more recipients from now on, because nobody has decided in time.
+    Escalate {
+        /// The request.
+        request: RequestNo,
+        /// The new recipients.
+        users: Vec<Arc<str>>,
+    },
 }

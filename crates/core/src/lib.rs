@@ -114,7 +114,10 @@ pub use event::{AttemptError, Event, RetryHint, Stamp, Usage};
 pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};
 pub use kind::{RUN_KINDS, RunKinds};
 pub use offers::{Offer, offers, status, view};
-pub use request::{InvalidRequest, Request, Resolution, VOTE, Vote, VoteRejection};
+pub use request::{
+    ApprovalForm, BadForm, Ballot, DELEGATE, Delegation, Escalation, FieldType, FormError, FormField, GroupProgress,
+    GroupQuorum, InvalidRequest, Request, Resolution, Rules, VOTE, Vote, VoteRejection,
+};
 pub use run_limits::{GroupKey, InvalidLimits, LIMITS_VIEW, MAX_LIMITED_RUNS, Rate, RunLimits};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{

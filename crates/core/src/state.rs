@@ -333,6 +333,7 @@ impl State {
             frame.map_values(map);
         }
         self.effects.values_mut().filter_map(|flight| flight.input.as_mut()).for_each(&mut *map);
+        self.requests.values_mut().flat_map(|pending| pending.request.values_mut()).for_each(&mut *map);
         self.mailbox.iter_mut().for_each(|(_, value)| map(value));
         self.cancelling.iter_mut().for_each(&mut *map);
         self.ended.iter_mut().for_each(|ended| map(&mut ended.result));

@@ -18,6 +18,6 @@ mod zones;
 pub use driver::{CallLimits, Driver, OrderResult};
 pub use embedded::Embedded;
 pub use recordings::{CallOutcome, History, HistoryEntry, Vote, recording_yaml};
-pub use script::{EntryError, Recording, Reply, Script, ScriptError, votes_in_entry};
+pub use script::{EntryError, Recording, Reply, Script, ScriptError, scripted_answer, votes_in_entry};
 pub use storage::SqliteStorage;
 pub use virtual_driver::{CallSimulator, NoteListener, RequestedApproval, SimulatedAnswer, VirtualDriver};

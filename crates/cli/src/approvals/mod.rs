@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode> {
     let mut open = readable(opened.store.open_approvals()?);
-    open.retain(|open| mine.is_none_or(|user| open.approval.awaits(user)));
+    open.retain(|open| mine.is_none_or(|user| open.approval.awaits(user, time::now_ms())));
     if json {
         let approvals = open.iter().map(|open| with_workflow(opened, open)).collect::<Result<Vec<_>>>()?;
         return terminal::print_json(&Value::from(approvals));

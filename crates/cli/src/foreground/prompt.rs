@@ -15,7 +15,7 @@ use branchpoint_expr::Value;
 
 use super::{Incoming, View};
 use crate::approvals::shown;
-use crate::terminal;
+use crate::{terminal, time};
 
 /// Asks and answers.
 pub(crate) struct Prompt {
@@ -93,7 +93,7 @@ impl Prompt {
         if self.asking.is_some() {
             return PromptOutcome::Asked;
         }
-        if !open.approval.awaits(&self.user) {
+        if !open.approval.awaits(&self.user, time::now_ms()) {
             self.left.insert((open.run, open.approval.key.clone()));
             return PromptOutcome::Nothing;
         }

@@ -44,6 +44,7 @@ impl Line {
                 let word = match change {
                     RequestChange::Opened(_) => "asked",
                     RequestChange::Reminded(_) => "reminded",
+                    RequestChange::Escalated(_) => "escalated",
                     RequestChange::Closed(_) => "settled",
                 };
                 (None, word, Some(("approval", reference(&event.id, &ApprovalKey::Request(*request)))))

@@ -381,6 +381,7 @@ impl Machine<'_> {
                 Command::Remind { request, .. } => (6, request.0),
                 Command::Retract { request } => (7, request.0),
                 Command::Finish { status, .. } => (8, *status as u64),
+                Command::Escalate { request, .. } => (9, request.0),
             };
             add(kind);
             add(no);

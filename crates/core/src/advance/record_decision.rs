@@ -10,6 +10,7 @@ use crate::request::{Request, Resolution};
 use crate::state::{EntryResult, Frame, StrandNo};
 use crate::trace::{
     Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, FAILED_LISTED, InputState, ItemCount, NoteKind,
+    needs,
 };
 
 /// The exit of an `Enter` whose frame fails.
@@ -105,10 +106,14 @@ impl Machine<'_> {
         let decision = &self.program.decisions[decides.decision.index()];
         let outcome = resolution.outcome();
         let mut names: Vec<(Arc<str>, Arc<str>)> =
-            request.choices.iter().map(|choice| (choice.clone(), quorum(request, choice).into())).collect();
+            request.choices.iter().map(|choice| (choice.clone(), needs(request, choice).into())).collect();
         names.push(("no_quorum".into(), "every approver voted, and no choice has the required votes".into()));
         if request.deadline_ms.is_some() || outcome == "timeout" {
             names.push(("timeout".into(), "the deadline passed".into()));
+        }
+        if request.rules.as_ref().is_some_and(|rules| rules.end_early) {
+            let early = "no choice can have the required votes any more, or every approver voted";
+            names.iter_mut().filter(|(name, _)| &**name == "no_quorum").for_each(|(_, text)| *text = early.into());
         }
         names.push(("cancelled".into(), "an operator cancelled the approval".into()));
         let branches: Vec<BranchRecord> = names
@@ -284,12 +289,4 @@ impl Machine<'_> {
         let at_ms = self.stamp.now_ms;
         self.note(no, NoteKind::Decided(Box::new(DecisionRecord { at_ms, ..decided })));
     }
-}
-
-/// The votes that a choice needs, and the votes that it has.
-fn quorum(request: &Request, choice: &str) -> String {
-    let plural = |count: usize, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
-    let needed = plural(request.required as usize, "vote");
-    let given = request.votes.iter().filter(|vote| &*vote.choice == choice).count();
-    format!("needs {needed} from {}, has {given}", plural(request.recipients.len(), "approver"))
 }

@@ -8,7 +8,7 @@ use super::scope_view::error_object;
 use super::{Flow, Machine, Rejected};
 use crate::command::Command;
 use crate::ir::{Arm, ExprId, Failure, Index, OnEarly, Op, PlaceId, SignalId, SlotId, Status};
-use crate::request::{CANCEL_REQUEST, Due, Request, Resolution, VOTE, Vote};
+use crate::request::{Ballot, CANCEL_REQUEST, DELEGATE, Due, Request, Resolution, VOTE};
 use crate::state::{Parked, Pending, Purpose, RequestNo, StrandNo};
 use crate::state_size::bytes;
 use crate::trace::{Basis, NoteKind};
@@ -73,9 +73,11 @@ impl Machine<'_> {
         }
     }
 
-    fn open_request(&mut self, strand: StrandNo, arm: u32, request: Request, spec: Value) -> RequestNo {
+    fn open_request(&mut self, strand: StrandNo, arm: u32, mut request: Request, spec: Value) -> RequestNo {
         let no = RequestNo(self.state.number());
         let bytes = bytes(&spec);
+        request.fix_shown_hash(&spec, self.program);
+        let spec = if request.rules.is_some() { request.shown_spec(&spec) } else { spec };
         self.outcome.commands.push(Command::Ask { request: no, spec });
         let timer = request.next_due_ms().map(|at| self.set_timer_at(at, Purpose::Request(no)));
         self.state.insert_request(no, Pending { strand, arm, request, bytes, timer });
@@ -133,6 +135,10 @@ impl Machine<'_> {
             _ => {}
         }
         let position = self.program.signals.iter().position(|signal| &*signal.name == name);
+        // A program may have a signal of its own with this name.
+        if name == DELEGATE && position.is_none() {
+            return self.delegate(&payload, sender);
+        }
         let Some(signal) = position.and_then(|position| u32::try_from(position).ok()).map(SignalId) else {
             return Err(Rejected::UnknownSignal(name.into()));
         };
@@ -217,19 +223,45 @@ impl Machine<'_> {
         let no = self.pending(payload)?;
         let user = sender.unwrap_or_default();
         let text = |key: &str| payload.get(key).and_then(Value::as_str).map(Arc::<str>::from);
-        let choice = text("choice").unwrap_or_default();
+        let given = |key: &str| payload.get(key).filter(|value| **value != Value::Null);
+        // A hash that is not text cannot be what the voter saw.
+        let shown_hash = given("shown_hash").map(|hash| hash.as_str().unwrap_or_default().into());
+        let ballot = Ballot {
+            choice: text("choice").unwrap_or_default(),
+            comment: text("comment"),
+            form: given("form").cloned(),
+            shown_hash,
+        };
         let now_ms = self.stamp.now_ms;
         let pending = self.state.requests.get_mut(&no).ok_or(Rejected::NotPending)?;
-        pending.request.check(&user, &choice, now_ms).map_err(Rejected::Vote)?;
-        let comment = text("comment");
-        let comment_bytes = comment.as_ref().map_or(0, |comment| comment.len() as u64);
-        pending.bytes += comment_bytes;
-        let vote = Vote { user, choice, comment, at_ms: now_ms };
+        let vote = pending.request.read_vote(&user, ballot, now_ms).map_err(Rejected::Vote)?;
+        let bytes = vote.bytes();
+        pending.bytes += bytes;
         let resolution = pending.request.record_vote(vote);
-        self.state.hold(comment_bytes);
+        self.state.hold(bytes);
         if let Some(resolution) = resolution {
             self.resolve(no, &resolution);
         }
+        Ok(())
+    }
+
+    fn delegate(&mut self, payload: &Value, sender: Option<Arc<str>>) -> Result<(), Rejected> {
+        let no = self.pending(payload)?;
+        let recipient = sender.unwrap_or_default();
+        let to = match payload.get("to") {
+            None | Some(Value::Null) => None,
+            Some(to) => Some(Arc::<str>::from(to.as_str().unwrap_or_default())),
+        };
+        let until_ms = match payload.get("until_ms") {
+            Some(Value::Int(until_ms)) => *until_ms,
+            // A delegation without an end has ended.
+            _ => i64::MIN,
+        };
+        let now_ms = self.stamp.now_ms;
+        let pending = self.state.requests.get_mut(&no).ok_or(Rejected::NotPending)?;
+        let request = &mut pending.request;
+        request.check_delegation(&recipient, to.as_deref().map(|to| (to, until_ms)), now_ms).map_err(Rejected::Vote)?;
+        request.delegate(&recipient, to.map(|to| (to, until_ms)));
         Ok(())
     }
 
@@ -247,6 +279,7 @@ impl Machine<'_> {
         match pending.request.due(now_ms) {
             Due::Expired => return self.resolve(no, &Resolution::Timeout),
             Due::Remind(users) => self.outcome.commands.push(Command::Remind { request: no, users }),
+            Due::Escalate(users) => self.outcome.commands.push(Command::Escalate { request: no, users }),
             Due::Nothing => {}
         }
         let due = self.state.requests.get(&no).and_then(|pending| pending.request.next_due_ms());

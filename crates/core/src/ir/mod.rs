@@ -75,6 +75,9 @@ pub struct Program {
     /// The reachability of the edges of merges, computed on first use and not stored.
     #[serde(skip)]
     pub(crate) reachability: OnceLock<reachability::Reachability>,
+    /// A hash of the program, computed on first use and not stored.
+    #[serde(skip)]
+    pub(crate) fingerprint: OnceLock<[u8; 32]>,
 }
 
 /// One op with its marks for the trace.

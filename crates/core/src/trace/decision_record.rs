@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Explanation, Phrase, Read, Value, duration_text};
 
+use super::approval_record;
 use crate::ir::{Branch, DecisionId, DecisionKind, StepId, Unit};
 use crate::request::{Request, Resolution};
 
@@ -252,7 +253,7 @@ impl DecisionRecord {
         let error = self.error.as_ref();
         match &self.basis {
             Basis::Conditions => self.by_conditions(),
-            Basis::Votes { request, resolution } => by_votes(request, resolution).into(),
+            Basis::Votes { request, resolution } => approval_record::sentence(request, resolution).into(),
             Basis::Inputs { are_branches, inputs, timed_out_ms } => {
                 by_inputs(*are_branches, inputs, error, *timed_out_ms).into()
             }
@@ -368,37 +369,6 @@ fn message(error: &Value) -> String {
         (Some(kind), Some(message)) => format!("{kind}: {message}"),
         (None, Some(text)) | (Some(text), None) => text.to_owned(),
         (None, None) => error.to_string(),
-    }
-}
-
-fn votes(count: usize) -> String {
-    if count == 1 { "1 vote".into() } else { format!("{count} votes") }
-}
-
-fn by_votes(request: &Request, resolution: &Resolution) -> String {
-    let required = request.required as usize;
-    match resolution {
-        Resolution::Choice(choice) => {
-            let voters: Vec<&str> =
-                request.votes.iter().filter(|vote| vote.choice == *choice).map(|vote| &*vote.user).collect();
-            let given = format!("{} for `{choice}` ({})", votes(voters.len()), voters.join(", "));
-            format!("{given}, {required} required")
-        }
-        Resolution::NoQuorum => {
-            format!(
-                "all {} approvers voted, and no choice has the required {}",
-                request.recipients.len(),
-                votes(required)
-            )
-        }
-        Resolution::Timeout => match request.votes.len() {
-            0 => "the deadline passed without a vote".into(),
-            given => format!("the deadline passed with {}, {required} required for one choice", votes(given)),
-        },
-        Resolution::Cancelled(reason) => match reason {
-            Some(reason) => format!("the approval was cancelled: {reason}"),
-            None => "the approval was cancelled".into(),
-        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! The trace of a run: notes, which exist only while recording is on, and the list of steps computed from them. A replay of the journal
 //! with recording on gives the full trace of any past run.
 
+mod approval_record;
 mod decision_record;
 mod shape;
 mod steps;
@@ -16,6 +17,7 @@ use crate::event::Usage;
 use crate::ir::{Status, StepId};
 use crate::state::{EffectNo, StrandNo};
 
+pub(crate) use approval_record::needs;
 pub(crate) use decision_record::FAILED_LISTED;
 pub use decision_record::{Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, InputState, ItemCount};
 pub use shape::Redact;

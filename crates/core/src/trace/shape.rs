@@ -2,9 +2,8 @@
 
 use branchpoint_expr::{Explanation, Object, Part, Value, iso_utc, preview};
 
-use super::{Basis, BranchRecord, CountRecord, DecisionRecord, Iteration};
+use super::{Basis, BranchRecord, CountRecord, DecisionRecord, Iteration, approval_record};
 use crate::ir::{Index, Program};
-use crate::request::{Request, Resolution};
 
 /// Removes secrets from output. Values are redacted as a whole, before they are shortened.
 pub trait Redact {
@@ -72,7 +71,9 @@ impl DecisionRecord {
         }
         let (key, details) = match &self.basis {
             Basis::Conditions | Basis::Time | Basis::Items { .. } => return Value::from(fields),
-            Basis::Votes { request, resolution } => ("approval", approval(request, resolution, redact)),
+            Basis::Votes { request, resolution } => {
+                ("approval", approval_record::to_value(request, resolution, redact))
+            }
             Basis::Inputs { inputs, .. } => {
                 let inputs = inputs.iter().map(|(name, state)| {
                     let state = Value::from(state.as_str());
@@ -146,36 +147,6 @@ impl Iteration {
     }
 }
 
-fn approval(request: &Request, resolution: &Resolution, redact: &dyn Redact) -> Value {
-    let rule = match resolution {
-        Resolution::Choice(_) => "quorum",
-        Resolution::NoQuorum => "no_quorum",
-        Resolution::Timeout => "timeout",
-        Resolution::Cancelled(_) => "cancelled",
-    };
-    let votes: Vec<Value> = request
-        .votes
-        .iter()
-        .map(|vote| {
-            Value::from(object([
-                ("user", Value::Str(vote.user.clone())),
-                ("choice", Value::Str(vote.choice.clone())),
-                ("comment", vote.comment.as_ref().map_or(Value::Null, |comment| Value::from(redact.text(comment)))),
-                ("at", moment(vote.at_ms)),
-            ]))
-        })
-        .collect();
-    let recipients: Vec<Value> = request.recipients.iter().cloned().map(Value::Str).collect();
-    Value::from(object([
-        ("rule", Value::from(rule)),
-        ("required", number(u64::from(request.required))),
-        ("approvers", Value::from(recipients)),
-        ("votes", Value::from(votes)),
-        ("asked", moment(request.requested_ms)),
-        ("deadline", request.deadline_ms.map_or(Value::Null, moment)),
-    ]))
-}
-
 fn error_of(explanation: &Explanation, redact: &dyn Redact) -> Value {
     match &explanation.outcome {
         Ok(_) => Value::Null,
@@ -219,11 +190,11 @@ pub(super) fn redacted(sentence: &branchpoint_expr::Phrase, redact: &dyn Redact)
     redact.text(&sentence.render(|value| preview(&redact.value(value))))
 }
 
-fn moment(at_ms: i64) -> Value {
+pub(super) fn moment(at_ms: i64) -> Value {
     iso_utc(at_ms).map_or(Value::Null, Value::from)
 }
 
-fn number(count: u64) -> Value {
+pub(super) fn number(count: u64) -> Value {
     Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 

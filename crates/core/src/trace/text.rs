@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use branchpoint_expr::{Value, iso_utc, preview};
+use branchpoint_expr::{Value, preview};
 
 use super::decision_record::{CONTINUE, CountRecord, count_text};
 use super::shape::redacted;
-use super::{Basis, BranchOutcome, BranchRecord, DecisionRecord, Redact};
+use super::{Basis, BranchOutcome, BranchRecord, DecisionRecord, Redact, approval_record};
 use crate::ir::{DecisionKind, Index, Program, Unit};
 
 impl DecisionRecord {
@@ -76,11 +76,8 @@ impl DecisionRecord {
         }
         match &self.basis {
             Basis::Votes { request, .. } => {
-                for vote in &request.votes {
-                    let at = iso_utc(vote.at_ms).unwrap_or_default();
-                    let comment = vote.comment.as_ref().map(|comment| format!(" {:?}", redact.text(comment)));
-                    let _ =
-                        writeln!(text, "  vote: {} {}{} ({at})", vote.user, vote.choice, comment.unwrap_or_default());
+                for line in approval_record::lines(request, redact) {
+                    let _ = writeln!(text, "  {line}");
                 }
             }
             Basis::Inputs { are_branches, inputs, .. } => {

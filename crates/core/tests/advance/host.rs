@@ -24,6 +24,7 @@ pub(crate) struct Host {
     pub(crate) asks: Vec<RequestNo>,
     pub(crate) withdrawn: Vec<String>,
     pub(crate) reminded: Vec<Vec<String>>,
+    pub(crate) escalated: Vec<Vec<String>>,
     /// The input of every attempt, in order.
     pub(crate) inputs: Vec<String>,
     pub(crate) more: bool,
@@ -50,6 +51,7 @@ impl Host {
             asks: Vec::new(),
             withdrawn: Vec::new(),
             reminded: Vec::new(),
+            escalated: Vec::new(),
             inputs: Vec::new(),
             more: false,
             end: None,
@@ -103,6 +105,7 @@ impl Host {
             Command::Ask { request, .. } => self.asks.push(*request),
             Command::Retract { request } => self.asks.retain(|known| known != request),
             Command::Remind { users, .. } => self.reminded.push(users.iter().map(ToString::to_string).collect()),
+            Command::Escalate { users, .. } => self.escalated.push(users.iter().map(ToString::to_string).collect()),
             Command::Finish { status, result } => {
                 assert!(self.flights.is_empty() && self.timers.is_empty() && self.asks.is_empty(), "all is withdrawn");
                 self.end = Some((*status, result.clone()));

@@ -1,6 +1,8 @@
 //! The behaviour of each op. Every test drives a run by hand, with a minimal host.
 
 mod adopt;
+mod approval_model;
+mod approval_rules;
 mod edges;
 mod effects;
 mod frames;

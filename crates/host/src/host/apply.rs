@@ -274,6 +274,7 @@ impl Host {
                     self.report_request(run, request, RequestChange::Reminded(users));
                 }
             }
+            Command::Escalate { request, users } => self.report_request(run, request, RequestChange::Escalated(users)),
             Command::Retract { request } => {
                 open.requests.remove(&request);
                 self.store.close_request(run, request, now_ms);

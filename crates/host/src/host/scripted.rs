@@ -16,7 +16,7 @@ use super::open::Open;
 use super::place::RunPlace;
 use super::{CallSource, Host, Order, Rejection, TurnOutput};
 use crate::recordings::Vote;
-use crate::script::{EntryKey, Script, votes_in_entry};
+use crate::script::{EntryKey, Script, scripted_answer, votes_in_entry};
 use crate::store::{Packed, Packing, Run, RunNo, Store, StoreError, Taker, UsedEntry};
 use branchpoint_runners::SecretStore;
 use branchpoint_runners::{Answer, Call, MASK, Secrets};
@@ -60,12 +60,17 @@ impl RequestAnswer {
                 let missing = approval.missing_voters();
                 let user = missing.first().map(|user| &**user);
                 let answerable = user.is_some() || approval.request.is_none();
-                answerable.then(|| (approval.key.answer(user, answer, None), format!("`{answer}`")))
+                answerable.then(|| (scripted_answer(approval, user, answer), format!("`{answer}`")))
             }
             Self::Votes(votes) => {
-                let Vote { user, choice, comment } = votes.pop_front()?;
-                let event = approval.key.answer(Some(&user), &Value::from(&*choice), comment.as_deref());
-                Some((event, format!("`{choice}` of {user}")))
+                let shown = |vote: &Vote| format!("`{}` of {}", vote.choice, vote.user);
+                if let Some((delegation, vote)) =
+                    votes.front().and_then(|vote| Some((vote.delegation(approval)?, vote)))
+                {
+                    return Some((delegation, shown(vote)));
+                }
+                let vote = votes.pop_front()?;
+                Some((vote.event(approval), shown(&vote)))
             }
         }
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{AttemptError, Command, EffectNo, Event, Fold, LINE, RESUME, RequestNo, State, Usage, VOTE};
+use branchpoint_core::{
+    AttemptError, Command, DELEGATE, EffectNo, Event, Fold, LINE, RESUME, RequestNo, State, Usage, VOTE,
+};
 use branchpoint_expr::{Object, Value};
 
 use crate::host::RunPlace;
@@ -67,7 +69,7 @@ pub enum CallOutcome {
 }
 
 /// One person's answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vote {
     /// The person.
     pub user: Arc<str>,
@@ -75,6 +77,10 @@ pub struct Vote {
     pub choice: Arc<str>,
     /// The comment.
     pub comment: Option<Arc<str>>,
+    /// The form.
+    pub form: Option<Value>,
+    /// The approver whose delegate the person is.
+    pub on_behalf_of: Option<Arc<str>>,
 }
 
 impl Store {
@@ -84,6 +90,14 @@ impl Store {
         let mut history = History::default();
         history.add(self, &root, root.status.is_final(), RunPlace::default())?;
         Ok(history)
+    }
+}
+
+/// The request that the payload of a signal names.
+fn request_in(payload: &Value) -> Option<RequestNo> {
+    match payload.get("request")? {
+        Value::Int(number) => u64::try_from(*number).ok().map(RequestNo),
+        _ => None,
     }
 }
 
@@ -97,6 +111,18 @@ struct RunReader<'r> {
     /// Positions of the entries of pending attempts and requests.
     calls: BTreeMap<EffectNo, usize>,
     requests: BTreeMap<RequestNo, usize>,
+    /// The approvers by request and delegate.
+    delegations: BTreeMap<(RequestNo, Arc<str>), Arc<str>>,
+}
+
+impl RunReader<'_> {
+    fn add_delegation(&mut self, payload: &Value, sender: Option<&Arc<str>>) {
+        let (Some(request), Some(recipient)) = (request_in(payload), sender) else { return };
+        self.delegations.retain(|(of, _), other| *of != request || other != recipient);
+        if let Some(to) = payload.get("to").and_then(Value::as_str) {
+            self.delegations.insert((request, to.into()), recipient.clone());
+        }
+    }
 }
 
 impl History {
@@ -108,7 +134,15 @@ impl History {
         let call_of = |child: &Run| child.parent.map(|at| (EffectNo(at.effect), at.attempt));
         let placeless = children.iter().filter_map(call_of).map(|call| (call, RunPlace::default())).collect();
         let (calls, requests) = (BTreeMap::new(), BTreeMap::new());
-        let mut reader = RunReader { row, program: &program, place, children: placeless, calls, requests };
+        let mut reader = RunReader {
+            row,
+            program: &program,
+            place,
+            children: placeless,
+            calls,
+            requests,
+            delegations: BTreeMap::new(),
+        };
         let mut fold = Fold::new(&program, State::new(), store.journal(row.run)?);
         while let Some(folded) = fold.next() {
             let folded = folded.map_err(StoreError::in_journal_of(&row.id))?;
@@ -144,6 +178,7 @@ impl History {
             }
             Event::Signal { name, payload, sender, .. } => match &**name {
                 VOTE => self.add_vote(reader, payload, sender.as_ref()),
+                DELEGATE => reader.add_delegation(payload, sender.as_ref()),
                 RESUME | LINE => {
                     let node = payload.get("id").and_then(Value::as_str).filter(|_| &**name == RESUME);
                     let answer = if &**name == RESUME { payload.get("input").unwrap_or(payload) } else { payload };
@@ -158,14 +193,17 @@ impl History {
     }
 
     fn add_vote(&mut self, reader: &RunReader<'_>, payload: &Value, sender: Option<&Arc<str>>) {
-        let Some(Value::Int(number)) = payload.get("request") else { return };
-        let at = u64::try_from(*number).ok().and_then(|number| reader.requests.get(&RequestNo(number)));
+        let Some(request) = request_in(payload) else { return };
+        let at = reader.requests.get(&request);
         let Some(HistoryEntry::Approval { votes, .. }) = at.and_then(|at| self.entries.get_mut(*at)) else { return };
         let text = |key: &str| payload.get(key).and_then(Value::as_str).map(Arc::from);
+        let user = sender.cloned().unwrap_or_default();
         votes.push(Vote {
-            user: sender.cloned().unwrap_or_default(),
             choice: text("choice").unwrap_or_default(),
             comment: text("comment"),
+            form: payload.get("form").filter(|form| **form != Value::Null).cloned(),
+            on_behalf_of: reader.delegations.get(&(request, user.clone())).cloned(),
+            user,
         });
     }
 

@@ -102,6 +102,8 @@ impl Vote {
             ("user", Some(Value::Str(self.user.clone()))),
             ("choice", Some(Value::Str(self.choice.clone()))),
             ("comment", comment),
+            ("form", self.form.as_ref().map(|form| mask.mask_value(form))),
+            ("on_behalf_of", self.on_behalf_of.clone().map(Value::Str)),
         ];
         let fields = fields.into_iter().filter_map(|(key, value)| Some((Arc::from(key), value?)));
         Value::from(fields.collect::<Object>())

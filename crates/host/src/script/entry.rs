@@ -134,7 +134,7 @@ impl Shape {
                 (count() || matches!(value, Value::Bool(_)), "`true`, `false`, or a number of milliseconds")
             }
             Self::Usage => (is_usage(value), "an object with the numbers `tokens`, `cost_micros` and `input_tokens`"),
-            Self::Votes => (is_votes(value), "a list of `{user, choice, comment}`"),
+            Self::Votes => (is_votes(value), "a list of `{user, choice, comment, form, on_behalf_of}`"),
         };
         (!fits).then_some(expected)
     }
@@ -147,11 +147,13 @@ fn is_usage(value: &Value) -> bool {
     })
 }
 
+/// The keys of a vote in a script.
+const VOTE_KEYS: [&str; 5] = ["user", "choice", "comment", "form", "on_behalf_of"];
+
 fn is_votes(value: &Value) -> bool {
     let text = |vote: &Value, key: &str| vote.get(key).is_some_and(|value| value.as_str().is_some());
-    let known = |vote: &Value| {
-        vote.as_object().is_some_and(|fields| fields.keys().all(|key| matches!(&**key, "user" | "choice" | "comment")))
-    };
+    let known =
+        |vote: &Value| vote.as_object().is_some_and(|fields| fields.keys().all(|key| VOTE_KEYS.contains(&&**key)));
     let vote = |vote: &Value| {
         known(vote)
             && text(vote, "user")

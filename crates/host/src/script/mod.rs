@@ -55,7 +55,7 @@ use entry::{answer, check, delay_ms};
 use list::List;
 pub use recording::Recording;
 pub(crate) use recording::{OMITTED_VARIABLES, RECORDED};
-pub use votes::votes_in_entry;
+pub use votes::{scripted_answer, votes_in_entry};
 
 /// The key of lists by iteration path.
 const BY_PATH: &str = "$by_path";

@@ -14,6 +14,7 @@ impl Store {
         let (event, users, outcome) = match change {
             RequestChange::Opened(_) => ("asked", &[][..], None),
             RequestChange::Reminded(users) => ("reminded", users.as_slice(), None),
+            RequestChange::Escalated(users) => ("escalated", users.as_slice(), None),
             RequestChange::Closed(outcome) => ("ended", &[][..], outcome.as_ref()),
         };
         let users = Value::from(users.iter().cloned().map(Value::Str).collect::<Vec<_>>());

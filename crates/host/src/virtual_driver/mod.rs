@@ -348,7 +348,8 @@ impl<'p> VirtualDriver<'p> {
         }
     }
 
-    fn deliver(&mut self, event: Event) -> Result<(), Rejected> {
+    /// Delivers an event to the run, and leaves it to [`Self::run_until_idle`] what follows.
+    pub fn deliver(&mut self, event: Event) -> Result<(), Rejected> {
         let run = self.run.ok_or(Rejected::NotStarted)?;
         self.deliver_to(run, event)
     }

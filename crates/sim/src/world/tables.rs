@@ -42,7 +42,7 @@ impl Tables {
                 let people = spec.get("recipients").and_then(Value::as_list).map_or(0, <[Value]>::len);
                 self.requests.insert(*request, i64::try_from(people).unwrap_or(0)).is_none()
             }
-            Command::Remind { request, .. } => self.requests.contains_key(request),
+            Command::Remind { request, .. } | Command::Escalate { request, .. } => self.requests.contains_key(request),
             Command::Retract { request } => self.requests.remove(request).is_some(),
             Command::Finish { .. } => {
                 let pending = (self.outbox.len(), self.timers.len(), self.requests.len());

@@ -2,7 +2,7 @@
 
 use branchpoint_core::{Approval, ApprovalKey, Rejected};
 use branchpoint_expr::Value;
-use branchpoint_host::{VirtualDriver, votes_in_entry};
+use branchpoint_host::{VirtualDriver, scripted_answer, votes_in_entry};
 
 use crate::approvals::shown;
 use crate::run::answers::Answers;
@@ -22,9 +22,9 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
     };
     if let Some(votes) = votes_in_entry(&said) {
         for vote in votes {
-            let choice = Value::from(&*vote.choice);
-            if let Err(refused) = host.answer(&approval.key, Some(&vote.user), &choice, vote.comment.as_deref()) {
-                report_rejection(approval, &format!("`{choice}` of {}", vote.user), &refused);
+            let events = vote.delegation(approval).into_iter().chain([vote.event(approval)]);
+            if let Err(refused) = events.map(|event| host.deliver(event)).collect::<Result<(), _>>() {
+                report_rejection(approval, &format!("`{}` of {}", vote.choice, vote.user), &refused);
             }
         }
         return !is_open(approval, host);
@@ -35,7 +35,7 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
     let users = approval.missing_voters().into_iter().map(Some);
     let users: Vec<_> = if approval.request.is_some() { users.collect() } else { vec![None] };
     for user in users {
-        match host.answer(&approval.key, user.as_deref(), said, None) {
+        match host.deliver(scripted_answer(approval, user.as_deref(), said)) {
             Ok(()) => is_accepted = true,
             Err(_) if is_accepted => break,
             Err(refused) => {
