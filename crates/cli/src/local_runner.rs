@@ -195,14 +195,15 @@ pub(crate) fn fact(name: &str) -> Value {
 /// The possible approvers: the people of the project, else the user who runs the workflow.
 pub(crate) fn account(project: &Project, user: &str) -> Value {
     let people = &project.people;
-    let list = |names: &[String]| -> Value {
-        let names = if names.is_empty() { &[user.to_owned()] } else { names };
-        Value::from(names.iter().map(|name| Value::from(name.as_str())).collect::<Vec<_>>())
-    };
+    let list_of =
+        |names: &[String]| Value::from(names.iter().map(|name| Value::from(name.as_str())).collect::<Vec<_>>());
+    let list = |names: &[String]| list_of(if names.is_empty() { &[user.to_owned()] } else { names });
+    let groups: Object = project.groups.iter().map(|(name, users)| (name.as_str().into(), list_of(users))).collect();
     json::object([
         ("owner", Value::from(people.owner.as_deref().unwrap_or(user))),
         ("admins", list(&people.admins)),
         ("members", list(&people.members)),
+        ("groups", Value::from(groups)),
     ])
 }
 

@@ -67,6 +67,8 @@ pub(crate) struct Project {
     /// Who acts, unless --as or `BRANCHPOINT_USER` says otherwise.
     pub(crate) user: Option<String>,
     pub(crate) people: People,
+    /// The groups that approvals can name, with their members.
+    pub(crate) groups: BTreeMap<String, Vec<String>>,
     limits: LimitSettings,
     pub(crate) notify: Notify,
     pub(crate) secrets: SecretFile,

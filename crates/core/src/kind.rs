@@ -114,6 +114,12 @@ kinds! {
         Runner = "runner",
         /// An approval has no recipients.
         HitlNoRecipients = "hitl_no_recipients",
+        /// A group of an approval that is not defined, or that has too few members who may vote.
+        HitlGroup = "hitl_group",
+        /// An approval excludes the user who started the run, but that user is unknown.
+        HitlRequesterUnknown = "hitl_requester_unknown",
+        /// What an approval shows has changed too often, or since a voter saw it.
+        ApprovalOutdated = "approval_outdated",
         /// A response contains a secret that cannot be sealed.
         KeyUnavailable = "key_unavailable",
         /// `graph`: an answer that an approval does not accept.

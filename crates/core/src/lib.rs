@@ -116,7 +116,7 @@ pub use kind::{RUN_KINDS, RunKinds};
 pub use offers::{Offer, offers, status, view};
 pub use request::{
     ApprovalForm, BadForm, Ballot, DELEGATE, Delegation, Escalation, FieldType, FormError, FormField, GroupProgress,
-    GroupQuorum, InvalidRequest, Request, Resolution, Rules, VOTE, Vote, VoteRejection,
+    GroupQuorum, InvalidRequest, Request, Resolution, Rules, VOTE, Vote, VoteRejection, means_no,
 };
 pub use run_limits::{GroupKey, InvalidLimits, LIMITS_VIEW, MAX_LIMITED_RUNS, Rate, RunLimits};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use delegation::Delegation;
 pub use form::{ApprovalForm, BadForm, FieldType, FormError, FormField};
-pub use rules::{Escalation, GroupProgress, GroupQuorum, Rules};
+pub use rules::{Escalation, GroupProgress, GroupQuorum, Rules, means_no};
 
 use delegation::Standing;
 
@@ -373,7 +373,7 @@ impl Request {
         let form = match (rules.and_then(Rules::form), ballot.form) {
             (None, None) => None,
             (None, Some(_)) => return Err(BadForm::whole("must be left out, because the approval has none").into()),
-            (Some(_), None) if rules::means_no(&ballot.choice) => None,
+            (Some(_), None) if means_no(&ballot.choice) => None,
             (Some(_), None) => return Err(BadForm::whole("is missing").into()),
             (Some(form), Some(given)) => {
                 let defaults = rules.map(|rules| rules.defaults.clone()).unwrap_or_default();

@@ -163,6 +163,14 @@ kinds! {
         HitlTimeoutOutcome = "hitl_timeout_outcome",
         /// An invalid number of reminders.
         HitlReminders = "hitl_reminders",
+        /// Groups beside a number of votes, or groups without a number.
+        HitlNeed = "hitl_need",
+        /// A veto that can never be used.
+        HitlVeto = "hitl_veto",
+        /// An escalation without a time or without people, or one after the deadline.
+        HitlEscalation = "hitl_escalation",
+        /// A form with an unsupported keyword or an invalid value.
+        HitlForm = "hitl_form",
         /// A called workflow that does not exist.
         WorkflowNotFound = "workflow_not_found",
         /// A result shown inside an arm or a branch.

@@ -48,6 +48,7 @@
 
 mod agent;
 mod agent_loop;
+mod approvals;
 mod calls;
 mod changes;
 mod context;
@@ -86,7 +87,7 @@ pub use picture::picture;
 pub use reader::{limits, not_json, read};
 pub use schema::schema;
 pub use start::{
-    STEPS_INPUTS, StartValues, accepts_attachments, document_name, input_with_id, script_by_step, start_values,
+    STEPS_INPUTS, StartValues, accepts_attachments, document_name, input_with_id, requested_by, script_by_step, start_values,
     starts_runs,
 };
 pub use steps::missing_input;

@@ -29,7 +29,10 @@ pub fn start_values(dialect: Option<Dialect>, inputs: Object, account: Value) ->
     match dialect {
         Some(Dialect::Steps) => steps(inputs, account),
         Some(Dialect::Graph) => match inputs.keys().find(|key| !GRAPH.contains(&&***key)) {
-            None => Ok(StartValues { input: Value::from(inputs), facts: Object::default() }),
+            None => {
+                let facts = [(Arc::from("account"), account)].into_iter().collect();
+                Ok(StartValues { input: Value::from(inputs), facts })
+            }
             Some(unknown) => {
                 let near = nearest(unknown, GRAPH).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
                 Err(format!(
@@ -41,6 +44,21 @@ pub fn start_values(dialect: Option<Dialect>, inputs: Object, account: Value) ->
     }
 }
 
+/// The account with the user who starts the run, whom approvals with `self_approval: false` exclude.
+///
+/// ```
+/// use branchpoint_dialects::requested_by;
+/// use branchpoint_expr::{Object, Value};
+///
+/// let account = requested_by(Value::from(Object::default()), "ada");
+/// assert_eq!(account.get("requester"), Some(&"ada".into()));
+/// ```
+pub fn requested_by(account: Value, user: &str) -> Value {
+    let mut fields = account.as_object().cloned().unwrap_or_default();
+    fields.insert("requester".into(), Value::from(user));
+    Value::from(fields)
+}
+
 /// The inputs of a graph.
 const GRAPH: [&str; 5] = ["input", "runId", "model", "reasoningEffort", "stepLimit"];
 
@@ -50,6 +68,7 @@ pub const STEPS_INPUTS: [&str; 3] = ["input", "metadata", "account"];
 fn steps(inputs: Object, mut account: Value) -> Result<StartValues, String> {
     let mut input = Value::from("");
     let mut metadata = Object::default();
+    let requester = account.get("requester").and_then(Value::as_str).map(Arc::<str>::from);
     for (key, value) in inputs {
         match (&*key, key.strip_prefix("metadata."), value.as_object()) {
             ("input", ..) => input = value,
@@ -58,6 +77,10 @@ fn steps(inputs: Object, mut account: Value) -> Result<StartValues, String> {
             (_, Some(path), _) => insert_at(&mut metadata, path, value),
             _ => return Err(unknown_of_steps(&key)),
         }
+    }
+    // An input cannot change who starts the run.
+    if let Some(requester) = requester {
+        account = requested_by(account, &requester);
     }
     let content_type = if input.as_str().is_some() { "text/plain" } else { "application/json" };
     let facts =

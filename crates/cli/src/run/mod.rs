@@ -21,7 +21,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use branchpoint_backend::{Accepted, Backend, BackendError, Document, Priority, Start, Tags, WorkflowNo};
 use branchpoint_core::ir::Program;
-use branchpoint_dialects::{document_name, input_with_id};
+use branchpoint_dialects::{document_name, input_with_id, requested_by};
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::host::new_id;
 use branchpoint_host::recording_yaml;
@@ -130,7 +130,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::from(exit::USAGE));
     }
     answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
-    let account = answers.fact("account").unwrap_or_else(|| local_runner::account(&project, &user));
+    let account =
+        answers.fact("account").unwrap_or_else(|| requested_by(local_runner::account(&project, &user), &user));
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     let attachments = attach::read(&arguments.attachments, workflow.dialect)?;
     let (input, mut facts) = inputs::attaching(&attachments, input, facts);

@@ -47,6 +47,64 @@ pub(crate) fn approval_decision(word: &str) -> Option<bool> {
     (approves || REJECT.contains(&&*word)).then_some(approves)
 }
 
+/// The maximum number of listed changes.
+const LISTED: usize = 100;
+
+/// `approvalChanges(before, after)`: what has changed in what an approval shows, as `[{path, before, after}]`. Both are
+/// `{show, defaults}`. If the changes are too many to list, `show` and the fields of the form are listed as a whole.
+pub(super) fn approval_changes<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let compare = |depths: [u16; 2]| -> Outcome<Vec<View<'a>>> {
+        let mut changes = Vec::new();
+        for ((key, path), depth) in [("show", "show"), ("defaults", "form")].into_iter().zip(depths) {
+            let part = |of: View<'a>| of.get(key).unwrap_or(View::Null);
+            collect_changes(work, path, part(arguments[0]), part(arguments[1]), depth, &mut changes)?;
+        }
+        Ok(changes)
+    };
+    let changes = compare([u16::MAX, u16::MAX])?;
+    // A form has fewer fields than can be listed.
+    if changes.len() <= LISTED { work.list(&changes) } else { work.list(&compare([0, 1])?) }
+}
+
+fn collect_changes<'a>(
+    work: &Work<'a>,
+    path: &str,
+    before: View<'a>,
+    after: View<'a>,
+    depth: u16,
+    changes: &mut Vec<View<'a>>,
+) -> Outcome<()> {
+    work.spend(1)?;
+    if changes.len() > LISTED || work.equal(&before, &after)? {
+        return Ok(());
+    }
+    let (View::Object(old), View::Object(new)) = (before, after) else {
+        return note_change(work, path, before, after, changes);
+    };
+    if depth == 0 {
+        return note_change(work, path, before, after, changes);
+    }
+    let added = new.iter().filter(|(key, _)| before.get(key).is_none());
+    let keys: Vec<&str> = old.iter().map(|(key, _)| key).chain(added.map(|(key, _)| key)).collect();
+    for key in keys {
+        let part = |of: View<'a>| of.get(key).unwrap_or(View::Null);
+        collect_changes(work, &format!("{path}.{key}"), part(before), part(after), depth.saturating_sub(1), changes)?;
+    }
+    Ok(())
+}
+
+fn note_change<'a>(
+    work: &Work<'a>,
+    path: &str,
+    before: View<'a>,
+    after: View<'a>,
+    changes: &mut Vec<View<'a>>,
+) -> Outcome<()> {
+    let change = work.object(&[("path", work.text(path)?), ("before", before), ("after", after)])?;
+    changes.push(change);
+    Ok(())
+}
+
 /// `callFailed(event, message)`: the event of a failed call, made from the event of its start.
 pub(super) fn call_failed<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
     let event = arguments[0].expect_object("callFailed()")?;

@@ -60,6 +60,7 @@ const TABLE: &[(&str, (u8, u8), Types, Implementation)] = &[
     ("environmentNames", (1, 1), Types::LIST, expansion::environment_names),
     ("offeredTools", (3, 3), Types::LIST, tools::offered_tools),
     ("approvalAnswer", (1, 1), Types::OBJECT.union(Types::NIL), approval::approval_answer),
+    ("approvalChanges", (2, 2), Types::LIST, approval::approval_changes),
     ("callFailed", (2, 2), Types::OBJECT, approval::call_failed),
     ("filledIn", (2, 2), Types::ANY, approval::filled_in),
     ("withDefaults", (2, 2), Types::OBJECT, inputs::with_defaults),

@@ -180,7 +180,7 @@ impl FormField {
             }
         };
         known_keys(field, &[FIELD_KEYWORDS, own], &at(""))?;
-        let (title, description) = texts(field, &at(""))?;
+        let [title, description] = texts(field, &at(""))?;
         let bound = |key: &str| match field.get(key) {
             None => Ok(None),
             Some(Value::Int(int)) if ty != FieldType::Text && ty != FieldType::Texts || *int >= 0 => {
@@ -253,6 +253,20 @@ impl FormField {
         };
         self.check(&value)?;
         Ok(value)
+    }
+
+    /// The default that a template gave. Text is read as the type of the field; null, and empty text of another type, are no default.
+    pub(super) fn default(&self, given: &Value) -> Option<Value> {
+        match given {
+            Value::Null => None,
+            Value::Str(text) if self.ty != FieldType::Text && text.trim().is_empty() => None,
+            // Text that cannot be read is proposed as it is, and a vote must correct it.
+            Value::Str(text) if self.ty != FieldType::Text => Some(self.read(text).unwrap_or_else(|_| given.clone())),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) if self.ty == FieldType::Text => {
+                Some(Value::from(given.to_string()))
+            }
+            given => Some(given.clone()),
+        }
     }
 
     fn check(&self, value: &Value) -> Result<(), BadForm> {
@@ -351,7 +365,7 @@ fn known_keys(object: &Object, known: &[&[&str]], path: &[Arc<str>]) -> Result<(
 }
 
 /// The title and the description.
-fn texts(object: &Object, path: &[Arc<str>]) -> Result<(Option<Arc<str>>, Option<Arc<str>>), FormError> {
+fn texts(object: &Object, path: &[Arc<str>]) -> Result<[Option<Arc<str>>; 2], FormError> {
     let text = |key: &str| match object.get(key) {
         None => Ok(None),
         Some(Value::Str(text)) => Ok(Some(text.clone())),
@@ -360,7 +374,7 @@ fn texts(object: &Object, path: &[Arc<str>]) -> Result<(Option<Arc<str>>, Option
             Err(FormError { path, message: format!("`{key}` must be text") })
         }
     };
-    Ok((text("title")?, text("description")?))
+    Ok([text("title")?, text("description")?])
 }
 
 fn names(list: &Value) -> Option<Vec<&str>> {

@@ -152,11 +152,13 @@ impl Rules {
             return Err(InvalidRequest::TooFew { required, voters: voters.len() });
         }
         let form = given("form").cloned().unwrap_or_default();
-        if form != Value::Null {
-            ApprovalForm::parse(&form).map_err(|error| InvalidRequest::Form(error.message))?;
-        }
-        let defaults = given("defaults").and_then(Value::as_object).cloned().unwrap_or_default();
-        let defaults: Object = defaults.into_iter().filter(|(_, value)| *value != Value::Null).collect();
+        let parsed = (form != Value::Null).then(|| ApprovalForm::parse(&form)).transpose();
+        let parsed = parsed.map_err(|error| InvalidRequest::Form(error.message))?;
+        let defaults = given("defaults").and_then(Value::as_object);
+        let fields = parsed.iter().flat_map(|form| &form.fields);
+        let defaults: Object = fields
+            .filter_map(|field| Some((field.name.clone(), field.default(defaults?.get(&field.name)?)?)))
+            .collect();
         let (excluded, defaults, shown_hash) = (names.excluded, Value::from(defaults), Arc::from(""));
         Ok((Self { groups, veto, excluded, escalation, end_early, form, defaults, shown_hash }, recipients))
     }
@@ -218,8 +220,12 @@ impl Rules {
     }
 }
 
-/// Whether a choice means no.
-pub(super) fn means_no(choice: &str) -> bool {
+/// Whether a choice means no, such as `deny` and `reject`.
+///
+/// ```
+/// assert!(branchpoint_core::means_no("Deny") && !branchpoint_core::means_no("later"));
+/// ```
+pub fn means_no(choice: &str) -> bool {
     approval_decision(choice) == Some(false)
 }
 

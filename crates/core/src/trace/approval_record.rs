@@ -13,8 +13,7 @@ use crate::request::{GroupQuorum, Request, Resolution, Rules, object};
 pub(super) fn sentence(request: &Request, resolution: &Resolution) -> String {
     match resolution {
         Resolution::Choice(choice) => {
-            let voters: Vec<String> =
-                request.votes.iter().filter(|vote| vote.choice == *choice).map(|vote| voter(vote)).collect();
+            let voters: Vec<String> = request.votes.iter().filter(|vote| vote.choice == *choice).map(voter).collect();
             let given = format!("{} for `{choice}` ({})", votes(voters.len()), voters.join(", "));
             match required_by_groups(request) {
                 Some(required) => format!("{given}; required: {required}"),
@@ -22,7 +21,7 @@ pub(super) fn sentence(request: &Request, resolution: &Resolution) -> String {
             }
         }
         Resolution::Veto(choice) => {
-            let vetoed = request.votes.last().map(|vote| voter(vote)).unwrap_or_default();
+            let vetoed = request.votes.last().map(voter).unwrap_or_default();
             format!("{vetoed} voted for `{choice}` and has a veto")
         }
         Resolution::NoQuorum => {

@@ -9,7 +9,7 @@ use super::tree::Step;
 const MAX_DELAY_MS: u64 = 3_600_000;
 
 /// The milliseconds of a duration in a document.
-pub(super) fn duration_ms(value: &Located) -> Option<u64> {
+pub(crate) fn duration_ms(value: &Located) -> Option<u64> {
     match &value.shape {
         Shape::Int(int) => u64::try_from(*int).ok()?.checked_mul(1000),
         Shape::Float(float) => seconds_ms(*float),

@@ -9,6 +9,7 @@ mod condition;
 mod cron;
 mod effect;
 mod guard;
+pub(crate) use guard::duration_ms;
 mod lower;
 mod missing_input;
 mod policy;

@@ -4,6 +4,7 @@ use branchpoint_expr::Dialect;
 use serde_json::{Value, json};
 
 use super::types::{COMMON, DOCUMENT, STYLE, StepType, deprecated_names, types};
+use crate::approvals::form_schema;
 use crate::fields::Type::{Any, Duration, Either, Nullable, Placeholder, Text, Words};
 use crate::fields::schema::{add_variants, document, has_word, is_one_of, reference};
 use crate::fields::{Generator, Table, field};
@@ -81,6 +82,7 @@ pub(crate) fn schema() -> Value {
         "json_schema": {"type": ["object", "boolean"]},
         "choices": {"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("choice")},
         "choice": {"type": "string", "pattern": r"\S", "not": {"enum": ["timeout", "no_quorum", "cancelled"]}},
+        "approval_form": form_schema(),
         "wait_duration": generator.value(Either(&[Duration, Placeholder])),
     });
     if let (Value::Object(all), Value::Object(own)) = (&mut definitions, own) {

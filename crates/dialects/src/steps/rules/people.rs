@@ -1,10 +1,13 @@
 //! Approvals by people.
 
-use branchpoint_expr::{Kind, Located};
+use branchpoint_expr::{Expression, Kind, Located};
 
 use super::Check;
+use super::texts::options;
 use crate::DocumentKinds as _;
+use crate::approvals::ApprovalRules;
 use crate::fields::Access;
+use crate::steps::guard;
 use crate::steps::tree::Step;
 
 /// Outcomes that cannot be choices.
@@ -15,6 +18,20 @@ impl Check<'_, '_> {
         self.recipients(step);
         self.choices(step);
         self.limits(step);
+        self.approval_rules(step);
+    }
+
+    fn approval_rules(&mut self, step: &Step<'_>) {
+        let Some(rules) = ApprovalRules::of(step.located) else { return };
+        let listed = step.located.list("choices").iter().filter_map(Located::text).map(|choice| &**choice);
+        let mut choices: Vec<&str> = listed.collect();
+        if step.get("choices").is_none() {
+            choices.push("deny");
+        }
+        let timeout_ms = step.get("timeout_seconds").and_then(guard::duration_ms);
+        rules.check(&choices, timeout_ms, self.findings);
+        let compiled = Expression::fields(&rules.computed(), options());
+        self.compiled(compiled.map(|compiled| (compiled.warnings().to_vec(), compiled.references())));
     }
 
     fn recipients(&mut self, step: &Step<'_>) {

@@ -4,6 +4,7 @@ use branchpoint_expr::Kind;
 
 use super::{BODY, CHAIN, Family, ID, StepType};
 use crate::DocumentKinds as _;
+use crate::approvals::{END_EARLY, RULES};
 use crate::fields::Type::{Any, Either, Entries, Filled, Flag, Form, Int, List, Object, Own, Ref, Text, Words};
 use crate::fields::{ABOVE_ZERO, MAX, Table, Type, field};
 
@@ -153,6 +154,6 @@ pub(super) static CONTROL: &[StepType] = &[
     control(
         "human_in_the_loop",
         "Asks people and waits; gives `{outcome, quorum_met, votes, …}`.",
-        &[HUMAN_IN_THE_LOOP],
+        &[HUMAN_IN_THE_LOOP, RULES, END_EARLY],
     ),
 ];
