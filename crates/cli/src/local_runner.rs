@@ -197,7 +197,7 @@ pub(crate) fn account(project: &Project, user: &str) -> Value {
     let people = &project.people;
     let list_of =
         |names: &[String]| Value::from(names.iter().map(|name| Value::from(name.as_str())).collect::<Vec<_>>());
-    let list = |names: &[String]| list_of(if names.is_empty() { &[user.to_owned()] } else { names });
+    let list = |names: &[String]| if names.is_empty() { list_of(&[user.to_owned()]) } else { list_of(names) };
     let groups: Object = project.groups.iter().map(|(name, users)| (name.as_str().into(), list_of(users))).collect();
     json::object([
         ("owner", Value::from(people.owner.as_deref().unwrap_or(user))),

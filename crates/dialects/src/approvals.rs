@@ -168,30 +168,54 @@ fn without_defaults(form: &Located) -> Value {
 
 /// The JSON Schema of `approval_form`.
 pub(crate) fn form_schema() -> serde_json::Value {
-    let text = json!({"type": "string"});
-    let count = json!({"type": "integer", "minimum": 0});
-    let field = json!({
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
+    let number = |about: &str| json!({"type": "number", "description": about});
+    let items = json!({
         "type": "object",
+        "description": "The items of a list.",
         "required": ["type"],
         "properties": {
-            "type": {"enum": ["string", "number", "integer", "boolean", "array"]},
-            "title": text, "description": text,
+            "type": {"const": "string", "description": "Only lists of texts are supported."},
+            "enum": {"type": "array", "description": "The only accepted items."},
+        },
+    });
+    let field = json!({
+        "type": "object",
+        "description": "A field.",
+        "required": ["type"],
+        "properties": {
+            "type": {"enum": ["string", "number", "integer", "boolean", "array"], "description": "The type of its values."},
+            "title": text("The name for people."),
+            "description": text("An explanation for people."),
             "default": {"description": "The proposed value. A template."},
-            "enum": {"type": "array", "minItems": 1, "maxItems": 200},
-            "minimum": {"type": "number"}, "maximum": {"type": "number"},
-            "minLength": count, "maxLength": count, "minItems": count, "maxItems": count,
-            "items": {"type": "object", "required": ["type"], "properties": {"type": {"const": "string"}, "enum": {"type": "array"}}},
+            "enum": {"type": "array", "minItems": 1, "maxItems": 200, "description": "The only accepted values."},
+            "minimum": number("The least number."),
+            "maximum": number("The greatest number."),
+            "minLength": count("The least number of characters."),
+            "maxLength": count("The greatest number of characters."),
+            "minItems": count("The least number of items."),
+            "maxItems": count("The greatest number of items."),
+            "items": items,
         },
         "additionalProperties": false,
+    });
+    let fields = json!({
+        "type": "object",
+        "description": "The fields, by name.",
+        "minProperties": 1,
+        "maxProperties": 50,
+        "additionalProperties": field,
     });
     json!({
         "type": "object",
         "required": ["type", "properties"],
         "properties": {
-            "type": {"const": "object"},
-            "title": text, "description": text,
-            "properties": {"type": "object", "minProperties": 1, "maxProperties": 50, "additionalProperties": field},
-            "required": {"type": "array", "items": text},
+            "type": {"const": "object", "description": "A form is an object."},
+            "title": text("The name of the form."),
+            "description": text("An explanation for people."),
+            "properties": fields,
+            "required": {"type": "array", "items": {"type": "string"}, "description": "The fields that a vote must have."},
         },
         "additionalProperties": false,
     })

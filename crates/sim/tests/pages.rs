@@ -172,10 +172,10 @@ fn outcome(
     (kinds, printed)
 }
 
-/// The facts of a run on a page: the owner of the account.
+/// The facts of a run on a page: the owner of the account, and groups.
 fn facts(name: &str) -> Value {
     match name {
-        "account" => Value::from([("owner".into(), Value::from("u1"))].into_iter().collect::<Object>()),
+        "account" => read("{owner: u1, groups: {finance: [u1, u2], legal: [u1, u3]}}").expect("it is valid").to_value(),
         _ => Value::Null,
     }
 }

@@ -1,12 +1,13 @@
 //! `branchpoint approvals`: lists and answers the approvals of runs.
 
 mod find;
+mod form;
 mod text;
 mod vote;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use branchpoint_backend::OpenApproval;
 use branchpoint_expr::Value;
 
@@ -16,8 +17,9 @@ use crate::store_access::StoreAccess;
 use crate::table::{facts, table};
 use crate::{json, terminal, time};
 use find::readable;
+use form::FormArguments;
 pub(crate) use text::{command, missing_voters, quoted, reference, shown, shown_with_command, to_value};
-use vote::Response;
+use vote::{Remarks, Response};
 
 /// List and answer the approvals of runs
 #[derive(clap::Args)]
@@ -69,6 +71,23 @@ enum Command {
         /// Comment with the vote
         #[arg(long, value_name = "TEXT")]
         comment: Option<String>,
+        #[command(flatten)]
+        form: FormArguments,
+    },
+    /// Let another person vote in your place
+    #[command(group = clap::ArgGroup::new("delegation").required(true).args(["to", "revoke"]))]
+    Delegate {
+        /// A run with one open approval, RUN/N or RUN/STEP
+        approval: String,
+        /// Delegate
+        #[arg(long, value_name = "USER", requires = "until")]
+        to: Option<String>,
+        /// How long the delegation lasts, such as `2d` or `4h`
+        #[arg(long, value_name = "DURATION", conflicts_with = "revoke")]
+        until: Option<String>,
+        /// Revoke the delegation
+        #[arg(long)]
+        revoke: bool,
     },
     /// Cancel an approval, as owner or admin of branchpoint.toml
     Cancel {
@@ -87,6 +106,8 @@ struct Answer {
     /// Comment with the vote
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
+    #[command(flatten)]
+    form: FormArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -98,17 +119,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::List { mine } => list(&opened, mine.then_some(&*user), arguments.on.json),
         Command::Show { approval } => show(&opened, approval, arguments.on.json),
-        Command::Approve(Answer { approval, comment }) => {
-            answer(approval, Response::Decision(true, comment.as_deref()), opened)
+        Command::Approve(Answer { approval, comment, form }) => {
+            answer(approval, Response::Decision(true, Remarks { comment: comment.as_deref(), form }), opened)
         }
-        Command::Reject(Answer { approval, comment }) => {
-            answer(approval, Response::Decision(false, comment.as_deref()), opened)
+        Command::Reject(Answer { approval, comment, form }) => {
+            answer(approval, Response::Decision(false, Remarks { comment: comment.as_deref(), form }), opened)
         }
-        Command::Vote { approval, choice, comment } => {
-            answer(approval, Response::Choice(choice, comment.as_deref()), opened)
+        Command::Vote { approval, choice, comment, form } => {
+            answer(approval, Response::Choice(choice, Remarks { comment: comment.as_deref(), form }), opened)
+        }
+        Command::Delegate { approval, to, until, revoke: _ } => {
+            let until_ms = until.as_deref().map(|until| delegation_end(until)).transpose()?;
+            answer(approval, Response::Delegate(to.as_deref().zip(until_ms)), opened)
         }
         Command::Cancel { approval, reason } => answer(approval, Response::Cancel(reason.as_deref()), opened),
     }
+}
+
+/// The end of a delegation that lasts for a duration from now.
+fn delegation_end(lasting: &str) -> Result<i64> {
+    let Some(ms) = branchpoint_expr::duration_ms(lasting).and_then(|ms| i64::try_from(ms).ok()).filter(|ms| *ms > 0)
+    else {
+        bail!("`--until {lasting}` must be a duration, such as `2d`, `4h` or `30m`");
+    };
+    Ok(time::now_ms().saturating_add(ms))
 }
 
 fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode> {
@@ -164,12 +198,17 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
         ("question", approval.prompt.clone()),
         ("choices", approval.choices().join(", ")),
     ];
+    lines.extend(text::shown_parts(approval));
     if let Some(request) = &approval.request {
         lines.push(("asks", request.recipients.join(", ")));
-        lines.push(("needs", format!("{} votes for one choice", request.required)));
+        let needs = text::group_needs(request);
+        lines.push(("needs", needs.unwrap_or_else(|| format!("{} votes for one choice", request.required))));
+        lines.extend(text::rule_lines(request));
         let votes = request.votes.iter().map(|vote| {
             let comment = vote.comment.as_deref().map(|comment| format!(" \"{comment}\"")).unwrap_or_default();
-            format!("{} {}{comment}, {}", vote.user, vote.choice, time::local(vote.at_ms))
+            let form = vote.form.as_ref().map(|form| format!(" {form:?}")).unwrap_or_default();
+            let of = vote.on_behalf_of.as_ref().map(|recipient| format!(" for {recipient}")).unwrap_or_default();
+            format!("{}{of} {}{form}{comment}, {}", vote.user, vote.choice, time::local(vote.at_ms))
         });
         let votes: Vec<String> = votes.collect();
         lines.push(("votes", if votes.is_empty() { "none yet".into() } else { votes.join("\n") }));

@@ -4,22 +4,89 @@ use std::sync::Arc;
 
 use branchpoint_backend::OpenApproval;
 use branchpoint_core::shell;
-use branchpoint_core::{Approval, ApprovalKey, RequestNo};
-use branchpoint_expr::Value;
+use branchpoint_core::{Approval, ApprovalKey, Request, RequestNo, Vote, means_no};
+use branchpoint_expr::{Object, Value};
 use branchpoint_runners::Secrets;
 
+use super::form;
 use crate::{json, time};
 
 /// An approval as a person reads it.
 pub(crate) fn shown(approval: &Approval) -> String {
     let prompt = approval.prompt.trim_end().replace('\n', "\n  ");
     let choices = approval.choices().join(", ");
-    let shown = format!("The step `{}` asks people:\n  {prompt}\nChoices: {choices}\n", approval.step);
+    let parts: String = shown_parts(approval)
+        .into_iter()
+        .map(|(name, part)| {
+            let (first, rest) = name.split_at(1);
+            format!("{}{rest}: {}\n", first.to_uppercase(), part.replace('\n', "\n  "))
+        })
+        .collect();
+    let shown = format!("The step `{}` asks people:\n  {prompt}\n{parts}Choices: {choices}\n", approval.step);
     let people = |word: &str, people: &[Arc<str>]| {
         if people.is_empty() { String::new() } else { format!("{word}: {}\n", people.join(", ")) }
     };
     let voters: Vec<Arc<str>> = approval.voters().cloned().collect();
-    shown + &people("Asked", approval.recipients()) + &people("Answered", &voters)
+    let needs = approval.request.as_ref().and_then(group_needs).map(|needs| format!("Needs: {needs}\n"));
+    shown + &people("Asked", approval.recipients()) + &needs.unwrap_or_default() + &people("Answered", &voters)
+}
+
+/// What is put before people beside the prompt: values, what has changed, and the form.
+pub(super) fn shown_parts(approval: &Approval) -> Vec<(&'static str, String)> {
+    let mut parts = Vec::new();
+    parts.extend(approval.shown().map(|shown| ("shown", shown.to_string())));
+    let changes = approval.changes().iter().map(|change| {
+        let part = |key: &str| change.get(key).cloned().unwrap_or_default();
+        format!("{} was {:?}, is {:?}", part("path"), part("before"), part("after"))
+    });
+    let changes: Vec<String> = changes.collect();
+    if !changes.is_empty() {
+        parts.push(("changed", changes.join("\n")));
+    }
+    let form = approval.form().map(|form| form::lines(&form, &approval.form_defaults()).join("\n"));
+    parts.extend(form.map(|form| ("form", form)));
+    parts
+}
+
+/// What each group needs, and the votes that the choice with the most votes has; none if votes of any approvers count.
+pub(super) fn group_needs(request: &Request) -> Option<String> {
+    let votes = |choice: &Arc<str>| request.votes.iter().filter(|vote| vote.choice == *choice).count();
+    let leading = request.choices.iter().rev().max_by_key(|choice| votes(choice))?;
+    let progress = request.group_progress(leading);
+    let groups = progress.iter().map(|of| format!("{} {} of {}", of.group, of.votes, of.needed));
+    let groups: Vec<String> = groups.collect();
+    (!groups.is_empty()).then(|| match votes(leading) {
+        0 => groups.join(", "),
+        _ => format!("{} for `{leading}`", groups.join(", ")),
+    })
+}
+
+/// The groups, vetoes, delegations and the escalation of a request.
+pub(super) fn rule_lines(request: &Request) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(rules) = request.rules.as_deref() {
+        let groups = rules.groups.iter().map(|group| format!("{}: {}", group.name, group.members.join(", ")));
+        let groups: Vec<String> = groups.collect();
+        if !groups.is_empty() {
+            lines.push(("groups", groups.join("\n")));
+        }
+        if !rules.veto.is_empty() {
+            lines.push(("veto", rules.veto.join(", ")));
+        }
+        lines.extend(rules.excluded.iter().map(|user| ("excluded", format!("{user}, who started the run"))));
+        lines.extend(rules.escalation.iter().map(|escalation| {
+            let users = escalation.users.join(", ");
+            ("escalates", format!("to {users}, {}", time::local(escalation.at_ms)))
+        }));
+    }
+    let delegated = request.delegations.iter().map(|delegation| {
+        format!("{} to {} until {}", delegation.recipient, delegation.to, time::local(delegation.until_ms))
+    });
+    let delegated: Vec<String> = delegated.collect();
+    if !delegated.is_empty() {
+        lines.push(("delegated", delegated.join("\n")));
+    }
+    lines
 }
 
 /// An approval as a person reads it, and the command that answers it.
@@ -41,16 +108,26 @@ pub(crate) fn to_value(open: &OpenApproval, secrets: &Secrets) -> Value {
     let approval = &open.approval;
     let texts = |texts: &[Arc<str>]| Value::from(texts.iter().cloned().map(Value::Str).collect::<Vec<_>>());
     let request = approval.request.as_ref();
+    let has_rules = approval.shown_hash().is_some();
     let votes = request.iter().flat_map(|request| &request.votes).map(|vote| {
-        json::object([
+        let mut shape = json::object([
             ("user", Value::Str(vote.user.clone())),
             ("choice", Value::Str(vote.choice.clone())),
             ("comment", vote.comment.clone().map_or(Value::Null, Value::Str)),
             ("at", time::to_iso(vote.at_ms)),
-        ])
+        ]);
+        if has_rules || vote.on_behalf_of.is_some() {
+            let recipient = vote.on_behalf_of.clone().map_or(Value::Null, Value::Str);
+            json::insert(&mut shape, "on_behalf_of", recipient);
+        }
+        if has_rules {
+            json::insert(&mut shape, "groups", texts(&vote.groups));
+            json::insert(&mut shape, "form", vote.form.clone().unwrap_or_default());
+        }
+        shape
     });
     let of_request = |value: Value| if request.is_some() { value } else { Value::Null };
-    secrets.mask_value(&json::object([
+    let mut shape = json::object([
         ("approval", Value::from(reference_to(open))),
         ("run", Value::from(open.id.as_str())),
         ("step", Value::Str(approval.step.clone())),
@@ -64,7 +141,61 @@ pub(crate) fn to_value(open: &OpenApproval, secrets: &Secrets) -> Value {
         ("deadline", approval.deadline_ms().map_or(Value::Null, time::to_iso)),
         ("overdue", Value::Bool(approval.is_overdue(time::now_ms()))),
         ("command", answer_command(open).map_or(Value::Null, Value::from)),
-    ]))
+    ]);
+    for (key, value) in request.into_iter().flat_map(|request| rule_values(approval, request)) {
+        json::insert(&mut shape, key, value);
+    }
+    secrets.mask_value(&shape)
+}
+
+/// The parts of an approval that only approvals with rules or delegations have.
+fn rule_values(approval: &Approval, request: &Request) -> Vec<(&'static str, Value)> {
+    let texts = |texts: &[Arc<str>]| Value::from(texts.iter().cloned().map(Value::Str).collect::<Vec<_>>());
+    let delegations = request.delegations.iter().map(|delegation| {
+        json::object([
+            ("from", Value::Str(delegation.recipient.clone())),
+            ("to", Value::Str(delegation.to.clone())),
+            ("until", time::to_iso(delegation.until_ms)),
+        ])
+    });
+    let delegations = Value::from(delegations.collect::<Vec<_>>());
+    let Some(rules) = request.rules.as_deref() else {
+        return if request.delegations.is_empty() { Vec::new() } else { vec![("delegations", delegations)] };
+    };
+    let groups = rules.groups.iter().map(|group| {
+        let votes = request.choices.iter().map(|choice| {
+            let of_group = |vote: &&Vote| vote.choice == *choice && vote.groups.contains(&group.name);
+            (
+                choice.clone(),
+                json::count(u64::try_from(request.votes.iter().filter(of_group).count()).unwrap_or(u64::MAX)),
+            )
+        });
+        json::object([
+            ("group", Value::Str(group.name.clone())),
+            ("needed", json::count(group.needed)),
+            ("members", texts(&group.members)),
+            ("votes", Value::from(votes.collect::<Object>())),
+        ])
+    });
+    let escalation = rules.escalation.as_ref().map_or(Value::Null, |escalation| {
+        json::object([
+            ("at", time::to_iso(escalation.at_ms)),
+            ("to", texts(&escalation.users)),
+            ("escalated", Value::Bool(escalation.escalated)),
+        ])
+    });
+    vec![
+        ("shown", approval.shown().cloned().unwrap_or_default()),
+        ("changed", Value::from(approval.changes().to_vec())),
+        ("form", rules.form.clone()),
+        ("defaults", rules.defaults.clone()),
+        ("shown_hash", Value::Str(rules.shown_hash.clone())),
+        ("groups", Value::from(groups.collect::<Vec<_>>())),
+        ("veto", texts(&rules.veto)),
+        ("excluded", rules.excluded.clone().map_or(Value::Null, Value::Str)),
+        ("escalation", escalation),
+        ("delegations", delegations),
+    ]
 }
 
 /// The name of an approval in commands.
@@ -85,7 +216,11 @@ pub(crate) fn reference(run: &str, key: &ApprovalKey) -> String {
 pub(super) fn answer_command(open: &OpenApproval) -> Option<String> {
     let missing = open.approval.missing_voters();
     let user = missing.first().map(|user| &**user);
-    Some(command(&reference_to(open), open.approval.choices().first()?, user))
+    let choices = open.approval.choices();
+    let choice = choices.first()?;
+    let fields = if means_no(choice) { Vec::new() } else { form::missing(&open.approval) };
+    let fields: String = fields.iter().map(|name| format!(" --form {}", quoted(&format!("{name}=VALUE")))).collect();
+    Some(command(&reference_to(open), choice, user) + &fields)
 }
 
 /// The command that answers an approval as a user, quoted for a shell.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, BackendError, HandledBy, OpenApproval, Rejection};
-use branchpoint_core::{ApprovalKey, Event, Rejected, VoteRejection, resume_rejection};
+use branchpoint_core::{ApprovalKey, Ballot, Event, Rejected, Request, VoteRejection, resume_rejection};
 use branchpoint_expr::Value;
 
 use super::find::{self, late};
+use super::form::FormArguments;
 use super::text::{quoted, reference_to};
 use crate::project::{Project, StoreArguments};
 use crate::run_driver::{Live, RunDriver, Until};
@@ -21,9 +22,18 @@ use crate::{exit, json, run_driver, terminal, time};
 #[derive(Clone, Copy)]
 pub(super) enum Response<'a> {
     /// Approve (true) or reject, by the choice that means so.
-    Decision(bool, Option<&'a str>),
-    Choice(&'a str, Option<&'a str>),
+    Decision(bool, Remarks<'a>),
+    Choice(&'a str, Remarks<'a>),
     Cancel(Option<&'a str>),
+    /// Name a delegate until a time, or revoke the delegation.
+    Delegate(Option<(&'a str, i64)>),
+}
+
+/// What a vote carries beside its choice.
+#[derive(Clone, Copy)]
+pub(super) struct Remarks<'a> {
+    pub(super) comment: Option<&'a str>,
+    pub(super) form: &'a FormArguments,
 }
 
 pub(super) fn run(
@@ -61,14 +71,18 @@ pub(super) fn run(
             bail!("Rejected: {rejection}");
         }
     };
-    let progress = Progress::of(&open, response, &event);
+    let progress = Progress::of(&open, response, &event, user);
     if !json {
         terminal::message(&progress.message(user));
     }
-    if handled_by == HandledBy::AnotherProcess {
+    if handled_by == HandledBy::AnotherProcess || matches!(response, Response::Delegate(_)) {
         let status = drive.store().status(root)?.as_str();
         drive.leave()?;
-        return report_vote(&open, &progress, status, "another process", json);
+        if let (Response::Delegate(_), false) = (response, json) {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let driven_by = if handled_by == HandledBy::AnotherProcess { "another process" } else { "no process" };
+        return report_vote(&open, &progress, status, driven_by, json);
     }
     let (store, stands) = drive.until(Until::Rest, root, follower)?;
     if json {
@@ -106,13 +120,25 @@ fn report_vote(
 /// How far an approval is after an answer.
 struct Progress {
     what: &'static str,
+    /// What happened, if it is not a vote.
+    done: Option<String>,
     /// The votes for the choice, and how many it needs.
     quorum: Option<(u64, u64)>,
+    /// The votes of each group for the choice, and how many it needs.
+    groups: Vec<(Arc<str>, u32, u32)>,
 }
 
 impl Progress {
-    fn of(open: &OpenApproval, response: Response<'_>, event: &Event) -> Self {
-        let Event::Signal { payload, .. } = event else { return Self { what: "answer", quorum: None } };
+    fn of(open: &OpenApproval, response: Response<'_>, event: &Event, user: &str) -> Self {
+        let nothing = Self { what: "answer", done: None, quorum: None, groups: Vec::new() };
+        let Event::Signal { payload, .. } = event else { return nothing };
+        if let Response::Delegate(to) = response {
+            let done = match to {
+                Some((to, until_ms)) => format!("{to} may vote for {user} until {}.\n", time::local(until_ms)),
+                None => format!("Revoked {user}'s delegation.\n"),
+            };
+            return Self { what: "delegation", done: Some(done), ..nothing };
+        }
         let choice = payload.get("choice").and_then(Value::as_str);
         let quorum = open.approval.request.as_ref().zip(choice).map(|(request, choice)| {
             let before = request.votes.iter().filter(|vote| &*vote.choice == choice).count() as u64;
@@ -123,13 +149,29 @@ impl Progress {
             (_, Some(_)) => "vote",
             (_, None) => "answer",
         };
-        Self { what, quorum }
+        let groups = open.approval.request.as_ref().zip(choice).map(|(request, choice)| groups(request, choice, user));
+        let groups = groups.unwrap_or_default();
+        let quorum = quorum.filter(|_| groups.is_empty());
+        Self { what, done: None, quorum, groups }
     }
 
     fn message(&self, user: &str) -> String {
+        if let Some(done) = &self.done {
+            return done.clone();
+        }
         let quorum = self.quorum.map(|(votes, required)| format!(" ({votes} of {required})")).unwrap_or_default();
-        format!("Recorded {user}'s {}{quorum}.\n", self.what)
+        let groups = self.groups.iter().map(|(group, votes, needed)| format!("{group} {votes} of {needed}"));
+        let groups: Vec<String> = groups.collect();
+        let groups = if groups.is_empty() { String::new() } else { format!(" ({})", groups.join(", ")) };
+        format!("Recorded {user}'s {}{quorum}{groups}.\n", self.what)
     }
+}
+
+/// The votes of each group for a choice after the vote of a user.
+fn groups(request: &Request, choice: &str, user: &str) -> Vec<(Arc<str>, u32, u32)> {
+    let own = request.groups_of_voter(user, time::now_ms());
+    let progress = request.group_progress(choice).into_iter();
+    progress.map(|of| (of.group.clone(), of.votes + u32::from(own.contains(&of.group)), of.needed)).collect()
 }
 
 /// Only the owner and the admins of the project may call a question off.
@@ -152,9 +194,15 @@ fn may_cancel(project: &Project, user: &str) -> Result<()> {
 
 fn event(open: &OpenApproval, response: Response<'_>, user: &str) -> Result<Event> {
     let key = &open.approval.key;
-    let (choice, comment) = match response {
-        Response::Decision(approves, comment) => (choice_meaning(open, approves)?, comment),
-        Response::Choice(choice, comment) => (choice.into(), comment),
+    let (choice, remarks) = match response {
+        Response::Decision(approves, remarks) => (choice_meaning(open, approves)?, remarks),
+        Response::Choice(choice, remarks) => (choice.into(), remarks),
+        Response::Delegate(to) => {
+            return key.delegate(user, to).with_context(|| {
+                let name = reference_to(open);
+                format!("`{name}` cannot be delegated: anyone may answer it")
+            });
+        }
         Response::Cancel(reason) => {
             return key.cancel(Some(user), reason).with_context(|| {
                 let name = reference_to(open);
@@ -162,7 +210,9 @@ fn event(open: &OpenApproval, response: Response<'_>, user: &str) -> Result<Even
             });
         }
     };
-    Ok(key.answer(Some(user), &Value::Str(choice), comment))
+    let ballot = open.approval.ballot(&choice);
+    let form = remarks.form.read(&open.approval)?.or_else(|| ballot.form.clone());
+    Ok(key.vote(user, &Ballot { comment: remarks.comment.map(Into::into), form, ..ballot }))
 }
 
 /// The choice that approves or rejects.
@@ -205,6 +255,17 @@ fn rejection(
         }
         (Rejected::Vote(VoteRejection::UnknownChoice), _) => {
             format!("unknown choice (choices: {})", approval.choices().join(", "))
+        }
+        (Rejected::Vote(VoteRejection::ApprovalOutdated), _) => {
+            format!(
+                "what `{name}` shows has changed\nhelp: look at it with `branchpoint approvals show {}`",
+                quoted(&name)
+            )
+        }
+        (Rejected::Vote(VoteRejection::BadForm { problem, .. }), _) => {
+            let form = approval.form().map(|form| super::form::lines(&form, &approval.form_defaults()).join(", "));
+            let help = form.map(|form| format!("\nhelp: its form has {form}")).unwrap_or_default();
+            format!("{problem}{help}")
         }
         (Rejected::NotPending | Rejected::Ended, _) => format!("`{name}` is already settled or cancelled"),
         (rejected, ApprovalKey::Step(_)) => {

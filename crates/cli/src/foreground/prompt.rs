@@ -1,6 +1,6 @@
 //! Answers of the person at the terminal. Somebody else may answer meanwhile.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, IsTerminal, stderr, stdin};
 use std::os::fd::AsFd as _;
@@ -10,8 +10,8 @@ use std::thread;
 
 use anyhow::Result;
 use branchpoint_backend::{Backend, BackendError, OpenApproval, RunNo};
-use branchpoint_core::{Approval, ApprovalKey, RequestNo};
-use branchpoint_expr::Value;
+use branchpoint_core::{Approval, ApprovalKey, Ballot, Event, FormField, RequestNo};
+use branchpoint_expr::{Object, Value};
 
 use super::{Incoming, View};
 use crate::approvals::shown;
@@ -28,8 +28,18 @@ pub(crate) struct Prompt {
     reading: bool,
     /// The approval that the person at the terminal answers.
     asking: Option<OpenApproval>,
+    /// The form that the person at the terminal fills in.
+    filling: Option<Filling>,
     /// Questions that the person at the terminal leaves to others.
     left: BTreeSet<(RunNo, ApprovalKey)>,
+}
+
+/// A form that is filled in, field by field.
+struct Filling {
+    /// The fields that are left.
+    fields: VecDeque<FormField>,
+    given: Object,
+    ballot: Ballot,
 }
 
 /// The result of prompting for an open approval.
@@ -56,7 +66,15 @@ impl Prompt {
             });
             keyboard
         });
-        Self { user, keyboard, is_attended: is_attended(), reading: false, asking: None, left: BTreeSet::new() }
+        Self {
+            user,
+            keyboard,
+            is_attended: is_attended(),
+            reading: false,
+            asking: None,
+            filling: None,
+            left: BTreeSet::new(),
+        }
     }
 
     /// Asks the person at the terminal for an answer. Scripts have answered before.
@@ -130,17 +148,85 @@ impl Prompt {
             return self.hand(&open, &line, None, backend, view).map(drop);
         }
         let text = text.unwrap_or_default().trim();
-        if text.is_empty() {
+        // At the end of the input, a form is left to others.
+        if text.is_empty() && (self.filling.is_none() || line.is_none()) {
+            self.filling = None;
             self.left.insert((open.run, open.approval.key));
             return Ok(());
         }
+        if let Some(filling) = self.filling.take() {
+            return self.fill(open, filling, text, backend, view);
+        }
         match chosen(&open.approval, text) {
             Some((choice, comment)) => {
-                self.hand(&open, &Value::from(choice), comment, backend, view)?;
+                let ballot = open.approval.ballot(&choice);
+                let ballot = Ballot { comment: comment.map(Into::into), ..ballot };
+                match (open.approval.form(), ballot.form.is_some()) {
+                    (Some(form), true) => {
+                        let filling = Filling { fields: form.fields.into(), given: Object::default(), ballot };
+                        self.next_field(open, filling, backend, view)?;
+                    }
+                    _ => drop(self.cast(&open, &ballot, backend, view)?),
+                }
             }
             None => view.say(&format!("`{text}` is none of the choices.\n")),
         }
         Ok(())
+    }
+
+    /// Asks for the next field of a form, or casts the vote.
+    fn next_field(
+        &mut self,
+        open: OpenApproval,
+        filling: Filling,
+        backend: &dyn Backend,
+        view: &mut View,
+    ) -> Result<()> {
+        let Some(field) = filling.fields.front() else {
+            let ballot = Ballot { form: Some(Value::from(filling.given)), ..filling.ballot };
+            return self.cast(&open, &ballot, backend, view).map(drop);
+        };
+        view.ask(&field_prompt(field, open.approval.form_defaults().get(&field.name)));
+        self.asking = Some(open);
+        self.filling = Some(filling);
+        if let Some(keyboard) = &self.keyboard {
+            self.reading = keyboard.send(()).is_ok();
+        }
+        Ok(())
+    }
+
+    /// A line for a field: nothing keeps the proposed value.
+    fn fill(
+        &mut self,
+        open: OpenApproval,
+        mut filling: Filling,
+        text: &str,
+        backend: &dyn Backend,
+        view: &mut View,
+    ) -> Result<()> {
+        let Some(field) = filling.fields.front() else { return self.next_field(open, filling, backend, view) };
+        let is_needed = field.is_required && open.approval.form_defaults().get(&field.name).is_none();
+        match field.read(text) {
+            _ if text.is_empty() && !is_needed => drop(filling.fields.pop_front()),
+            Ok(value) if !text.is_empty() => {
+                filling.given.insert(field.name.clone(), value);
+                filling.fields.pop_front();
+            }
+            Ok(_) => view.say(&format!("The field `{}` is required.\n", field.name)),
+            Err(problem) => view.say(&format!("{problem}\n")),
+        }
+        self.next_field(open, filling, backend, view)
+    }
+
+    fn cast(
+        &mut self,
+        open: &OpenApproval,
+        ballot: &Ballot,
+        backend: &dyn Backend,
+        view: &mut View,
+    ) -> Result<PromptOutcome> {
+        let event = open.approval.key.vote(&self.user, ballot);
+        self.send(open, &event, backend, view)
     }
 
     fn hand(
@@ -152,7 +238,18 @@ impl Prompt {
         view: &mut View,
     ) -> Result<PromptOutcome> {
         let user = (open.approval.key != ApprovalKey::Line).then_some(self.user.as_str());
-        match backend.send(open.run, &open.approval.key.answer(user, choice, comment)) {
+        let event = open.approval.key.answer(user, choice, comment);
+        self.send(open, &event, backend, view)
+    }
+
+    fn send(
+        &mut self,
+        open: &OpenApproval,
+        event: &Event,
+        backend: &dyn Backend,
+        view: &mut View,
+    ) -> Result<PromptOutcome> {
+        match backend.send(open.run, event) {
             Ok(_) => Ok(PromptOutcome::Answered),
             Err(refused @ (BackendError::Rejection(_) | BackendError::NoResponse)) => {
                 self.left.insert((open.run, open.approval.key.clone()));
@@ -181,6 +278,7 @@ impl Prompt {
 
     fn forget(&mut self, view: &mut View) {
         self.asking = None;
+        self.filling = None;
         view.unask("It was answered elsewhere, and the run goes on.\n");
     }
 }
@@ -198,6 +296,20 @@ pub(crate) fn is_fed() -> bool {
         Ok::<_, io::Error>(kind.is_fifo() || kind.is_socket() || kind.is_file())
     };
     kind().unwrap_or(false)
+}
+
+/// The question for a field of a form.
+fn field_prompt(field: &FormField, proposed: Option<&Value>) -> String {
+    let title = field.title.as_deref().unwrap_or(&field.name);
+    let about = field.description.as_deref().map(|about| format!(" {about}")).unwrap_or_default();
+    let options = field.options.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let kind = if options.is_empty() { field.ty.as_str().to_owned() } else { format!("one of {options}") };
+    let keeps = match proposed {
+        Some(proposed) => format!("; Enter keeps {proposed}"),
+        None if field.is_required => String::new(),
+        None => "; Enter leaves it out".to_owned(),
+    };
+    format!("{title} ({kind}{keeps}){about}: ")
 }
 
 /// The choice that a line begins with, by name or by number, and the comment after it.

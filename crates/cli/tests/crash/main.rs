@@ -10,6 +10,7 @@ mod peer;
 mod policies;
 #[path = "../../../runners/tests/provider/mod.rs"]
 mod provider;
+mod votes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

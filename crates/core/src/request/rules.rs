@@ -267,6 +267,20 @@ pub struct GroupProgress {
 }
 
 impl Request {
+    /// The groups for which a vote of a user would count at a time.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// assert!(request.groups_of_voter("ada", 0).is_empty());
+    /// ```
+    pub fn groups_of_voter(&self, user: &str, now_ms: i64) -> Vec<Arc<str>> {
+        let recipient = match self.delegation_to(user, now_ms) {
+            Some(delegation) if !self.is_recipient(user) => &*delegation.recipient,
+            _ => user,
+        };
+        self.rules.as_deref().map(|rules| rules.groups_of(recipient)).unwrap_or_default()
+    }
+
     /// The votes of each group for a choice; empty if the request needs votes of any recipients.
     ///
     /// ```

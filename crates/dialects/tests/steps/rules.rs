@@ -215,6 +215,22 @@ fn people() {
     step_rejected(&asks(", timeout_seconds: 9, timeout_outcome: retry"), "hitl_timeout_outcome", "retry");
     step_rejected(&asks(", reminder_interval_seconds: 5"), "hitl_reminders", "5");
     step_rejected(&asks(", timeout_seconds: 9, reminder_max_count: 2"), "hitl_reminders", "2");
+    step_rejected(&asks(", need: {finance: 0}"), "hitl_need", "0");
+    step_rejected(&asks(", need: [finance]"), "hitl_need", "[finance]");
+    step_rejected(&asks(", need: {}"), "hitl_need", "{}");
+    step_rejected(&asks(", need: {finance: 1}, required_approvals: 2"), "hitl_need", "2");
+    step_rejected(&asks(", need: {finance: 1}, recipient_distribution: owner"), "hitl_need", "owner");
+    step_rejected(&asks(", veto: legal"), "hitl_veto", "legal");
+    step_rejected(&asks(", choices: [pay, later], veto: [legal]"), "hitl_veto", "[legal]");
+    step_rejected(&asks(", escalate_after: 4h"), "hitl_escalation", "4h");
+    step_rejected(&asks(", escalate_to: [cfo]"), "hitl_escalation", "[cfo]");
+    step_rejected(&asks(", escalate_after: soon, escalate_to: [cfo]"), "hitl_escalation", "soon");
+    let late = ", timeout_seconds: 60, escalate_after: 1m, escalate_to: [cfo]";
+    step_rejected(&asks(late), "hitl_escalation", "1m");
+    step_rejected(&asks(", form: [a]"), "hitl_form", "[a]");
+    let form = |field: &str| asks(&format!(", form: {{type: object, properties: {{a: {field}}}}}"));
+    step_rejected(&form("{type: date}"), "hitl_form", "date");
+    step_rejected(&form("{type: string, pattern: x}"), "hitl_form", "x");
 }
 
 #[test]

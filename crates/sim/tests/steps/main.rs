@@ -1,5 +1,6 @@
 //! Step trees: the examples, rules that no vector covers, and calls of other workflows.
 
+mod approvals;
 mod attachments;
 mod calls;
 mod examples;
