@@ -49,7 +49,7 @@ pub enum RequestChange {
     Opened(Value),
     /// These people were reminded.
     Reminded(Vec<Arc<str>>),
-    /// These people have become recipients, because nobody has decided in time.
+    /// These people have become recipients, because the approval was not settled in time.
     Escalated(Vec<Arc<str>>),
     /// The request was closed with this outcome, or withdrawn without one.
     Closed(Option<Value>),

@@ -69,7 +69,7 @@ pub enum Command {
         /// The result object of the dialect.
         result: Value,
     },
-    /// A request has more recipients from now on, because nobody has decided in time.
+    /// A request has more recipients from now on, because it was not settled in time.
     Escalate {
         /// The request.
         request: RequestNo,

@@ -6,7 +6,7 @@ use branchpoint_expr::{List, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
-use crate::ir::{EffectId, Entries, PlaceId, Program, ScopeId, SignalId, Status};
+use crate::ir::{EffectId, Entries, Home, PlaceId, Program, ScopeId, SignalId, Status};
 use crate::request::Request;
 use crate::state_size::values_bytes;
 
@@ -367,6 +367,17 @@ impl State {
     /// ```
     pub fn ops(&self) -> u64 {
         self.spent.ops
+    }
+
+    /// The facts with which the run started, if its program stores them. A run that has ended has none.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/waiting.txt")]
+    /// assert_eq!(state.facts(&program), None);
+    /// ```
+    pub fn facts(&self, program: &Program) -> Option<&Value> {
+        let Home::Frame(_, index) = program.slot(program.facts_slot?).home else { return None };
+        self.frames.get(&self.root()?)?.values.get(index as usize)?.as_ref()
     }
 
     /// The due time of a timer that is set.

@@ -22,7 +22,7 @@ pub struct Rules {
     pub veto: Vec<Arc<str>>,
     /// The user who started the run, if that user may neither vote nor be a delegate.
     pub excluded: Option<Arc<str>>,
-    /// The recipients who are added when nobody has decided in time.
+    /// The recipients who are added when the request is not settled in time.
     pub escalation: Option<Escalation>,
     /// Whether the request ends as soon as no choice can have enough votes any more.
     pub end_early: bool,
@@ -123,7 +123,7 @@ impl Rules {
                 let mut users: Vec<Arc<str>> = Vec::new();
                 for (entry, resolved) in names.resolve(given("escalate_to")) {
                     if resolved.is_empty() {
-                        return Err(InvalidRequest::Group(format!("nobody of `{entry}` in `escalate_to` may vote")));
+                        return Err(InvalidRequest::Group(format!("no user of `{entry}` in `escalate_to` may vote")));
                     }
                     users.extend(resolved);
                 }
@@ -142,7 +142,7 @@ impl Rules {
         let mut veto = Vec::new();
         for (entry, users) in names.resolve(given("veto")) {
             if !users.iter().any(|user| voters.contains(user)) {
-                let message = format!("nobody of `{entry}` in `veto` is an approver, so the veto could never be used");
+                let message = format!("no user of `{entry}` in `veto` is an approver, so the veto could never be used");
                 return Err(InvalidRequest::Group(message));
             }
             veto.extend(users);

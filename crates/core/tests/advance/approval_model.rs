@@ -34,7 +34,7 @@ struct Document {
 }
 
 #[derive(Clone, Debug)]
-enum Act {
+enum Action {
     Vote { user: usize, choice: usize, form: usize },
     Delegate { user: usize, to: Option<usize>, for_ms: i64 },
     Pass(i64),
@@ -86,16 +86,16 @@ fn documents() -> impl Strategy<Value = Document> {
         )
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
+fn acts() -> impl Strategy<Value = Vec<Action>> {
     let vote = (0..USERS.len(), prop_oneof![8 => 0..3_usize, 1 => Just(3)], 0..6_usize)
-        .prop_map(|(user, choice, form)| Act::Vote { user, choice, form });
+        .prop_map(|(user, choice, form)| Action::Vote { user, choice, form });
     let delegate = (0..USERS.len(), proptest::option::weighted(0.8, 0..DELEGATES.len()), 0..400_i64)
-        .prop_map(|(user, to, for_ms)| Act::Delegate { user, to, for_ms });
+        .prop_map(|(user, to, for_ms)| Action::Delegate { user, to, for_ms });
     let act = prop_oneof![
         10 => vote,
         4 => delegate,
-        3 => (0..300_i64).prop_map(Act::Pass),
-        1 => Just(Act::Cancel),
+        3 => (0..300_i64).prop_map(Action::Pass),
+        1 => Just(Action::Cancel),
     ];
     proptest::collection::vec(act, 1..40)
 }
@@ -335,7 +335,7 @@ impl Model<'_> {
         if self.has_voted(user) {
             return "already_voted";
         }
-        let kept = self.delegations.iter().filter(|(from, ..)| from != user).cloned().collect();
+        let others = self.delegations.iter().filter(|(from, ..)| from != user).cloned().collect();
         if let Some(to) = to {
             let is_other = self.represents(to).is_some_and(|from| from != user)
                 || self.ballots.iter().any(|ballot| ballot.voter == to);
@@ -343,10 +343,10 @@ impl Model<'_> {
             if to.is_empty() || until_ms <= self.now_ms || is_recipient || !self.may_ever_vote(to) || is_other {
                 return "bad_delegate";
             }
-            self.delegations = kept;
+            self.delegations = others;
             self.delegations.push((user.to_owned(), to.to_owned(), until_ms));
         } else {
-            self.delegations = kept;
+            self.delegations = others;
         }
         "ok"
     }
@@ -389,7 +389,7 @@ fn opened(document: &Document) -> Host {
     make.run(wait)
 }
 
-fn run(document: &Document, acts: &[Act]) {
+fn run(document: &Document, acts: &[Action]) {
     let mut host = opened(document);
     let mut model = Model { document, now_ms: START_MS, ballots: Vec::new(), delegations: Vec::new(), end: None };
     if !model.opens() {
@@ -400,23 +400,23 @@ fn run(document: &Document, acts: &[Act]) {
     let request = host.asks.first().expect("the request is open").0;
     for act in acts {
         let (got, expected) = match act {
-            Act::Vote { user, choice, form: number } => {
+            Action::Vote { user, choice, form: number } => {
                 let (user, choice, form) = (USERS[*user], CHOICES[*choice], form(*number));
                 let payload = json!({"request": request, "choice": choice, "form": form});
                 (signal(&mut host, "vote", user, &payload), model.vote(user, choice, &form))
             }
-            Act::Delegate { user, to, for_ms } => {
+            Action::Delegate { user, to, for_ms } => {
                 let (user, to) = (USERS[*user], to.map(|to| DELEGATES[to]));
                 let until_ms = model.now_ms + for_ms;
                 let payload = json!({"request": request, "to": to, "until_ms": until_ms});
                 (signal(&mut host, "delegate", user, &payload), model.delegate(user, to, until_ms))
             }
-            Act::Pass(ms) => {
+            Action::Pass(ms) => {
                 host.pass(*ms);
                 model.pass(*ms);
                 ("ok", "ok")
             }
-            Act::Cancel => {
+            Action::Cancel => {
                 let payload = json!({"request": request});
                 (signal(&mut host, "cancel_request", "", &payload), model.cancel())
             }
@@ -436,7 +436,7 @@ fn run(document: &Document, acts: &[Act]) {
     }
     let recipients: BTreeSet<&String> = model.ballots.iter().map(|ballot| &ballot.recipient).collect();
     let voters: BTreeSet<&String> = model.ballots.iter().map(|ballot| &ballot.voter).collect();
-    assert_eq!((recipients.len(), voters.len()), (votes.len(), votes.len()), "nobody votes twice");
+    assert_eq!((recipients.len(), voters.len()), (votes.len(), votes.len()), "each person votes once");
 }
 
 proptest! {

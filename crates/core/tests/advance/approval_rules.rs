@@ -27,7 +27,7 @@ fn spec(rules: &str) -> Value {
     ])
 }
 
-fn asked(rules: &str) -> Host {
+fn opened(rules: &str) -> Host {
     let mut make = Make::new();
     let spec = make.b.value(spec(rules));
     let wait = make.b.wait([Arm::Request { spec, into: Some(make.r), next: make.end, expired: None }], None);
@@ -80,7 +80,7 @@ fn refused(rules: &str, kind: &str, message: &str) {
 
 #[test]
 fn each_group_needs_its_votes_and_a_vote_counts_for_every_group_of_its_voter() {
-    let mut host = asked(r#""need": {"finance": 2, "legal": 1}"#);
+    let mut host = opened(r#""need": {"finance": 2, "legal": 1}"#);
     assert_eq!(open(&host).recipients().iter().map(|user| &**user).collect::<Vec<_>>(), ["ann", "bob", "cid", "dan"]);
     vote(&mut host, "ann", "approve");
     vote(&mut host, "cid", "approve");
@@ -99,8 +99,8 @@ fn a_request_that_could_never_be_settled_is_not_opened() {
     refused(r#""need": {"legal": 3}"#, "hitl_group", "needs 3 votes, but 2 of its members may vote");
     refused(r#""need": {}"#, "bad_request", "need");
     refused(r#""need": {"legal": 0}"#, "bad_request", "need");
-    refused(r#""veto": ["eve"]"#, "hitl_group", "nobody of `eve` in `veto` is an approver");
-    refused(r#""escalate_ms": 5, "escalate_to": ["zoe"], "self_approval": false"#, "hitl_group", "nobody of `zoe`");
+    refused(r#""veto": ["eve"]"#, "hitl_group", "no user of `eve` in `veto` is an approver");
+    refused(r#""escalate_ms": 5, "escalate_to": ["zoe"], "self_approval": false"#, "hitl_group", "no user of `zoe`");
     refused(r#""end_early": true, "need": null, "veto": ["ann"], "form": {"type": "list"}"#, "hitl_form", "`object`");
     let crowd: Vec<String> = (0..1_001).map(|n| format!("\"u{n}\"")).collect();
     refused(&format!(r#""escalate_ms": 5, "escalate_to": [{}]"#, crowd.join(",")), "hitl_group", "at most 1000");
@@ -113,19 +113,19 @@ fn a_request_that_could_never_be_settled_is_not_opened() {
 
 #[test]
 fn a_veto_settles_the_request_at_once() {
-    let mut host = asked(r#""need": {"finance": 3}, "veto": ["legal"]"#);
+    let mut host = opened(r#""need": {"finance": 3}, "veto": ["legal"]"#);
     vote(&mut host, "ann", "deny");
     assert!(host.end.is_none(), "ann has no veto");
     vote(&mut host, "bob", "deny");
     let output = ended(&host, "deny", "veto");
     assert_eq!(output.get("quorum_met"), Some(&Value::Bool(false)));
-    let mut host = asked(r#""need": {"finance": 3}, "veto": ["legal"]"#);
+    let mut host = opened(r#""need": {"finance": 3}, "veto": ["legal"]"#);
     vote(&mut host, "bob", "approve");
     assert!(host.end.is_none(), "a veto is a choice that means no");
 }
 
 #[test]
-fn whoever_started_the_run_can_be_excluded() {
+fn the_user_who_started_the_run_can_be_excluded() {
     let rules = r#""self_approval": false, "need": {"finance": 1}"#;
     let excluding = |requester: &str| {
         let groups = format!(r#"{{"groups": {GROUPS}, "requester": {requester}, {rules}}}"#);
@@ -144,7 +144,7 @@ fn whoever_started_the_run_can_be_excluded() {
 
 #[test]
 fn an_escalation_adds_recipients_whose_votes_count_for_every_group() {
-    let mut host = asked(r#""need": {"finance": 1, "legal": 1}, "escalate_ms": 100, "escalate_to": ["eve", "ann"]"#);
+    let mut host = opened(r#""need": {"finance": 1, "legal": 1}, "escalate_ms": 100, "escalate_to": ["eve", "ann"]"#);
     let ballot = open(&host).ballot("approve");
     assert_eq!(cast(&mut host, "eve", ballot), Err(VoteRejection::NotRecipient));
     vote(&mut host, "ann", "approve");
@@ -159,15 +159,15 @@ fn an_escalation_adds_recipients_whose_votes_count_for_every_group() {
 
 #[test]
 fn an_early_end_counts_the_votes_that_an_escalation_may_bring() {
-    let mut host = asked(r#""end_early": true"#);
+    let mut host = opened(r#""end_early": true"#);
     vote(&mut host, "ann", "approve");
     vote(&mut host, "bob", "deny");
     ended(&host, "no_quorum", "everyone_voted");
-    let mut host = asked(r#""end_early": true, "need": {"finance": 3}"#);
+    let mut host = opened(r#""end_early": true, "need": {"finance": 3}"#);
     vote(&mut host, "ann", "approve");
     vote(&mut host, "cid", "deny");
     ended(&host, "no_quorum", "unreachable");
-    let mut host = asked(r#""end_early": true, "need": {"finance": 3}, "escalate_ms": 10, "escalate_to": ["eve"]"#);
+    let mut host = opened(r#""end_early": true, "need": {"finance": 3}, "escalate_ms": 10, "escalate_to": ["eve"]"#);
     vote(&mut host, "ann", "approve");
     vote(&mut host, "cid", "deny");
     assert!(host.end.is_none(), "eve may still vote");
@@ -175,7 +175,7 @@ fn an_early_end_counts_the_votes_that_an_escalation_may_bring() {
 
 #[test]
 fn a_delegate_uses_the_vote_of_the_recipient() {
-    let mut host = asked(r#""need": {"finance": 1, "legal": 1}, "veto": ["dan"]"#);
+    let mut host = opened(r#""need": {"finance": 1, "legal": 1}, "veto": ["dan"]"#);
     let until = host.now_ms + 50;
     assert_eq!(delegate(&mut host, "eve", Some(("fay", until))), Err(VoteRejection::NotRecipient));
     delegate(&mut host, "dan", Some(("eve", until))).unwrap();
@@ -198,7 +198,7 @@ fn a_delegate_uses_the_vote_of_the_recipient() {
 
 #[test]
 fn a_delegation_ends_by_time_by_revocation_and_by_the_recipients_own_vote() {
-    let mut host = asked(r#""need": {"finance": 3}"#);
+    let mut host = opened(r#""need": {"finance": 3}"#);
     let until = host.now_ms + 50;
     delegate(&mut host, "ann", Some(("eve", until))).unwrap();
     delegate(&mut host, "ann", None).unwrap();
@@ -220,7 +220,7 @@ fn with_form(host: &Host, choice: &str, form: &str) -> Ballot {
 
 #[test]
 fn a_vote_carries_a_valid_form() {
-    let mut host = asked(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
+    let mut host = opened(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
     let bad = |host: &mut Host, ballot| match cast(host, "ann", ballot) {
         Err(VoteRejection::BadForm { field, problem }) => (field, problem),
         other => panic!("{other:?}"),
@@ -237,22 +237,22 @@ fn a_vote_carries_a_valid_form() {
     assert_eq!(output.get("form"), Some(&json(r#"{"amount": 100}"#)), "the default applies");
     assert_eq!(output.get("edited"), Some(&Value::Bool(false)));
 
-    let mut host = asked(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
+    let mut host = opened(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
     let ballot = with_form(&host, "approve", r#"{"amount": 90, "note": "less"}"#);
     cast(&mut host, "ann", ballot).unwrap();
     assert_eq!(ended(&host, "approve", "quorum").get("edited"), Some(&Value::Bool(true)));
 
-    let mut host = asked(&format!(r#""veto": ["ann"], {FORM}"#));
+    let mut host = opened(&format!(r#""veto": ["ann"], {FORM}"#));
     vote(&mut host, "ann", "deny");
     assert_eq!(ended(&host, "deny", "veto").get("form"), Some(&Value::Null));
-    let mut host = asked(r#""need": {"finance": 1}"#);
+    let mut host = opened(r#""need": {"finance": 1}"#);
     let ballot = with_form(&host, "approve", "{}");
     assert_eq!(bad(&mut host, ballot).1, "the form must be left out, because the approval has none");
 }
 
 #[test]
-fn nobody_changes_what_another_has_approved() {
-    let mut host = asked(&format!(r#""need": {{"finance": 2}}, {FORM}"#));
+fn a_voter_cannot_change_what_another_has_approved() {
+    let mut host = opened(&format!(r#""need": {{"finance": 2}}, {FORM}"#));
     vote(&mut host, "ann", "approve");
     let edited = with_form(&host, "approve", r#"{"amount": 999}"#);
     cast(&mut host, "bob", edited).unwrap();
@@ -265,7 +265,7 @@ fn nobody_changes_what_another_has_approved() {
 
 #[test]
 fn a_vote_is_refused_if_its_voter_saw_something_else() {
-    let mut host = asked(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
+    let mut host = opened(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
     let hash = open(&host).shown_hash().cloned().expect("it has rules");
     assert_eq!(hash.len(), 64);
     let other = Ballot { shown_hash: Some("other".into()), ..open(&host).ballot("approve") };

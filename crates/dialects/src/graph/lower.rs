@@ -7,6 +7,7 @@ mod agents;
 mod choices;
 mod driver;
 mod lines;
+mod ruled_approval;
 
 use std::collections::BTreeSet;
 

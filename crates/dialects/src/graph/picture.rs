@@ -45,7 +45,7 @@ pub(crate) fn picture(document: &Located, source: &str) -> Option<Picture> {
 fn node(node: &super::raw::Node) -> Node {
     let shape = match &node.data {
         NodeData::If(_) => NodeShape::Decision,
-        NodeData::Approval(_) => NodeShape::People,
+        NodeData::Approval(..) => NodeShape::People,
         NodeData::Start(_) | NodeData::End => NodeShape::End,
         NodeData::Agent(_) | NodeData::Refused => NodeShape::Work,
     };

@@ -38,7 +38,7 @@ fn lacks_branch(graph: &Graph, node: usize, kind: Kind) -> bool {
         (NodeData::If(_), Kind::IfWithoutBranch) => {
             !leaves(&|handle| handle.starts_with("condition-") || handle == "true" || handle == "false")
         }
-        (NodeData::Approval(_), Kind::ApprovalWithoutBranch) => {
+        (NodeData::Approval(..), Kind::ApprovalWithoutBranch) => {
             !leaves(&|handle| handle == "approve" || handle == "reject")
         }
         _ => false,

@@ -25,6 +25,7 @@ pub(crate) fn schema() -> Value {
         connection["properties"][end]["minLength"] = 1.into();
     }
     let mut definitions = shared();
+    definitions["approval_form"] = crate::approvals::form_schema();
     definitions["node"] = node;
     definitions["connection"] = connection;
     definitions["condition"] = condition;

@@ -45,7 +45,7 @@ impl Graph {
             NodeData::If(conditions) => {
                 (0..conditions.len()).map(NodeBranch::Condition).chain(std::iter::once(NodeBranch::Otherwise)).collect()
             }
-            NodeData::Approval(_) => vec![NodeBranch::Approve, NodeBranch::Reject],
+            NodeData::Approval(..) => vec![NodeBranch::Approve, NodeBranch::Reject],
             NodeData::End | NodeData::Refused => Vec::new(),
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn warn(graph: &Graph, report: &mut Report) {
         let followed = match &source.data {
             NodeData::Start(_) | NodeData::Agent(_) | NodeData::Refused => true,
             NodeData::If(conditions) => is_if_handle(connection, conditions.len()),
-            NodeData::Approval(_) => connection.is_from("approve") || connection.is_from("reject"),
+            NodeData::Approval(..) => connection.is_from("approve") || connection.is_from("reject"),
             NodeData::End => false,
         };
         if !followed {
@@ -121,7 +121,7 @@ fn is_if_handle(connection: &Connection, conditions: usize) -> bool {
 fn branch_names_help(data: &NodeData) -> &'static str {
     match data {
         NodeData::If(_) => "an `if` is left by `condition-0`, `condition-1`, … for its conditions, and by `false`",
-        NodeData::Approval(_) => "an approval is left by `approve` and `reject`",
+        NodeData::Approval(..) => "an approval is left by `approve` and `reject`",
         _ => "an `end` ends its branch",
     }
 }

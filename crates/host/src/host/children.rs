@@ -15,6 +15,9 @@ use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, resolve};
 
+/// The fact that has the possible approvers.
+const ACCOUNT: &str = "account";
+
 impl Host {
     /// Whether a call starts a program of the workflow. A program that cannot be read fails the call later.
     pub(super) fn is_child(&mut self, workflow: WorkflowNo, call: &Call) -> bool {
@@ -47,13 +50,17 @@ impl Host {
             }
         };
         let call = Call { input: resolved, ..call };
-        let (input, facts) = match start_of(&call, self.settings.agents) {
+        let (input, mut facts) = match start_of(&call, self.settings.agents) {
             Ok(start) => start,
             Err(error) => {
                 self.settle(parent, &call, Answer::impossible("step_failed", error.to_string()));
                 return Ok(());
             }
         };
+        // Approvals of the child know the approvers of its parent, and who started it.
+        if let Some(account) = open.state.facts(&open.program).and_then(|facts| facts.get(ACCOUNT)) {
+            facts.entry(ACCOUNT.to_owned()).or_insert_with(|| account.clone());
+        }
         let called = Parent { run: parent, effect: effect.0, attempt };
         let secrets = open.packing.secrets.iter().cloned().chain(secrets);
         let start = Start {

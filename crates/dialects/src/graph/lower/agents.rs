@@ -11,7 +11,7 @@ use super::super::wiring::NodeBranch;
 use super::Lower;
 
 /// The placeholder for the output of the previous node.
-const TOKEN: &str = "{{PREVIOUS_OUTPUT}}";
+pub(super) const TOKEN: &str = "{{PREVIOUS_OUTPUT}}";
 
 /// The keys of the event in a notice of a call of a subagent.
 const CALL_KEYS: [&str; 8] =

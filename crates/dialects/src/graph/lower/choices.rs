@@ -47,7 +47,7 @@ impl Lower<'_> {
     }
 
     /// Declares the nodes that a branch leads to, or that nothing follows it.
-    fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, node_branch: &NodeBranch) {
+    pub(super) fn add_targets(&mut self, decision: DecisionId, branch: u32, node: usize, node_branch: &NodeBranch) {
         let graph = self.own.graph;
         let mut targets = graph.after(node, node_branch).into_iter().peekable();
         if targets.peek().is_none() {
@@ -76,7 +76,7 @@ impl Lower<'_> {
     }
 
     /// Logs the branch that a node chose.
-    fn log_branch(&mut self, node: usize, node_branch: &str, next: PlaceId) -> PlaceId {
+    pub(super) fn log_branch(&mut self, node: usize, node_branch: &str, next: PlaceId) -> PlaceId {
         let place = self.b.record(Mark::Branch(self.own.steps[node], node_branch.into()), next);
         self.b.mark(place, Mark::End(self.own.steps[node], None))
     }

@@ -60,7 +60,7 @@ impl Lower<'_> {
                 self.test_with("begin.node == id && begin.how == 'run'", &[], &values),
                 self.own.entries[*node],
             ));
-            if matches!(self.own.graph.nodes[*node].data, NodeData::Approval(_)) {
+            if matches!(self.own.graph.nodes[*node].data, NodeData::Approval(_, None)) {
                 arms.push((self.test_with("begin.node == id", &[], &values), self.settle_approval(*node)));
             }
         }
@@ -104,7 +104,7 @@ impl Lower<'_> {
     fn pause(&mut self, enter: PlaceId) -> PlaceId {
         let wait = self.wait(enter);
         let prompts = self.own.graph.nodes.iter().filter_map(|node| match &node.data {
-            NodeData::Approval(prompt) => Some((node.id.clone(), prompt.clone())),
+            NodeData::Approval(prompt, None) => Some((node.id.clone(), prompt.clone())),
             _ => None,
         });
         let prompts = Value::from(prompts.collect::<Object>());

@@ -15,13 +15,14 @@ impl Lower<'_> {
             NodeData::Start(initial) => self.start(node, initial),
             NodeData::Agent(agent) => self.agent(node, agent),
             NodeData::If(conditions) => self.choice(node, conditions),
-            NodeData::Approval(prompt) => self.approval(node, prompt),
+            NodeData::Approval(prompt, None) => self.approval(node, prompt),
+            NodeData::Approval(prompt, Some(rules)) => self.ruled_approval(node, prompt, rules),
             NodeData::End | NodeData::Refused => self.end_node(node),
         };
         let check_limit = self.check_limit(node, begins);
         let deferred = self.defer(node);
         // An approval of the fan-out that was under way when the run paused starts to wait too.
-        let is_approval = matches!(graph.nodes[node].data, NodeData::Approval(_));
+        let is_approval = matches!(graph.nodes[node].data, NodeData::Approval(_, None));
         let paused = if is_approval { "mode == 'paused' && !under_way" } else { "mode == 'paused'" };
         let arms = [(self.test("mode == 'failed'"), self.own.end), (self.test(paused), deferred)];
         let entry = self.own.entries[node];

@@ -7,6 +7,7 @@ use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape, Span, Value};
 
 use super::tables::{DATA, NODE, PART, TYPES};
 use crate::DocumentKinds as _;
+use crate::approvals::ApprovalRules;
 use crate::fields::{Access, Path};
 use crate::report::Report;
 
@@ -31,8 +32,8 @@ pub(in crate::graph) enum NodeData {
     Agent(Agent),
     /// Conditions, tried in order.
     If(Vec<Located>),
-    /// An approval by a person.
-    Approval(Value),
+    /// An approval by a person: the prompt, and the rules by which several people decide.
+    Approval(Value, Option<Located>),
     /// The end of its branch.
     End,
     /// An invalid node, which does not run.
@@ -94,7 +95,7 @@ impl Node {
             "start" => ("start", NodeData::Start(value("initialInput"))),
             "agent" => ("agent", NodeData::Agent(Agent::read(data))),
             "if" => ("if", NodeData::If(conditions(data))),
-            "approval" | "input" => ("approval", NodeData::Approval(value("prompt"))),
+            "approval" | "input" => ("approval", NodeData::Approval(value("prompt"), rules(data, report))),
             "end" => ("end", NodeData::End),
             _ => ("unknown", NodeData::Refused),
         };
@@ -115,6 +116,13 @@ impl Agent {
             strict_tools: data.flag("strict_tools"),
         }
     }
+}
+
+/// The rules of an approval, unless the first answer decides.
+fn rules(data: &Located, report: &mut Report) -> Option<Located> {
+    let rules = data.given("approval").filter(|rules| rules.is_object())?;
+    ApprovalRules::of(rules)?.check(&["approve", "reject"], None, &mut report.findings);
+    Some(rules.clone())
 }
 
 /// White space, and the mark that some editors put at the beginning of a text.

@@ -3,7 +3,8 @@
 use branchpoint_expr::Kind;
 
 use crate::DocumentKinds as _;
-use crate::fields::Type::{Any, Flag, Form, List, Open, Ref, Text, Words};
+use crate::approvals::RULES;
+use crate::fields::Type::{Any, Flag, Form, List, Object, Open, Ref, Text, Words};
 use crate::fields::{Style, Table, Unknown, field};
 
 /// Editors keep fields of their own in graphs.
@@ -68,7 +69,14 @@ const IF: Table = &[
     field("condition", Any, "Of older documents: a text that must be contained."),
 ];
 
-const APPROVAL: Table = &[field("prompt", Any, "What the person is shown.")];
+const APPROVAL: Table = &[
+    field("prompt", Any, "What the person is shown."),
+    field(
+        "approval",
+        Object(&[RULES]),
+        "Who may decide, and by which rules. Without it, the first answer of anyone decides.",
+    ),
+];
 
 pub(in crate::graph) const CONNECTION: Table = &[
     field("source", Any, "The id of the node that it leaves.").required().kind(Kind::BrokenConnection),

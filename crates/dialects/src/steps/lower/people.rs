@@ -90,7 +90,7 @@ impl Lower<'_, '_> {
         (writes, self.b.read(self.slots["probe"]))
     }
 
-    /// After people have chosen: evaluates what was shown once more. If it has changed, they are asked again, and told what changed.
+    /// After a choice: evaluates what the approval shows once more. If it has changed, a new request opens that lists the changes.
     fn exact(
         &mut self,
         index: StepIndex,
@@ -101,12 +101,12 @@ impl Lower<'_, '_> {
     ) -> PlaceId {
         let message = format!("what the approval shows has changed {MAX_CHANGES} times while people were deciding");
         let too_often = self.fault("approval_outdated", &message, failure);
-        let counted = self.count(ruled, "asked + 1");
-        let asked_again = self.b.set([counted], again, None);
-        let slots = [("asked", ruled.asked), ("shown", ruled.shown), ("changed", ruled.changed)];
+        let counted = self.count(ruled, "reopened + 1");
+        let reopen = self.b.set([counted], again, None);
+        let slots = [("reopened", ruled.reopened), ("shown", ruled.shown), ("changed", ruled.changed)];
         let limit = [("LIMIT", Value::Int(MAX_CHANGES))];
-        let is_last = self.test_with("asked >= LIMIT", &slots, &limit);
-        let limited = self.b.decide([(is_last, too_often)], asked_again, None);
+        let is_last = self.test_with("reopened >= LIMIT", &slots, &limit);
+        let limited = self.b.decide([(is_last, too_often)], reopen, None);
         let has_changed = self.test_with("len(changed) > 0", &slots, &[]);
         let decision = self.b.decision(self.own.ids[index], DecisionKind::Branch);
         let reason = r#""what the approval shows has changed: " + join(map(changed, #.path), ", ")"#;
@@ -122,7 +122,7 @@ impl Lower<'_, '_> {
     }
 
     fn count(&mut self, ruled: &Ruled<'_>, text: &str) -> Write {
-        self.store_with(ruled.asked, text, &[("asked", ruled.asked)], &[])
+        self.store_with(ruled.reopened, text, &[("reopened", ruled.reopened)], &[])
     }
 }
 
@@ -142,15 +142,16 @@ struct Ruled<'d> {
     /// What has changed since the request before this one.
     changed: SlotId,
     /// How often the approval has opened again.
-    asked: SlotId,
+    reopened: SlotId,
 }
 
 impl<'d> Ruled<'d> {
     fn new(lower: &mut Lower<'_, 'd>, index: StepIndex, at: Location, rules: ApprovalRules<'d>) -> Self {
         let computed = lower.written(at.scope, |options| Expression::fields(&rules.computed(), options));
         let id = &lower.own.document.steps[index].id;
-        let [shown, changed, asked] = ["shown", "changed", "asked"].map(|name| lower.b.local(&format!("{id}.{name}")));
-        Self { rules, computed, shown, changed, asked }
+        let [shown, changed, reopened] =
+            ["shown", "changed", "reopened"].map(|name| lower.b.local(&format!("{id}.{name}")));
+        Self { rules, computed, shown, changed, reopened }
     }
 }
 

@@ -75,6 +75,9 @@ impl Lower<'_, '_> {
             let slot = self.b.slot(ROOT, "account", None);
             self.b.fact("account");
             self.own.named.insert("account", slot);
+        } else if self.own.document.steps.iter().any(|step| step.is("call_workflow") || step.is("call_agent")) {
+            // Approvals of called workflows need it.
+            self.b.fact("account");
         }
         if self.own.plan.has_files {
             let slot = self.b.slot(ROOT, "attachments", None);
