@@ -50,10 +50,10 @@ pub fn start_values(dialect: Option<Dialect>, inputs: Object, account: Value) ->
 /// use branchpoint_dialects::requested_by;
 /// use branchpoint_expr::{Object, Value};
 ///
-/// let account = requested_by(Value::from(Object::default()), "ada");
+/// let account = requested_by(&Value::from(Object::default()), "ada");
 /// assert_eq!(account.get("requester"), Some(&"ada".into()));
 /// ```
-pub fn requested_by(account: Value, user: &str) -> Value {
+pub fn requested_by(account: &Value, user: &str) -> Value {
     let mut fields = account.as_object().cloned().unwrap_or_default();
     fields.insert("requester".into(), Value::from(user));
     Value::from(fields)
@@ -80,7 +80,7 @@ fn steps(inputs: Object, mut account: Value) -> Result<StartValues, String> {
     }
     // An input cannot change who starts the run.
     if let Some(requester) = requester {
-        account = requested_by(account, &requester);
+        account = requested_by(&account, &requester);
     }
     let content_type = if input.as_str().is_some() { "text/plain" } else { "application/json" };
     let facts =

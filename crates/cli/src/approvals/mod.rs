@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             answer(approval, Response::Choice(choice, Remarks { comment: comment.as_deref(), form }), opened)
         }
         Command::Delegate { approval, to, until, revoke: _ } => {
-            let until_ms = until.as_deref().map(|until| delegation_end(until)).transpose()?;
+            let until_ms = until.as_deref().map(delegation_end).transpose()?;
             answer(approval, Response::Delegate(to.as_deref().zip(until_ms)), opened)
         }
         Command::Cancel { approval, reason } => answer(approval, Response::Cancel(reason.as_deref()), opened),

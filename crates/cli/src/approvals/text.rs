@@ -15,13 +15,11 @@ use crate::{json, time};
 pub(crate) fn shown(approval: &Approval) -> String {
     let prompt = approval.prompt.trim_end().replace('\n', "\n  ");
     let choices = approval.choices().join(", ");
-    let parts: String = shown_parts(approval)
-        .into_iter()
-        .map(|(name, part)| {
-            let (first, rest) = name.split_at(1);
-            format!("{}{rest}: {}\n", first.to_uppercase(), part.replace('\n', "\n  "))
-        })
-        .collect();
+    let part = |(name, part): (&str, String)| {
+        let (first, rest) = name.split_at(1);
+        format!("{}{rest}: {}\n", first.to_uppercase(), part.replace('\n', "\n  "))
+    };
+    let parts = shown_parts(approval).into_iter().map(part).collect::<Vec<_>>().concat();
     let shown = format!("The step `{}` asks people:\n  {prompt}\n{parts}Choices: {choices}\n", approval.step);
     let people = |word: &str, people: &[Arc<str>]| {
         if people.is_empty() { String::new() } else { format!("{word}: {}\n", people.join(", ")) }
@@ -219,8 +217,8 @@ pub(super) fn answer_command(open: &OpenApproval) -> Option<String> {
     let choices = open.approval.choices();
     let choice = choices.first()?;
     let fields = if means_no(choice) { Vec::new() } else { form::missing(&open.approval) };
-    let fields: String = fields.iter().map(|name| format!(" --form {}", quoted(&format!("{name}=VALUE")))).collect();
-    Some(command(&reference_to(open), choice, user) + &fields)
+    let fields = fields.iter().map(|name| format!(" --form {}", quoted(&format!("{name}=VALUE"))));
+    Some(command(&reference_to(open), choice, user) + &fields.collect::<Vec<_>>().concat())
 }
 
 /// The command that answers an approval as a user, quoted for a shell.

@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     answers.check([&workflow.program].into_iter().chain(children_of(&workflow)?.values()))?;
     let account =
-        answers.fact("account").unwrap_or_else(|| requested_by(local_runner::account(&project, &user), &user));
+        answers.fact("account").unwrap_or_else(|| requested_by(&local_runner::account(&project, &user), &user));
     let (input, facts) = inputs::start(workflow.dialect, &arguments.inputs, account)?;
     let attachments = attach::read(&arguments.attachments, workflow.dialect)?;
     let (input, mut facts) = inputs::attaching(&attachments, input, facts);

@@ -40,11 +40,12 @@ fn open(host: &Host) -> Approval {
 
 #[track_caller]
 fn vote(host: &mut Host, user: &str, choice: &str) {
-    cast(host, user, open(host).ballot(choice)).unwrap();
+    let ballot = open(host).ballot(choice);
+    cast(host, user, &ballot).unwrap();
 }
 
-fn cast(host: &mut Host, user: &str, ballot: Ballot) -> Result<(), VoteRejection> {
-    let event = open(host).key.vote(user, &ballot);
+fn cast(host: &mut Host, user: &str, ballot: &Ballot) -> Result<(), VoteRejection> {
+    let event = open(host).key.vote(user, ballot);
     // Every state can be stored and read again.
     let stored = encode_state(&host.state).unwrap();
     assert_eq!(decode_state(&stored).unwrap(), host.state);
@@ -146,7 +147,7 @@ fn the_user_who_started_the_run_can_be_excluded() {
 fn an_escalation_adds_recipients_whose_votes_count_for_every_group() {
     let mut host = opened(r#""need": {"finance": 1, "legal": 1}, "escalate_ms": 100, "escalate_to": ["eve", "ann"]"#);
     let ballot = open(&host).ballot("approve");
-    assert_eq!(cast(&mut host, "eve", ballot), Err(VoteRejection::NotRecipient));
+    assert_eq!(cast(&mut host, "eve", &ballot), Err(VoteRejection::NotRecipient));
     vote(&mut host, "ann", "approve");
     host.pass(100);
     assert_eq!(host.escalated, [["eve"]]);
@@ -186,8 +187,8 @@ fn a_delegate_uses_the_vote_of_the_recipient() {
     }
     assert!(open(&host).awaits("eve", host.now_ms) && !open(&host).awaits("eve", until));
     vote(&mut host, "eve", "approve");
-    assert_eq!(cast(&mut host, "eve", Ballot::new("deny")), Err(VoteRejection::AlreadyVoted));
-    assert_eq!(cast(&mut host, "dan", Ballot::new("deny")), Err(VoteRejection::AlreadyVoted));
+    assert_eq!(cast(&mut host, "eve", &Ballot::new("deny")), Err(VoteRejection::AlreadyVoted));
+    assert_eq!(cast(&mut host, "dan", &Ballot::new("deny")), Err(VoteRejection::AlreadyVoted));
     assert_eq!(delegate(&mut host, "dan", None), Err(VoteRejection::AlreadyVoted));
     assert_eq!(delegate(&mut host, "bob", Some(("eve", until))).unwrap_err().code(), "bad_delegate");
     vote(&mut host, "ann", "approve");
@@ -202,13 +203,13 @@ fn a_delegation_ends_by_time_by_revocation_and_by_the_recipients_own_vote() {
     let until = host.now_ms + 50;
     delegate(&mut host, "ann", Some(("eve", until))).unwrap();
     delegate(&mut host, "ann", None).unwrap();
-    assert_eq!(cast(&mut host, "eve", Ballot::new("approve")), Err(VoteRejection::NotRecipient));
+    assert_eq!(cast(&mut host, "eve", &Ballot::new("approve")), Err(VoteRejection::NotRecipient));
     delegate(&mut host, "ann", Some(("eve", until))).unwrap();
     host.pass(50);
-    assert_eq!(cast(&mut host, "eve", Ballot::new("approve")), Err(VoteRejection::NotRecipient));
+    assert_eq!(cast(&mut host, "eve", &Ballot::new("approve")), Err(VoteRejection::NotRecipient));
     delegate(&mut host, "bob", Some(("eve", until + 100))).unwrap();
     vote(&mut host, "bob", "approve");
-    assert_eq!(cast(&mut host, "eve", Ballot::new("approve")), Err(VoteRejection::NotRecipient));
+    assert_eq!(cast(&mut host, "eve", &Ballot::new("approve")), Err(VoteRejection::NotRecipient));
 }
 
 const FORM: &str = r#""form": {"type": "object", "properties": {"amount": {"type": "integer", "maximum": 1000}, "note": {"type": "string"}},
@@ -221,7 +222,7 @@ fn with_form(host: &Host, choice: &str, form: &str) -> Ballot {
 #[test]
 fn a_vote_carries_a_valid_form() {
     let mut host = opened(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
-    let bad = |host: &mut Host, ballot| match cast(host, "ann", ballot) {
+    let bad = |host: &mut Host, ballot| match cast(host, "ann", &ballot) {
         Err(VoteRejection::BadForm { field, problem }) => (field, problem),
         other => panic!("{other:?}"),
     };
@@ -239,7 +240,7 @@ fn a_vote_carries_a_valid_form() {
 
     let mut host = opened(&format!(r#""need": {{"finance": 1}}, {FORM}"#));
     let ballot = with_form(&host, "approve", r#"{"amount": 90, "note": "less"}"#);
-    cast(&mut host, "ann", ballot).unwrap();
+    cast(&mut host, "ann", &ballot).unwrap();
     assert_eq!(ended(&host, "approve", "quorum").get("edited"), Some(&Value::Bool(true)));
 
     let mut host = opened(&format!(r#""veto": ["ann"], {FORM}"#));
@@ -255,10 +256,10 @@ fn a_voter_cannot_change_what_another_has_approved() {
     let mut host = opened(&format!(r#""need": {{"finance": 2}}, {FORM}"#));
     vote(&mut host, "ann", "approve");
     let edited = with_form(&host, "approve", r#"{"amount": 999}"#);
-    cast(&mut host, "bob", edited).unwrap();
+    cast(&mut host, "bob", &edited).unwrap();
     assert!(host.end.is_none(), "ann has approved 100, bob 999");
     let noted = with_form(&host, "approve", r#"{"note": "fine"}"#);
-    cast(&mut host, "cid", noted).unwrap();
+    cast(&mut host, "cid", &noted).unwrap();
     let output = ended(&host, "approve", "quorum");
     assert_eq!(output.get("form"), Some(&json(r#"{"amount": 100, "note": "fine"}"#)), "ann and cid have approved 100");
 }
@@ -269,7 +270,7 @@ fn a_vote_is_refused_if_its_voter_saw_something_else() {
     let hash = open(&host).shown_hash().cloned().expect("it has rules");
     assert_eq!(hash.len(), 64);
     let other = Ballot { shown_hash: Some("other".into()), ..open(&host).ballot("approve") };
-    assert_eq!(cast(&mut host, "ann", other), Err(VoteRejection::ApprovalOutdated));
+    assert_eq!(cast(&mut host, "ann", &other), Err(VoteRejection::ApprovalOutdated));
     let shown = |spec: &Value| {
         let mut make = Make::new();
         let spec = make.b.value(spec.clone());

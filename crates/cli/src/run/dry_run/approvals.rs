@@ -22,8 +22,8 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
     };
     if let Some(votes) = votes_in_entry(&said) {
         for vote in votes {
-            let events = vote.delegation(approval).into_iter().chain([vote.event(approval)]);
-            if let Err(refused) = events.map(|event| host.deliver(event)).collect::<Result<(), _>>() {
+            let mut events = vote.delegation(approval).into_iter().chain([vote.event(approval)]);
+            if let Err(refused) = events.try_for_each(|event| host.deliver(event)) {
                 report_rejection(approval, &format!("`{}` of {}", vote.choice, vote.user), &refused);
             }
         }
