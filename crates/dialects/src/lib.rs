@@ -87,8 +87,8 @@ pub use picture::picture;
 pub use reader::{limits, not_json, read};
 pub use schema::schema;
 pub use start::{
-    STEPS_INPUTS, StartValues, accepts_attachments, document_name, input_with_id, requested_by, script_by_step, start_values,
-    starts_runs,
+    STEPS_INPUTS, StartValues, accepts_attachments, document_name, input_with_id, requested_by, script_by_step,
+    start_values, starts_runs,
 };
 pub use steps::missing_input;
 pub use trigger::unserved_trigger;

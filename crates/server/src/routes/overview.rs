@@ -117,6 +117,9 @@ pub(crate) fn overview(app: &App, backend: &dyn Backend, caller: Option<&Caller>
 fn approval_counts(app: &App, backend: &dyn Backend, caller: &Caller) -> Result<ApprovalCounts, Problem> {
     let open = readable_open(app, backend, caller)?;
     let is_mine = |workflow: &str| caller.may(Action::Approve, workflow).is_ok();
-    let mine = open.iter().filter(|(open, workflow)| open.approval.awaits(&caller.user) && is_mine(workflow)).count();
+    let mine = open
+        .iter()
+        .filter(|(open, workflow)| open.approval.awaits(&caller.user, now_ms()) && is_mine(workflow))
+        .count();
     Ok(ApprovalCounts { mine, all: open.len() })
 }

@@ -25,7 +25,7 @@ use crate::body::{Body, OptionalBody, Path, Query};
 use crate::caller::{Action, Caller};
 use crate::list::{Page, PageRequest};
 use crate::problem::{Problem, ProblemKind};
-use crate::time::rfc3339;
+use crate::time::{now_ms, rfc3339};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(vote)).routes(routes!(cancel))
@@ -73,7 +73,7 @@ async fn list(
         open.retain(|(_, workflow)| request.workflow.as_ref().is_none_or(|wanted| **workflow == **wanted));
         if is_mine {
             open.retain(|(open, workflow)| {
-                open.approval.awaits(&caller.user) && caller.may(Action::Approve, workflow).is_ok()
+                open.approval.awaits(&caller.user, now_ms()) && caller.may(Action::Approve, workflow).is_ok()
             });
         }
         open.sort_by_key(|(open, _)| (open.approval.deadline_ms().unwrap_or(i64::MAX), open.requested_ms));

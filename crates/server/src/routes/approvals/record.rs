@@ -125,7 +125,7 @@ pub(crate) fn record(
     let (approval, secrets) = (&open.approval, backend.secrets(open.run)?);
     let version = app.version(backend, open.workflow)?;
     let may_approve =
-        |caller: &Caller| caller.may(Action::Approve, &version.name).is_ok() && approval.awaits(&caller.user);
+        |caller: &Caller| caller.may(Action::Approve, &version.name).is_ok() && approval.awaits(&caller.user, now_ms());
     let choices = approval.choices().into_iter().map(|choice| choice_record(&choice, &secrets));
     let texts = |users: &[std::sync::Arc<str>]| users.iter().map(ToString::to_string).collect::<Vec<_>>();
     let request = approval.request.as_ref();

@@ -55,7 +55,7 @@ pub(super) async fn dry_run(app: &App, request: StartRequest, attachments: Uploa
         let scripted = script.as_ref().map(|script| script.scripted_steps.clone()).unwrap_or_default();
         let executable = executable(backend, &version, scripted)?;
         let prepared = prepare_unsaved(&executable, version.workflow);
-        let started = values(&shared, true, &prepared, request.inputs, &attachments, "run")?;
+        let started = values(&shared, (&shared.host.user, true), &prepared, request.inputs, &attachments, "run")?;
         let mut script = script.map(|script| script.script).unwrap_or_default();
         let facts: Object = started.facts.into_iter().map(|(name, fact)| (name.into(), fact)).collect();
         let mut secrets = Secrets::of(&started.input);

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, RequestExt as _};
 use branchpoint_backend::{Accepted, Backend, Priority, Run, Start, Tags};
 use branchpoint_core::ir::Status;
-use branchpoint_dialects::{StartValues, accepts_attachments, input_with_id, start_values, starts_runs};
+use branchpoint_dialects::{StartValues, accepts_attachments, input_with_id, requested_by, start_values, starts_runs};
 use branchpoint_expr::{Object, Value};
 use branchpoint_host::host::new_id;
 use branchpoint_runners::Secrets;
@@ -231,7 +231,7 @@ pub(super) struct Values {
 /// The input and the facts of a request.
 pub(super) fn values(
     app: &App,
-    caller_may_choose_people: bool,
+    (user, caller_may_choose_people): (&str, bool),
     prepared: &Prepared,
     inputs: Object,
     attachments: &Uploads,
@@ -248,7 +248,7 @@ pub(super) fn values(
         let detail = "Only admins choose the possible approvers of a run, with the input `account`.";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
-    let started = start_values(dialect, inputs, app.host.account.clone());
+    let started = start_values(dialect, inputs, requested_by(&app.host.account, user));
     let StartValues { input, mut facts } = started.map_err(|wrong| Problem::invalid_input(sentence(&wrong)))?;
     if !attachments.files().is_empty() {
         facts.insert("content_type".into(), Value::from("application/json"));
@@ -286,7 +286,7 @@ fn begin(
     let tags = Tags::new(request.tags).map_err(|error| Problem::invalid_input(sentence(&error.to_string())))?;
     let priority =
         Priority::new(request.priority).map_err(|error| Problem::invalid_input(sentence(&error.to_string())))?;
-    let values = values(app, may_choose, &prepared, request.inputs, &attachments, &id)?;
+    let values = values(app, (&caller.user, may_choose), &prepared, request.inputs, &attachments, &id)?;
     let written = script.map(|script| script.written);
     if is_repeatable && let Some(existing) = backend.run(&id)? {
         must_be_equal(
