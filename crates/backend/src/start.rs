@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::Rejected;
+use branchpoint_core::ir::BudgetLimits;
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 use branchpoint_runners::storage::Uploads;
@@ -44,6 +45,8 @@ pub struct Start {
     pub tags: Tags,
     /// Its priority in queues.
     pub priority: Priority,
+    /// What the budgets of its callers have left.
+    pub budget: BudgetLimits,
 }
 
 impl Start {
@@ -72,6 +75,7 @@ impl Start {
             depth: 0,
             tags: Tags::default(),
             priority: Priority::default(),
+            budget: BudgetLimits::default(),
         }
     }
 }

@@ -90,7 +90,13 @@ fn building() {
 type Flight = Command;
 
 fn start(program: &Program, state: &mut State, input: Value) -> Vec<Flight> {
-    let start = Event::Start { input, facts: branchpoint_expr::Object::default(), depth: 0, max_ops: 0 };
+    let start = Event::Start {
+        input,
+        facts: branchpoint_expr::Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    };
     performs(advance(program, state, &Stamp::default(), start).expect("it starts").commands)
 }
 

@@ -1,7 +1,8 @@
 //! The stored bytes of programs, events, snapshots, commands and values. All hosts use this encoding.
 //!
 //! The header has four bytes: the two magic bytes `BP`, the kind, and the version. An unknown version is rejected before the content is
-//! read. Equal contents have equal bytes. The host computes and checks the content hash of a program.
+//! read. Equal contents have equal bytes: fields that a newer version added are at the end of the content, and content in which they are
+//! empty has the bytes of the version before. The host computes and checks the content hash of a program.
 //!
 //! ```
 //! use branchpoint_core::codec::{CodecError, decode_event, encode_event};
@@ -66,7 +67,7 @@ pub enum CodecError {
     },
     /// The bytes were written by another version of Branchpoint.
     #[error(
-        "the data is {kind} of format version {found}, but this build of Branchpoint reads version {}; use the build that wrote it",
+        "the data is {kind} of format version {found}, but this build of Branchpoint reads up to version {}; use the build that wrote it",
         .kind.version()
     )]
     Version {
@@ -109,7 +110,7 @@ pub enum CodecError {
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn encode_program(program: &Program) -> Result<Vec<u8>, CodecError> {
-    encode(Kind::Program, program)
+    encode(Kind::Program, program, Added { bytes: PROGRAM_ADDED, is_empty: program.budgets.is_empty() })
 }
 
 /// Decodes a program. The bytes must be those of a validated program; the host checks their hash.
@@ -122,7 +123,7 @@ pub fn encode_program(program: &Program) -> Result<Vec<u8>, CodecError> {
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn decode_program(bytes: &[u8]) -> Result<Program, CodecError> {
-    decode(Kind::Program, bytes)
+    decode(Kind::Program, bytes, PROGRAM_ADDED, |_| PROGRAM_ADDED)
 }
 
 /// Encodes an event with its stamp. [`Stamp::record`] is not stored, because it does not change what the run does.
@@ -136,7 +137,7 @@ pub fn decode_program(bytes: &[u8]) -> Result<Program, CodecError> {
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn encode_event(stamp: &Stamp, event: &Event) -> Result<Vec<u8>, CodecError> {
-    encode(Kind::Event, &(Stamp { record: false, ..stamp.clone() }, event))
+    encode(Kind::Event, &(Stamp { record: false, ..stamp.clone() }, event), Added::to_event(event))
 }
 
 /// Decodes an event and its stamp.
@@ -150,7 +151,7 @@ pub fn encode_event(stamp: &Stamp, event: &Event) -> Result<Vec<u8>, CodecError>
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn decode_event(bytes: &[u8]) -> Result<(Stamp, Event), CodecError> {
-    decode(Kind::Event, bytes)
+    decode(Kind::Event, bytes, START_ADDED.max(STATE_ADDED), |(_, event)| Added::to_event(event).bytes)
 }
 
 /// Encodes the state of a run as a snapshot.
@@ -162,7 +163,7 @@ pub fn decode_event(bytes: &[u8]) -> Result<(Stamp, Event), CodecError> {
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn encode_state(state: &State) -> Result<Vec<u8>, CodecError> {
-    encode(Kind::State, state)
+    encode(Kind::State, state, Added::to_state(state))
 }
 
 /// Decodes a snapshot.
@@ -175,7 +176,7 @@ pub fn encode_state(state: &State) -> Result<Vec<u8>, CodecError> {
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn decode_state(bytes: &[u8]) -> Result<State, CodecError> {
-    decode(Kind::State, bytes)
+    decode(Kind::State, bytes, STATE_ADDED, |_| STATE_ADDED)
 }
 
 /// Encodes a command.
@@ -186,7 +187,7 @@ pub fn decode_state(bytes: &[u8]) -> Result<State, CodecError> {
 /// # Ok::<(), codec::CodecError>(())
 /// ```
 pub fn encode_command(command: &Command) -> Result<Vec<u8>, CodecError> {
-    encode(Kind::Command, command)
+    encode(Kind::Command, command, Added::default())
 }
 
 /// Decodes a command.
@@ -198,7 +199,7 @@ pub fn encode_command(command: &Command) -> Result<Vec<u8>, CodecError> {
 /// # Ok::<(), codec::CodecError>(())
 /// ```
 pub fn decode_command(bytes: &[u8]) -> Result<Command, CodecError> {
-    decode(Kind::Command, bytes)
+    decode(Kind::Command, bytes, 0, |_| 0)
 }
 
 /// Encodes a value.
@@ -208,7 +209,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, CodecError> {
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn encode_value(value: &Value) -> Result<Vec<u8>, CodecError> {
-    encode(Kind::Value, value)
+    encode(Kind::Value, value, Added::default())
 }
 
 /// Decodes a value.
@@ -220,17 +221,56 @@ pub fn encode_value(value: &Value) -> Result<Vec<u8>, CodecError> {
 /// # Ok::<(), branchpoint_core::codec::CodecError>(())
 /// ```
 pub fn decode_value(bytes: &[u8]) -> Result<Value, CodecError> {
-    decode(Kind::Value, bytes)
+    decode(Kind::Value, bytes, 0, |_| 0)
 }
 
-fn encode(kind: Kind, content: &impl Serialize) -> Result<Vec<u8>, CodecError> {
+/// The fields that version 2 added at the end of some content. Each of their bytes is 0 if they are empty.
+#[derive(Clone, Copy, Debug, Default)]
+struct Added {
+    bytes: usize,
+    is_empty: bool,
+}
+
+/// The bytes of an empty [`Program::budgets`].
+const PROGRAM_ADDED: usize = 1;
+/// The bytes of empty meters and held calls of a [`State`].
+const STATE_ADDED: usize = 2;
+/// The bytes of an empty budget of [`Event::Start`].
+const START_ADDED: usize = 3;
+
+impl Added {
+    fn to_state(state: &State) -> Self {
+        Self { bytes: STATE_ADDED, is_empty: state.meters.is_empty() && state.held.is_empty() }
+    }
+
+    fn to_event(event: &Event) -> Self {
+        match event {
+            Event::Start { budget, .. } => Self { bytes: START_ADDED, is_empty: budget.is_none() },
+            Event::Adopt(state) => Self::to_state(state),
+            _ => Self::default(),
+        }
+    }
+}
+
+fn encode(kind: Kind, content: &impl Serialize, added: Added) -> Result<Vec<u8>, CodecError> {
+    let is_first = added.bytes == 0 || added.is_empty;
     let mut bytes = Vec::with_capacity(INITIAL_CAPACITY);
-    bytes.extend([MAGIC[0], MAGIC[1], kind.mark(), kind.version()]);
-    postcard::to_extend(content, bytes)
-        .map_err(|_| CodecError::Unstorable { kind, reason: "a value is nested too deeply".into() })
+    bytes.extend([MAGIC[0], MAGIC[1], kind.mark(), if is_first { 1 } else { kind.version() }]);
+    let mut bytes = postcard::to_extend(content, bytes)
+        .map_err(|_| CodecError::Unstorable { kind, reason: "a value is nested too deeply".into() })?;
+    if added.is_empty {
+        bytes.truncate(bytes.len() - added.bytes);
+    }
+    Ok(bytes)
 }
 
-fn decode<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
+/// Decodes content. `most_added` is the maximum number of bytes that version 2 added, and `added` the number for decoded content.
+fn decode<T: DeserializeOwned>(
+    kind: Kind,
+    bytes: &[u8],
+    most_added: usize,
+    added: impl Fn(&T) -> usize,
+) -> Result<T, CodecError> {
     let Some((&[first, second, mark, version], content)) = bytes.split_first_chunk::<HEADER>() else {
         return Err(CodecError::Magic { found: bytes.to_vec() });
     };
@@ -240,12 +280,30 @@ fn decode<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError
     if mark != kind.mark() {
         return Err(CodecError::Kind { expected: kind, found: mark });
     }
-    if version != kind.version() {
+    if version == 0 || version > kind.version() {
         return Err(CodecError::Version { kind, found: version });
     }
-    match postcard::take_from_bytes(content) {
-        Ok((content, [])) => Ok(content),
-        Ok((_, rest)) => Err(CodecError::Trailing { kind, count: rest.len() }),
+    if version == 1 && most_added > 0 {
+        let mut extended = Vec::with_capacity(content.len() + most_added);
+        extended.extend_from_slice(content);
+        extended.resize(content.len() + most_added, 0);
+        return decode_content(kind, &extended, |content| most_added - added(content));
+    }
+    decode_content(kind, content, |_| 0)
+}
+
+/// Decodes content that must be followed by a number of bytes.
+fn decode_content<T: DeserializeOwned>(
+    kind: Kind,
+    bytes: &[u8],
+    following: impl Fn(&T) -> usize,
+) -> Result<T, CodecError> {
+    match postcard::take_from_bytes::<T>(bytes) {
+        Ok((content, rest)) => match (rest.len(), following(&content)) {
+            (actual, expected) if actual == expected => Ok(content),
+            (actual, expected) if actual > expected => Err(CodecError::Trailing { kind, count: actual - expected }),
+            _ => Err(CodecError::Damaged { kind, reason: "the content is truncated".into() }),
+        },
         Err(error) => Err(CodecError::Damaged { kind, reason: error.to_string() }),
     }
 }
@@ -263,11 +321,12 @@ impl Kind {
         }
     }
 
-    /// The format version. A change of the bytes gets a new version and a golden file; old versions stay readable as long as their
+    /// The newest format version. A change of the bytes gets a new version and a golden file; old versions stay readable as long as their
     /// semantics are supported.
     fn version(self) -> u8 {
         match self {
-            Self::Program | Self::Event | Self::State | Self::Command | Self::Value => 1,
+            Self::Program | Self::Event | Self::State => 2,
+            Self::Command | Self::Value => 1,
         }
     }
 }

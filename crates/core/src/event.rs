@@ -5,6 +5,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Object, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::ir::BudgetLimits;
 use crate::state::{EffectNo, State, TimerNo};
 
 /// Facts of the host that go with an event: the time, a random seed and the granted fuel.
@@ -37,6 +38,9 @@ pub enum Event {
         /// The maximum number of ops of the run, as configured by the operator; 0 is no limit. The limit is a part of the event, so that
         /// a replay ends where the run ended, even if the setting has changed since.
         max_ops: u64,
+        /// What the budgets of the callers have left; none for a top-level run. The time limit is not passed on, because the caller
+        /// withdraws the call.
+        budget: BudgetLimits,
     },
     /// An attempt of an effect has ended.
     Settled {
@@ -83,7 +87,8 @@ impl Event {
     /// assert!(matches!(Event::start("hello"), Event::Start { depth: 0, .. }));
     /// ```
     pub fn start(input: impl Into<Value>) -> Self {
-        Self::Start { input: input.into(), facts: Object::default(), depth: 0, max_ops: 0 }
+        let budget = BudgetLimits::default();
+        Self::Start { input: input.into(), facts: Object::default(), depth: 0, max_ops: 0, budget }
     }
 }
 

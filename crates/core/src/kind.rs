@@ -104,6 +104,8 @@ kinds! {
         Child = "child",
         /// A chat turn reached its limit of model calls.
         MaxSteps = "max_steps",
+        /// A budget of a part, or of the callers of a run, is used up.
+        BudgetExceeded = "budget_exceeded",
         /// A run reached one of its limits.
         Exhausted = "exhausted",
         /// Workflows call each other too deeply.

@@ -96,6 +96,7 @@ mod fold;
 pub mod functions;
 pub mod ir;
 mod kind;
+mod meter;
 mod offers;
 mod request;
 mod run_limits;
@@ -113,6 +114,7 @@ pub use command::Command;
 pub use event::{AttemptError, Event, RetryHint, Stamp, Usage};
 pub use fold::{Fold, FoldError, FoldedEvent, JournalRow, Pending, replay};
 pub use kind::{RUN_KINDS, RunKinds};
+pub use meter::{BudgetReason, BudgetRecord};
 pub use offers::{Offer, offers, status, view};
 pub use request::{
     ApprovalForm, BadForm, Ballot, DELEGATE, Delegation, Escalation, FieldType, FormError, FormField, GroupProgress,

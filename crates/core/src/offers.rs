@@ -105,6 +105,7 @@ pub fn view(program: &Program, state: &State, id: ViewId) -> Result<Value, EvalE
         locals: &[],
         payload: &Value::Null,
         clock: &clock,
+        readings: &std::collections::BTreeMap::new(),
         spent: None,
     };
     program.exprs[program.views[id.index()].value.index()].value(&view)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
 use crate::ir::{EffectId, Entries, Home, PlaceId, Program, ScopeId, SignalId, Status};
+use crate::meter::{HeldCall, Meter};
 use crate::request::Request;
 use crate::state_size::values_bytes;
 
@@ -75,6 +76,10 @@ pub struct State {
     pub(crate) last_word: bool,
     /// The final status and result.
     pub(crate) ended: Option<FinalResult>,
+    /// The meters of open frames with a budget.
+    pub(crate) meters: BTreeMap<FrameNo, Meter>,
+    /// The calls that wait for a budget, in the order in which they would begin.
+    pub(crate) held: Vec<HeldCall>,
 }
 
 /// A thread of control.
@@ -100,6 +105,8 @@ pub(crate) enum Parked {
     Frame(FrameNo),
     /// The edges of a merge.
     Meet,
+    /// A budget around its call.
+    Budget,
 }
 
 /// An open frame.
@@ -205,6 +212,8 @@ pub(crate) enum Purpose {
     Request(RequestNo),
     /// The time limit of the run.
     Wall,
+    /// The time limit of the budget of a frame.
+    Budget(FrameNo),
 }
 
 /// A pending request to people.
@@ -402,7 +411,7 @@ impl State {
         self.timers.get(&timer).map(|timer| match timer.purpose {
             Purpose::Arm(..) => TimerUse::Wait,
             Purpose::Attempt(_) | Purpose::FrameAttempt(_) => TimerUse::Retry,
-            Purpose::Deadline(_) => TimerUse::Deadline,
+            Purpose::Deadline(_) | Purpose::Budget(_) => TimerUse::Deadline,
             Purpose::Request(_) => TimerUse::Request,
             Purpose::Wall => TimerUse::Wall,
         })

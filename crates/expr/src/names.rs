@@ -11,7 +11,7 @@ use crate::syntax::ast::{Expr, ExprKind};
 
 const MACHINE_ROOTS: &[&str] = &["inputs", "states", "workflow", "env", "loop", "error", "context", "awf"];
 const STEPS_ROOTS: &[&str] =
-    &["input", "agent", "step", "metadata", "datetime", "error", "attachments", "input_content_type"];
+    &["input", "agent", "step", "metadata", "datetime", "error", "attachments", "input_content_type", "run", "budget"];
 const SESSION_ROOTS: &[&str] = &["message", "tools", "step", "sequence_index"];
 const GRAPH_ROOTS: &[&str] = &["input", "text"];
 

@@ -41,7 +41,7 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
     let signal = |id: SignalId| new.signals.iter().position(|signal| signal.name == old.signals[id.index()].name);
     let stored = state.mailbox.iter().filter_map(|(id, payload)| Some((*id, signal(*id)?, payload)));
     let mailbox = stored.filter_map(|(_, id, payload)| Some((SignalId(u32::try_from(id).ok()?), payload.clone())));
-    let lasting = |purpose: &Purpose| matches!(purpose, Purpose::Wall | Purpose::Deadline(_));
+    let lasting = |purpose: &Purpose| matches!(purpose, Purpose::Wall | Purpose::Deadline(_) | Purpose::Budget(_));
     let mut carried = State {
         frames: BTreeMap::from([(strand.frame, frame.clone())]),
         ready: vec![no],
@@ -59,6 +59,7 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
         depth: state.depth,
         max_ops: state.max_ops,
         semantics: new.semantics,
+        meters: state.meters.iter().map(|(frame, meter)| (*frame, meter.clone())).collect(),
         ..State::default()
     };
     if let Some(frame) = carried.frames.get_mut(&strand.frame) {
@@ -110,6 +111,8 @@ impl Machine<'_> {
             && frame.values.len() == self.program.scope(Program::ROOT).slots.len()
             && matches!(&self.program.scope(Program::ROOT).start, Entries::Branches(places) if places.len() == frame.results.len())
             && carried.effects.is_empty()
+            && carried.held.is_empty()
+            && carried.meters.keys().all(|metered| *metered == strand.frame)
             && carried.requests.is_empty()
             && carried.mailbox.iter().all(|(id, _)| exists(*id))
             && carried.ended.is_none()

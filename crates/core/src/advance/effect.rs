@@ -7,12 +7,21 @@ use super::{Flow, Machine, Rejected, exceeds};
 use crate::command::Command;
 use crate::event::{AttemptError, RetryHint, Usage};
 use crate::ir::{Backoff, EffectId, ExprId, Failure, Index, Op, Retry};
+use crate::meter::HeldCall;
 use crate::state::{EffectNo, InFlight, Parked, Purpose, StrandNo};
 use crate::state_size::bytes;
 use crate::trace::{Basis, NoteKind};
 
 impl Machine<'_> {
     pub(super) fn perform(&mut self, no: StrandNo, effect_id: EffectId, input: ExprId) -> Flow {
+        if self.hold_call(no, effect_id, HeldCall::First(no)) {
+            return self.park(no, Parked::Budget);
+        }
+        self.begin_call(no, effect_id, input)
+    }
+
+    /// Begins a call that its budgets allow.
+    pub(super) fn begin_call(&mut self, no: StrandNo, effect_id: EffectId, input: ExprId) -> Flow {
         let input = match self.value(no, input) {
             Ok(input) => input,
             Err(error) => {
@@ -72,13 +81,14 @@ impl Machine<'_> {
         usage: Usage,
     ) -> Result<(), Rejected> {
         let flight = self.state.effects.get(&effect).ok_or(Rejected::UnknownEffect)?;
-        if flight.attempt != attempt || flight.backoff.is_some() {
+        if flight.attempt != attempt || flight.backoff.is_some() || self.is_held(effect) {
             return Err(Rejected::UnknownEffect);
         }
         let strand = flight.strand;
         if usage != Usage::default() {
             let step = self.program.effects[flight.effect_id.index()].step;
             self.state.spent.usage.add(usage);
+            self.charge(strand, step, usage);
             self.note(strand, NoteKind::Used { step, usage });
         }
         match result {
@@ -112,7 +122,7 @@ impl Machine<'_> {
     fn attempt_failed(&mut self, effect: EffectNo, strand: StrandNo, failed: &AttemptError) {
         let flight = &self.state.effects[&effect];
         let kind = &self.program.effects[flight.effect_id.index()];
-        let (attempt, step) = (flight.attempt, self.step_id(kind.step));
+        let (attempt, step, effect_id) = (flight.attempt, self.step_id(kind.step), flight.effect_id);
         let error = error_object(kind.response.reported_kind(&failed.kind), &failed.message, step);
         self.note(strand, NoteKind::AttemptEnded { step: kind.step, error: Some(error.clone()) });
         let again = kind.retry.filter(|retry| failed.retry.allows_retry() && attempt < retry.max_attempts);
@@ -125,11 +135,16 @@ impl Machine<'_> {
             let failure = format!("the step fails ({})", kind.response.reported_kind(&failed.kind));
             self.decided_by_policy(strand, step, basis, error.clone(), vec![failure.into()]);
         }
+        let lacks_budget = self.failed_for_budget(strand, effect_id, failed, delay.is_some());
         if let Some(delay) = delay {
             if failed.answered
                 && let Some(flight) = self.state.effects.get_mut(&effect)
             {
                 flight.answers += 1;
+            }
+            if lacks_budget {
+                self.state.held.push(HeldCall::Next(effect));
+                return;
             }
             if delay == 0 {
                 return self.next_attempt(effect);
@@ -141,18 +156,32 @@ impl Machine<'_> {
             return;
         }
         self.state.remove_effect(effect);
+        if lacks_budget {
+            self.state.held.push(HeldCall::First(strand));
+            self.park(strand, Parked::Budget);
+            return;
+        }
         let fail = self.failure_of(strand);
         self.resume_failed(strand, fail, error);
     }
 
     pub(super) fn next_attempt(&mut self, effect: EffectNo) {
+        let Some(flight) = self.state.effects.get_mut(&effect) else { return };
+        flight.backoff = None;
+        let (strand, effect_id) = (flight.strand, flight.effect_id);
+        if !self.hold_call(strand, effect_id, HeldCall::Next(effect)) {
+            self.begin_attempt(effect);
+        }
+    }
+
+    /// Begins the next attempt of an effect that its budgets allow.
+    pub(super) fn begin_attempt(&mut self, effect: EffectNo) {
         if let Some(limit) = self.exceeded_budget(0) {
             // The last attempt has ended, so there is nothing to withdraw.
             self.state.remove_effect(effect);
             return self.exhausted(limit);
         }
         let Some(flight) = self.state.effects.get_mut(&effect) else { return };
-        flight.backoff = None;
         flight.attempt += 1;
         let input = flight.input.clone().expect("the input of an effect with a retry policy is stored");
         let (strand, attempt, effect_id, answers) = (flight.strand, flight.attempt, flight.effect_id, flight.answers);

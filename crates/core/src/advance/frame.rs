@@ -9,7 +9,7 @@ use super::effect::delay_ms;
 use super::record_decision::FRAME_FAILED;
 use super::scope_view::error_object;
 use super::{Flow, Machine};
-use crate::ir::{Entries, Index, OnFail, Program, ScopeId, SlotId, Status, Want};
+use crate::ir::{BudgetLimits, Entries, Index, OnFail, Program, ScopeId, SlotId, Status, Want};
 use crate::state::{Entry, EntryResult, Frame, FrameNo, Parked, Purpose, StrandNo};
 use crate::state_size::{bytes, entry_bytes, results_bytes, some_bytes};
 use crate::trace::{Basis, NoteKind};
@@ -36,6 +36,7 @@ impl Machine<'_> {
         let locals = self.state.strands[&no].locals.clone();
         let opened = Frame { deadline, ..self.new_frame(scope, Some(no), items, locals) };
         self.state.insert_frame(frame, opened);
+        self.open_meter(frame, scope, BudgetLimits::default());
         self.park(no, Parked::Frame(frame));
         self.fill(frame);
         self.close_if_done(frame);
@@ -43,12 +44,13 @@ impl Machine<'_> {
     }
 
     /// Opens the root frame, which no strand enters.
-    pub(super) fn open_root(&mut self, values: Vec<Option<Value>>) {
+    pub(super) fn open_root(&mut self, values: Vec<Option<Value>>, budget: BudgetLimits) {
         let root = FrameNo(self.state.number());
         let limit = self.program.scope(Program::ROOT).time_limit_ms;
         let deadline = limit.map(|limit| self.set_timer(limit, Purpose::Deadline(root)));
         let frame = Frame { values, deadline, ..self.new_frame(Program::ROOT, None, List::default(), Vec::new()) };
         self.state.insert_frame(root, frame);
+        self.open_meter(root, Program::ROOT, budget);
         self.fill(root);
         self.close_if_done(root);
     }

@@ -1,6 +1,7 @@
 //! The transition function. This file applies events, runs ready strands and dispatches ops; each op has a file of its own.
 
 mod adopt;
+mod budget;
 mod clock;
 mod decide;
 mod effect;
@@ -19,6 +20,7 @@ mod width;
 mod withdraw;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_expr::Value;
@@ -26,7 +28,7 @@ use branchpoint_expr::Value;
 use crate::command::Command;
 use crate::event::{Event, Stamp};
 use crate::ir::{Failure, Mark, Op, PlaceId, Program, SEMANTICS};
-use crate::state::{Parked, Purpose, State, StrandNo, Timer, TimerNo};
+use crate::state::{FrameNo, Parked, Purpose, State, StrandNo, Timer, TimerNo};
 use crate::trace::{Note, NoteKind};
 
 pub use adopt::carry;
@@ -118,11 +120,14 @@ pub(crate) fn advance_noting(
         notes,
         fuel,
         work: Cell::new(0),
+        readings: BTreeMap::new(),
     };
+    machine.read_meters();
     machine.apply(event)?;
     machine.state.seq += 1;
     machine.state.now_ms = stamp.now_ms;
     machine.run();
+    machine.update_meters();
     debug_assert!(machine.widths_agree(), "the counters of working entries are exact");
     debug_assert!(machine.state.size_is_exact(), "the size of all values is exact");
     machine.outcome.check = machine.check();
@@ -147,6 +152,8 @@ pub(crate) struct Machine<'m> {
     fuel: u32,
     /// The evaluation steps since the last op ended.
     work: Cell<u64>,
+    /// What expressions read of the meters of open frames.
+    readings: BTreeMap<FrameNo, Value>,
 }
 
 /// How a strand continues after an op.
@@ -161,7 +168,7 @@ impl Machine<'_> {
     /// Applies an event. All checks that can reject the event run before the first change.
     fn apply(&mut self, event: Event) -> Result<(), Rejected> {
         match event {
-            Event::Start { input, facts, depth, max_ops } => self.start(&input, facts, depth, max_ops),
+            Event::Start { input, facts, depth, max_ops, budget } => self.start(&input, facts, depth, max_ops, budget),
             Event::Settled { effect, attempt, result, usage } => self.settled(effect, attempt, result, usage),
             Event::TimerFired(timer) => self.timer_fired(timer),
             Event::Signal { name, payload, sender, .. } => {
@@ -185,7 +192,7 @@ impl Machine<'_> {
                 return self.finish_too_large();
             }
             let Some(strand) = self.state.ready.pop() else {
-                if self.meet() {
+                if self.meet() || self.settle_budgets() {
                     continue;
                 }
                 break;
@@ -311,6 +318,7 @@ impl Machine<'_> {
             Purpose::Deadline(frame) => self.frame_expired(frame),
             Purpose::Request(request) => self.request_due(request),
             Purpose::Wall => self.exhausted("wall_ms"),
+            Purpose::Budget(frame) => self.budget_expired(frame),
         }
         Ok(())
     }

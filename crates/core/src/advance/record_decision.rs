@@ -208,6 +208,41 @@ impl Machine<'_> {
         self.note_decision(no, decided);
     }
 
+    /// Records that the budget around a strand is used up.
+    pub(super) fn decided_by_budget(
+        &mut self,
+        no: StrandNo,
+        step: StepId,
+        basis: Basis,
+        is_handled: bool,
+        targets: Vec<Arc<str>>,
+        error: Value,
+    ) {
+        let branch = |name: &str, rule: &str, outcome| BranchRecord {
+            text: Some(rule.into()),
+            ..BranchRecord::by_rule(name, outcome)
+        };
+        let used_up =
+            branch(if is_handled { "on_budget" } else { "fail" }, "the budget is used up", BranchOutcome::True);
+        let decided = DecisionRecord {
+            decision: None,
+            step,
+            kind: DecisionKind::Budget,
+            at_ms: 0,
+            branches: vec![
+                branch("continue", "every budget has something left", BranchOutcome::False),
+                BranchRecord { targets, ..used_up },
+            ],
+            chosen: Some(1),
+            basis,
+            count: None,
+            items: None,
+            error: Some(error),
+            reads: Vec::new(),
+        };
+        self.note_decision(no, decided);
+    }
+
     fn decided(
         &self,
         no: StrandNo,

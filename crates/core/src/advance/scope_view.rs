@@ -1,6 +1,7 @@
 //! The values that a strand can read and write: slots of the enclosing frames, its locals, the payload and the time.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use branchpoint_expr::{Context, Environment, EvalError, Kind, Name, Source, Value, limits};
 
@@ -21,6 +22,8 @@ pub(crate) struct ScopeView<'s> {
     pub(crate) locals: &'s [Value],
     pub(crate) payload: &'s Value,
     pub(crate) clock: &'s Clock,
+    /// What expressions read of the meters of open frames.
+    pub(crate) readings: &'s BTreeMap<FrameNo, Value>,
     /// Counts the work of evaluations; none if the work does not count against the run.
     pub(crate) spent: Option<&'s Cell<u64>>,
 }
@@ -37,6 +40,10 @@ impl Context for ScopeView<'_> {
             Home::Payload => Some(Source::Value(self.payload)),
             Home::Now => Some(Source::Value(self.clock.now())),
             Home::Clock { zone, date } => self.clock.zoned(zone, date).map(Source::Value),
+            Home::Meter(scope) => {
+                let (frame, _) = self.state.frame_no_from(self.frame, self.entry, scope)?;
+                self.readings.get(&frame).map(Source::Value)
+            }
         }
     }
 
@@ -80,7 +87,10 @@ impl State {
     /// Like [`Self::frame_of`], but returns the number of the frame.
     pub(crate) fn frame_no_of(&self, no: StrandNo, scope: crate::ir::ScopeId) -> Option<(FrameNo, u32)> {
         let strand = self.strands.get(&no)?;
-        let (mut frame, mut entry) = (strand.frame, strand.entry);
+        self.frame_no_from(strand.frame, strand.entry, scope)
+    }
+
+    fn frame_no_from(&self, mut frame: FrameNo, mut entry: u32, scope: crate::ir::ScopeId) -> Option<(FrameNo, u32)> {
         loop {
             let candidate = self.frames.get(&frame)?;
             if candidate.scope == scope {
@@ -105,6 +115,7 @@ impl Machine<'_> {
             locals: &strand.locals,
             payload: &self.payload,
             clock: &self.clock,
+            readings: &self.readings,
             spent: None,
         }
     }

@@ -3,11 +3,18 @@
 use branchpoint_expr::{Object, Value};
 
 use super::{Machine, Rejected};
-use crate::ir::Program;
+use crate::ir::{BudgetLimits, Program};
 use crate::state::Purpose;
 
 impl Machine<'_> {
-    pub(super) fn start(&mut self, input: &Value, mut facts: Object, depth: u32, max_ops: u64) -> Result<(), Rejected> {
+    pub(super) fn start(
+        &mut self,
+        input: &Value,
+        mut facts: Object,
+        depth: u32,
+        max_ops: u64,
+        budget: BudgetLimits,
+    ) -> Result<(), Rejected> {
         self.admit(input)?;
         self.admit(&Value::from(facts.clone()))?;
         if let Some(missing) = self.program.facts.iter().find(|fact| !facts.contains_key(&***fact)) {
@@ -30,7 +37,7 @@ impl Machine<'_> {
             }
         });
         let values = values.collect();
-        self.open_root(values);
+        self.open_root(values, budget);
         Ok(())
     }
 }

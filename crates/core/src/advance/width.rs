@@ -28,7 +28,7 @@ impl Machine<'_> {
     fn holds_place(&self, entry: &Entry) -> bool {
         entry.strands.iter().any(|strand| match self.state.strands.get(strand).map(|strand| &strand.parked) {
             None | Some(Parked::Meet) => false,
-            Some(Parked::Ready | Parked::Effect(_) | Parked::Wait { .. }) => true,
+            Some(Parked::Ready | Parked::Effect(_) | Parked::Budget | Parked::Wait { .. }) => true,
             Some(Parked::Frame(inner)) => self.state.frames.get(inner).is_some_and(|frame| {
                 (frame.next_entry as usize) < frame.results.len()
                     || frame.entries.values().any(|entry| self.holds_place(entry))
@@ -105,7 +105,7 @@ impl Machine<'_> {
     fn works(&self, entry: &Entry) -> bool {
         entry.strands.iter().any(|strand| match self.state.strands.get(strand).map(|strand| &strand.parked) {
             None | Some(Parked::Meet | Parked::Wait { .. }) => false,
-            Some(Parked::Ready | Parked::Effect(_)) => true,
+            Some(Parked::Ready | Parked::Effect(_) | Parked::Budget) => true,
             // Entries that have not begun are work too, unless the width is used up.
             Some(Parked::Frame(inner)) => self.state.frames.get(inner).is_some_and(|frame| {
                 frame.working > 0 || ((frame.next_entry as usize) < frame.results.len() && self.has_room(frame))

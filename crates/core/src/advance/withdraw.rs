@@ -2,6 +2,7 @@
 
 use super::Machine;
 use crate::command::Command;
+use crate::meter::HeldCall;
 use crate::state::{Frame, FrameNo, Parked, StrandNo};
 
 impl Machine<'_> {
@@ -9,6 +10,7 @@ impl Machine<'_> {
     pub(super) fn close_frame(&mut self, no: FrameNo) -> Option<Frame> {
         self.withdraw_entries(no);
         let frame = self.state.remove_frame(no)?;
+        self.close_meter(no, frame.scope, frame.entered_by);
         for timer in [frame.deadline, frame.backoff].into_iter().flatten() {
             self.clear_timer(timer);
         }
@@ -38,8 +40,11 @@ impl Machine<'_> {
             Parked::Frame(frame) => {
                 self.close_frame(frame);
             }
+            Parked::Budget => drop(self.drop_held(HeldCall::First(no))),
             Parked::Effect(effect) => match self.state.remove_effect(effect).map(|flight| flight.backoff) {
                 Some(Some(timer)) => self.clear_timer(timer),
+                // The last attempt has ended, and the next one has not begun.
+                Some(None) if self.drop_held(HeldCall::Next(effect)) => {}
                 Some(None) => self.outcome.commands.push(Command::Withdraw { effect }),
                 None => {}
             },

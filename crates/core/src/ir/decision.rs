@@ -55,6 +55,8 @@ pub enum DecisionKind {
     Wait,
     /// Whether a policy applies to a value.
     Policy,
+    /// Whether a part has a budget left for its next call.
+    Budget,
 }
 
 impl DecisionKind {
@@ -75,6 +77,7 @@ impl DecisionKind {
             Self::Join => "join",
             Self::Wait => "wait",
             Self::Policy => "policy",
+            Self::Budget => "budget",
         }
     }
 }

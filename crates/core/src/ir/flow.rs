@@ -48,12 +48,13 @@ pub(super) fn entries(scope: &Scope) -> &[PlaceId] {
     }
 }
 
-/// The places where the strand that entered a scope continues: after the scope, and after its failure. The root has only a handler
-/// of failures, which is in the root itself.
+/// The places where the strand that entered a scope continues: after the scope, after its failure, and when its budget is used up. The
+/// root has only a handler of failures, which is in the root itself.
 pub(super) fn exits(program: &Program, scope: ScopeId) -> impl Iterator<Item = PlaceId> {
     let record = program.scope(scope);
     let next = (scope != Program::ROOT).then_some(record.next);
-    next.into_iter().chain(record.fail.map(|fail| fail.to))
+    let exhausted = program.budget_of(scope).and_then(|budget| budget.exhausted);
+    next.into_iter().chain(record.fail.into_iter().chain(exhausted).map(|fail| fail.to))
 }
 
 /// Visits every place that can follow an op in any frame, in reading order.

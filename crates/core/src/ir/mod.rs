@@ -3,6 +3,7 @@
 //! Code is a flat table of [`Place`]s, and any place may name any other. Structure exists only at run time, as frames: the op
 //! [`Op::Enter`] opens a frame of a [`Scope`]. There are eight ops.
 
+mod budget;
 pub mod builder;
 mod decision;
 mod flow;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect;
 
+pub use budget::{Budget, BudgetLimits};
 pub use decision::{Attempt, Branch, Count, Decides, Decision, DecisionKind, Items, Rounds, Unit};
 pub use ids::{ConditionId, DecisionId, EffectId, ExprId, Index, PlaceId, ScopeId, SignalId, SlotId, StepId, ViewId};
 pub use print::print;
@@ -72,6 +74,8 @@ pub struct Program {
     pub on_cancel: Option<PlaceId>,
     /// The version of the semantics for which the document was lowered.
     pub semantics: u16,
+    /// The budgets, sorted by scope.
+    pub budgets: Vec<Budget>,
     /// The reachability of the edges of merges, computed on first use and not stored.
     #[serde(skip)]
     pub(crate) reachability: OnceLock<reachability::Reachability>,
@@ -182,7 +186,7 @@ pub struct Verdict {
 }
 
 /// The handler of a failure: a place, and a slot for the error `{kind, message, step}`.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The place.
     pub to: PlaceId,
@@ -384,6 +388,8 @@ pub enum Home {
         /// Whether the value is only the date.
         date: bool,
     },
+    /// What the innermost frame of this scope has used so far and has left, as an object; see [`Budget`].
+    Meter(ScopeId),
 }
 
 /// A signal that a run accepts.
@@ -513,6 +519,11 @@ impl Effect {
     /// ```
     pub fn request(&self) -> Result<effect::Request, effect::FieldError> {
         effect::Request::parse(self.kind, &self.fixed, &Value::Null)
+    }
+
+    /// Whether calls of the effect may use tokens.
+    pub(crate) fn uses_tokens(&self) -> bool {
+        matches!(self.kind, effect::Kind::Model | effect::Kind::Run | effect::Kind::Process | effect::Kind::Scripted)
     }
 
     /// Whether the effect is a child run, which counts against [`Limits::depth`].

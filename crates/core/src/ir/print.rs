@@ -7,8 +7,8 @@ use branchpoint_expr::Value;
 use super::nesting::homes;
 use super::validate::check_ids;
 use super::{
-    Arm, Backoff, ConditionId, EffectId, Entries, Exit, ExprId, Failure, Home, Index, Limits, Mark, OnEarly, OnFail,
-    Op, Place, Program, Retry, Scope, SignalId, SlotId, StepId, Want, Write as Writes,
+    Arm, Backoff, Budget, ConditionId, EffectId, Entries, Exit, ExprId, Failure, Home, Index, Limits, Mark, OnEarly,
+    OnFail, Op, Place, Program, Retry, Scope, ScopeId, SignalId, SlotId, StepId, Want, Write as Writes,
 };
 
 /// The text form of a program: one line for each place, in order. Empty tables are omitted.
@@ -54,6 +54,7 @@ fn write(out: &mut String, printer: &Printer<'_>) -> fmt::Result {
             Home::Now => "now".to_owned(),
             Home::Clock { zone, date: false } => format!("now.{zone}"),
             Home::Clock { zone, date: true } => format!("date.{zone}"),
+            Home::Meter(scope) => format!("meter.s{}", scope.0),
         };
         let first = slot.first.as_ref().map_or_else(String::new, |first| format!(" = {first:?}"));
         writeln!(out, "v{id:<4} {home:<9} {}{first}", slot.name)?;
@@ -104,7 +105,16 @@ impl Printer<'_> {
         if id != Program::ROOT.index() {
             write!(out, ", then p{}", scope.next.0)?;
         }
-        writeln!(out, "{}", self.fail(scope.fail))
+        let budget = self.0.budget_of(ScopeId(u32::try_from(id).unwrap_or(u32::MAX)));
+        writeln!(out, "{}{}", self.fail(scope.fail), budget.map(|budget| self.budget(budget)).unwrap_or_default())
+    }
+
+    fn budget(&self, budget: &Budget) -> String {
+        let limits =
+            [("tokens", budget.limits.tokens), ("micros", budget.limits.cost_micros), ("ms", budget.limits.time_ms)];
+        let limits = limits.into_iter().filter_map(|(unit, limit)| Some(format!(" {} {unit}", limit?)));
+        let exit = budget.exhausted.map(|exit| format!(", used up p{}{}", exit.to.0, self.into(exit.error)));
+        format!(", budget{}{}", limits.collect::<String>(), exit.unwrap_or_default())
     }
 
     fn place(&self, place: &Place) -> String {

@@ -6,6 +6,7 @@ use branchpoint_expr::{Explanation, Phrase, Read, Value, duration_text};
 
 use super::approval_record;
 use crate::ir::{Branch, DecisionId, DecisionKind, StepId, Unit};
+use crate::meter::BudgetRecord;
 use crate::request::{Request, Resolution};
 
 /// One decision of the document, as a run made it.
@@ -156,6 +157,8 @@ pub enum Basis {
         /// The name of the signal.
         name: Arc<str>,
     },
+    /// A budget that is used up.
+    Budget(Box<BudgetRecord>),
 }
 
 /// The name of the branch of every loop that begins another round.
@@ -290,6 +293,9 @@ impl DecisionRecord {
                 }
             }
             Basis::Signal { name } => format!("signal `{name}` arrived").into(),
+            Basis::Budget(_) => {
+                error.and_then(|error| error.get("message")?.as_str()).unwrap_or("the budget is used up").into()
+            }
         }
     }
 

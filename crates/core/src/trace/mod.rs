@@ -15,6 +15,7 @@ use branchpoint_expr::Value;
 
 use crate::event::Usage;
 use crate::ir::{Status, StepId};
+use crate::meter::BudgetRecord;
 use crate::state::{EffectNo, StrandNo};
 
 pub(crate) use approval_record::needs;
@@ -102,4 +103,6 @@ pub enum NoteKind {
     Items(u32),
     /// The content type of the output of a step.
     ContentType(StepId, Value),
+    /// A part with a budget ended.
+    Budget(Box<BudgetRecord>),
 }

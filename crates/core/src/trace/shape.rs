@@ -96,6 +96,7 @@ impl DecisionRecord {
                 ("answer", Value::from(object([("user", user), ("note", note)])))
             }
             Basis::Signal { name } => ("signal", Value::Str(name.clone())),
+            Basis::Budget(record) => ("budget", record.to_value(program)),
         };
         fields.insert(key.into(), details);
         Value::from(fields)

@@ -10,6 +10,7 @@ use super::waiting::WaitClock;
 use super::{DecisionRecord, Iteration, Note, NoteKind};
 use crate::event::Usage;
 use crate::ir::{DecisionKind, Index, Program, Status, StepId};
+use crate::meter::BudgetRecord;
 use crate::state::StrandNo;
 
 /// One execution of a step.
@@ -55,6 +56,8 @@ pub struct StepRecord {
     pub waited_people_ms: i64,
     /// The number of items, if the step is a loop over items.
     pub items: Option<u32>,
+    /// The usage of the step's budget, if it has one and its part has ended.
+    pub budget: Option<BudgetRecord>,
 }
 
 /// The minimum number of records of ended steps that are kept.
@@ -132,6 +135,8 @@ pub struct Records {
     waiting: BTreeMap<StrandNo, (usize, Status)>,
     /// The open records, to know which of them wait.
     clock: WaitClock,
+    /// The usage of the budget of the whole document, when its part has ended.
+    budget: Option<BudgetRecord>,
     /// Decisions that precede the beginning of their step, such as those of merges.
     early: BTreeMap<(StepId, Vec<u32>), Vec<DecisionRecord>>,
 }
@@ -156,6 +161,7 @@ impl Records {
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
             clock: WaitClock::default(),
+            budget: None,
             early: BTreeMap::new(),
         }
     }
@@ -183,6 +189,16 @@ impl Records {
     /// ```
     pub fn get(&self, number: usize) -> Option<&StepRecord> {
         self.list.get(&number)
+    }
+
+    /// The usage of the budget of the whole document, when its part has ended.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/decision.txt")]
+    /// assert_eq!(Records::of(&program).budget(), None);
+    /// ```
+    pub fn budget(&self) -> Option<&BudgetRecord> {
+        self.budget.as_ref()
     }
 
     /// The number of records, including omitted ones.
@@ -312,6 +328,13 @@ impl Records {
             NoteKind::Waits(status) => self.wait(note, *status),
             NoteKind::Woke => self.wake(note),
             NoteKind::Items(count) => self.items(note, *count),
+            NoteKind::Budget(budget) => {
+                if let Some(step) = budget.step {
+                    return self.change(note, step, |record| record.budget = Some((**budget).clone()));
+                }
+                self.budget = Some((**budget).clone());
+                None
+            }
             NoteKind::Attempt { step: None, .. }
             | NoteKind::AttemptEnded { step: None, .. }
             | NoteKind::Used { step: None, .. }
@@ -468,6 +491,7 @@ fn blank(step: StepId, note: &Note, run: u32, status: StepStatus) -> StepRecord 
         waited_ms: 0,
         waited_people_ms: 0,
         items: None,
+        budget: None,
     }
 }
 

@@ -86,6 +86,12 @@ impl DecisionRecord {
                     let _ = writeln!(text, "  {noun}: {name} {}", state.as_str());
                 }
             }
+            Basis::Budget(record) => {
+                let _ = writeln!(text, "  {}", record.usage_text());
+                for step in record.step_texts(program) {
+                    let _ = writeln!(text, "  used by: {step}");
+                }
+            }
             _ => {}
         }
         text

@@ -123,6 +123,7 @@ impl Basis {
             Self::Answer { .. } => "the answer of a person",
             Self::Time => "a time",
             Self::Signal { .. } => "a signal",
+            Self::Budget(_) => "a budget",
         }
     }
 }

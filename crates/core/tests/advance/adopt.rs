@@ -47,7 +47,13 @@ fn counts(program: &Program, state: &State) -> String {
 /// A session after two messages and one tool.
 fn begun(program: &Program) -> State {
     let mut state = State::new();
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
+    let start = Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    };
     apply(program, &mut state, 0, start).expect("it starts");
     for (now_ms, name) in [(1, "message"), (2, "tool"), (3, "message")] {
         apply(program, &mut state, now_ms, signal(name)).expect("it is accepted");

@@ -36,7 +36,13 @@ impl Host {
     pub(crate) fn start(program: Program) -> Self {
         Self::start_with(
             program,
-            Event::Start { input: Value::from("input"), facts: Object::default(), depth: 0, max_ops: 0 },
+            Event::Start {
+                input: Value::from("input"),
+                facts: Object::default(),
+                depth: 0,
+                max_ops: 0,
+                budget: branchpoint_core::ir::BudgetLimits::default(),
+            },
         )
     }
 
@@ -130,6 +136,24 @@ impl Host {
         let (effect, attempt) = self.find(kind);
         let result = Ok(value.into());
         self.hand(Event::Settled { effect, attempt, result, usage: Usage::default() }).expect("it is in flight");
+    }
+
+    /// Settles the effect of this kind with a value, and with the tokens that it has used.
+    #[track_caller]
+    pub(crate) fn answer_using(&mut self, kind: &str, tokens: u64) {
+        let (effect, attempt) = self.find(kind);
+        let (result, usage) = (Ok(Value::from(kind)), Usage { tokens, cost_micros: tokens * 1_000 });
+        self.hand(Event::Settled { effect, attempt, result, usage }).expect("it is in flight");
+    }
+
+    /// Fails the effect of this kind, with the tokens that it has used.
+    #[track_caller]
+    pub(crate) fn fail_using(&mut self, kind: &str, again: bool, tokens: u64) {
+        let (effect, attempt) = self.find(kind);
+        let failed =
+            AttemptError { kind: "boom".into(), message: "it broke".into(), retry: again.into(), answered: true };
+        let usage = Usage { tokens, cost_micros: tokens * 1_000 };
+        self.hand(Event::Settled { effect, attempt, result: Err(failed), usage }).expect("it is in flight");
     }
 
     /// Fails the effect of this kind, with or without a retry.
@@ -278,6 +302,12 @@ pub(crate) fn effect(name: &str) -> Effect {
     builder::effect(kind)
 }
 
+/// A call of a model, with a name for tests.
+pub(crate) fn model(name: &str) -> Effect {
+    let fixed = [("prompt".into(), Value::from(name))].into_iter().collect();
+    Effect { fixed, ..builder::effect(Kind::Model) }
+}
+
 fn name(effect: &Effect) -> String {
-    effect.fixed.get("tool").map_or_else(|| effect.kind.to_string(), ToString::to_string)
+    effect.fixed.get("tool").or(effect.fixed.get("prompt")).map_or_else(|| effect.kind.to_string(), ToString::to_string)
 }

@@ -122,7 +122,13 @@ fn a_failed_step_is_recorded_with_its_error_although_the_run_continues() {
     let begin = make.set(ROOT, v, "1", caught);
     make.b.mark(begin, Mark::Begin(step, None));
     let program = make.program(begin);
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
+    let start = Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    };
     let stamp = Stamp { record: true, ..Stamp::default() };
     let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
     let records = steps(&program, &notes, Status::Completed);
@@ -142,7 +148,13 @@ fn a_step_over_items_records_their_number() {
     let begin = make.set(ROOT, make.v, "1", enter);
     make.b.mark(begin, Mark::Begin(step, None));
     let program = make.program(begin);
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
+    let start = Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    };
     let stamp = Stamp { record: true, ..Stamp::default() };
     let notes = advance(&program, &mut State::new(), &stamp, start).expect("it runs").trace;
     let mut records = Records::of(&program);

@@ -3,6 +3,8 @@
 mod adopt;
 mod approval_model;
 mod approval_rules;
+mod budget_properties;
+mod budgets;
 mod edges;
 mod effects;
 mod frames;

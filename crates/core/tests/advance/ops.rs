@@ -9,7 +9,13 @@ use crate::host::Make;
 use crate::loops::looped;
 
 fn start(max_ops: u64) -> Event {
-    Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops }
+    Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth: 0,
+        max_ops,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    }
 }
 
 /// Runs to the end with this fuel for each call. Returns the state and the number of calls.

@@ -8,7 +8,13 @@ use branchpoint_expr::{Object, Value};
 use crate::host::{Host, Make, retry};
 
 fn start() -> Event {
-    Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 }
+    Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    }
 }
 
 #[test]
@@ -205,7 +211,13 @@ fn caller(depth: u32) -> Host {
     let fail = Failure { to: make.end, error: Some(make.r) };
     let call = make.effect_with(crate::host::effect("run"), make.end, Some(fail));
     let program = make.program(call);
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth, max_ops: 0 };
+    let start = Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    };
     Host::start_with(program, start)
 }
 

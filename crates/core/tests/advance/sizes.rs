@@ -122,7 +122,8 @@ fn a_start_with_a_too_large_input_is_rejected() {
     let program = make.program_of(|make| make.end);
     let start = |input: Value, fact: Value| {
         let facts = [("fact".into(), fact)].into_iter().collect();
-        let event = Event::Start { input, facts, depth: 0, max_ops: 0 };
+        let event =
+            Event::Start { input, facts, depth: 0, max_ops: 0, budget: branchpoint_core::ir::BudgetLimits::default() };
         advance(&program, &mut State::new(), &Stamp::default(), event).map(drop)
     };
     assert_eq!(start(text(100), Value::Null), Ok(()));

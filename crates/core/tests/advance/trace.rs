@@ -58,7 +58,16 @@ fn journal(program: &Program, score: i64) -> Vec<(Stamp, Event, u32)> {
         answered: false,
     };
     let mut journal = vec![
-        (1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 }),
+        (
+            1,
+            Event::Start {
+                input: Value::Null,
+                facts: Object::default(),
+                depth: 0,
+                max_ops: 0,
+                budget: branchpoint_core::ir::BudgetLimits::default(),
+            },
+        ),
         (2, settled(3, 1, Err(failed))),
         (3, settled(3, 2, Ok(Value::Int(score)))),
     ];
@@ -151,7 +160,16 @@ fn a_waiting_step_is_shown_as_waiting_and_its_wait_is_not_counted_as_work() {
         let stamp = Stamp { now_ms, record: true, ..Stamp::default() };
         advance(&program, &mut state, &stamp, event).expect("it is taken").trace
     };
-    let mut notes = hand(1, Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 });
+    let mut notes = hand(
+        1,
+        Event::Start {
+            input: Value::Null,
+            facts: Object::default(),
+            depth: 0,
+            max_ops: 0,
+            budget: branchpoint_core::ir::BudgetLimits::default(),
+        },
+    );
     let waiting = steps(&program, &notes, Status::WaitingTimer);
     assert_eq!(waiting[0].status, StepStatus::Waiting(Status::WaitingTimer));
     notes.extend(hand(51, Event::TimerFired(branchpoint_core::TimerNo(3))));

@@ -141,7 +141,13 @@ fn a_zone_reads_the_time_of_the_event_with_the_offset_of_its_stamp() {
     }
     let first = make.set(ROOT, make.r, "[there, day]", make.end);
     let program = make.program(first);
-    let start = || Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
+    let start = || Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    };
     let mut state = State::new();
     let stamp = Stamp { now_ms: 1_771_441_200_000, ..Stamp::default() };
     let refused = advance(&program, &mut state, &stamp, start());
@@ -161,7 +167,13 @@ fn a_delay_that_is_nil_never_occurs() {
     let wait = make.b.wait(arms, None);
     let program = make.program(wait);
     let mut state = State::new();
-    let start = Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 };
+    let start = Event::Start {
+        input: Value::Null,
+        facts: Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    };
     let outcome = advance(&program, &mut state, &Stamp::default(), start).expect("it starts");
     assert_eq!(outcome.commands, []);
 }

@@ -92,7 +92,16 @@ fn events() -> Vec<(&'static str, Event)> {
     let usage = Usage { tokens: 12, cost_micros: 3_400 };
     let effect = EffectNo(3);
     vec![
-        ("start", Event::Start { input: value.clone(), facts, depth: 0, max_ops: 0 }),
+        (
+            "start",
+            Event::Start {
+                input: value.clone(),
+                facts,
+                depth: 0,
+                max_ops: 0,
+                budget: branchpoint_core::ir::BudgetLimits::default(),
+            },
+        ),
         ("settled", Event::Settled { effect, attempt: 1, result: Ok(value.clone()), usage }),
         ("failed", Event::Settled { effect, attempt: 2, result: Err(failed), usage: Usage::default() }),
         ("later", Event::Settled { effect, attempt: 1, result: Err(later), usage: Usage::default() }),
@@ -112,7 +121,12 @@ fn half_way() -> State {
     let plan = serde_json::from_str(r#"[{"url": "a"}, {"url": "b"}, {}]"#).expect("this is JSON");
     let settled =
         |effect| Event::Settled { effect, attempt: 1, result: Ok(plan), usage: Usage { tokens: 9, cost_micros: 1 } };
-    let outcome = advance(&program, &mut state, &Stamp::default(), Event::Start { input, facts, depth: 0, max_ops: 0 });
+    let outcome = advance(
+        &program,
+        &mut state,
+        &Stamp::default(),
+        Event::Start { input, facts, depth: 0, max_ops: 0, budget: branchpoint_core::ir::BudgetLimits::default() },
+    );
     let call = outcome.expect("a run can start").commands.into_iter().find_map(|command| match command {
         branchpoint_core::Command::Perform { effect, .. } => Some(effect),
         _ => None,

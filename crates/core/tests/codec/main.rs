@@ -8,7 +8,7 @@ mod tour;
 use branchpoint_core::codec::{
     CodecError, Kind, decode_event, decode_program, decode_state, encode_event, encode_program, encode_state,
 };
-use branchpoint_core::ir::{print, validate};
+use branchpoint_core::ir::{BudgetLimits, print, validate};
 use branchpoint_core::{Event, Stamp, State};
 use branchpoint_expr::Value;
 
@@ -64,9 +64,33 @@ fn another_kind_is_rejected() {
 #[test]
 fn another_version_is_rejected_with_a_remedy() {
     let mut bytes = event_bytes();
-    bytes[3] = 2;
-    let message = "the data is an event of format version 2, but this build of Branchpoint reads version 1; use the build that wrote it";
-    rejected(&bytes, &CodecError::Version { kind: Kind::Event, found: 2 }, message);
+    bytes[3] = 3;
+    let message = "the data is an event of format version 3, but this build of Branchpoint reads up to version 2; use the build that wrote it";
+    rejected(&bytes, &CodecError::Version { kind: Kind::Event, found: 3 }, message);
+}
+
+/// Content without the fields that version 2 added has the bytes of version 1.
+#[test]
+fn a_budget_makes_the_bytes_of_version_2() {
+    let budget = BudgetLimits { tokens: Some(5), ..BudgetLimits::default() };
+    let begin = |budget| Event::Start {
+        input: Value::Null,
+        facts: branchpoint_expr::Object::default(),
+        depth: 1,
+        max_ops: 0,
+        budget,
+    };
+    let bytes = |budget| encode_event(&Stamp::default(), &begin(budget)).expect("it can be stored");
+    let (without, with) = (bytes(BudgetLimits::default()), bytes(budget));
+    assert_eq!((without[3], with[3], with.len() - without.len()), (1, 2, 4));
+    assert_eq!(decode_event(&without).map(|(_, event)| event), Ok(begin(BudgetLimits::default())));
+    assert_eq!(decode_event(&with).map(|(_, event)| event), Ok(begin(budget)));
+    for length in 4..with.len() {
+        assert!(decode_event(&with[..length]).is_err(), "at {length}");
+    }
+    for length in 4..without.len() {
+        assert!(decode_event(&without[..length]).is_err(), "at {length}");
+    }
 }
 
 #[test]
@@ -92,7 +116,13 @@ fn nested(depth: usize) -> Value {
 }
 
 fn start(input: Value) -> Event {
-    Event::Start { input, facts: branchpoint_expr::Object::default(), depth: 0, max_ops: 0 }
+    Event::Start {
+        input,
+        facts: branchpoint_expr::Object::default(),
+        depth: 0,
+        max_ops: 0,
+        budget: branchpoint_core::ir::BudgetLimits::default(),
+    }
 }
 
 #[test]

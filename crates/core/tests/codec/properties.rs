@@ -1,7 +1,7 @@
 //! Properties of the codec: all encoded events can be decoded, and no bytes cause a panic.
 
 use branchpoint_core::codec::{decode_event, decode_program, decode_state, encode_event, encode_program};
-use branchpoint_core::ir::validate;
+use branchpoint_core::ir::{BudgetLimits, validate};
 use branchpoint_core::{AttemptError, EffectNo, Event, RetryHint, Stamp, TimerNo, Usage};
 use branchpoint_expr::{Object, Value};
 use proptest::collection::vec;
@@ -37,11 +37,8 @@ fn event() -> impl Strategy<Value = Event> {
     let result = prop_oneof![value().prop_map(Ok), failed.prop_map(Err)];
     let usage = (any::<u64>(), any::<u64>()).prop_map(|(tokens, cost_micros)| Usage { tokens, cost_micros });
     prop_oneof![
-        (value(), object(value()), 0..9_u32).prop_map(|(input, facts, depth)| Event::Start {
-            input,
-            facts,
-            depth,
-            max_ops: 0
+        (value(), object(value()), 0..9_u32, any::<Option<u64>>()).prop_map(|(input, facts, depth, tokens)| {
+            Event::Start { input, facts, depth, max_ops: 0, budget: BudgetLimits { tokens, ..BudgetLimits::default() } }
         }),
         (any::<u64>(), any::<u32>(), result, usage).prop_map(|(effect, attempt, result, usage)| Event::Settled {
             effect: EffectNo(effect),

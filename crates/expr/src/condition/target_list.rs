@@ -133,12 +133,17 @@ impl Unit<'_> {
             let parts: Vec<_> = std::iter::once("metadata").chain(path.split('.')).collect();
             return self.known_path(&parts, Access::JsonText, target.span);
         }
+        if let Some((root @ ("run" | "budget"), field)) = written.split_once('.')
+            && !field.is_empty()
+        {
+            return self.known_path(&[root, field], Access::JsonText, target.span);
+        }
         match written {
             "input" | "input_content_type" => self.known_path(&[written], Access::JsonText, target.span),
             "input_length" => self.input_length(target.span),
             _ => {
                 self.error(Kind::UnknownTarget, target.span, format!("unknown target `{written}`")).help = Some(
-                    "targets are input, input_length, input_content_type and metadata.<path>; `if` takes any reference"
+                    "targets are input, input_length, input_content_type, metadata.<path>, run.<name> and budget.<name>; `if` takes any reference"
                         .into(),
                 );
                 self.suggest(written, ["input", "input_length", "input_content_type", "metadata."]);

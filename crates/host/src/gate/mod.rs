@@ -10,7 +10,7 @@ mod stored;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_core::ir::Program;
+use branchpoint_core::ir::{BudgetLimits, Program};
 use branchpoint_core::{Command, Event, Note, Rejected, Stamp, State, TimerNo, advance, carry};
 use branchpoint_expr::{Object, Value};
 
@@ -71,7 +71,13 @@ impl<'p> Gate<'p> {
         session.apply(
             self.program,
             &stamp,
-            Event::Start { input, facts: Object::default(), depth: 0, max_ops: MAX_OPS },
+            Event::Start {
+                input,
+                facts: Object::default(),
+                depth: 0,
+                max_ops: MAX_OPS,
+                budget: BudgetLimits::default(),
+            },
         )?;
         Ok(session)
     }

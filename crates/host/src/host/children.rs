@@ -67,6 +67,7 @@ impl Host {
             part,
             parent: Some(called),
             depth: open.state.depth() + 1,
+            budget: open.state.left_for(effect),
             watched: open.watched,
             folder: open.folder.clone(),
             facts,

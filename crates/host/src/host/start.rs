@@ -121,7 +121,13 @@ impl Host {
         self.open.insert(run, Box::new(open));
         let begun = self.apply(
             run,
-            Event::Start { input: start.input, facts, depth: start.depth, max_ops: self.settings.max_ops },
+            Event::Start {
+                input: start.input,
+                facts,
+                depth: start.depth,
+                max_ops: self.settings.max_ops,
+                budget: start.budget,
+            },
             now_ms,
         )?;
         if begun.is_err() {

@@ -57,7 +57,7 @@ pub fn answer(result: &Value, usage: Usage) -> Answer {
     }
     let kind = text("kind").unwrap_or("step_failed");
     // A turn that exceeded a limit would exceed it again, but a busy model may respond to another attempt.
-    let again = !["max_turns", "token_budget", "cost_budget", "no_runner", "no_llm"].contains(&kind);
+    let again = !["max_turns", "token_budget", "cost_budget", "budget_exceeded", "no_runner", "no_llm"].contains(&kind);
     let message = text("message").unwrap_or("the agent failed without a message");
     Answer::Failed(AttemptError { kind: kind.into(), message: message.into(), retry: again.into(), answered: true })
 }

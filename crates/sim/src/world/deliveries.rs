@@ -58,7 +58,13 @@ impl World<'_> {
     }
 
     fn start(&mut self, run: usize) -> Result<(), String> {
-        let event = Event::Start { input: Value::Int(INPUT), facts: Object::default(), depth: 0, max_ops: 0 };
+        let event = Event::Start {
+            input: Value::Int(INPUT),
+            facts: Object::default(),
+            depth: 0,
+            max_ops: 0,
+            budget: branchpoint_core::ir::BudgetLimits::default(),
+        };
         self.prepare(run)?;
         let fact = self.runs[run].journal.is_empty().then_some(Fact::Start);
         self.write(run, self.now, &event, fact)?;
@@ -264,7 +270,13 @@ impl World<'_> {
         let unknown = EffectNo(self.rng.below(1_000) * 1_000_003);
         let event = match self.rng.below(6) {
             0 => Event::Continue,
-            1 => Event::Start { input: Value::Null, facts: Object::default(), depth: 0, max_ops: 0 },
+            1 => Event::Start {
+                input: Value::Null,
+                facts: Object::default(),
+                depth: 0,
+                max_ops: 0,
+                budget: branchpoint_core::ir::BudgetLimits::default(),
+            },
             2 => Event::TimerFired(future.unwrap_or(TimerNo(u64::MAX))),
             3 => Event::Signal { name: "unknown".into(), payload: Value::Null, sender: None, key: None },
             4 => Event::Signal { name: "vote".into(), payload: Value::from("nonsense"), sender: None, key: None },

@@ -30,6 +30,9 @@ pub(super) fn document_order(program: &mut Program, back: &BTreeSet<PlaceId>) {
             Entries::Each { place, .. } => renumber(place),
         }
     }
+    for budget in &mut program.budgets {
+        budget.exhausted.iter_mut().for_each(|exhausted| renumber(&mut exhausted.to));
+    }
     program.on_cancel.iter_mut().for_each(renumber);
 }
 

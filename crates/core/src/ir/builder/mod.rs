@@ -393,6 +393,7 @@ impl Builder {
             let message = format!("the start of scope s{scope} was never defined");
             self.wrong.push(Defect::new(DefectKind::NoEntries, None, message));
         }
+        self.program.budgets.sort_by_key(|budget| budget.scope);
         if self.wrong.is_empty() {
             self.wrong = check_ids(&self.program);
         }

@@ -4,7 +4,8 @@ use branchpoint_expr::Value;
 
 use super::super::validate::{Defect, DefectKind};
 use super::super::{
-    Entries, ExprId, Failure, Home, Index, OnFail, PlaceId, Retry, Rounds, Scope, ScopeId, Slot, SlotId, Want,
+    Budget, BudgetLimits, Entries, ExprId, Failure, Home, Index, OnFail, PlaceId, Retry, Rounds, Scope, ScopeId, Slot,
+    SlotId, Want,
 };
 use super::names::Names;
 use super::{Builder, ROOT, push};
@@ -207,6 +208,40 @@ impl Builder {
         match self.program.slots.iter().position(|slot| slot.home == home) {
             Some(known) => SlotId(super::count(known)),
             None => self.push_slot(if date { "date" } else { "datetime" }, home, None),
+        }
+    }
+
+    /// Gives a scope a budget. A scope has at most one; a budget without limits only counts.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// use branchpoint_core::ir::{Budget, BudgetLimits};
+    ///
+    /// let part = b.scope(ROOT, ScopeSpec::default());
+    /// let limits = BudgetLimits { tokens: Some(10_000), ..BudgetLimits::default() };
+    /// b.budget(Budget { scope: part, limits, exhausted: None, step: None, leads_to: None });
+    /// ```
+    pub fn budget(&mut self, budget: Budget) {
+        self.program.budgets.push(budget);
+    }
+
+    /// What a frame of the scope has used so far and has left. The scope must have a budget; the root gets one without limits.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/builder.txt")]
+    /// let used = b.meter(ROOT);
+    /// b.name(ROOT, &["run"], used);
+    /// assert!(b.condition(ROOT, "run.tokens < 1000", Dialect::Steps).is_ok());
+    /// ```
+    pub fn meter(&mut self, scope: ScopeId) -> SlotId {
+        if scope == ROOT && !self.program.budgets.iter().any(|budget| budget.scope == ROOT) {
+            let limits = BudgetLimits::default();
+            self.budget(Budget { scope, limits, exhausted: None, step: None, leads_to: None });
+        }
+        let home = Home::Meter(scope);
+        match self.program.slots.iter().position(|slot| slot.home == home) {
+            Some(known) => SlotId(super::count(known)),
+            None => self.push_slot("meter", home, None),
         }
     }
 

@@ -51,6 +51,8 @@ pub(super) fn draw(program: &Program, source: &str) -> Drawn {
 
 /// The label of a path after a failure.
 const ON_ERROR: &str = "on error";
+/// The label of the path that is taken when a budget is used up.
+const USED_UP: &str = "budget used up";
 
 /// The maximum number of paths that are followed from a step. A diagram with more arrows would be unreadable.
 const MAX_PATHS: usize = 10_000;
@@ -188,6 +190,8 @@ impl Walk<'_> {
                     }
                 }
                 paths.extend(failure(record.fail));
+                let exhausted = self.program.budget_of(*scope).and_then(|budget| budget.exhausted);
+                paths.extend(exhausted.map(|exit| Path { label: USED_UP.to_owned(), ..Path::to(exit.to) }));
             }
             Op::Fork { to } => paths.extend(to.iter().map(|to| self.labelled(*to, ""))),
             Op::Leave { how: Exit::Goto(to), .. } => paths.push(Path { back: *to <= place, ..Path::to(*to) }),

@@ -91,8 +91,17 @@ impl Check<'_> {
         program.exprs.iter().for_each(|expr| expr.each_slot(|slot| self.used(Use::Slot(SlotId(slot)))));
         program.conditions.iter().for_each(|condition| condition.each_slot(|slot| self.used(Use::Slot(SlotId(slot)))));
         for slot in &program.slots {
-            if let Home::Frame(scope, _) = slot.home {
+            if let Home::Frame(scope, _) | Home::Meter(scope) = slot.home {
                 self.id("scope", scope, program.scopes.len());
+            }
+        }
+        for budget in &program.budgets {
+            self.id("scope", budget.scope, program.scopes.len());
+            self.step(budget.step);
+            self.step(budget.leads_to);
+            if let Some(exhausted) = budget.exhausted {
+                self.place_id(exhausted.to);
+                exhausted.error.iter().for_each(|slot| self.used(Use::Slot(*slot)));
             }
         }
         program.effects.iter().for_each(|effect| self.step(effect.step));

@@ -67,6 +67,8 @@ pub enum DefectKind {
     MeetCycle,
     /// A number is out of range: `First(0)`, no attempts, no fuel, a share above 1.
     Number,
+    /// A scope has two budgets, or the budget of the root has an exit.
+    Budget,
     /// A fixed field of an effect is unknown or has an invalid value.
     Field,
     /// A wait has no arms.

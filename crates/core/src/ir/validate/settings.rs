@@ -36,6 +36,19 @@ pub(super) fn check(program: &Program) -> Vec<Defect> {
             reject(DefectKind::Number, None, format!("scope s{id} {reason}"));
         }
     }
+    for pair in program.budgets.windows(2).filter(|pair| pair[0].scope >= pair[1].scope) {
+        let message = format!("scope s{} has two budgets, or the budgets are not sorted by scope", pair[1].scope.0);
+        reject(DefectKind::Budget, None, message);
+    }
+    for budget in &program.budgets {
+        if budget.scope == Program::ROOT && budget.exhausted.is_some() {
+            reject(
+                DefectKind::Budget,
+                None,
+                "the budget of the root has an exit, but no strand entered the root".into(),
+            );
+        }
+    }
     for (id, effect) in program.effects.iter().enumerate() {
         if let Some(reason) = effect.retry.and_then(|retry| retry_problem(&retry)) {
             reject(DefectKind::Number, None, format!("effect {id} {reason}"));

@@ -29,6 +29,12 @@ pub(super) fn check(program: &Program, nesting: &Nesting, homes: &[Option<ScopeI
         // The entering strand uses these slots, so they must be available in the enclosing frame.
         uses::of_scope(scope, |used| check.used(used, scope.parent.unwrap_or(Program::ROOT)));
     }
+    for budget in &program.budgets {
+        let outside = program.scope(budget.scope).parent.unwrap_or(Program::ROOT);
+        if let Some(slot) = budget.exhausted.and_then(|exhausted| exhausted.error) {
+            check.used(Use::Slot(slot), outside);
+        }
+    }
     for view in &program.views {
         check.view(view.value.index(), &view.name);
     }
@@ -52,6 +58,7 @@ impl Check<'_> {
                 Home::Local(position) => locals.insert(position),
                 Home::Payload | Home::Now => true,
                 Home::Clock { zone, .. } => self.program.zones.get(zone as usize).is_some(),
+                Home::Meter(scope) => self.program.budget_of(scope).is_some(),
             };
             if !at_home {
                 self.reject(DefectKind::SlotHome, format!("slot `{}` is not in the table of its scope", slot.name));
@@ -82,7 +89,10 @@ impl Check<'_> {
             Use::Guard(test) => program.conditions[test.index()].each_slot(|slot| self.read(SlotId(slot), home, false)),
             Use::Check(test) => program.conditions[test.index()].each_slot(|slot| self.read(SlotId(slot), home, true)),
             Use::Slot(slot) => {
-                if matches!(self.program.slot(slot).home, Home::Payload | Home::Now | Home::Clock { .. }) {
+                if matches!(
+                    self.program.slot(slot).home,
+                    Home::Payload | Home::Now | Home::Clock { .. } | Home::Meter(_)
+                ) {
                     let name = &self.program.slot(slot).name;
                     self.reject(DefectKind::SlotReadOnly, format!("slot `{name}` is read-only"));
                 }
@@ -100,7 +110,7 @@ impl Check<'_> {
     }
 
     fn check_scope(&mut self, slot: SlotId, home: ScopeId) {
-        let Home::Frame(scope, _) = self.program.slot(slot).home else { return };
+        let (Home::Frame(scope, _) | Home::Meter(scope)) = self.program.slot(slot).home else { return };
         if !self.nesting.encloses(scope, home) {
             let name = &self.program.slot(slot).name;
             let message =
