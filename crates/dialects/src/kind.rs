@@ -187,6 +187,8 @@ kinds! {
         StreamingTrigger = "streaming_trigger",
         /// A policy that is incomplete, or that nothing can follow.
         BadPolicy = "bad_policy",
+        /// A budget that is incomplete, or at a step that cannot have one.
+        BadBudget = "bad_budget",
         /// An invalid schedule of a trigger.
         BadSchedule = "bad_schedule",
         /// A step about content under a trigger that brings none.

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_backend::{Backend, Priority, Run, RunNo, RunView};
-use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
+use branchpoint_core::{BudgetRecord, Event};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::Secrets;
 
 use super::list::{alive, tags, waits};
+use super::trace_tree::TraceTree;
 use crate::approvals::{shown_with_command, to_value};
 use crate::store_access::StoreAccess;
 use crate::{excerpt, json, outcome, table, terminal, time, usage};
@@ -57,6 +58,9 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
     }
     facts.extend(problem.map(|problem| ("problem", problem)));
     facts.extend(look.as_ref().and_then(|look| usage::to_text(look.state.usage())).map(|used| ("used", used)));
+    facts.extend(
+        budget_lines(&budgets(store, &row, look.as_ref())?, look.as_ref()).into_iter().map(|line| ("budget", line)),
+    );
     facts.extend(start(store, &row).ok().map(|(input, _)| ("input", excerpt::value(&secrets, &input))));
     let flags = look.as_ref().map(flags).unwrap_or_default();
     facts.extend(flags.iter().map(|flag| ("flagged", secrets.mask(&outcome::flag_line(flag)).into_owned())));
@@ -87,6 +91,27 @@ fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option
         Err(error) if error.is_of_one_run() => Ok((None, Some(error.to_string()))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// How many budgets are shown.
+const BUDGETS_SHOWN: usize = 10;
+
+/// The budgets of a run with what they have used. Those of ended parts are rebuilt from the journal.
+fn budgets(store: &dyn Backend, row: &Run, look: Option<&RunView>) -> Result<Vec<BudgetRecord>> {
+    let is_limited = |look: &RunView| look.program.budgets.iter().any(|budget| !budget.limits.is_none());
+    match look.filter(|look| is_limited(look) || !look.state.budgets(&look.program).is_empty()) {
+        Some(_) => Ok(TraceTree::of(store, row.run)?.budgets()),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn budget_lines(budgets: &[BudgetRecord], look: Option<&RunView>) -> Vec<String> {
+    let Some(look) = look else { return Vec::new() };
+    let mut lines: Vec<String> = budgets.iter().take(BUDGETS_SHOWN).map(|budget| budget.line(&look.program)).collect();
+    if budgets.len() > BUDGETS_SHOWN {
+        lines.push(format!("… and {} more; `branchpoint runs trace` shows them", budgets.len() - BUDGETS_SHOWN));
+    }
+    lines
 }
 
 fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, String) {
@@ -156,7 +181,7 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
         let live = script.live_ms.map_or(Value::Null, time::to_iso);
         json::object([("hash", Value::from(script.hash.as_str())), ("live_since", live)])
     });
-    Ok(json::object([
+    let mut summary = json::object([
         ("run", Value::from(row.id.as_str())),
         ("script", script.unwrap_or_default()),
         ("workflow", Value::from(document.name)),
@@ -185,7 +210,13 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ("approvals", Value::from(approvals.collect::<Result<Vec<_>>>()?)),
         ("children", Value::from(children.collect::<Vec<_>>())),
-    ]))
+    ]);
+    let budgets = budgets(store, row, look.as_ref())?;
+    if let Some(look) = look.filter(|_| !budgets.is_empty()) {
+        let budgets = budgets.iter().map(|budget| budget.to_value(&look.program)).collect::<Vec<_>>();
+        json::insert(&mut summary, "budgets", Value::from(budgets));
+    }
+    Ok(summary)
 }
 
 /// The open approvals of a run and of those that it has called, and the commands that answer them.

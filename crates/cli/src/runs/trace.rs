@@ -47,6 +47,9 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
     let status = store.status(row.run)?;
     let (took, status) = (time::active_duration(row, status), status.as_str());
     let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
+    for budget in tree.open_budgets() {
+        let _ = writeln!(text, "{indent}  budget of {}", budget.line(&tree.look.program));
+    }
     let tops = (0..tree.records.len()).filter(|index| tree.around[*index].is_none());
     for index in tops {
         below(store, &tree, &children, index, depth + 1, &mut text)?;
@@ -119,7 +122,7 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
         let who = who.as_deref().map_or(Value::Null, Value::from);
         json::object([("at", time::to_iso(*at_ms)), ("from", who), ("what", Value::from(what.as_str()))])
     });
-    Ok(json::object([
+    let mut trace = json::object([
         ("run", Value::from(row.id.as_str())),
         ("workflow", Value::from(store.document(row.workflow)?.name)),
         ("part", Value::from(row.part.as_str())),
@@ -132,7 +135,13 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
         ("runs", Value::from(others)),
         ("sent", Value::from(sent.collect::<Vec<_>>())),
         ("left_out", left_out(tree.left_out)),
-    ]))
+    ]);
+    let budgets = tree.open_budgets();
+    if !budgets.is_empty() {
+        let budgets = budgets.iter().map(|budget| budget.to_value(&tree.look.program)).collect::<Vec<_>>();
+        json::insert(&mut trace, "budgets", Value::from(budgets));
+    }
+    Ok(trace)
 }
 
 fn record(store: &dyn Backend, tree: &TraceTree, children: &Children, index: usize) -> Result<Value> {

@@ -6,7 +6,9 @@ use std::fmt::Write;
 use anyhow::Result;
 use branchpoint_backend::{Backend, Replayed, RunNo, RunView};
 use branchpoint_core::ir::{DecisionKind, Index, Status, StepId};
-use branchpoint_core::{DecisionRecord, EffectNo, Event, Note, NoteKind, Records, Redact, StepRecord, StepStatus};
+use branchpoint_core::{
+    BudgetRecord, DecisionRecord, EffectNo, Event, Note, NoteKind, Records, Redact, StepRecord, StepStatus,
+};
 use branchpoint_expr::{Object, Value, preview};
 use branchpoint_runners::{Secrets, Untruncated};
 
@@ -21,6 +23,8 @@ pub(super) struct TraceTree {
     /// The records inside each record.
     pub(super) inner: Vec<Vec<usize>>,
     pub(super) left_out: LeftOut,
+    /// The usage of the workflow's budget, when its part has ended.
+    budget: Option<BudgetRecord>,
     /// Which record has made which call.
     pub(super) callers: BTreeMap<EffectNo, usize>,
     /// What was sent to the run from outside, in order: when, who, what.
@@ -100,6 +104,7 @@ impl TraceTree {
             store.replay_part(run, from, MAX_OPS, &mut |note| gathered.add(&note))?;
         let left_out = LeftOut { before: first, after: look.state.seq() - last, steps: gathered.records.omitted() };
         let Gathered { records, callers } = gathered;
+        let budget = records.budget().cloned();
         let records = if is_whole { records } else { records.partial() };
         // What a part does not show the end of has not ended in it.
         let status = if left_out.after == 0 { look.status() } else { Status::Running };
@@ -114,6 +119,7 @@ impl TraceTree {
             look,
             records: records.into_values().collect(),
             left_out,
+            budget,
             secrets,
             full: false,
         };
@@ -144,6 +150,17 @@ impl TraceTree {
             newest.insert((record.step, &record.path), index);
         }
         around
+    }
+
+    /// The budgets of the workflow and of parts that are open.
+    pub(super) fn open_budgets(&self) -> Vec<BudgetRecord> {
+        self.budget.iter().cloned().chain(self.look.state.budgets(&self.look.program)).collect()
+    }
+
+    /// The budgets of the workflow and of all its parts, the ended ones in the order in which they began.
+    pub(super) fn budgets(&self) -> Vec<BudgetRecord> {
+        let ended = self.records.iter().filter_map(|record| record.budget.clone());
+        self.open_budgets().into_iter().chain(ended).collect()
     }
 
     /// How many steps are around a record.
@@ -217,6 +234,7 @@ impl TraceTree {
         let mut below: Vec<String> = failed.collect();
         let approvals = record.decisions.iter().filter(|decided| decided.kind == DecisionKind::Approval);
         below.extend(approvals.map(|decided| excerpt::text(&decided.line(&self.look.program, &self.secrets))));
+        below.extend(record.budget.as_ref().map(|budget| format!("budget of {}", budget.line(&self.look.program))));
         below
     }
 
@@ -261,7 +279,7 @@ impl TraceTree {
             ])
         });
         let warnings = record.warnings.iter().cloned().map(Value::Str);
-        json::object([
+        let mut fields = json::object([
             ("step", Value::Str(step.id.clone())),
             ("type", Value::Str(step.kind.clone())),
             ("name", self.names.get(&step.id).cloned().unwrap_or_default()),
@@ -284,7 +302,11 @@ impl TraceTree {
             ("output_content_type", masked(&record.output_content_type)),
             ("error", masked(&record.error)),
             ("warnings", self.secrets.mask_value(&Value::from(warnings.collect::<Vec<_>>()))),
-        ])
+        ]);
+        if let Some(budget) = &record.budget {
+            json::insert(&mut fields, "budget", budget.to_value(program));
+        }
+        fields
     }
 }
 

@@ -4,6 +4,7 @@
 //! are one table (`types`), from which the requests of effects are built (`request`, `effect`).
 
 mod attachments;
+mod budget;
 mod calls;
 mod condition;
 mod cron;

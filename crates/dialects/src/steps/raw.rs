@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Diagnostic, Field, Kind, Located, Shape};
 
+use super::budget;
 use super::tree::{Document, List, Role, Step, StepIndex};
 use super::types::{self, StepType};
 use crate::DocumentKinds as _;
@@ -23,10 +24,14 @@ pub(super) fn read<'d>(located: &'d Located, findings: &mut Vec<Diagnostic>) -> 
         let finding = Diagnostic::error(Kind::NoSteps, span, "this workflow has no steps");
         reader.findings.push(finding.with_help("give `steps` a list with at least one step"));
     }
+    let on_budget = match located.get("on_budget").filter(|value| value.items().is_some()) {
+        Some(value) => reader.list(value, Role::OnBudget, None),
+        None => List { role: Role::OnBudget, steps: Vec::new() },
+    };
     let steps = reader.steps;
     let ids = by_id(&steps, findings);
     let inputs = inputs::read(located, Names::InputAndMetadata, findings);
-    Document { located, steps, root, ids, inputs }
+    Document { located, steps, root, on_budget, ids, inputs }
 }
 
 struct Reader<'d, 'f> {
@@ -167,6 +172,9 @@ impl<'d> Reader<'d, '_> {
                 }
             }
             (_, "on_error") if value.items().is_some() => self.add(index, value, Role::OnError),
+            (_, "on_budget") if value.items().is_some() && budget::can_have_one(&self.steps[index]) => {
+                self.add(index, value, Role::OnBudget);
+            }
             _ => {}
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use branchpoint_expr::Located;
 
+use super::budget;
 use super::tree::{Document, Role, StepIndex};
 
 /// Whether a retry may go back to a step: an enclosing step, or an earlier element of an enclosing chain, up to the
@@ -16,7 +17,12 @@ pub(super) fn may_go_back(document: &Document<'_>, retry: StepIndex, target: Ste
             return true;
         }
         match document.parent(at) {
-            Some(parent) if matches!(list.role, Role::Children | Role::Arm(_)) => at = parent,
+            Some(parent)
+                if matches!(list.role, Role::Children | Role::Arm(_))
+                    && !budget::covers(&document.steps[parent], list.role) =>
+            {
+                at = parent;
+            }
             _ => return false,
         }
         if at == target {
@@ -42,13 +48,21 @@ pub(super) fn joins(document: &Document<'_>) -> impl Iterator<Item = (StepIndex,
     })
 }
 
-/// Whether two steps are in the same loop body and the same error handler: the steps inside may run many times or never.
+/// Whether two steps are in the same loop body, the same budgeted part and the same handler: the steps inside may run many times or never.
 pub(super) fn same_region(document: &Document<'_>, left: StepIndex, right: StepIndex) -> bool {
     let region = |index: StepIndex| {
-        document
-            .around(index)
-            .find(|(_, list)| matches!(list.role, Role::Body | Role::OnError))
-            .map(|(holder, list)| (holder, list.role))
+        let mut around = document.around(index);
+        let innermost = around.find(|(holder, list)| is_region(document, *holder, list.role));
+        let handler = |role: Role| matches!(role, Role::OnError | Role::OnBudget).then_some(role);
+        match innermost {
+            Some((holder, list)) => (Some(holder), handler(list.role)),
+            None => (None, handler(document.top_list(index).role)),
+        }
     };
     region(left) == region(right)
+}
+
+/// Whether no join leads into a list of a step or out of it.
+pub(super) fn is_region(document: &Document<'_>, holder: StepIndex, role: Role) -> bool {
+    matches!(role, Role::Body | Role::OnError | Role::OnBudget) || budget::covers(&document.steps[holder], role)
 }

@@ -23,6 +23,8 @@ pub(super) struct Document<'d> {
     pub(super) steps: Vec<Step<'d>>,
     /// The root chain.
     pub(super) root: List,
+    /// The steps that run when the budget of the document is used up, after all others in the table.
+    pub(super) on_budget: List,
     /// The steps by id.
     pub(super) ids: BTreeMap<Arc<str>, StepIndex>,
     /// The declared inputs, if any are.
@@ -65,6 +67,8 @@ pub(super) enum Role {
     Branch(usize),
     /// The steps that handle an error.
     OnError,
+    /// The steps that run when a budget is used up.
+    OnBudget,
 }
 
 impl Document<'_> {
@@ -75,9 +79,16 @@ impl Document<'_> {
     /// The list with a step.
     pub(super) fn list_of(&self, index: StepIndex) -> &List {
         match self.steps[index].parent {
+            None if self.on_budget.steps.first().is_some_and(|first| *first <= index) => &self.on_budget,
             None => &self.root,
             Some((parent, list)) => &self.steps[parent].lists[list],
         }
+    }
+
+    /// The list of the document that contains a step or a step around it.
+    pub(super) fn top_list(&self, index: StepIndex) -> &List {
+        let outermost = self.around(index).last().map_or(index, |(holder, _)| holder);
+        self.list_of(outermost)
     }
 
     /// The step whose output is the input of a step: the previous one in its chain, else the enclosing one.
@@ -105,7 +116,7 @@ impl Document<'_> {
 
     /// Whether two steps are elements of one list. Their indices are in the order of the list.
     pub(super) fn are_siblings(&self, left: StepIndex, right: StepIndex) -> bool {
-        self.steps[left].parent == self.steps[right].parent
+        self.steps[left].parent == self.steps[right].parent && self.list_of(left).role == self.list_of(right).role
     }
 }
 

@@ -40,6 +40,7 @@ const RUNS: &[(&str, &str, Option<&str>, &str)] = &[
     ("gates-parallel", "{summary: true, tags: true}", None, "A summary.\na, b"),
     ("policies", "{}", None, "We guarantee that card *** is refunded."),
     ("attachments", "{}", None, r#"["one","two"]"#),
+    ("budgets", "{}", None, "Second draft (stopped after 3100 tokens)"),
 ];
 
 fn folder() -> PathBuf {

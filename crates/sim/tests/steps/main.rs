@@ -2,6 +2,7 @@
 
 mod approvals;
 mod attachments;
+mod budgets;
 mod calls;
 mod examples;
 mod policies;

@@ -4,7 +4,7 @@ mod visits;
 
 use branchpoint_core::ir::{ConditionId, DecisionKind, Mark, PlaceId, Write};
 use branchpoint_expr::{Condition, Dialect, Located};
-use visits::ArmExits;
+pub(super) use visits::ArmExits;
 
 use super::{Exits, Location, Lower};
 use crate::steps::condition;
@@ -25,10 +25,18 @@ impl Lower<'_, '_> {
         let (children, skipped) = self.children(index, at, to);
         // A gap in the arm is a gap of the step, so it stays.
         let finish = self.finish_with(index, Vec::new(), children);
+        let (begin, skipped) = self.arms_of(index, at, ArmExits { finish, children, skipped });
+        self.begin(index, at, begin);
+        skipped
+    }
+
+    /// Lowers the own work of a step that chooses an arm. Returns the places for strands that run it, and for those that skip it.
+    pub(super) fn arms_of(&mut self, index: StepIndex, at: Location, arm_exits: ArmExits) -> (PlaceId, PlaceId) {
+        let ArmExits { finish, skipped, .. } = arm_exits;
         let (probe, arms) = self.arms(index, at);
         let revives = arms.iter().any(|arm| arm.steps.iter().any(|step| self.own.plan.revives[*step]));
         let (begins, skipped) = if revives {
-            self.visits(index, at, &arms, ArmExits { finish, children, skipped })
+            self.visits(index, at, &arms, arm_exits)
         } else {
             (arms.iter().map(|arm| self.chain(&arm.steps, at, finish, finish).0).collect(), skipped)
         };
@@ -49,12 +57,10 @@ impl Lower<'_, '_> {
                 (name, guard) => self.b.branch(decision, name.as_deref().unwrap_or_default(), guard, target),
             }));
         }
-        let failure = self.failure(index, at, None);
+        let failure = self.own.failures.get(&index).copied().unwrap_or_else(|| self.failure(index, at, None));
         let decide = self.b.decide(guarded, otherwise, Some(failure));
         self.b.decides(decide, decision, exits);
-        let begin = self.b.set(probe, decide, Some(failure));
-        self.begin(index, at, begin);
-        skipped
+        (self.b.set(probe, decide, Some(failure)), skipped)
     }
 
     /// The writes before the arms are distinguished, and the arms with their guards; the last has none.

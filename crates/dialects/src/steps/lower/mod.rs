@@ -5,6 +5,7 @@
 //! root. Lists are lowered from their end, so that the next place of each step is known.
 
 mod arms;
+mod budget;
 mod chain;
 mod effect;
 mod exprs;
@@ -140,6 +141,9 @@ impl Lower<'_, '_> {
     /// Lowers one step and returns the place for strands that skip it: only a merge in it can make them run again.
     fn step(&mut self, index: StepIndex, at: Location, to: Exits) -> PlaceId {
         let step = &self.own.document.steps[index];
+        if let Some(limits) = super::budget::of_step(step) {
+            return self.budgeted(index, limits, at, to);
+        }
         let is_effect = step.kind.is_effect() && !step.is("wait") || self.is_scripted(index);
         let work = match step.kind.name {
             "merge" => return self.merge(index, at, to),

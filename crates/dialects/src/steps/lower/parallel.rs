@@ -1,7 +1,7 @@
 //! Concurrent branches: waits for all, or for the first that delivers.
 
 use branchpoint_core::ir::builder::ScopeSpec;
-use branchpoint_core::ir::{DecisionKind, Exit, ExprId, OnFail, PlaceId, ScopeId, SlotId, Want, Write};
+use branchpoint_core::ir::{DecisionKind, Exit, ExprId, Failure, OnFail, PlaceId, ScopeId, SlotId, Want, Write};
 use branchpoint_expr::{Located, Value};
 
 use super::{Exits, Location, Lower};
@@ -16,10 +16,24 @@ const FIRST: &str = "a branch delivered, or all ended without a value";
 
 impl Lower<'_, '_> {
     pub(super) fn parallel(&mut self, index: StepIndex, at: Location, to: Exits) -> PlaceId {
-        let step = &self.own.document.steps[index];
         let (children, children_skipped) = self.children(index, at, to);
         let handled = self.finish(index, children);
         let failure = self.failure(index, at, Some(handled));
+        let (begin, skipped) = self.branches(index, at, (children, children_skipped), failure);
+        self.begin(index, at, begin);
+        skipped
+    }
+
+    /// Lowers the own work of a parallel step. `children` are the places after it, for strands that run and for those that skip. Returns
+    /// the places for strands that run it, and for those that skip it.
+    pub(super) fn branches(
+        &mut self,
+        index: StepIndex,
+        at: Location,
+        (children, children_skipped): (PlaceId, PlaceId),
+        failure: Failure,
+    ) -> (PlaceId, PlaceId) {
+        let step = &self.own.document.steps[index];
         let any = step.text("wait").is_some_and(|wait| &**wait == "any");
         let names = branch_names(step.get("branches"));
         let branches: Vec<Vec<StepIndex>> = (0..names.len()).map(|at| self.steps_of(index, Role::Branch(at))).collect();
@@ -69,8 +83,7 @@ impl Lower<'_, '_> {
             let none = self.b.value(Value::from(Vec::new()));
             enter = self.b.set([Write::Put(gaps, none)], enter, None);
         }
-        self.begin(index, at, enter);
-        if revives { enter } else { children_skipped }
+        (enter, if revives { enter } else { children_skipped })
     }
 
     /// The end of a branch: records a missing value. If the first to deliver wins, a branch without a value does not deliver.
@@ -94,10 +107,12 @@ impl Lower<'_, '_> {
 
     /// If no branch delivers and one of them has joined, the step does not deliver either.
     fn branches_finish(&mut self, index: StepIndex, gaps: Option<SlotId>, branches: usize, next: PlaceId) -> PlaceId {
-        let Some(gaps) = gaps else { return self.finish(index, next) };
+        // A budgeted step finishes outside of its part.
+        let is_budgeted = crate::steps::budget::of_step(&self.own.document.steps[index]).is_some();
+        let Some(gaps) = gaps else { return if is_budgeted { next } else { self.finish(index, next) } };
         let text = format!(r#"len(gaps) == {branches} && "joined" in gaps ? "joined" : nil"#);
         let gap = self.store_with("gap", &text, &[("gaps", gaps)], &[]);
-        self.finish_with(index, vec![gap], next)
+        if is_budgeted { self.b.set([gap], next, None) } else { self.finish_with(index, vec![gap], next) }
     }
 
     /// The tails by the names of their branches: all of them, or that of the one which delivered.

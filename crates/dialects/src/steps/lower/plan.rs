@@ -7,7 +7,7 @@ use branchpoint_expr::Located;
 
 use crate::lowering::texts;
 use crate::steps::attachments;
-use crate::steps::region::{joins, retried};
+use crate::steps::region::{is_region, joins, retried};
 use crate::steps::tree::{Document, Role, StepIndex};
 
 /// The step of an enclosing scope; none is the root.
@@ -77,8 +77,8 @@ impl<'d> Plan<'d> {
             }
             self.revives[merge] = true;
             for (holder, list) in document.around(merge) {
-                // A body that does not run has no joins either, and neither has an error that did not happen.
-                if matches!(list.role, Role::Body | Role::OnError) {
+                // A body that does not run has no joins either, and neither has an error that did not happen, or a budgeted part.
+                if is_region(document, holder, list.role) {
                     break;
                 }
                 self.revives[holder] = true;
@@ -147,7 +147,7 @@ pub(super) fn owners(document: &Document<'_>, index: StepIndex) -> Vec<Owner> {
     let own = document.around(index).filter(|(holder, list)| match list.role {
         Role::Body | Role::Branch(_) => true,
         Role::Children => !document.steps[*holder].kind.has_chain_below(),
-        Role::Root | Role::Arm(_) | Role::OnError => false,
+        Role::Root | Role::Arm(_) | Role::OnError | Role::OnBudget => false,
     });
     let mut owners: Vec<Owner> = own.map(|(holder, _)| Some(holder)).collect();
     owners.push(None);

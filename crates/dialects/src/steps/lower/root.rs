@@ -18,6 +18,7 @@ impl Lower<'_, '_> {
         self.names();
         self.selectors();
         let at = Location { scope: ROOT, home: ROOT };
+        self.name_usage();
         self.labels();
         self.keep_in(ROOT, None);
         self.edges_in(ROOT, None);
@@ -29,8 +30,7 @@ impl Lower<'_, '_> {
         let cancelled = self.result(r#"{"status": "cancelled", "output": nil, "error": nil}"#, &[]);
         let cancelled = self.b.close(Status::Cancelled, cancelled);
         self.b.on_cancel(cancelled);
-        let steps = self.own.document.root.steps.clone();
-        let (begin, _) = self.chain(&steps, at, end, end);
+        let begin = self.budgeted_root(at, end);
         let begin = self.typed_input(begin, failed);
         let begin = self.checked_inputs(begin);
         let start = self.start(begin);

@@ -1,6 +1,7 @@
 //! The rules of documents. Every rule checks the whole document, so that all problems are reported together.
 
 mod branching;
+mod budgets;
 mod guards;
 mod jumps;
 mod loops;
@@ -52,6 +53,7 @@ impl<'d> Check<'_, 'd> {
         fields::Check::new(STYLE, self.findings).object(Path::Root(""), located, &[DOCUMENT]);
         self.trigger();
         self.document_policies();
+        self.budget(located, true);
         if let Some(value) = located.given("input_content_type") {
             self.template(value);
         }
@@ -62,6 +64,7 @@ impl<'d> Check<'_, 'd> {
         fields.object(Path::Root(&step.id), step.located, &step.kind.tables());
         self.guards(step);
         self.step_policies(index, step);
+        self.budget(step.located, super::budget::can_have_one(step));
         match step.kind.name {
             "if_else" | "while" | "gate" => self.condition_of(step),
             "conditional" => self.conditional(step),

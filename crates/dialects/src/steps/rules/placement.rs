@@ -34,13 +34,14 @@ impl Check<'_, '_> {
     fn shown(&mut self, index: StepIndex) {
         let document = self.document;
         let step = &document.steps[index];
-        let within = |roles: fn(Role) -> bool| document.around(index).any(|(_, list)| roles(list.role));
+        let top = document.top_list(index).role;
+        let within = |roles: fn(Role) -> bool| roles(top) || document.around(index).any(|(_, list)| roles(list.role));
         let help = "put it after the step that holds it, in its `child_steps`";
         if within(|role| role == Role::Body) {
             let message = "a result is shown once, and this would show one in every round";
             self.error(Kind::ResultInLoop, step.span(), message, help);
         }
-        if within(|role| matches!(role, Role::Arm(_) | Role::Branch(_) | Role::OnError)) {
+        if within(|role| matches!(role, Role::Arm(_) | Role::Branch(_) | Role::OnError | Role::OnBudget)) {
             let message = "a result step ends the workflow, but the workflow continues after a branch";
             self.error(Kind::ResultInBranch, step.span(), message, help);
         }

@@ -90,6 +90,7 @@ impl Check<'_, '_> {
             self.findings.push(finding.with_help("write a zone such as `Europe/Berlin` or `UTC`"));
         }
         let [root, id, ..] = &reference.parts[..] else { return };
+        self.meter_reference(reference, id, reference.span);
         if &**root != "step" || self.document.find(id).is_some() {
             return;
         }

@@ -15,7 +15,7 @@ use crate::DocumentKinds as _;
 use crate::fields::Type::{
     Any, Duration, Either, Entries, Filled, Form, Int, List, Map, Number, Object, Own, Ref, Several, Text, Words,
 };
-use crate::fields::{Content, Field, Style, TEXTS, Table, Type, Unknown, field};
+use crate::fields::{Content, Field, MAX, Style, TEXTS, Table, Type, Unknown, field};
 
 /// A type of step.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub(super) const DOCUMENT: Table = &[
     field("input_content_type", Text, "The content type of the input, such as text/plain. A template."),
     field("inputs", Ref("inputs"), "The inputs of a run: `input`, or `metadata.` and a path."),
     POLICIES,
+    BUDGET,
+    ON_BUDGET,
     field("steps", Own(&BODY), "The steps, one after the other.").required(),
     field("child_steps", Own(&BODY), "The same as `steps`.").alias_of("steps"),
     field("change_id", Any, "Belongs to a stored workflow."),
@@ -110,11 +112,25 @@ pub(super) const COMMON: Table = &[
     field("child_steps", CHAIN, "Steps that get the output of this step."),
     field("steps", CHAIN, "The same as `child_steps`.").alias_of("child_steps"),
     POLICIES,
+    BUDGET,
+    ON_BUDGET,
 ];
 
 const POLICIES: Field = field("policies", List(&Object(&[RULE])), "Rules for the values of the steps that they cover.")
     .kind(Kind::BadPolicy)
     .content(Content::Fixed);
+
+const BUDGET: Field = field("budget", Object(&[LIMITS]), "What the calls inside may use; at least one limit.")
+    .kind(Kind::BadBudget)
+    .content(Content::Fixed);
+const ON_BUDGET: Field = field("on_budget", Own(&BODY), "What runs when the budget is used up; a failure if absent.");
+
+/// The limits of a budget.
+const LIMITS: Table = &[
+    field("tokens", Int(1, MAX), "Tokens."),
+    field("cost_usd", Number(super::budget::LEAST_USD, super::budget::MOST_USD), "Cost, in US dollars."),
+    field("time", Duration, "Time, without waiting for people."),
+];
 
 /// A policy.
 const RULE: Table = &[

@@ -12,12 +12,12 @@ use crate::steps::tree::StepIndex;
 
 /// The places after the arms of a step.
 #[derive(Clone, Copy)]
-pub(super) struct ArmExits {
+pub(in crate::steps::lower) struct ArmExits {
     /// The end of the step's own work.
-    pub(super) finish: PlaceId,
+    pub(in crate::steps::lower) finish: PlaceId,
     /// The place where the children begin, and the place for strands that skip them.
-    pub(super) children: PlaceId,
-    pub(super) skipped: PlaceId,
+    pub(in crate::steps::lower) children: PlaceId,
+    pub(in crate::steps::lower) skipped: PlaceId,
 }
 
 impl Lower<'_, '_> {
