@@ -55,8 +55,8 @@ impl Tags {
     /// # Ok::<(), branchpoint_backend::InvalidTags>(())
     /// ```
     pub fn changed(&self, add: &Self, remove: &Self) -> Result<Self, InvalidTags> {
-        let kept = self.0.iter().filter(|tag| !remove.0.contains(tag));
-        Self::new(kept.chain(&add.0).cloned())
+        let remaining = self.0.iter().filter(|tag| !remove.0.contains(tag));
+        Self::new(remaining.chain(&add.0).cloned())
     }
 
     /// The tags.

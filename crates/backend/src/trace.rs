@@ -187,13 +187,13 @@ fn parents(view: &RunView, records: &[StepRecord]) -> Vec<Option<usize>> {
     let mut parents = Vec::with_capacity(records.len());
     for (index, record) in records.iter().enumerate() {
         let mut step = outer(record.step);
-        let mut found = None;
-        while let Some(enclosing) = step.filter(|_| found.is_none()) {
+        let mut parent = None;
+        while let Some(enclosing) = step.filter(|_| parent.is_none()) {
             let known = |length: usize| newest.get(&(enclosing, &record.path[..length])).copied();
-            found = (0..=record.path.len()).rev().find_map(known);
+            parent = (0..=record.path.len()).rev().find_map(known);
             step = outer(enclosing);
         }
-        parents.push(found);
+        parents.push(parent);
         newest.insert((record.step, &record.path), index);
     }
     parents

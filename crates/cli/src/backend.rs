@@ -28,23 +28,23 @@ pub(crate) fn open_read_only(path: &Path) -> Result<Box<dyn Backend>> {
     Ok(Box::new(Embedded::read_only(Store::read_only(path).map_err(BackendError::from)?)))
 }
 
-/// What performs the calls of the runs that a process drives.
+/// The runner for the runs that a process drives, with its limits.
 pub(crate) struct Driving {
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) limits: CallLimits,
-    /// Counts the events that runs take.
+    /// Counts the events that runs accept.
     pub(crate) events: Arc<AtomicU64>,
 }
 
 impl Driving {
-    /// This machine, within the limits of the project.
+    /// Uses a local runner within the limits of the project.
     pub(crate) fn here(here: &Arc<LocalRunner>, project: &Project) -> Self {
         let runner: Arc<dyn Runner> = Arc::<LocalRunner>::clone(here);
         Self { runner, limits: project.limits(), events: Arc::default() }
     }
 }
 
-/// Opens the store to drive runs of it. People outside are notified of requests.
+/// Opens the store to drive runs. People are notified of requests.
 pub(crate) fn drive(
     project: &Project,
     arguments: &StoreArguments,
@@ -54,7 +54,7 @@ pub(crate) fn drive(
 ) -> Result<Box<dyn Backend>> {
     let facts = Arc::clone(here);
     let host = host(project, arguments, command, move |name| facts.fact(name))?;
-    let host = furnish(host, here, project).with_event_counter(driving.events);
+    let host = configure(host, here, project).with_event_counter(driving.events);
     let notices = Notices::open(project, host.owner_number(), || open_to_notify(project, arguments))?;
     let host = if notices.is_some() { host.with_notices() } else { host };
     let driver = Driver::new(host, driving.runner, driving.limits);
@@ -99,15 +99,15 @@ fn host(
     Ok(host.map_err(BackendError::from)?)
 }
 
-/// A host that knows what is secret on this machine, and what the operator lets agents use.
-fn furnish(host: Host, here: &LocalRunner, project: &Project) -> Host {
+/// Configures a host with the secrets of this machine and the limits of the project.
+fn configure(host: Host, here: &LocalRunner, project: &Project) -> Host {
     let host = host.with_secrets(here.secrets()).with_env_secrets(here.private());
-    // A worker shows nothing that runs print, and would collect the secrets of all of them.
+    // A worker prints no output of runs, so it does not collect their secrets.
     let host = match here.shared_masks() {
         Some(masks) => host.with_shared_secrets(masks),
         None => host,
     };
-    host.with_agent_limits(project.agent_bounds()).with_max_ops(project.max_ops())
+    host.with_agent_limits(project.agent_limits()).with_max_ops(project.max_ops())
 }
 
 /// Notices survive the process, and a lost one is sent again, so their deletion need not survive a power cut.

@@ -7,9 +7,9 @@ use branchpoint_expr::{Value, nearest};
 use branchpoint_runners::storage::{Chat, Storage};
 
 use crate::knowledge::storage_error;
+use crate::listing::Listing;
 use crate::project::StoreCommand;
 use crate::store_access::StoreAccess;
-use crate::table::table;
 use crate::{backend, json, terminal, time};
 
 /// List and remove stored chats
@@ -44,26 +44,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
+const CHATS: Listing<3> = Listing {
+    headings: ["CHAT", "TURNS", "NEWEST TURN"],
+    empty: "This store has no chats. Steps of the type `add_chat_turn` add them.",
+};
+
 fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
-    let chats = storage.chats().chats().map_err(storage_error)?;
-    if json {
-        let fields = |of: &Chat| {
-            json::object([
-                ("chat", Value::from(of.id.as_str())),
-                ("turns", json::count(of.turns)),
-                ("newest_at", time::to_iso(of.newest_ms)),
-            ])
-        };
-        return terminal::print_json(&Value::from(chats.iter().map(fields).collect::<Vec<_>>()));
-    }
-    if chats.is_empty() {
-        terminal::message("This store has no chats. Steps of the type `add_chat_turn` add them.\n");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let row = |of: Chat| [of.id, of.turns.to_string(), time::local(of.newest_ms)];
-    let rows: Vec<[String; 3]> = chats.into_iter().map(row).collect();
-    terminal::print_styled(&table(["CHAT", "TURNS", "NEWEST TURN"], &rows))?;
-    Ok(ExitCode::SUCCESS)
+    let fields = |of: &Chat| {
+        json::object([
+            ("chat", Value::from(of.id.as_str())),
+            ("turns", json::count(of.turns)),
+            ("newest_at", time::to_iso(of.newest_ms)),
+        ])
+    };
+    let row = |of: &Chat| [of.id.clone(), of.turns.to_string(), time::local(of.newest_ms)];
+    CHATS.print(&storage.chats().chats().map_err(storage_error)?, json, fields, row)
 }
 
 fn remove(storage: &Storage, chats: &[String], json: bool) -> Result<ExitCode> {

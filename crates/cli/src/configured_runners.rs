@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use crate::project::{FILE, Project};
 use crate::text_extraction;
 
-/// What this program can do for runs beyond its own machine.
+/// The configured runners: tools, models and agents.
 pub(crate) struct ConfiguredRunners {
     tools: Arc<Tools>,
     models: Models,
@@ -28,7 +28,7 @@ pub(crate) struct ConfiguredRunners {
 }
 
 impl ConfiguredRunners {
-    /// Sets the runners up. Nothing is called yet.
+    /// Creates the runners. Nothing is called yet.
     pub(crate) fn new(
         project: &Project,
         tools: Tools,
@@ -58,12 +58,12 @@ impl ConfiguredRunners {
         Ok(Self { tools, models: models.with_network_settings(&http), agents })
     }
 
-    /// How agents that are programs are started.
+    /// The settings of agents that are local programs.
     pub(crate) fn agents(&self) -> &BTreeMap<String, agents::Settings> {
         &self.agents
     }
 
-    /// Performs a call; none without a runner for it.
+    /// Performs a call; `None` if there is no runner for it.
     pub(crate) async fn perform(&self, call: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         match self.models.perform(call, cancel).await {
             None => self.tools.perform(call, cancel).await,
@@ -71,7 +71,7 @@ impl ConfiguredRunners {
         }
     }
 
-    /// What calls of an effect need and this host does not have.
+    /// What calls of an effect need and is not configured here.
     pub(crate) async fn unavailable(&self, effect: &Effect) -> Vec<Unavailable> {
         let lack = |(kind, reason)| vec![Unavailable::Runner { kind, reason }];
         match effect.kind {
@@ -84,7 +84,7 @@ impl ConfiguredRunners {
         }
     }
 
-    /// The tools that an effect offers to a model and that cannot be called, as far as the document names them.
+    /// The tools that an effect offers to a model and that are unavailable, as far as the document names them.
     async fn lacks_tools(&self, effect: &Effect) -> Vec<Unavailable> {
         let Ok(Request::Model(request)) = effect.request() else { return Vec::new() };
         for name in &request.uses {
@@ -113,7 +113,7 @@ fn tool_settings(project: &Project) -> Result<tools::Settings> {
     Ok(settings)
 }
 
-/// Paths in the project file are relative to its folder, wherever the command is typed.
+/// Makes paths in the project file relative to its folder.
 fn anchor_tools(settings: &mut tools::Settings, folder: &Path) {
     if let Some(files) = &mut settings.files {
         files.dir = folder.join(&files.dir);
@@ -124,7 +124,7 @@ fn anchor_tools(settings: &mut tools::Settings, folder: &Path) {
     }
 }
 
-/// A program that is no path is looked for among those that are installed.
+/// Makes the path of a program relative to a folder. A name without `/` is searched in `PATH`.
 fn anchor_program(program: &mut Option<String>, folder: &Path) {
     if let Some(path) = program.as_mut().filter(|program| program.contains('/')) {
         *path = folder.join(&*path).display().to_string();
@@ -132,5 +132,5 @@ fn anchor_program(program: &mut Option<String>, folder: &Path) {
 }
 
 fn read<T: DeserializeOwned>(what: &str, table: &toml::Table) -> Result<T> {
-    table.clone().try_into().with_context(|| format!("the settings of {what} in {FILE} are not understood"))
+    table.clone().try_into().with_context(|| format!("the settings of {what} in {FILE} are invalid"))
 }

@@ -57,8 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let old = version(&arguments.old, &arguments.store)?;
     let new = version(&arguments.new, &arguments.store)?;
-    let found = match changes(&old.text, &new.text, arguments.dialect) {
-        Ok(found) => found,
+    let difference = match changes(&old.text, &new.text, arguments.dialect) {
+        Ok(difference) => difference,
         Err(ChangesError::OldInvalid(findings)) => return Ok(rejected(&findings, &old)),
         Err(ChangesError::NewInvalid(findings)) => return Ok(rejected(&findings, &new)),
         Err(error @ ChangesError::OtherDialect(..)) => bail!("{error}"),
@@ -67,17 +67,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let (Some(old), Some(new)) = (drawn(&old, arguments.dialect), drawn(&new, arguments.dialect)) else {
             bail!("the workflow cannot be drawn");
         };
-        let compared = found.picture(&old, &new);
+        let compared = difference.picture(&old, &new);
         terminal::print(&match format {
             Format::Mermaid => mermaid_compared(&compared),
             Format::Dot => dot_compared(&compared),
         })?;
     } else if arguments.json {
-        terminal::print_json(&found.to_json())?;
+        terminal::print_json(&difference.to_json())?;
     } else {
-        terminal::print(&found.to_text())?;
+        terminal::print(&difference.to_text())?;
     }
-    Ok(if found.list.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGED) })
+    Ok(if difference.list.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGED) })
 }
 
 fn drawn(document: &Document, dialect: Option<Dialect>) -> Option<Picture> {

@@ -1,4 +1,4 @@
-//! `branchpoint doctor`: whether everything is as it should be, and what is configured. Never a secret's value.
+//! `branchpoint doctor`: diagnoses the installation and the store, and lists what is configured, without values of secrets.
 
 use std::process::ExitCode;
 
@@ -11,13 +11,13 @@ use crate::project::{self, Project, StoreArguments};
 use crate::store_access::StoreAccess;
 use crate::{exit, terminal, time};
 
-/// What is late by less than this is not late.
-const PATIENCE_MS: i64 = 60_000;
+/// The most milliseconds that a timer may be late.
+const TOLERANCE_MS: i64 = 60_000;
 
-/// Less free room on the disk than this is too little.
-const LITTLE_BYTES: u64 = 256 * 1024 * 1024;
+/// The least free disk space.
+const MIN_FREE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A log that is larger than this was not moved into the file for long.
+/// The size from which the write-ahead log is a warning: it was not moved into the file for a long time.
 const LARGE_LOG_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Diagnose the installation and the store
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 /// The state of something that must be repaired.
 const BROKEN: &str = "broken";
 
-/// One thing that was checked, and its state.
+/// A checked item and its state.
 #[derive(Serialize)]
 struct Finding {
     what: &'static str,
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match Project::find() {
         Ok(project) => {
             configured(&project, &mut findings);
-            look(&project, &arguments.store, &mut findings);
+            check_store(&project, &arguments.store, &mut findings);
         }
         Err(error) => findings.push(broken("project file", format!("{error:#}"))),
     }
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.json {
         terminal::print_json(&findings)?;
     } else {
-        let line = |Finding { what, how, detail }: &Finding| format!("{how:6}  {what:14}  {detail}\n");
+        let line = |Finding { what, how, detail }: &Finding| format!("{how:7}  {what:16}  {detail}\n");
         terminal::print(&findings.iter().map(line).collect::<Vec<_>>().concat())?;
     }
     Ok(if is_broken { ExitCode::from(exit::SYSTEM) } else { ExitCode::SUCCESS })
@@ -66,20 +66,21 @@ fn version() -> String {
     format!("branchpoint {}, semantics {SEMANTICS}", env!("CARGO_PKG_VERSION"))
 }
 
-fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Finding>) {
+fn check_store(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Finding>) {
     let path = match project.store_path(arguments) {
         Ok(path) => path,
         Err(error) => return findings.push(broken("store", format!("{error:#}"))),
     };
     if !path.exists() {
-        return findings.push(fine("store", format!("{}: not there yet; the first run makes it", path.display())));
+        return findings
+            .push(fine("store", format!("{} does not exist yet; the first run creates it", path.display())));
     }
     let opened = match StoreAccess::existing(arguments) {
         Ok(opened) => opened,
         Err(error) => return findings.push(broken("store", format!("{error:#}"))),
     };
-    match opened.store.check(time::now_ms(), PATIENCE_MS) {
-        Ok(health) => healthy(&path.display().to_string(), &health, findings),
+    match opened.store.check(time::now_ms(), TOLERANCE_MS) {
+        Ok(health) => add_health(&path.display().to_string(), &health, findings),
         Err(error) => findings.push(broken("store", format!("{}: {error}", path.display()))),
     }
     if let Err(error) = processes(&*opened.store, findings) {
@@ -87,44 +88,50 @@ fn look(project: &Project, arguments: &StoreArguments, findings: &mut Vec<Findin
     }
 }
 
-fn healthy(path: &str, health: &Health, findings: &mut Vec<Finding>) {
+fn add_health(path: &str, health: &Health, findings: &mut Vec<Finding>) {
     let Health { version, file_bytes, free_bytes, log_bytes, .. } = health;
     if health.damage.is_empty() {
-        let detail =
-            format!("{path}: whole, version {version}, {file_bytes} bytes, {free_bytes} of them free on its disk");
+        let detail = format!("{path}: intact, version {version}, {file_bytes} bytes, {free_bytes} of them unused");
         findings.push(fine("store", detail));
     } else {
         let detail = format!("{path} is damaged: {}; restore a backup", health.damage.join("; "));
         findings.push(broken("store", detail));
     }
     findings.push(match &health.key {
-        KeyState::None => fine("key of secrets", "none; it is made with the first sealed secret".into()),
-        KeyState::Fits => fine("key of secrets", "opens what is sealed".into()),
+        KeyState::None => fine("key of secrets", "none; the first encrypted secret creates it".into()),
+        KeyState::Fits => fine("key of secrets", "opens the encrypted secrets".into()),
         KeyState::Unusable(why) => broken("key of secrets", why.clone()),
     });
     findings.extend(health.open_files.iter().map(|(file, mode)| {
         let file = file.display();
         let detail = format!("{file} is accessible to other users (mode {mode:o}); `chmod go= {file}` restricts it");
-        odd("file rights", detail)
+        warning("file permissions", detail)
     }));
-    let log = if *log_bytes > LARGE_LOG_BYTES { odd } else { fine };
+    let log = if *log_bytes > LARGE_LOG_BYTES { warning } else { fine };
     findings.push(log("log", format!("{log_bytes} bytes")));
     findings.push(match health.disk_bytes {
-        Some(bytes) if bytes < LITTLE_BYTES => broken("disk", format!("only {bytes} bytes are free")),
+        Some(bytes) if bytes < MIN_FREE_BYTES => broken("disk", format!("only {bytes} bytes are free")),
         Some(bytes) => fine("disk", format!("{} MB are free", bytes / 1_000_000)),
-        None => odd("disk", "the free space is unknown".into()),
+        None => warning("disk", "the free space is unknown".into()),
     });
     findings.push(match health.future_runs {
-        0 => fine("clock", "no event is of the future".into()),
-        runs => odd("clock", format!("{runs} runs have events of the future: was the clock set back?")),
+        0 => fine("clock", "no events dated in the future".into()),
+        runs => warning(
+            "clock",
+            format!("{runs} runs have events dated in the future; check whether the clock was set back"),
+        ),
     });
     let overdue = format!("{} timers are overdue; `branchpoint work` drives their runs", health.overdue);
-    findings.push(if health.overdue > 0 { odd("timers", overdue) } else { fine("timers", "none is overdue".into()) });
+    findings.push(if health.overdue > 0 {
+        warning("timers", overdue)
+    } else {
+        fine("timers", "no overdue timers".into())
+    });
     let abandoned = format!("{} abandoned runs; `branchpoint work` resumes them", health.abandoned);
     findings.push(if health.abandoned > 0 {
-        odd("runs", abandoned)
+        warning("runs", abandoned)
     } else {
-        fine("runs", "none is left alone".into())
+        fine("runs", "no abandoned runs".into())
     });
 }
 
@@ -134,7 +141,8 @@ fn processes(store: &dyn Backend, findings: &mut Vec<Finding>) -> Result<()> {
         .iter()
         .map(|driver| format!("{} ({}) since {}", driver.pid, driver.command, time::local(driver.since_ms)));
     let detail: Vec<String> = detail.collect();
-    findings.push(fine("processes", if detail.is_empty() { "none executes runs".into() } else { detail.join("; ") }));
+    findings
+        .push(fine("processes", if detail.is_empty() { "no process executes runs".into() } else { detail.join("; ") }));
     let counts = store.counts()?.into_iter().map(|(status, count)| format!("{count} {status}"));
     let counts: Vec<String> = counts.collect();
     findings.push(fine("counts", if counts.is_empty() { "no runs".into() } else { counts.join(", ") }));
@@ -144,8 +152,9 @@ fn processes(store: &dyn Backend, findings: &mut Vec<Finding>) -> Result<()> {
 /// What is configured, by name only.
 fn configured(project: &Project, findings: &mut Vec<Finding>) {
     let file = project.folder.join(project::FILE);
-    let found = if file.is_file() { file.display().to_string() } else { "none; everything has its default".into() };
-    findings.push(fine("project file", found));
+    let detail =
+        if file.is_file() { file.display().to_string() } else { "none; all settings have their defaults".into() };
+    findings.push(fine("project file", detail));
     let people = &project.people;
     let owner = people.owner.as_deref().unwrap_or("not configured");
     let detail = format!("owner {owner}, {} admins, {} members", people.admins.len(), people.members.len());
@@ -168,9 +177,9 @@ fn fine(what: &'static str, detail: String) -> Finding {
     Finding { what, how: "ok", detail }
 }
 
-/// It works, and somebody should look at it.
-fn odd(what: &'static str, detail: String) -> Finding {
-    Finding { what, how: "odd", detail }
+/// A finding that does not prevent work.
+fn warning(what: &'static str, detail: String) -> Finding {
+    Finding { what, how: "warning", detail }
 }
 
 fn broken(what: &'static str, detail: String) -> Finding {

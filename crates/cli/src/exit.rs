@@ -1,20 +1,20 @@
-//! How commands exit: one scheme for all dialects.
+//! The exit codes of commands, the same for all dialects.
 //!
-//! `eval` has its own, because its answer is its exit status: 0 true, 1 false, 2 anything else.
+//! `eval` has its own, because its result is its exit code: 0 true, 1 false, 2 anything else.
 
 use anyhow::Error;
 use branchpoint_backend::BackendError;
 
-/// Wrong arguments, or inputs that the workflow does not take.
+/// Invalid arguments or inputs.
 pub(crate) const USAGE: u8 = 1;
 
-/// The document is refused, so nothing was run.
+/// The document is rejected, so nothing was executed.
 pub(crate) const REJECTED: u8 = 2;
 
 /// The run has failed, or was cancelled.
 pub(crate) const FAILED: u8 = 3;
 
-/// Not the workflow's doing: the store cannot be used, the output cannot be written.
+/// A system error: the store cannot be used, or the output cannot be written.
 pub(crate) const SYSTEM: u8 = 4;
 
 /// The run waits for people.
@@ -23,7 +23,7 @@ pub(crate) const WAITING: u8 = 5;
 /// Another process has the event and has not applied it yet.
 pub(crate) const PENDING: u8 = 6;
 
-/// Somebody pressed Ctrl-C; the run can go on.
+/// Interrupted by Ctrl-C; the run can be resumed.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// An error with an exit status of its own.
@@ -31,7 +31,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) struct Exit(u8, String);
 
 impl Exit {
-    /// This machine cannot do it, whatever the arguments are.
+    /// A system error, independent of the arguments.
     pub(crate) fn system(message: impl Into<String>) -> Self {
         Self(SYSTEM, message.into())
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells, below a finding, where to read on.
+/// Prints the command that explains a kind, below a finding.
 pub(crate) fn print_hint(kind: &str) {
     if page(kind).is_some() {
         terminal::message(&format!("\nMore about this: branchpoint explain {kind}\n"));
@@ -69,7 +69,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     all_kinds().map(Kind::as_str)
 }
 
-/// Names that hold the word come first, then the one that differs by a letter or two.
+/// The error for an unknown kind. Names that contain the word come first, then the most similar name.
 fn unknown(written: &str) -> String {
     let holds_it = |name: &&str| written.len() > 2 && name.contains(written);
     let mut near: Vec<String> = names().filter(holds_it).map(|name| format!("`{name}`")).collect();

@@ -1,4 +1,4 @@
-//! `branchpoint fmt`: workflows written one way.
+//! `branchpoint fmt`: formats workflows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,29 +29,29 @@ pub(crate) struct Arguments {
     dialect: Option<Dialect>,
 }
 
-/// What became of a file.
+/// The outcome of formatting a file.
 #[derive(PartialEq, Eq)]
-enum Done {
-    /// It is written the house way.
-    Fine,
-    /// It was not, and with `--check` it still is not.
+enum Formatted {
+    /// It is unchanged.
+    Unchanged,
+    /// It is changed or, with `--check`, would change.
     Changed,
     /// The file cannot be read or written; the error was printed.
-    Rejection,
+    Failed,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every command has this form")]
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut done = Vec::new();
     for path in &arguments.files {
-        // One that cannot be read or written does not keep the others from being formatted.
+        // An error does not prevent the formatting of the other files.
         done.push(format(path, arguments).unwrap_or_else(|error| {
             terminal::error(&format!("{error:#}"));
-            Done::Rejection
+            Formatted::Failed
         }));
     }
-    let count = |what: &Done| done.iter().filter(|done| *done == what).count();
-    let (changed, refused) = (count(&Done::Changed), count(&Done::Rejection));
+    let count = |what: &Formatted| done.iter().filter(|done| *done == what).count();
+    let (changed, refused) = (count(&Formatted::Changed), count(&Formatted::Failed));
     if !arguments.files.iter().any(|path| is_stdin(path)) {
         let verb = if arguments.check { "would change" } else { "changed" };
         terminal::message(&format!("{changed} of {} files {verb}\n", done.len()));
@@ -60,13 +60,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if trouble { ExitCode::from(exit::REJECTED) } else { ExitCode::SUCCESS })
 }
 
-fn format(path: &Path, arguments: &Arguments) -> Result<Done> {
+fn format(path: &Path, arguments: &Arguments) -> Result<Formatted> {
     let source = Source::file(path)?;
     let formatted = match branchpoint_dialects::format(&source.text, arguments.dialect) {
         Ok(formatted) => formatted,
         Err(findings) => {
             terminal::message(&terminal::findings(&findings, &source.text, &source.origin));
-            return Ok(Done::Rejection);
+            return Ok(Formatted::Failed);
         }
     };
     let changed = formatted != source.text;
@@ -80,5 +80,5 @@ fn format(path: &Path, arguments: &Arguments) -> Result<Done> {
         fs::write(path, formatted).with_context(|| format!("cannot write {}", source.origin))?;
         terminal::print(&format!("{}\n", source.origin))?;
     }
-    Ok(if changed { Done::Changed } else { Done::Fine })
+    Ok(if changed { Formatted::Changed } else { Formatted::Unchanged })
 }

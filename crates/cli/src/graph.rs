@@ -1,4 +1,4 @@
-//! `branchpoint graph`: the control flow of a workflow as a picture.
+//! `branchpoint graph`: the control flow of a workflow as a diagram.
 
 use std::process::ExitCode;
 

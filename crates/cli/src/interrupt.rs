@@ -1,4 +1,4 @@
-//! Ctrl-C. A process can listen for it only once, and who is to hear of it changes while a command goes on.
+//! Ctrl-C. A process can have only one handler, and the listener changes while a command executes.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! `branchpoint ir`: what a workflow becomes before it runs.
+//! `branchpoint ir`: the compiled program of a workflow.
 
 use std::process::ExitCode;
 

@@ -26,22 +26,22 @@ pub(crate) type TextListener = Arc<dyn Fn(&str) + Send + Sync>;
 pub(crate) struct OutputListeners {
     /// Receives the output of commands and logs, and may block them.
     pub(crate) printed: TextListener,
-    /// Receives the words of models as they arrive.
+    /// Receives the text of models as it arrives.
     pub(crate) words: Words,
 }
 
 impl OutputListeners {
     /// One listener for all output, without words of models as they arrive.
-    pub(crate) fn of(said: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        let said: TextListener = Arc::new(said);
-        Self { printed: said, words: Arc::new(|_, _| {}) }
+    pub(crate) fn of(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let printed: TextListener = Arc::new(listener);
+        Self { printed, words: Arc::new(|_, _| {}) }
     }
 
     /// The same, without secrets.
     fn masked(self, masks: &SharedSecrets) -> Self {
-        let masked = |said: TextListener| -> TextListener {
+        let masked = |listener: TextListener| -> TextListener {
             let masks = masks.clone();
-            Arc::new(move |text| said(&masks.mask(text)))
+            Arc::new(move |text| listener(&masks.mask(text)))
         };
         let (words, shown) = (self.words, masks.clone());
         let words: Words = Arc::new(move |call, piece| match piece {
@@ -64,18 +64,18 @@ pub(crate) struct LocalRunner {
     account: Value,
     /// Whether conversations get lines: from a person at the terminal, or from standard input.
     attached: bool,
-    /// Whether runs without a folder are worked for where this process stands.
+    /// Whether runs without a folder use the working directory of this process.
     anywhere: bool,
 }
 
 impl LocalRunner {
-    /// For the user of the project, who does not sit at the terminal.
+    /// Creates a runner for the user of the project, without a terminal.
     pub(crate) fn new(project: &Project, store: &StoreArguments, listeners: OutputListeners) -> Result<Self> {
         let private = project.private();
         let masks = SharedSecrets::from(private.clone());
         let (file, seen) = (project.secrets()?, masks.clone());
         let OutputListeners { printed, words } = listeners.masked(&masks);
-        // Whatever was put into a call is not shown when the call repeats it.
+        // Secrets that were inserted into a call are masked when its output contains them.
         let secrets: SecretStore = Arc::new(move |name| {
             let value = env::var(name).ok().or_else(|| file.get(name).cloned());
             seen.add(value.clone());
@@ -93,12 +93,12 @@ impl LocalRunner {
         Ok(Self { local, runners, secrets, masks, private, account, attached: false, anywhere: true })
     }
 
-    /// The same for a user; `attached`: conversations get lines.
+    /// Sets the user. With `attached`, conversations get lines of input.
     pub(crate) fn for_user(self, project: &Project, user: &str, attached: bool) -> Self {
         Self { account: account(project, user), attached, ..self }
     }
 
-    /// The same for a worker: it works only in the folders of the runs.
+    /// Creates a runner for a worker, which executes commands only in the folders of runs.
     pub(crate) fn for_worker(project: &Project, store: &StoreArguments, listeners: OutputListeners) -> Result<Self> {
         let here = Self::new(project, store, listeners)?;
         Ok(Self { anywhere: false, ..here })
@@ -132,7 +132,7 @@ impl LocalRunner {
             _ => false,
         };
         if works && !self.anywhere && !folder.is_absolute() {
-            let message = "the run has no folder, and a worker runs commands only there";
+            let message = "the run has no folder, and a worker executes commands only in the folder of their run";
             return Some(Answer::failed(Kind::BadWorkingDir.as_str(), message));
         }
         if works && folder.is_absolute() && !folder.is_dir() {
@@ -145,7 +145,7 @@ impl LocalRunner {
         }
     }
 
-    /// What calls of an effect need and this host does not have.
+    /// What calls of an effect need and is not configured here.
     pub(crate) async fn unavailable(&self, effect: &Effect) -> Vec<Unavailable> {
         self.runners.unavailable(effect).await
     }
@@ -178,7 +178,7 @@ impl Runner for LocalRunner {
     }
 }
 
-/// What is known of this machine under a name. A dry run has no attached person.
+/// A fact of this machine by name. A dry run has no attached person.
 pub(crate) fn fact(name: &str) -> Value {
     match name {
         "user_attached" => Value::Bool(false),

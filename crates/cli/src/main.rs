@@ -24,6 +24,7 @@ mod interrupt;
 mod ir;
 mod json;
 mod knowledge;
+mod listing;
 mod local_runner;
 mod login;
 mod man;
@@ -48,7 +49,6 @@ mod table;
 mod terminal;
 mod text_extraction;
 mod time;
-mod token;
 mod usage;
 mod work;
 mod workflow;
@@ -79,7 +79,6 @@ enum Command {
     Run(run::Arguments),
     Work(work::Arguments),
     Serve(serve::Arguments),
-    Token(token::Arguments),
     Graph(graph::Arguments),
     Diff(diff::Arguments),
     Ir(ir::Arguments),
@@ -124,7 +123,6 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Work(arguments) => work::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
-        Command::Token(arguments) => token::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),
@@ -152,7 +150,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Tells what is wrong with the arguments, or prints the help that was asked for.
+/// Prints an error of the arguments, or the requested help.
 fn usage_error(wrong: &clap::Error) -> ExitCode {
     // If stderr is closed, the error cannot be reported.
     let _ = wrong.print();

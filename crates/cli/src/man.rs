@@ -1,4 +1,4 @@
-//! `branchpoint man`: the manual pages, from the same text as the help.
+//! `branchpoint man`: the manual pages, generated from the help.
 
 use std::fs;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ fn page(command: clap::Command) -> Result<String> {
     Ok(plain(&String::from_utf8(page).context("the page is not text")?))
 }
 
-/// Headings have looks on a terminal, which a page gives its own.
+/// Removes terminal styles.
 fn plain(page: &str) -> String {
     anstream::adapter::strip_str(page).to_string()
 }

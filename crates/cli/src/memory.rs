@@ -8,9 +8,9 @@ use branchpoint_expr::{Value, nearest};
 use branchpoint_runners::storage::Storage;
 
 use crate::knowledge::storage_error;
+use crate::listing::Listing;
 use crate::project::StoreCommand;
 use crate::store_access::StoreAccess;
-use crate::table::table;
 use crate::{backend, excerpt, json, terminal};
 
 /// List and remove memories
@@ -69,22 +69,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
+const COLLECTIONS: Listing<2> = Listing {
+    headings: ["COLLECTION", "ENTRIES"],
+    empty: "This store has no memories. Steps of the type `add_memory` add them.",
+};
+
 fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
-    let collections = storage.memory().collections().map_err(storage_error)?;
-    if json {
-        let fields = |(name, entries): &(String, u32)| {
-            json::object([("collection", Value::from(name.as_str())), ("entries", json::count(*entries))])
-        };
-        return terminal::print_json(&Value::from(collections.iter().map(fields).collect::<Vec<_>>()));
-    }
-    if collections.is_empty() {
-        terminal::message("This store has no memories. Steps of the type `add_memory` add them.\n");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let rows: Vec<[String; 2]> = collections.into_iter().map(|(name, entries)| [name, entries.to_string()]).collect();
-    terminal::print_styled(&table(["COLLECTION", "ENTRIES"], &rows))?;
-    Ok(ExitCode::SUCCESS)
+    let fields = |(name, entries): &(String, u32)| {
+        json::object([("collection", Value::from(name.as_str())), ("entries", json::count(*entries))])
+    };
+    let row = |(name, entries): &(String, u32)| [name.clone(), entries.to_string()];
+    COLLECTIONS.print(&storage.memory().collections().map_err(storage_error)?, json, fields, row)
 }
+
+const ENTRIES: Listing<2> = Listing { headings: ["KEY", "CONTENT"], empty: "There are no more entries." };
 
 fn list_entries(storage: &Storage, collection: &str, after: Option<&str>, limit: u32, json: bool) -> Result<ExitCode> {
     // One more than the limit shows whether the list continues.
@@ -97,13 +95,8 @@ fn list_entries(storage: &Storage, collection: &str, after: Option<&str>, limit:
     if let Some(last) = entries.last().filter(|_| continues) {
         terminal::message(&format!("There are more entries; list them with --after {:?}.\n", last.key));
     }
-    if json {
-        return terminal::print_json(&Value::from(entries.into_iter().map(Value::from).collect::<Vec<_>>()));
-    }
-    let row = |MemoryEntry { key, content, .. }: MemoryEntry| [key, excerpt::text(&content)];
-    let rows: Vec<[String; 2]> = entries.into_iter().map(row).collect();
-    terminal::print_styled(&table(["KEY", "CONTENT"], &rows))?;
-    Ok(ExitCode::SUCCESS)
+    let row = |entry: &MemoryEntry| [entry.key.clone(), excerpt::text(&entry.content)];
+    ENTRIES.print(&entries, json, |entry| Value::from(entry.clone()), row)
 }
 
 /// Without keys, all entries are removed.

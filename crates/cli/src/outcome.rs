@@ -8,17 +8,16 @@ use branchpoint_expr::Value;
 
 use crate::exit;
 
-/// The exit status of a run that has ended. A state machine says itself how its failure exits; inputs that it refuses are the
-/// caller's mistake.
+/// The exit code of an ended run. A state machine may set the code of its failure; rejected inputs are a usage error.
 pub(crate) fn code(status: Status, result: &Value) -> u8 {
     if status == Status::Completed {
         return 0;
     }
-    let said = match result.get("exit_code") {
+    let own_code = match result.get("exit_code") {
         Some(Value::Int(code)) => u8::try_from(*code).ok().filter(|code| *code != 0),
         _ => None,
     };
-    if is_rejected(result) { exit::USAGE } else { said.unwrap_or(exit::FAILED) }
+    if is_rejected(result) { exit::USAGE } else { own_code.unwrap_or(exit::FAILED) }
 }
 
 /// What [`output`] shows, as a value.
@@ -30,7 +29,7 @@ pub(crate) fn output_value(result: &Value) -> Option<&Value> {
     part("output").or(message).or_else(last).or_else(|| part("variables"))
 }
 
-/// What a run gave: its output, else the message of its end, else the last output of its steps, else what its variables hold.
+/// The output of a run: its own output, else the message of its end, else the last output of its steps, else its variables.
 pub(crate) fn output(result: &Value) -> Option<String> {
     let output = output_value(result)?;
     let is_variables = result.get("variables").is_some_and(|variables| std::ptr::eq(variables, output));

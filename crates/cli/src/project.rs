@@ -1,4 +1,4 @@
-//! What is the same for every command of a project: `branchpoint.toml`, found upwards from the working directory, and the store.
+//! The project file `branchpoint.toml`, searched upwards from the working directory, and the path of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -10,7 +10,6 @@ use branchpoint_host::CallLimits;
 use branchpoint_host::host::MAX_OPS;
 use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::{SecretStore, Secrets, read_text_file};
-use branchpoint_server::{Pattern, Permission};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
@@ -47,8 +46,8 @@ pub(crate) struct StoreCommand {
     pub(crate) json: bool,
 }
 
-/// Where documents may lead, for every command that drives runs. Each process decides that for itself: a process that starts a run does
-/// not open the network of the process that resumes it.
+/// The networks that documents may reach, for every command that drives runs. Each process decides this for itself: a process that
+/// starts a run cannot allow it for the process that resumes the run.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct Reach {
     /// Allow requests of workflows to private networks
@@ -65,13 +64,11 @@ pub(crate) struct Project {
     pub(crate) folder: PathBuf,
     store: Option<PathBuf>,
     pub(crate) durability: Option<String>,
-    /// Who acts, unless --as or `BRANCHPOINT_USER` says otherwise.
+    /// The acting user, unless --as or `BRANCHPOINT_USER` is set.
     pub(crate) user: Option<String>,
     pub(crate) people: People,
     /// The groups that approvals can name, with their members.
     pub(crate) groups: BTreeMap<String, Vec<String>>,
-    /// What documents that are saved over the API may use of this machine.
-    permissions: Vec<PermissionSettings>,
     limits: LimitSettings,
     pub(crate) notify: Notify,
     pub(crate) secrets: SecretFile,
@@ -97,29 +94,12 @@ pub(crate) struct People {
     pub(crate) members: Vec<String>,
 }
 
-/// What workflows whose names match a pattern may use, although their documents were saved over the API.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PermissionSettings {
-    workflow: Pattern,
-    #[serde(default)]
-    commands: bool,
-    #[serde(default)]
-    agents: bool,
-    #[serde(default)]
-    files: bool,
-    #[serde(default)]
-    secrets: Vec<Pattern>,
-    #[serde(default)]
-    environment: Vec<Pattern>,
-}
-
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct LimitSettings {
     calls: Option<usize>,
     calls_per_workflow: Option<usize>,
-    /// How many ops a run may execute; 0 is no bound.
+    /// The most ops that a run may execute; 0 means no limit.
     ops: Option<u64>,
     /// The most that an agent may use in one turn.
     agent_turns: Option<u32>,
@@ -145,15 +125,6 @@ pub(crate) struct SecretFile {
 }
 
 impl Project {
-    /// What documents that are saved over the API may use of this machine.
-    pub(crate) fn permissions(&self) -> Vec<Permission> {
-        let permission = |settings: &PermissionSettings| {
-            let PermissionSettings { workflow, commands, agents, files, secrets, environment } = settings.clone();
-            Permission { workflow, commands, agents, files, secrets, environment }
-        };
-        self.permissions.iter().map(permission).collect()
-    }
-
     /// The project of the working directory; an empty one if there is no file.
     pub(crate) fn find() -> Result<Self> {
         let here = current_folder()?;
@@ -172,7 +143,7 @@ impl Project {
 
     fn read(file: &Path) -> Result<Self> {
         let text = settings_text(file)?;
-        let project: Self = toml::from_str(&text).with_context(|| format!("{} is not understood", file.display()))?;
+        let project: Self = toml::from_str(&text).with_context(|| format!("{} is invalid", file.display()))?;
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
         Ok(Self { folder, ..project })
     }
@@ -212,8 +183,7 @@ impl Project {
         given.map(|(name, section)| (name.to_owned(), section.clone().into())).collect()
     }
 
-    /// How much is done at a time.
-    /// What the environment keeps secret: variables whose names say so, and those that the settings name for keys and passwords.
+    /// The secrets of the environment: variables with secret names, and those that the settings name for keys and passwords.
     pub(crate) fn private(&self) -> Secrets {
         let mut names = BTreeSet::new();
         let settings = [
@@ -242,13 +212,13 @@ impl Project {
         }
     }
 
-    /// How many ops a run may execute; 0 is no bound.
+    /// The most ops that a run may execute; 0 means no limit.
     pub(crate) fn max_ops(&self) -> u64 {
         self.limits.ops.unwrap_or(MAX_OPS)
     }
 
-    /// The most that agents may use.
-    pub(crate) fn agent_bounds(&self) -> AgentLimits {
+    /// The limits of agents.
+    pub(crate) fn agent_limits(&self) -> AgentLimits {
         let LimitSettings { agent_turns, agent_tokens, agent_cost_micros, .. } = self.limits;
         AgentLimits {
             turns: agent_turns.map(i64::from),
@@ -257,11 +227,11 @@ impl Project {
         }
     }
 
-    /// Who acts: the `--as` option, else `BRANCHPOINT_USER`, else `user` of the project file, else the operating system's user.
-    pub(crate) fn user(&self, said: Option<&str>) -> String {
+    /// The acting user: the `--as` option, else `BRANCHPOINT_USER`, else `user` of the project file, else the operating system's user.
+    pub(crate) fn user(&self, given: Option<&str>) -> String {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let said = said.map(str::to_owned).or_else(|| variable("BRANCHPOINT_USER")).or_else(|| self.user.clone());
-        said.unwrap_or_else(login::user_name)
+        let user = given.map(str::to_owned).or_else(|| variable("BRANCHPOINT_USER")).or_else(|| self.user.clone());
+        user.unwrap_or_else(login::user_name)
     }
 
     /// Where the secrets are found that settings name: the environment, then the secrets file.
@@ -301,7 +271,7 @@ fn current_folder() -> Result<PathBuf> {
     env::current_dir().context("the working directory cannot be read")
 }
 
-/// Where programs keep what they know, by the rules of this system.
+/// The user's data folder, by the XDG rules.
 fn data_folder() -> Result<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")));

@@ -1,4 +1,4 @@
-//! `branchpoint prune`: runs that have ended long ago are forgotten.
+//! `branchpoint prune`: deletes runs that ended long ago.
 
 use std::process::ExitCode;
 
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(status) = arguments.status.iter().find(|status| !status.is_final()) {
         bail!(
-            "runs that are {} have not ended, and only those that have are forgotten\n\
+            "runs with the status {} have not ended, and only ended runs can be deleted\n\
              help: end one with `branchpoint runs cancel RUN` first",
             status.as_str()
         );
@@ -65,13 +65,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         ]);
         return terminal::print_json(&summary);
     }
-    let what = if arguments.dry_run { "would be forgotten" } else { "were forgotten" };
+    let what = if arguments.dry_run { "would be deleted" } else { "were deleted" };
     terminal::print(&format!("{} runs with {} events {what}.\n", pruned.runs, pruned.events))?;
     if pruned.skipped > 0 {
-        terminal::message(&format!("{} were left: a run that they have called has not ended.\n", pruned.skipped));
+        terminal::message(&format!(
+            "{} runs were kept, because a run that they called has not ended.\n",
+            pruned.skipped
+        ));
     }
     if !moved {
-        terminal::message("The log is still read by another process; it is moved into the file later.\n");
+        terminal::message("Another process reads the log, so the file shrinks later.\n");
     }
     Ok(ExitCode::SUCCESS)
 }

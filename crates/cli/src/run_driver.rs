@@ -1,4 +1,4 @@
-//! Driving one run from a command: until it has ended, waits for people, or somebody presses Ctrl-C.
+//! Drives a run from a command: until it has ended, waits for people, or is interrupted.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::runs::{Follower, pending};
 use crate::store_access::StoreAccess;
 use crate::{backend, exit, interrupt, json, outcome, terminal, time, usage};
 
-/// How often it is looked how the run stands.
-const NAP: Duration = Duration::from_millis(30);
+/// The pause between two checks of the run.
+const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
-/// How long calls in flight may take to end when the command leaves.
+/// How long calls in flight may take to end when the command ends.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A time that a command waits for by itself.
+/// The longest timer that a command waits for.
 const SHORT_MS: i64 = 60_000;
 
 /// A backend that drives the runs that a command names.
@@ -50,12 +50,12 @@ impl Live {
     }
 }
 
-/// How far a run is driven.
+/// When a command stops driving a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// Until only people can make it go on, however long its timers take.
+    /// When it has ended or waits for people. All timers are awaited.
     People,
-    /// Until nothing comes of itself within a minute.
+    /// Also when it waits for a timer that is more than a minute away.
     Rest,
 }
 
@@ -64,7 +64,7 @@ impl RunDriver {
         Self::with(opened, arguments, what, OutputListeners::of(terminal::message))
     }
 
-    /// The same, with a listener for what commands and models say.
+    /// Creates a driver with listeners for the output of commands and models.
     pub(crate) fn with(
         opened: StoreAccess,
         arguments: &StoreArguments,
@@ -98,8 +98,8 @@ impl RunDriver {
     /// Starts a run with the first events of another.
     pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str, with: CallSource) -> Result<RunNo> {
         match self.backend.fork(from, events, id, with) {
-            Ok(taken) if taken.new => Ok(taken.run),
-            Ok(_) => bail!("there is a run `{id}` already\nhelp: give another --id"),
+            Ok(accepted) if accepted.new => Ok(accepted.run),
+            Ok(_) => bail!("run `{id}` already exists\nhelp: choose another --id"),
             Err(BackendError::Rejection(refused)) => bail!("the run cannot be forked: {refused}"),
             Err(error) => Err(error.into()),
         }
@@ -130,12 +130,12 @@ impl RunDriver {
         run: RunNo,
         mut follower: Follower,
     ) -> Result<(Box<dyn Backend>, Option<Status>)> {
-        let stands = self.follow(run, &mut follower, |status| {
+        let status = self.follow(run, &mut follower, |status| {
             Ok(status.is_final() || status == Status::WaitingPeople || self.is_long(until, run, status)?)
         })?;
         self.backend.stop(GRACE)?;
         follower.show(&*self.backend, run, true)?;
-        Ok((self.backend, stands))
+        Ok((self.backend, status))
     }
 
     /// Shows the steps of a run until it has the awaited status. None after Ctrl-C.
@@ -153,7 +153,7 @@ impl RunDriver {
                 follower.show(&*self.backend, run, false)?;
                 let status = self.backend.status(run)?;
                 if is_awaited(status)? {
-                    // It may have gone on between the two looks.
+                    // Steps may have ended between the two reads.
                     follower.show(&*self.backend, run, false)?;
                     return Ok(Some(status));
                 }
@@ -161,7 +161,7 @@ impl RunDriver {
             if self.interrupted.is_cancelled() || !self.backend.is_driving() {
                 return Ok(None);
             }
-            std::thread::sleep(NAP);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -172,7 +172,7 @@ impl RunDriver {
         Ok(is_far(self.backend.next_due_ms(run)?))
     }
 
-    /// Lets go of everything.
+    /// Releases all runs.
     pub(crate) fn leave(mut self) -> Result<()> {
         Ok(self.backend.stop(GRACE)?)
     }
@@ -196,19 +196,19 @@ pub(crate) fn is_far(due_ms: Option<i64>) -> bool {
 
 /// Reports the status of a driven run: its result on stdout, messages on stderr. Returns the exit status that `run` would have.
 pub(crate) fn report(store: &dyn Backend, run: RunNo, status: Option<Status>, json: bool) -> Result<ExitCode> {
-    let look = store.load(run)?;
-    let (secrets, id) = (store.secrets(run)?, look.row.id.clone());
+    let view = store.load(run)?;
+    let (secrets, id) = (store.secrets(run)?, view.row.id.clone());
     let typed = quoted(&id);
     let Some(status) = status else {
         terminal::message(&format!("Released the run; resume it with `branchpoint runs resume {typed}`.\n"));
         return Ok(ExitCode::from(exit::INTERRUPTED));
     };
-    let result = look.result().unwrap_or_default();
+    let result = view.result().unwrap_or_default();
     if json {
         let summary = json::object([
             ("run", Value::from(id.as_str())),
             ("status", Value::from(status.as_str())),
-            ("usage", usage::to_json(look.state.usage())),
+            ("usage", usage::to_json(view.state.usage())),
             ("result", secrets.mask_value(&result)),
         ]);
         terminal::print_json(&summary)?;
@@ -224,8 +224,8 @@ pub(crate) fn report(store: &dyn Backend, run: RunNo, status: Option<Status>, js
         }
         Status::Failed | Status::Cancelled => {
             let help = format!("`branchpoint runs trace {typed}` shows what happened");
-            let document = store.document(look.row.workflow)?;
-            let origin = SourceMap::new(&look.program, &document.origin, &document.text);
+            let document = store.document(view.row.workflow)?;
+            let origin = SourceMap::new(&view.program, &document.origin, &document.text);
             failure::report(status, &result, Some(&origin), &secrets, Some(&help));
             Ok(ExitCode::from(outcome::code(status, &result)))
         }

@@ -1,16 +1,16 @@
-//! `branchpoint sessions`: the sessions that a store keeps.
+//! `branchpoint sessions`: the sessions in a store.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Session, SessionAction, SessionOptions, SessionSummary};
+use branchpoint_backend::{Run, Session, SessionAction, SessionOptions, SessionSummary};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
+use crate::listing::Listing;
 use crate::project::{StoreArguments, StoreCommand};
 use crate::store_access::StoreAccess;
-use crate::table::table;
 use crate::{backend, json, terminal, time};
 
 /// List, show and reset the sessions of agents
@@ -53,45 +53,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
+const SESSIONS: Listing<5> = Listing {
+    headings: ["SESSION", "DOCUMENT", "STATUS", "TOUCHED", "RUN"],
+    empty: "This store has no sessions. `branchpoint session FILE --id NAME` opens one.",
+};
+
 fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
-    let mut rows = Vec::new();
-    let mut summary = Vec::new();
-    for session in opened.store.sessions()? {
-        let row = opened.store.row(session.run)?;
-        let status = if row.status.is_final() { "expired" } else { "alive" };
-        summary.push(json::object([
+    let sessions = opened.store.sessions()?.into_iter();
+    let sessions = sessions.map(|session| Ok((opened.store.row(session.run)?, session))).collect::<Result<Vec<_>>>()?;
+    let status = |run: &Run| if run.status.is_final() { "expired" } else { "alive" };
+    let fields = |(run, session): &(Run, SessionSummary)| {
+        json::object([
             ("session", Value::from(session.name.as_str())),
             ("document", Value::from(session.document.as_str())),
-            ("status", Value::from(status)),
-            ("touched", time::to_iso(row.updated_ms)),
-            ("run", Value::from(row.id.as_str())),
-        ]));
-        rows.push([session.name, session.document, status.to_owned(), time::local(row.updated_ms), row.id]);
-    }
-    if json {
-        terminal::print_json(&Value::from(summary))?;
-    } else if rows.is_empty() {
-        terminal::message("This store keeps no sessions. `branchpoint session FILE --id NAME` opens one.\n");
-    } else {
-        terminal::print_styled(&table(["SESSION", "DOCUMENT", "STATUS", "TOUCHED", "RUN"], &rows))?;
-    }
-    Ok(ExitCode::SUCCESS)
+            ("status", Value::from(status(run))),
+            ("touched", time::to_iso(run.updated_ms)),
+            ("run", Value::from(run.id.as_str())),
+        ])
+    };
+    let row = |(run, session): &(Run, SessionSummary)| {
+        let (name, document) = (session.name.clone(), session.document.clone());
+        [name, document, status(run).to_owned(), time::local(run.updated_ms), run.id.clone()]
+    };
+    SESSIONS.print(&sessions, json, fields, row)
 }
 
 fn find(opened: &StoreAccess, named: &Named) -> Result<SessionSummary> {
     let sessions = opened.store.sessions()?;
-    let mut found: Vec<SessionSummary> = sessions
+    let mut matching: Vec<SessionSummary> = sessions
         .into_iter()
         .filter(|session| session.name == named.name)
         .filter(|session| named.document.as_ref().is_none_or(|document| *document == session.document))
         .collect();
-    match found.len() {
-        1 => Ok(found.remove(0)),
+    match matching.len() {
+        1 => Ok(matching.remove(0)),
         0 => bail!("there is no session `{}`\nhelp: `branchpoint sessions list` lists them", named.name),
         _ => {
-            let documents: Vec<&str> = found.iter().map(|session| session.document.as_str()).collect();
+            let documents: Vec<&str> = matching.iter().map(|session| session.document.as_str()).collect();
             bail!(
-                "several documents have a session `{}`\nhelp: --document with one of {}",
+                "several documents have a session `{}`\nhelp: choose one with --document: {}",
                 named.name,
                 documents.join(", ")
             )
@@ -102,15 +102,15 @@ fn find(opened: &StoreAccess, named: &Named) -> Result<SessionSummary> {
 /// The view of a session is what machines read anyway, so there is one form.
 fn show(opened: &StoreAccess, named: &Named) -> Result<ExitCode> {
     let session = find(opened, named)?;
-    let look = opened.store.load(session.run)?;
-    if look.status().is_final() {
+    let view = opened.store.load(session.run)?;
+    if view.status().is_final() {
         terminal::message("The session has expired; the next request opens a new one.\n");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut fields = look.view("session").and_then(|view| view.as_object().cloned()).unwrap_or_default();
+    let mut fields = view.view("session").and_then(|view| view.as_object().cloned()).unwrap_or_default();
     fields.insert("session".into(), Value::from(session.name));
     fields.insert("document".into(), Value::from(session.document));
-    let expires = look.state.timers().map(|(_, at_ms)| at_ms).min();
+    let expires = view.state.timers().map(|(_, at_ms)| at_ms).min();
     fields.insert("expires".into(), expires.map_or(Value::Null, time::to_iso));
     terminal::print_json(&Value::from(fields))
 }

@@ -1,4 +1,4 @@
-//! The texts that come in: a workflow, a condition or a context, with a name to show in messages.
+//! Source texts: a workflow, a condition or a context, with a name for messages.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `branchpoint store`: the file in which runs are kept.
+//! `branchpoint store`: backs up and checks the store.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,11 +46,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 let summary = json::object([("file", path), ("bytes", json::count(bytes))]);
                 terminal::print_json(&summary)?;
             } else {
-                terminal::message(&format!("The store is copied to {} ({bytes} bytes).\n", file.display()));
+                terminal::message(&format!("Copied the store to {} ({bytes} bytes).\n", file.display()));
             }
             if needs_key {
                 terminal::message(
-                    "Encrypted secrets need the key beside the store, which is not in the copy: keep it in a separate place.\n",
+                    "Encrypted secrets need the key file next to the store, which is not copied. Keep it in a separate place.\n",
                 );
             }
             Ok(ExitCode::SUCCESS)
@@ -88,7 +88,7 @@ fn check(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
         if let KeyState::Unusable(why) = &health.key {
             terminal::error(&format!("sealed secrets cannot be opened: {why}"));
         }
-        let verdict = if health.damage.is_empty() { "whole" } else { "damaged; bring back a copy" };
+        let verdict = if health.damage.is_empty() { "intact" } else { "damaged; restore a backup" };
         terminal::print(&format!("The store is {verdict}.\n"))?;
     }
     let is_sound = health.damage.is_empty() && !matches!(health.key, KeyState::Unusable(_));

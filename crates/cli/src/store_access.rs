@@ -33,21 +33,21 @@ impl StoreAccess {
         Self { project: self.project.reaching(reach), ..self }
     }
 
-    /// The run of a name: its id, or a beginning or end that only one has.
+    /// The run of a name: its id, or a unique beginning or end of it.
     pub(crate) fn run(&self, name: &str) -> Result<Run> {
-        let found = if name.is_empty() { Vec::new() } else { self.store.find_runs(name)? };
-        match <[Run; 1]>::try_from(found) {
+        let runs = if name.is_empty() { Vec::new() } else { self.store.find_runs(name)? };
+        match <[Run; 1]>::try_from(runs) {
             Ok([run]) => Ok(run),
-            Err(found) if found.is_empty() => bail!("there is no run `{name}`\nhelp: {}", self.near(name)?),
-            Err(found) => {
+            Err(runs) if runs.is_empty() => bail!("there is no run `{name}`\nhelp: {}", self.near(name)?),
+            Err(runs) => {
                 let ids: Vec<String> =
-                    found.iter().map(|run| format!("  {} ({})", run.id, run.status.as_str())).collect();
+                    runs.iter().map(|run| format!("  {} ({})", run.id, run.status.as_str())).collect();
                 bail!("several runs begin or end with `{name}`:\n{}\nhelp: write more of the id", ids.join("\n"))
             }
         }
     }
 
-    /// What may have been meant.
+    /// A suggestion for an unknown name.
     fn near(&self, name: &str) -> Result<String> {
         let newest = self.store.runs(&Filter { limit: Some(200), ..Filter::default() })?;
         let near = nearest(name, newest.iter().map(|run| run.id.as_str()));

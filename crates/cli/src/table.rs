@@ -1,4 +1,4 @@
-//! Rows under headings, each column as wide as it must be.
+//! Tables with aligned columns.
 
 use anstyle::Style;
 
@@ -22,7 +22,7 @@ pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -
     text
 }
 
-/// Names with what there is to say about them, one below the other.
+/// Names with their values, one per line.
 pub(crate) fn facts(facts: &[(&str, String)]) -> String {
     let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let indent = format!("\n{}", " ".repeat(width + 2));

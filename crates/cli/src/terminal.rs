@@ -85,13 +85,13 @@ pub(crate) fn read_line() -> Option<String> {
     (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Prints an error that has no place in a source text, in the looks of those that have one.
+/// Prints an error without a place in a source text, in the style of findings.
 pub(crate) fn error(text: &str) {
     let (red, bold) = (Style::new().bold().fg_color(Some(AnsiColor::BrightRed.into())), Style::new().bold());
     message(&format!("{}{}\n", paint(red, "error"), paint(bold, &format!(": {text}"))));
 }
 
-/// A page of help: lines that stand at the margin and end with a colon look like clap's own headings.
+/// A page of help. Lines without indentation that end with a colon are styled as clap's own headings.
 pub(crate) fn page(text: &str) -> String {
     let heading = Style::new().bold().underline();
     let lines = text.trim_end().lines().map(|line| {

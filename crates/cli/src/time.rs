@@ -1,4 +1,4 @@
-//! Times and lengths of time, as people write and read them.
+//! Times and durations in input and output.
 
 use std::fmt::Write;
 

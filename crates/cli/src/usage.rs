@@ -1,11 +1,11 @@
-//! What calls of models have used up, as people and as programs read it.
+//! The usage of model calls as text and as JSON.
 
 use branchpoint_core::Usage;
 use branchpoint_expr::Value;
 
 use crate::json;
 
-/// Tokens and dollars in words; none if nothing was used up that is known of.
+/// Tokens and dollars as text; none if there is no known usage.
 pub(crate) fn to_text(usage: Usage) -> Option<String> {
     let tokens = (usage.tokens > 0).then(|| format!("{} token{}", grouped(usage.tokens), plural(usage.tokens)));
     let cost = (usage.cost_micros > 0).then(|| dollars(usage.cost_micros));
@@ -29,7 +29,7 @@ fn grouped(number: u64) -> String {
     parts.collect::<Vec<_>>().join(",")
 }
 
-/// Cents at least, and of what is less than a cent as much as is known.
+/// At least two decimals, and more for fractions of a cent.
 fn dollars(micros: u64) -> String {
     let fraction = format!("{:06}", micros % 1_000_000);
     let fraction = fraction.trim_end_matches('0');

@@ -1,4 +1,4 @@
-//! A workflow from a file, for the commands that need what it becomes.
+//! Loads a workflow from a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind::NotFound;
@@ -16,7 +16,7 @@ use branchpoint_runners::{ReadError, read_regular_text_file};
 use crate::source::{DOCUMENT_BYTES, Source, is_stdin};
 use crate::{dialect_argument, exit, explain, terminal};
 
-/// Which workflow is meant.
+/// The workflow argument of a command.
 #[derive(clap::Args)]
 pub(crate) struct File {
     /// Workflow file, YAML or JSON; `-` reads stdin
@@ -28,7 +28,7 @@ pub(crate) struct File {
     dialect: Option<Dialect>,
 }
 
-/// A workflow that was not refused.
+/// A valid workflow.
 pub(crate) struct Workflow {
     pub(crate) source: Source,
     pub(crate) program: Program,
@@ -37,7 +37,7 @@ pub(crate) struct Workflow {
     pub(crate) dialect: Option<Dialect>,
 }
 
-/// A document under the name of its file, through all its versions.
+/// The stored form of a document. All versions of a file have the same name.
 pub(crate) fn document(source: &Source, dialect: Option<Dialect>) -> Document {
     let Source { origin, text, .. } = source;
     let name = Path::new(origin).file_stem().map_or(origin.clone(), |stem| stem.to_string_lossy().into_owned());
@@ -45,10 +45,10 @@ pub(crate) fn document(source: &Source, dialect: Option<Dialect>) -> Document {
     Document { name, dialect, origin: origin.clone(), text: text.clone() }
 }
 
-/// The workflows that a document may call: the files beside it.
-struct Beside<'f>(&'f Path);
+/// The workflows that a document may call: the files in its folder.
+struct Siblings<'f>(&'f Path);
 
-impl Beside<'_> {
+impl Siblings<'_> {
     /// The text of the first file of that name; none if there is no such file.
     fn read(&self, name: &str) -> Option<Result<String, ReadError>> {
         let folder = self.0.parent()?;
@@ -61,7 +61,7 @@ impl Beside<'_> {
     }
 }
 
-impl Library for Beside<'_> {
+impl Library for Siblings<'_> {
     fn workflow(&self, name: &str) -> Option<String> {
         self.read(name)?.ok()
     }
@@ -75,9 +75,9 @@ impl Library for Beside<'_> {
     }
 }
 
-/// Loads a document with the workflows that it calls, which stand beside it.
+/// Loads a document with the workflows that it calls, which are in its folder.
 pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
-    let mut loaded = load_all(text, options, &Beside(path));
+    let mut loaded = load_all(text, options, &Siblings(path));
     let is_named_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     // A text that cannot be read as YAML either has its error already.
     if is_named_json && !loaded.diagnostics.iter().any(|finding| finding.kind == Kind::Yaml) {
@@ -87,8 +87,8 @@ pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
     loaded
 }
 
-/// The names of the workflows beside a document.
-pub(crate) fn beside(path: &Path) -> BTreeSet<String> {
+/// The names of the workflows in the folder of a document.
+pub(crate) fn sibling_names(path: &Path) -> BTreeSet<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let workflows = files.filter(|file| {
@@ -113,10 +113,10 @@ impl File {
         self.load_with(&BTreeSet::new(), None)
     }
 
-    /// The same, for a run in which these steps do not run but give what someone wrote down.
+    /// Loads the workflow for a run in which a script answers these steps.
     pub(crate) fn load_scripted(&self, steps: &BTreeSet<String>) -> Result<Result<Workflow, ExitCode>> {
-        // What is run must be there; a picture can be drawn without what it calls.
-        self.load_with(steps, (!self.is_stdin()).then(|| beside(&self.file)))
+        // A run needs the workflows that it calls; a diagram does not.
+        self.load_with(steps, (!self.is_stdin()).then(|| sibling_names(&self.file)))
     }
 
     fn load_with(

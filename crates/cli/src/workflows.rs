@@ -1,4 +1,4 @@
-//! `branchpoint workflows`: the documents that a store has, by content.
+//! `branchpoint workflows`: the workflows in a store.
 
 use std::process::ExitCode;
 
@@ -6,13 +6,14 @@ use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, Filter, WorkflowSummary};
 use branchpoint_expr::Value;
 
+use crate::listing::Listing;
 use crate::project::{Project, StoreArguments, StoreCommand};
 use crate::store_access::StoreAccess;
-use crate::table::{facts, table};
+use crate::table::facts;
 use crate::workflow;
 use crate::{backend, json, terminal, time};
 
-/// How much of a hash is shown: it is enough to name a workflow.
+/// The shown length of a hash, which is enough to name a workflow.
 const SHORT: usize = 12;
 
 /// List, show and add the workflows of a store
@@ -50,22 +51,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
+const WORKFLOWS: Listing<5> = Listing {
+    headings: ["WORKFLOW", "DIALECT", "HASH", "ADDED", "RUNS"],
+    empty: "This store has no workflows. `branchpoint workflows add FILE` adds one.",
+};
+
 fn list(opened: &StoreAccess, json: bool) -> Result<ExitCode> {
-    let mut listed = opened.store.workflows()?;
-    listed.reverse();
-    if json {
-        let summary: Vec<Value> = listed.iter().map(workflow_json).collect();
-        terminal::print_json(&Value::from(summary))?;
-    } else if listed.is_empty() {
-        terminal::message("This store has no workflows. `branchpoint workflows add FILE` keeps one.\n");
-    } else {
-        let rows = listed.into_iter().map(|of| {
-            [of.name, of.dialect, of.hash.chars().take(SHORT).collect(), time::local(of.added_ms), of.runs.to_string()]
-        });
-        let rows: Vec<[String; 5]> = rows.collect();
-        terminal::print_styled(&table(["WORKFLOW", "DIALECT", "HASH", "ADDED", "RUNS"], &rows))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let mut workflows = opened.store.workflows()?;
+    workflows.reverse();
+    let row = |of: &WorkflowSummary| {
+        let hash = of.hash.chars().take(SHORT).collect();
+        [of.name.clone(), of.dialect.clone(), hash, time::local(of.added_ms), of.runs.to_string()]
+    };
+    WORKFLOWS.print(&workflows, json, workflow_json, row)
 }
 
 fn workflow_json(listed: &WorkflowSummary) -> Value {
@@ -87,7 +85,7 @@ fn find(store: &dyn Backend, name: &str) -> Result<(WorkflowSummary, Vec<Workflo
         names.sort_unstable();
         names.dedup();
         let help = if names.is_empty() {
-            "`branchpoint workflows add FILE` keeps one".to_owned()
+            "`branchpoint workflows add FILE` adds one".to_owned()
         } else {
             format!("there are {}", names.join(", "))
         };
@@ -133,11 +131,11 @@ fn add(arguments: &StoreArguments, file: &workflow::File, json: bool) -> Result<
     };
     let document = workflow::document(&workflow.source, workflow.dialect);
     let store = backend::open(&Project::find()?, arguments)?;
-    let kept =
+    let stored =
         branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &workflow.children };
-    let number = store.save(kept, time::now_ms())?;
+    let number = store.save(stored, time::now_ms())?;
     let listed = store.workflows()?.into_iter().find(|listed| listed.workflow == number);
-    let listed = listed.context("what was just kept is not there")?;
+    let listed = listed.context("the saved workflow is missing")?;
     if json {
         terminal::print_json(&workflow_json(&listed))?;
     } else {

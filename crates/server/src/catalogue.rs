@@ -30,17 +30,17 @@ pub(crate) struct Version {
 
 /// The versions of all workflows.
 #[derive(Debug, Default)]
-pub(crate) struct Catalogue(RwLock<Known>);
+pub(crate) struct Catalogue(RwLock<VersionIndex>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct VersionIndex {
     by_number: BTreeMap<WorkflowNo, Arc<Version>>,
     /// The versions of each name, the oldest first.
     by_name: BTreeMap<Arc<str>, Vec<Arc<Version>>>,
     read: Option<Instant>,
 }
 
-impl Known {
+impl VersionIndex {
     fn add(&mut self, backend: &dyn Backend, listed: WorkflowSummary) -> Result<(), Problem> {
         if self.by_number.contains_key(&listed.workflow) {
             return Ok(());
@@ -70,7 +70,7 @@ impl Known {
 }
 
 impl Catalogue {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, VersionIndex> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,11 +127,11 @@ impl App {
         number: Option<u32>,
     ) -> Result<Arc<Version>, Problem> {
         let versions = self.versions(backend, name)?;
-        let found = match number {
+        let selected = match number {
             Some(number) => versions.iter().find(|version| version.version == number),
             None => versions.last(),
         };
-        found.cloned().ok_or_else(|| match (versions.len(), number) {
+        selected.cloned().ok_or_else(|| match (versions.len(), number) {
             (1.., Some(number)) => Problem::not_found(format!("Workflow `{name}` has no version {number}.")),
             _ => Problem::not_found(format!("Workflow `{name}` does not exist.")),
         })

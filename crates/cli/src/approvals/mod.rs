@@ -180,7 +180,7 @@ fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode
         ])
     });
     let rows = rows.collect::<Result<Vec<_>>>()?;
-    terminal::print_styled(&table(["APPROVAL", "WORKFLOW", "STEP", "ASKED", "DEADLINE", "WAITS FOR"], &rows))?;
+    terminal::print_styled(&table(["APPROVAL", "WORKFLOW", "STEP", "REQUESTED", "DEADLINE", "WAITS FOR"], &rows))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -194,13 +194,13 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
         ("approval", text::reference_to(&open)),
         ("run", open.id.clone()),
         ("step", approval.step.to_string()),
-        ("asked", time::local(open.requested_ms)),
+        ("requested", time::local(open.requested_ms)),
         ("question", approval.prompt.clone()),
         ("choices", approval.choices().join(", ")),
     ];
     lines.extend(text::shown_parts(approval));
     if let Some(request) = &approval.request {
-        lines.push(("asks", request.recipients.join(", ")));
+        lines.push(("approvers", request.recipients.join(", ")));
         let needs = text::group_needs(request);
         lines.push(("needs", needs.unwrap_or_else(|| format!("{} votes for one choice", request.required))));
         lines.extend(text::rule_lines(request));

@@ -20,13 +20,13 @@ pub(crate) fn shown(approval: &Approval) -> String {
         format!("{}{rest}: {}\n", first.to_uppercase(), part.replace('\n', "\n  "))
     };
     let parts = shown_parts(approval).into_iter().map(part).collect::<Vec<_>>().concat();
-    let shown = format!("The step `{}` asks people:\n  {prompt}\n{parts}Choices: {choices}\n", approval.step);
+    let shown = format!("Step `{}` requests an approval:\n  {prompt}\n{parts}Choices: {choices}\n", approval.step);
     let people = |word: &str, people: &[Arc<str>]| {
         if people.is_empty() { String::new() } else { format!("{word}: {}\n", people.join(", ")) }
     };
     let voters: Vec<Arc<str>> = approval.voters().cloned().collect();
     let needs = approval.request.as_ref().and_then(group_needs).map(|needs| format!("Needs: {needs}\n"));
-    shown + &people("Asked", approval.recipients()) + &needs.unwrap_or_default() + &people("Answered", &voters)
+    shown + &people("Approvers", approval.recipients()) + &needs.unwrap_or_default() + &people("Voted", &voters)
 }
 
 /// What is put before people beside the prompt: values, what has changed, and the form.

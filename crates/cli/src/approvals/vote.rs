@@ -84,14 +84,14 @@ pub(super) fn run(
         let driven_by = if handled_by == HandledBy::AnotherProcess { "another process" } else { "no process" };
         return report_vote(&open, &progress, status, driven_by, json);
     }
-    let (store, stands) = drive.until(Until::Rest, root, follower)?;
+    let (store, status) = drive.until(Until::Rest, root, follower)?;
     if json {
-        let status = stands.map_or("interrupted", branchpoint_core::ir::Status::as_str);
+        let status = status.map_or("interrupted", branchpoint_core::ir::Status::as_str);
         return report_vote(&open, &progress, status, "this process", json);
     }
     // The vote is recorded even if the run fails; only an interruption has an exit status of its own.
-    run_driver::report(&*store, root, stands, false)?;
-    Ok(if stands.is_none() { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
+    run_driver::report(&*store, root, status, false)?;
+    Ok(if status.is_none() { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
 fn report_vote(
@@ -174,7 +174,7 @@ fn groups(request: &Request, choice: &str, user: &str) -> Vec<(Arc<str>, u32, u3
     progress.map(|of| (of.group.clone(), of.votes + u32::from(own.contains(&of.group)), of.needed)).collect()
 }
 
-/// Only the owner and the admins of the project may call a question off.
+/// Only the owner and the admins of the project may cancel an approval.
 fn may_cancel(project: &Project, user: &str) -> Result<()> {
     let people = &project.people;
     let mut may: Vec<&str> = people.owner.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The agent's words while they come.
+//! Prints the agent's reply while it arrives.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,19 +7,19 @@ use branchpoint_runners::models::{Listener, Piece};
 
 use crate::terminal::visible;
 
-/// Prints replies as they come, for somebody who watches. What was printed is known, so that it is not printed again.
+/// Prints replies as they arrive, on a terminal. It stores the printed reply, so that the reply is not printed again.
 #[derive(Clone)]
 pub(super) struct LiveReply(Arc<Mutex<Reply>>);
 
 struct Reply {
-    /// What was printed of the last reply.
+    /// The printed part of the last reply.
     text: String,
     is_over: bool,
     to: Option<Box<dyn Write + Send>>,
 }
 
 impl LiveReply {
-    /// For people at a terminal. Others read whole replies, none of which is void.
+    /// Prints for people at a terminal only. Other readers get complete replies without discarded ones.
     pub(super) fn new(for_people: bool) -> Self {
         let to = for_people && stdout().is_terminal();
         Self::to(to.then(|| Box::new(stdout()) as Box<dyn Write + Send>))
@@ -31,28 +31,28 @@ impl LiveReply {
 
     pub(super) fn listener(&self) -> Listener {
         let words = self.clone();
-        Arc::new(move |_, piece| words.0.lock().unwrap_or_else(PoisonError::into_inner).hear(piece))
+        Arc::new(move |_, piece| words.0.lock().unwrap_or_else(PoisonError::into_inner).add(piece))
     }
 
-    /// A turn begins, or ends: what was printed before belongs to another. A line that was begun is ended.
-    pub(super) fn turn(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).turn();
+    /// Begins or ends a turn: ends an unfinished line and clears the printed reply.
+    pub(super) fn reset(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).reset();
     }
 
     /// Whether a text is the reply that was printed last.
-    pub(super) fn were(&self, text: &str) -> bool {
+    pub(super) fn was_printed(&self, text: &str) -> bool {
         let reply = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         reply.is_over && reply.text == text
     }
 }
 
 impl Reply {
-    fn turn(&mut self) {
-        self.hear(Piece::End);
+    fn reset(&mut self) {
+        self.add(Piece::End);
         self.text.clear();
     }
 
-    fn hear(&mut self, piece: Piece<'_>) {
+    fn add(&mut self, piece: Piece<'_>) {
         let Some(to) = &mut self.to else { return };
         if matches!(piece, Piece::Text(_)) && std::mem::take(&mut self.is_over) {
             self.text.clear();
@@ -67,7 +67,7 @@ impl Reply {
             Piece::End => "\n",
             Piece::Restart => {
                 self.text.clear();
-                "\n(This does not count; the model is called again.)\n"
+                "\n(Discarded; the model is called again.)\n"
             }
         };
         // A reader that closed its end does not need it.
@@ -96,41 +96,41 @@ mod tests {
         let page = Page::default();
         let words = LiveReply::to(Some(Box::new(page.clone())));
         for piece in pieces {
-            words.0.lock().expect("no panic").hear(*piece);
+            words.0.lock().expect("no panic").add(*piece);
         }
         let bytes = page.0.lock().expect("no panic").clone();
         (words, String::from_utf8(bytes).expect("it is text"))
     }
 
     #[test]
-    fn a_reply_is_printed_as_it_comes_and_is_known_when_it_is_over() {
+    fn a_reply_is_printed_as_it_arrives_and_stored_when_it_ends() {
         let pieces = [Piece::Text("Let me "), Piece::Text("look."), Piece::End, Piece::Text("Found"), Piece::End];
         let (words, page) = printed(&pieces);
         assert_eq!(page, "Let me look.\nFound\n");
-        assert!(words.were("Found") && !words.were("Let me look."));
+        assert!(words.was_printed("Found") && !words.was_printed("Let me look."));
         let (words, _) = printed(&pieces[..4]);
-        assert!(!words.were("Found"), "it may go on");
+        assert!(!words.was_printed("Found"), "it may continue");
     }
 
     #[test]
-    fn a_reply_that_broke_off_is_no_part_of_the_next_turn() {
+    fn an_interrupted_reply_is_not_part_of_the_next_turn() {
         let (words, page) = printed(&[Piece::Text("Hel")]);
         assert_eq!(page, "Hel");
-        words.turn();
-        words.0.lock().expect("no panic").hear(Piece::Text("Hello"));
-        words.0.lock().expect("no panic").hear(Piece::End);
-        assert!(words.were("Hello"));
-        words.turn();
-        assert!(!words.were("Hello"), "the next turn may say the same");
+        words.reset();
+        words.0.lock().expect("no panic").add(Piece::Text("Hello"));
+        words.0.lock().expect("no panic").add(Piece::End);
+        assert!(words.was_printed("Hello"));
+        words.reset();
+        assert!(!words.was_printed("Hello"), "the next turn may have the same reply");
     }
 
     #[test]
     fn discarded_text_is_marked_and_is_not_part_of_the_reply() {
         let (words, page) = printed(&[Piece::Text("Ha"), Piece::Restart, Piece::Text("Hello"), Piece::End]);
-        assert_eq!(page, "Ha\n(This does not count; the model is called again.)\nHello\n");
-        assert!(words.were("Hello"));
+        assert_eq!(page, "Ha\n(Discarded; the model is called again.)\nHello\n");
+        assert!(words.was_printed("Hello"));
         let (words, page) = printed(&[Piece::Text("{"), Piece::End, Piece::Restart]);
-        assert!(!words.were("{") && page.ends_with("called again.)\n"), "{page}");
-        assert_eq!(printed(&[Piece::Restart, Piece::End]).1, "", "nothing was said, so nothing is void");
+        assert!(!words.was_printed("{") && page.ends_with("called again.)\n"), "{page}");
+        assert_eq!(printed(&[Piece::Restart, Piece::End]).1, "", "nothing was printed, so nothing is discarded");
     }
 }

@@ -1,4 +1,4 @@
-//! `branchpoint chat`: a conversation with the agent of a template, which its session gates.
+//! `branchpoint chat`: a conversation with the agent of a template, whose session selects the tools.
 
 mod live_reply;
 mod turn;
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.id.is_empty() {
-        bail!("the name of a session is not empty");
+        bail!("--id must not be empty");
     }
     if arguments.workflow.is_stdin() {
         bail!("the lines of the conversation come from stdin, so the template must be a file");
@@ -91,20 +91,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let opened = StoreAccess { store, project: project.clone() };
     let drive = RunDriver::with(opened, &arguments.store, "chat", listeners)?;
     let (script, json) = (answers.written().cloned(), arguments.json);
-    Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.talk()
+    Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.run()
 }
 
-/// The session that is talked with.
+/// The session of the conversation.
 struct Session<'a> {
     arguments: &'a Arguments,
     workflow: &'a Workflow,
 }
 
 impl Session<'_> {
-    /// The run of the session: one that lives, or a new one. Another driver continues it, with its script if it has one.
+    /// Opens the session and releases it, so that the driver of the conversation can resume it.
     fn open(&self, project: &Project) -> Result<RunNo> {
         let Workflow { source, program, .. } = self.workflow;
-        let options = SessionOptions { tools: None, ttl_s: self.arguments.ttl, limits: project.agent_bounds() };
+        let options = SessionOptions { tools: None, ttl_s: self.arguments.ttl, limits: project.agent_limits() };
         let document = workflow::document(source, Some(Dialect::Session));
         let place = (project, &self.arguments.store, "chat");
         let mut sessions = StoredSessions::open(place, &document, program, options)?;
@@ -121,15 +121,18 @@ impl Session<'_> {
         self.arguments.live
     }
 
-    /// What people see first: who this is, and what the template lets it say.
-    fn greet(&self, look: &RunView) {
+    /// Prints the greeting: the name of the agent and its initial messages.
+    fn greet(&self, view: &RunView) {
         if !stdin().is_terminal() {
             return;
         }
-        let agent = look.view("agent").unwrap_or_default();
+        let agent = view.view("agent").unwrap_or_default();
         let name = agent.get("name").map(Value::to_string).unwrap_or_default();
-        terminal::message(&format!("You talk with {name}. Ctrl-D ends it; the session `{}` is kept.\n", self.name()));
-        let begun = look.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|said| !said.is_empty()));
+        terminal::message(&format!(
+            "Chatting with {name}. Ctrl-D ends the chat; the session `{}` stays stored.\n",
+            self.name()
+        ));
+        let begun = view.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|turns| !turns.is_empty()));
         let first = agent.get("initialMessages").and_then(Value::as_list).unwrap_or_default();
         for message in first.iter().filter(|_| !begun) {
             terminal::message(&format!("{message}\n"));

@@ -16,14 +16,14 @@ use crate::run_driver::{self, RunDriver};
 use crate::runs::Follower;
 use crate::{exit, json, outcome, terminal, usage};
 
-/// A conversation that goes on.
+/// The turns of a conversation.
 pub(super) struct Turns<'s> {
     pub(super) session: &'s Session<'s>,
     pub(super) project: &'s Project,
     pub(super) drive: RunDriver,
     pub(super) run: RunNo,
     pub(super) words: LiveReply,
-    /// The script that answers from now on.
+    /// The script that answers the calls.
     pub(super) script: Option<Value>,
     pub(super) json: bool,
     /// Whether a turn has failed.
@@ -31,15 +31,15 @@ pub(super) struct Turns<'s> {
 }
 
 impl Turns<'_> {
-    /// Talks until nothing more is said.
-    pub(super) fn talk(mut self) -> Result<ExitCode> {
-        // Once it is taken up, a turn may end before anybody looks.
-        let look = self.drive.store().load(self.run)?;
-        let mut follower = self.take_up(None)?;
-        self.session.greet(&look);
-        if is_in_turn(&look) {
+    /// Runs turns until the end of the input.
+    pub(super) fn run(mut self) -> Result<ExitCode> {
+        // The session is loaded first, because a resumed turn may end at once.
+        let view = self.drive.store().load(self.run)?;
+        let mut follower = self.resume(None)?;
+        self.session.greet(&view);
+        if is_in_turn(&view) {
             terminal::message("Resuming the interrupted turn.\n");
-            if !self.hear(&mut follower)? {
+            if !self.await_reply(&mut follower)? {
                 return self.interrupted();
             }
         }
@@ -47,8 +47,8 @@ impl Turns<'_> {
             if line.trim().is_empty() {
                 continue;
             }
-            self.say(line.trim_end(), &mut follower)?;
-            if !self.hear(&mut follower)? {
+            self.send_line(line.trim_end(), &mut follower)?;
+            if !self.await_reply(&mut follower)? {
                 return self.interrupted();
             }
         }
@@ -56,8 +56,8 @@ impl Turns<'_> {
         Ok(if self.failed { ExitCode::from(exit::FAILED) } else { ExitCode::SUCCESS })
     }
 
-    /// From here on this process drives the session. One that follows another continues with its script.
-    fn take_up(&self, previous: Option<RunNo>) -> Result<Follower> {
+    /// Resumes the session in this process. A session that replaces an expired one continues with its script.
+    fn resume(&self, previous: Option<RunNo>) -> Result<Follower> {
         let follower = Follower::silent_if(self.json).beginning_now(self.drive.store(), self.run)?;
         let with = match (&self.script, previous) {
             (Some(_), Some(previous)) => CallSource::ScriptOf(previous),
@@ -74,7 +74,7 @@ impl Turns<'_> {
         if let Err(refused) = self.drive.resume(self.run, with)? {
             bail!(
                 "the session `{}` cannot continue: {refused}\n\
-                 help: leave the other process, or talk under another --id",
+                 help: end the other process, or use another --id",
                 self.session.name()
             );
         }
@@ -86,71 +86,71 @@ impl Turns<'_> {
         Ok(store.is_scripted(self.run)? && is_in_turn(&store.load(self.run)?))
     }
 
-    /// Hands a line in. A session that has expired meanwhile is followed by a new one.
-    fn say(&mut self, line: &str, follower: &mut Follower) -> Result<()> {
-        self.words.turn();
+    /// Sends a line to the session. If the session has expired meanwhile, opens a new one.
+    fn send_line(&mut self, line: &str, follower: &mut Follower) -> Result<()> {
+        self.words.reset();
         let payload = json::object([("text", Value::from(line))]);
         let turn = Event::Signal { name: "turn".into(), payload, sender: None, key: None };
         loop {
             match self.drive.send(self.run, &turn)? {
                 Ok(_) => return Ok(()),
                 Err(_) if self.drive.store().row(self.run)?.status.is_final() => {
-                    terminal::message("The session is over; a new one begins.\n");
+                    terminal::message("The session has expired; a new one begins.\n");
                     let previous = std::mem::replace(&mut self.run, self.session.open(self.project)?);
-                    *follower = self.take_up(Some(previous))?;
+                    *follower = self.resume(Some(previous))?;
                 }
-                Err(why) => bail!("the session did not take this: {}", run_driver::rejection(&why)),
+                Err(why) => bail!("the session rejected the line: {}", run_driver::rejection(&why)),
             }
         }
     }
 
-    /// Waits for the end of a turn, tells the steps on the way, and prints what was said. False: somebody pressed Ctrl-C.
-    fn hear(&mut self, follower: &mut Follower) -> Result<bool> {
+    /// Shows the steps of a turn until it ends, and prints the reply. Returns false after Ctrl-C.
+    fn await_reply(&mut self, follower: &mut Follower) -> Result<bool> {
         let (run, store) = (self.run, self.drive.store());
         if self.drive.follow(run, follower, |_| Ok(!is_in_turn(&store.load(run)?)))?.is_none() {
             return Ok(false);
         }
-        let look = store.load(run)?;
-        let turn = match look.status() {
-            // The session itself is over, and with it whatever it would show.
+        let view = store.load(run)?;
+        let turn = match view.status() {
+            // A failed session has no views.
             Status::Failed => {
-                let why = outcome::failure(Status::Failed, &look.result().unwrap_or_default());
+                let why = outcome::failure(Status::Failed, &view.result().unwrap_or_default());
                 json::object([("error", json::object([("message", Value::from(why))]))])
             }
-            _ => look.view("turn").unwrap_or_default(),
+            _ => view.view("turn").unwrap_or_default(),
         };
         self.failed |= turn.get("error").is_some_and(|error| *error != Value::Null);
-        self.print(&look, &turn)?;
+        self.print(&view, &turn)?;
         Ok(true)
     }
 
-    fn print(&self, look: &RunView, turn: &Value) -> Result<()> {
+    fn print(&self, view: &RunView, turn: &Value) -> Result<()> {
         let secrets = self.drive.store().secrets(self.run)?;
         let turn = secrets.mask_value(turn);
         if self.json {
             let line = json::object([
                 ("session", Value::from(self.session.name())),
                 ("turn", turn.clone()),
-                ("usage", usage::to_json(look.state.usage())),
-                ("view", if look.status().is_final() { Value::Null } else { look.view("session").unwrap_or_default() }),
+                ("usage", usage::to_json(view.state.usage())),
+                ("view", if view.status().is_final() { Value::Null } else { view.view("session").unwrap_or_default() }),
             ]);
             let line = secrets.mask_value(&line);
             return terminal::print(&format!("{line:?}\n"));
         }
         if let Some(text) =
-            turn.get("text").map(Value::to_string).filter(|text| !text.is_empty() && !self.words.were(text))
+            turn.get("text").map(Value::to_string).filter(|text| !text.is_empty() && !self.words.was_printed(text))
         {
             terminal::print(&format!("{text}\n"))?;
         }
         if let Some(error) = turn.get("error").and_then(|error| error.get("message")) {
-            self.words.turn();
+            self.words.reset();
             terminal::error(&format!("the turn failed: {error}"));
         }
         for warning in turn.get("warnings").and_then(Value::as_list).unwrap_or_default() {
             let line = match warning.as_str() {
-                Some("max_steps") => "the agent has made all the steps it may".to_owned(),
-                Some("token_budget") => "the turn has used the tokens that `agent_tokens` allows".to_owned(),
-                Some("cost_budget") => "the turn has cost what `agent_cost_micros` allows".to_owned(),
+                Some("max_steps") => "the turn reached its limit of model calls".to_owned(),
+                Some("token_budget") => "the turn reached the limit `agent_tokens`".to_owned(),
+                Some("cost_budget") => "the turn reached the limit `agent_cost_micros`".to_owned(),
                 _ => warning.to_string(),
             };
             terminal::message(&format!("({line})\n"));
@@ -165,12 +165,12 @@ impl Turns<'_> {
     }
 }
 
-/// Whether something was said that is not answered yet. A session that is over answers nothing any more.
-fn is_in_turn(look: &RunView) -> bool {
-    let said = look.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|said| !said.is_empty()));
-    let answered = look.view("turn").is_some_and(|turn| turn != Value::Null);
-    let rests = look.status() == Status::WaitingPeople;
-    !look.status().is_final() && said && !(answered && rests)
+/// Whether the last message has no reply yet. An ended session replies to nothing.
+fn is_in_turn(view: &RunView) -> bool {
+    let has_messages = view.view("chat").is_some_and(|chat| chat.as_list().is_some_and(|turns| !turns.is_empty()));
+    let answered = view.view("turn").is_some_and(|turn| turn != Value::Null);
+    let rests = view.status() == Status::WaitingPeople;
+    !view.status().is_final() && has_messages && !(answered && rests)
 }
 
 fn next_line() -> Option<String> {

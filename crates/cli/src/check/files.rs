@@ -16,6 +16,8 @@ const MAX_FILES: usize = 20_000;
 #[derive(Default)]
 pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
+    /// The directories among the given paths, and those below them.
+    pub(super) directories: Vec<PathBuf>,
     pub(super) skipped: usize,
 }
 
@@ -40,6 +42,9 @@ impl Files {
         for entry in WalkBuilder::new(directory).require_git(false).build() {
             let entry = entry.with_context(|| format!("cannot read the directory {}", directory.display()))?;
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                self.directories.push(entry.path().to_owned());
+            }
             if is_file && is_candidate(entry.path()) {
                 candidates.push(entry.into_path());
             }
@@ -55,8 +60,8 @@ impl Files {
             let path = path.strip_prefix("./").map_or_else(|_| path.clone(), Path::to_owned);
             // A file that cannot be read is reported with the others.
             let is_workflow = Source::file(&path).map_or(true, |source| {
-                let found = recognise_text(&source.text);
-                found.is_some() && (dialect.is_none() || dialect == found)
+                let detected = recognise_text(&source.text);
+                detected.is_some() && (dialect.is_none() || dialect == detected)
             });
             if is_workflow {
                 self.paths.push(path);
@@ -68,6 +73,6 @@ impl Files {
     }
 }
 
-fn is_candidate(path: &Path) -> bool {
+pub(super) fn is_candidate(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known))
 }

@@ -74,8 +74,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.format != Format::Text {
         bail!("--watch supports only --format text\nhelp: leave out --format or --watch");
     }
-    let watched = Files::find(&arguments.files, arguments.dialect)?.paths;
-    watch::watch(&watched, |time| arguments.report()?.print(Format::Text, time))
+    watch::watch(
+        || Files::find(&arguments.files, arguments.dialect),
+        |time| arguments.report()?.print(Format::Text, time),
+    )
 }
 
 impl Arguments {

@@ -1,4 +1,4 @@
-//! What was found in a number of files.
+//! The findings in the checked files.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,14 +24,14 @@ pub(crate) struct Report {
     skipped: usize,
 }
 
-/// A file, as far as it could be checked.
+/// A checked or unreadable file.
 enum Checked {
     Loaded(Source, Box<Loaded>),
-    /// It could not be read, for that reason.
+    /// The file could not be read, for this reason.
     Unread(PathBuf, anyhow::Error),
 }
 
-/// What a program reads, its keys in the order in which a person would.
+/// The JSON output. Its keys are in reading order.
 #[derive(Serialize)]
 struct ReportJson {
     files: Vec<File>,
@@ -71,7 +71,7 @@ impl Report {
         Self { skipped, ..self }
     }
 
-    /// Prints the findings on stdout, and on stderr what they add up to, after a mark if it needs one.
+    /// Prints the findings on stdout, and a summary after the mark on stderr.
     pub(crate) fn print(&self, format: Format, mark: &str) -> Result<()> {
         match format {
             Format::Text => terminal::print_styled(&self.text())?,
@@ -141,7 +141,7 @@ impl Report {
         render_sarif(&texts, &unread, env!("CARGO_PKG_VERSION"), |kind| explain::summary(kind.as_str()))
     }
 
-    /// One line: how many files, and what was found.
+    /// The number of files and of findings, on one line.
     fn summary(&self) -> String {
         let files = counted(self.files.len(), "file");
         let unread = self.unread().count();
@@ -150,17 +150,17 @@ impl Report {
             (self.count(Severity::Warning), "warning"),
             (unread, "unreadable file"),
         ];
-        let found: Vec<String> =
+        let counts: Vec<String> =
             parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
         let skipped = match self.skipped {
             0 => String::new(),
             1 => " (1 other file skipped: not a workflow)".to_owned(),
             count => format!(" ({count} other files skipped: not workflows)"),
         };
-        if found.is_empty() {
+        if counts.is_empty() {
             format!("{files} checked: all good{skipped}")
         } else {
-            format!("{files} checked: {}{skipped}", found.join(", "))
+            format!("{files} checked: {}{skipped}", counts.join(", "))
         }
     }
 
@@ -198,17 +198,17 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What is found in a document, the workflows that it calls included. One that is not beside it is only warned of: a process that
-/// runs the document may have it.
+/// Loads a document with the workflows that it calls. A missing workflow is a warning, because the process that runs the document may
+/// have it.
 fn checked(source: &Source, dialect: Option<Dialect>, path: &Path, configured: Option<&RunnerCheck>) -> Loaded {
-    let callees = (!source::is_stdin(path)).then(|| workflow::beside(path));
+    let callees = (!source::is_stdin(path)).then(|| workflow::sibling_names(path));
     let mut loaded = workflow::load(&source.text, &LoadOptions { dialect, callees, ..LoadOptions::default() }, path);
     for finding in &mut loaded.diagnostics {
         if matches!(finding.kind, Kind::UnknownWorkflow | Kind::WorkflowNotFound) {
             finding.severity = Severity::Warning;
         }
     }
-    // Only a text with the word in it is read once more for it.
+    // The document is read again only if it can have a trigger.
     if loaded.dialect == Some(Dialect::Steps) && source.text.contains("trigger") {
         loaded.diagnostics.extend(branchpoint_dialects::unserved_trigger(&source.text));
     }

@@ -1,4 +1,4 @@
-//! The values a condition can see: the context file, and what a host would add to it.
+//! The values that a condition can read: the context file, and values that a host adds.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn parse(source: Source) -> Result<Object, Stop> {
         Ok(other) => {
             let (origin, found) = (&source.origin, Located::from(&other).describe());
             let help = "write an object; its keys are the names that the condition can see";
-            Err(anyhow!("a context is a JSON object, and {origin} holds {found}\nhelp: {help}").into())
+            Err(anyhow!("a context must be a JSON object, but {origin} has {found}\nhelp: {help}").into())
         }
         Err(error) => {
             let findings = vec![not_json(&error, &source.text)];
@@ -47,11 +47,11 @@ fn not_json(error: &serde_json::Error, text: &str) -> Diagnostic {
         Some((reason, _)) => reason,
         None => &message,
     };
-    let finding = Diagnostic::error(Kind::BadJson, Span::new(start, start + 1), format!("this is not JSON: {reason}"));
+    let finding = Diagnostic::error(Kind::BadJson, Span::new(start, start + 1), format!("invalid JSON: {reason}"));
     if text.trim().is_empty() { finding.with_help("an empty context is written {}") } else { finding }
 }
 
-/// The language has no clock; its host has one. A context that tells the time is taken at its word.
+/// Adds the current time, as a host does, unless the context has one.
 fn add_clock(names: &mut Object) {
     let datetime = names.entry("datetime".into()).or_insert_with(|| Value::from(Object::default()));
     if let Value::Object(datetime) = datetime

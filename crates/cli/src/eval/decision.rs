@@ -1,4 +1,4 @@
-//! What is to be decided: which of the library's doors a condition goes through, by its dialect and form.
+//! Compiles and evaluates a condition according to its dialect and form.
 
 use std::slice;
 
@@ -7,7 +7,7 @@ use branchpoint_expr::{Condition, Diagnostic, Dialect, Gate, Kind, Located, Opti
 use super::report::{Answer, Report};
 use crate::source::{Form, Source};
 
-/// A compiled question.
+/// A compiled condition, gate or list of conditions.
 pub(crate) enum Decision {
     /// Whether a condition holds.
     Holds(Condition),
@@ -18,7 +18,7 @@ pub(crate) enum Decision {
 }
 
 impl Decision {
-    /// Compiles what was written, or tells everything that is wrong with it.
+    /// Compiles a condition, or returns all its errors.
     pub(crate) fn compile(source: &Source, dialect: Dialect) -> Result<Self, Vec<Diagnostic>> {
         let options = Options::dialect(dialect);
         let compiled = match source.form {
@@ -37,7 +37,7 @@ impl Decision {
         compiled.map_err(|problems| problems.0)
     }
 
-    /// Decides, and tells why if asked to. The first condition that holds or fails ends it.
+    /// Evaluates the conditions until one holds or fails, and explains them if requested.
     pub(crate) fn decide(&self, context: &Value, source: Source, explain: bool) -> Report {
         let conditions = self.conditions();
         let findings = conditions.iter().flat_map(|condition| condition.warnings()).cloned().collect();
@@ -118,7 +118,7 @@ fn graph(node: &Located, options: Options<'_>) -> Result<Decision, Problems> {
         return Condition::text_match(node, options).map(Decision::Holds);
     };
     let Some(entries) = conditions.items() else {
-        let message = format!("`conditions` is a list, and this is {}", conditions.describe());
+        let message = format!("`conditions` must be a list, but is {}", conditions.describe());
         return Err(Problems(vec![Diagnostic::error(Kind::InvalidField, conditions.span, message)]));
     };
     let mut compiled = Vec::new();

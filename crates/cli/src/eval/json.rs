@@ -1,4 +1,4 @@
-//! What came out of an evaluation, as one JSON object on one line.
+//! The result of an evaluation as one JSON object on one line.
 
 use anyhow::Result;
 use branchpoint_expr::{Diagnostic, Explanation, render_json};

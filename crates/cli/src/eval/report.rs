@@ -10,7 +10,7 @@ use super::ERROR;
 use crate::source::Source;
 use crate::{explain, terminal};
 
-/// Everything there is to tell about one evaluation.
+/// The result of an evaluation, with its findings and explanations.
 pub(crate) struct Report {
     pub(crate) answer: Answer,
     /// The text that the findings are about.
@@ -20,7 +20,7 @@ pub(crate) struct Report {
     pub(crate) explanations: Vec<Explanation>,
 }
 
-/// The answer, in the words of what was asked.
+/// The result, by the kind of condition.
 #[derive(Clone, Copy)]
 pub(crate) enum Answer {
     /// None: there is an error among the findings.
@@ -70,7 +70,7 @@ impl Report {
         }
     }
 
-    /// The finding because of which there is no answer.
+    /// The error, if there is one.
     pub(crate) fn error(&self) -> Option<&Diagnostic> {
         self.findings.iter().find(|finding| finding.severity == Severity::Error)
     }

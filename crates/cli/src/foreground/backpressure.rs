@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Bytes that may be pending before a command that prints more has to wait.
 const BYTES: usize = 1024 * 1024;
 
-/// Backpressure for what is on its way. Its clones are the same room.
+/// Backpressure for pending output. Clones share the limit.
 #[derive(Clone, Default)]
 pub(super) struct Backpressure(Arc<Inner>);
 
@@ -15,14 +15,14 @@ struct Inner {
     less: Condvar,
 }
 
-/// A text that waits to be printed. Dropping it frees its share of the bound.
+/// A text that waits to be printed. Dropping it frees its share of the limit.
 pub(crate) struct Printed {
     text: String,
     room: Option<Backpressure>,
 }
 
 impl Backpressure {
-    /// Waits until there is room, and takes it.
+    /// Waits until the pending output is below the limit, and adds a text.
     pub(super) fn print(&self, text: &str) -> Printed {
         let is_full = |pending: &mut usize| *pending >= BYTES;
         let mut pending = self.0.less.wait_while(self.pending(), is_full).unwrap_or_else(PoisonError::into_inner);
@@ -68,26 +68,26 @@ mod tests {
         let (printing, text) = (room.clone(), "x".repeat(BYTES / 2));
         let printer = thread::spawn(move || {
             for _ in 0..10 {
-                sender.send(printing.print(&text)).expect("somebody watches");
+                sender.send(printing.print(&text)).expect("the receiver exists");
             }
         });
-        let mut seen = 0;
+        let mut shown_run = 0;
         while let Ok(piece) = printed.recv() {
-            assert!(*room.pending() <= BYTES, "{} bytes are on their way", room.pending());
+            assert!(*room.pending() <= BYTES, "{} bytes are pending", room.pending());
             assert_eq!(Printed::at_once("this does not wait").text(), "this does not wait");
-            seen += piece.text().len();
+            shown_run += piece.text().len();
         }
-        printer.join().expect("it has not broken down");
-        assert_eq!((seen, *room.pending()), (BYTES * 5, 0), "all was seen, and nothing is left");
+        printer.join().expect("it has not panicked");
+        assert_eq!((shown_run, *room.pending()), (BYTES * 5, 0), "all was received, and nothing is pending");
     }
 
     #[test]
     fn a_waiting_command_continues_when_the_view_is_closed() {
         let (room, (sender, printed)) = (Backpressure::default(), channel());
-        sender.send(room.print(&"x".repeat(BYTES))).expect("somebody watches");
+        sender.send(room.print(&"x".repeat(BYTES))).expect("the receiver exists");
         let waiting = thread::spawn(move || drop(sender.send(room.print("more"))));
         assert!(!waiting.is_finished());
         drop(printed);
-        waiting.join().expect("it goes on");
+        waiting.join().expect("it continues");
     }
 }

@@ -1,4 +1,4 @@
-//! One run in front of a person: driven here, seen here, and answered here if somebody sits at the terminal.
+//! Runs in the foreground: driven by this process, shown on the terminal, and answered by the person at the terminal.
 
 mod backpressure;
 mod prompt;
@@ -31,45 +31,45 @@ use crate::local_runner::{LocalRunner, OutputListeners};
 use crate::project::{Project, StoreArguments};
 use crate::step_line;
 
-/// How often spinners move and somebody looks whether a run of another process has ended.
+/// How often spinners move, and how often a run of another process is checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How many ops of its past are replayed for the view when a run is taken up.
+/// The most ops that are replayed for the view when a run is resumed.
 const PAST_OPS: u64 = 100_000;
 
-/// A wait that is shorter is not worth a line.
+/// The shortest wait that is shown.
 const NOTABLE_MS: i64 = 1_000;
 
 /// Drives runs and shows them.
 pub(crate) struct Foreground {
-    /// It goes before the driver, which waits for calls: those may wait until somebody has read what they print.
-    heard: Receiver<Incoming>,
+    /// Dropped before the backend, which waits for calls: a call may wait until its output is received.
+    incoming: Receiver<Incoming>,
     backend: Box<dyn Backend>,
     here: Arc<LocalRunner>,
     view: View,
-    desk: Prompt,
+    prompt: Prompt,
 }
 
 /// Events of a run in the foreground.
 pub(crate) enum Incoming {
     Notes(RunNo, Vec<Note>),
-    Stands(RunNo, Status),
-    /// A question was asked, or (true) settled.
-    Question(RunNo, RequestNo, bool),
+    StatusChanged(RunNo, Status),
+    /// A request to people was opened, or (true) closed.
+    RequestChanged(RunNo, RequestNo, bool),
     Printed(Printed),
-    /// What a model says in a call of a run; none: it has ended, or does not count.
-    Words(Arc<str>, EffectNo, Option<String>),
+    /// Text of a model in a call of a run; none if the reply has ended or was discarded.
+    ModelText(Arc<str>, EffectNo, Option<String>),
     Line(Option<String>),
     Interrupt,
 }
 
-/// How a run was left.
-pub(crate) enum Left {
-    /// It is over.
+/// Why a run is no longer followed.
+pub(crate) enum Outcome {
+    /// It has ended.
     Ended(Box<RunView>),
-    /// Only people can make it go on.
+    /// It waits for people.
     Waiting(Box<RunView>, Vec<OpenApproval>),
-    /// Somebody pressed Ctrl-C.
+    /// Ctrl-C was pressed.
     Interrupted,
 }
 
@@ -83,7 +83,7 @@ impl Foreground {
         stdin: bool,
     ) -> Result<Self> {
         let reads_lines = is_attended() || stdin && is_fed();
-        let (sender, heard) = channel();
+        let (sender, incoming) = channel();
         let (room, printed) = (Backpressure::default(), sender.clone());
         let listeners = OutputListeners {
             printed: Arc::new(move |text| drop(printed.send(Incoming::Printed(room.print(text))))),
@@ -93,102 +93,102 @@ impl Foreground {
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
         let events = sender.clone();
         // The receiver may be gone.
-        backend.subscribe(Box::new(move |event| drop(Incoming::of(event).map(|heard| events.send(heard)))))?;
+        backend.subscribe(Box::new(move |event| drop(Incoming::of(event).map(|incoming| events.send(incoming)))))?;
         let interrupted = sender.clone();
         interrupt::on_first(move || interrupted.send(Incoming::Interrupt).is_ok())?;
         let view = View::new(quiet, here.masks().clone());
-        let desk = Prompt::new(user, sender, reads_lines);
-        Ok(Self { heard, backend, here, view, desk })
+        let prompt = Prompt::new(user, sender, reads_lines);
+        Ok(Self { incoming, backend, here, view, prompt })
     }
 
     pub(crate) fn store(&self) -> &dyn Backend {
         &*self.backend
     }
 
-    /// What must not be shown.
+    /// The secrets that are masked in all output.
     pub(crate) fn masks(&self) -> &SharedSecrets {
         self.here.masks()
     }
 
-    /// A message, above what is at work.
+    /// Prints a message above the running steps.
     pub(crate) fn say(&mut self, text: &str) {
         self.view.say(text);
     }
 
-    /// Takes up a run that was there before, and follows it. If another process drives it, its end is awaited.
-    pub(crate) fn take_up(&mut self, run: RunNo) -> Result<Left> {
+    /// Resumes an existing run and follows it. If another process drives it, waits for its end.
+    pub(crate) fn resume_run(&mut self, run: RunNo) -> Result<Outcome> {
         self.here.masks().add(self.backend.secrets(run)?.values().to_vec());
         let mut notes = Vec::new();
-        let look = self.backend.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.view;
-        if look.row.status.is_final() {
-            return Ok(Left::Ended(Box::new(look)));
+        let view = self.backend.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.view;
+        if view.row.status.is_final() {
+            return Ok(Outcome::Ended(Box::new(view)));
         }
         match self.backend.resume(run, CallSource::Script) {
             Ok(()) => {
                 self.view.add_earlier(run, &notes, &*self.backend);
                 self.follow(run)
             }
-            Err(BackendError::Rejection(Rejection::Driven)) => self.await_other(run),
-            Err(BackendError::Rejection(refused)) => bail!("the run `{}` cannot be taken up: {refused}", look.row.id),
+            Err(BackendError::Rejection(Rejection::Driven)) => self.await_other_process(run),
+            Err(BackendError::Rejection(refused)) => bail!("the run `{}` cannot be taken up: {refused}", view.row.id),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Another process drives the run. Should it be gone, the run is taken up here.
-    fn await_other(&mut self, run: RunNo) -> Result<Left> {
+    /// Waits for a run of another process. If that process ends, the run is resumed here.
+    fn await_other_process(&mut self, run: RunNo) -> Result<Outcome> {
         self.say("Another process owns this run; waiting for its end.\n");
         loop {
             let row = self.backend.row(run)?;
             if row.status.is_final() {
-                return Ok(Left::Ended(Box::new(self.backend.load(run)?)));
+                return Ok(Outcome::Ended(Box::new(self.backend.load(run)?)));
             }
             if row.owner.is_none() {
-                return self.take_up(run);
+                return self.resume_run(run);
             }
             if row.status == Status::WaitingPeople {
-                let look = self.backend.load(run)?;
-                let open = self.backend.approvals_in(&look)?;
-                return Ok(Left::Waiting(Box::new(look), open));
+                let view = self.backend.load(run)?;
+                let open = self.backend.approvals_in(&view)?;
+                return Ok(Outcome::Waiting(Box::new(view), open));
             }
-            if let Ok(Incoming::Interrupt) = self.heard.recv_timeout(TICK) {
-                return Ok(Left::Interrupted);
+            if let Ok(Incoming::Interrupt) = self.incoming.recv_timeout(TICK) {
+                return Ok(Outcome::Interrupted);
             }
         }
     }
 
-    /// Follows a run until it has ended, only people can make it go on, or somebody interrupts.
-    pub(crate) fn follow(&mut self, root: RunNo) -> Result<Left> {
+    /// Follows a run until it has ended, waits for people, or is interrupted.
+    pub(crate) fn follow(&mut self, root: RunNo) -> Result<Outcome> {
         let status = self.backend.load(root)?.status();
         let script = self.backend.script(root)?;
         let recorded = script.is_some_and(|script| script.live_ms.is_none() && script.is_recorded);
-        let asking = BTreeSet::from([root]);
-        let mut scene = Scene { root, status, recorded, asking, look_again: true, waits_ms: None };
+        let awaited = BTreeSet::from([root]);
+        let mut followed = FollowedRun { root, status, recorded, awaited, must_recheck: true, waits_ms: None };
         loop {
-            match self.next(!scene.look_again)? {
-                Some(Incoming::Interrupt) => return Ok(Left::Interrupted),
-                Some(heard) => {
-                    scene.note(&heard);
-                    self.hear(heard)?;
+            match self.next(!followed.must_recheck)? {
+                Some(Incoming::Interrupt) => return Ok(Outcome::Interrupted),
+                Some(incoming) => {
+                    followed.note(&incoming);
+                    self.handle(incoming)?;
                     continue;
                 }
                 None => {}
             }
-            if scene.status.is_final() {
-                let look = self.backend.load(root)?;
-                self.view.ended(root, scene.status);
-                return Ok(Left::Ended(Box::new(look)));
+            if followed.status.is_final() {
+                let view = self.backend.load(root)?;
+                self.view.ended(root, followed.status);
+                return Ok(Outcome::Ended(Box::new(view)));
             }
-            if std::mem::take(&mut scene.look_again)
-                && let Some(left) = self.attend(&mut scene)?
+            if std::mem::take(&mut followed.must_recheck)
+                && let Some(left) = self.prompt_for_approvals(&mut followed)?
             {
                 return Ok(left);
             }
         }
     }
 
-    /// The next thing to hear. None: nothing has come, perhaps after a while.
+    /// The next event; none if there is none now, or within a tick if `wait` is set.
     fn next(&mut self, wait: bool) -> Result<Option<Incoming>> {
-        let incoming = if wait { self.heard.recv_timeout(TICK).ok() } else { self.heard.try_recv().ok() };
+        let incoming = if wait { self.incoming.recv_timeout(TICK).ok() } else { self.incoming.try_recv().ok() };
         if incoming.is_none() && wait {
             self.view.tick();
             if !self.backend.is_driving() {
@@ -198,49 +198,49 @@ impl Foreground {
         Ok(incoming)
     }
 
-    fn hear(&mut self, heard: Incoming) -> Result<()> {
-        match heard {
+    fn handle(&mut self, incoming: Incoming) -> Result<()> {
+        match incoming {
             Incoming::Notes(run, notes) => self.view.add_notes(run, &notes, &*self.backend),
-            Incoming::Stands(run, status) => {
+            Incoming::StatusChanged(run, status) => {
                 if status != Status::WaitingPeople {
-                    self.desk.moved(run, &mut self.view);
+                    self.prompt.run_continued(run, &mut self.view);
                 }
                 if status.is_final() {
                     self.view.ended(run, status);
                 }
             }
-            Incoming::Question(run, request, true) => self.desk.closed(run, request, &mut self.view),
+            Incoming::RequestChanged(run, request, true) => self.prompt.closed(run, request, &mut self.view),
             Incoming::Printed(printed) => self.view.printed(printed.text()),
-            Incoming::Words(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
-            Incoming::Line(line) => self.desk.typed(line.as_deref(), &*self.backend, &mut self.view)?,
-            Incoming::Question(_, _, false) | Incoming::Interrupt => {}
+            Incoming::ModelText(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
+            Incoming::Line(line) => self.prompt.handle_line(line.as_deref(), &*self.backend, &mut self.view)?,
+            Incoming::RequestChanged(_, _, false) | Incoming::Interrupt => {}
         }
         Ok(())
     }
 
-    /// Finds out who can answer the open approvals. The run is released if they cannot be answered here.
-    fn attend(&mut self, scene: &mut Scene) -> Result<Option<Left>> {
+    /// Prompts for the open approvals. Returns an outcome if they cannot be answered here.
+    fn prompt_for_approvals(&mut self, followed: &mut FollowedRun) -> Result<Option<Outcome>> {
         let mut open = Vec::new();
-        for run in &scene.asking {
+        for run in &followed.awaited {
             open.extend(self.backend.approvals_in(&self.backend.load(*run)?)?);
         }
-        let look = self.backend.load(scene.root)?;
+        let view = self.backend.load(followed.root)?;
         // The steps before an approval are shown before the prompt.
-        while let Ok(heard) = self.heard.try_recv() {
-            if matches!(heard, Incoming::Interrupt) {
-                return Ok(Some(Left::Interrupted));
+        while let Ok(incoming) = self.incoming.try_recv() {
+            if matches!(incoming, Incoming::Interrupt) {
+                return Ok(Some(Outcome::Interrupted));
             }
-            scene.note(&heard);
-            self.hear(heard)?;
+            followed.note(&incoming);
+            self.handle(incoming)?;
         }
         let mut answered = PromptOutcome::Nothing;
         let mut moved = Vec::new();
         for open in &open {
-            // An answer moves a run: what else it waits for is looked at anew.
+            // An answer continues a run, so its other approvals are read again.
             if moved.contains(&open.run) {
                 continue;
             }
-            match self.desk.look_at(open, scene.recorded, &*self.backend, &mut self.view)? {
+            match self.prompt.prompt_for(open, followed.recorded, &*self.backend, &mut self.view)? {
                 PromptOutcome::Answered => {
                     moved.push(open.run);
                     answered = PromptOutcome::Answered;
@@ -249,26 +249,26 @@ impl Foreground {
                 _ => {}
             }
         }
-        scene.look_again |= answered == PromptOutcome::Answered;
-        // A script that has more answers than a turn gives keeps the run from waiting.
-        match look.row.status {
-            Status::WaitingPeople if answered == PromptOutcome::Nothing && !scene.look_again => {
-                let open = self.backend.approvals_in(&look)?;
-                Ok(Some(Left::Waiting(Box::new(look), open)))
+        followed.must_recheck |= answered == PromptOutcome::Answered;
+        // A script may have more answers than one turn gives, so the run does not wait for people.
+        match view.row.status {
+            Status::WaitingPeople if answered == PromptOutcome::Nothing && !followed.must_recheck => {
+                let open = self.backend.approvals_in(&view)?;
+                Ok(Some(Outcome::Waiting(Box::new(view), open)))
             }
             Status::WaitingTimer => {
-                self.print_wait(scene, &look);
+                self.print_wait(followed, &view);
                 Ok(None)
             }
             _ => Ok(None),
         }
     }
 
-    /// Tells until when a run waits, if that is worth a line.
-    fn print_wait(&mut self, scene: &mut Scene, look: &RunView) {
-        let Some(due_ms) = look.state.timers().map(|(_, due_ms)| due_ms).min() else { return };
+    /// Prints until when a run waits, unless the wait is short.
+    fn print_wait(&mut self, followed: &mut FollowedRun, view: &RunView) {
+        let Some(due_ms) = view.state.timers().map(|(_, due_ms)| due_ms).min() else { return };
         let pause_ms = due_ms - Timestamp::now().as_millisecond();
-        if pause_ms < NOTABLE_MS || scene.waits_ms.replace(due_ms) == Some(due_ms) {
+        if pause_ms < NOTABLE_MS || followed.waits_ms.replace(due_ms) == Some(due_ms) {
             return;
         }
         let until = Timestamp::from_millisecond(due_ms).map(|at| at.to_zoned(TimeZone::system()));
@@ -276,54 +276,53 @@ impl Foreground {
         self.say(&format!("… waits until {until}, {}\n", step_line::duration(pause_ms)));
     }
 
-    /// Lets go of all runs, so that others can go on with them. Calls that are in flight are stopped. The store tells what became
-    /// of everything.
+    /// Releases all runs, so that other processes can continue them, and cancels calls in flight. Returns the store.
     pub(crate) fn leave(mut self) -> Result<Box<dyn Backend>> {
         self.view.close();
-        // Commands that wait until somebody has read what they print could not be stopped.
-        let incoming = self.heard;
+        // A command that waits until its output is received could not be stopped.
+        let incoming = self.incoming;
         thread::spawn(move || incoming.iter().for_each(drop));
         self.backend.stop(Duration::ZERO)?;
-        // Nothing is left to stop: from now on the first Ctrl-C ends the process, even if its output is not read.
+        // From now on the first Ctrl-C ends the process, even if its output is not read.
         interrupt::on_interrupt(|| process::exit(exit::INTERRUPTED.into()))?;
         Ok(self.backend)
     }
 }
 
-/// How the run stands that is followed.
-struct Scene {
+/// The state of a followed run.
+struct FollowedRun {
     root: RunNo,
     status: Status,
     /// Whether a recorded script answers for people.
     recorded: bool,
-    /// Runs that somebody may have to answer.
-    asking: BTreeSet<RunNo>,
-    /// Whether something has happened since somebody looked.
-    look_again: bool,
-    /// The wait that was shown last.
+    /// Runs that may have open approvals.
+    awaited: BTreeSet<RunNo>,
+    /// Whether the open approvals must be checked again.
+    must_recheck: bool,
+    /// The end of the wait that was shown last.
     waits_ms: Option<i64>,
 }
 
-impl Scene {
-    fn note(&mut self, heard: &Incoming) {
-        match heard {
-            Incoming::Stands(run, status) => {
+impl FollowedRun {
+    fn note(&mut self, incoming: &Incoming) {
+        match incoming {
+            Incoming::StatusChanged(run, status) => {
                 if *run == self.root {
                     self.status = *status;
                 }
                 if status.is_final() {
-                    self.asking.remove(run);
+                    self.awaited.remove(run);
                 } else {
-                    self.asking.insert(*run);
+                    self.awaited.insert(*run);
                 }
             }
-            Incoming::Question(run, ..) => {
-                self.asking.insert(*run);
+            Incoming::RequestChanged(run, ..) => {
+                self.awaited.insert(*run);
             }
             Incoming::Line(_) => {}
-            Incoming::Notes(..) | Incoming::Printed(_) | Incoming::Words(..) | Incoming::Interrupt => return,
+            Incoming::Notes(..) | Incoming::Printed(_) | Incoming::ModelText(..) | Incoming::Interrupt => return,
         }
-        self.look_again = true;
+        self.must_recheck = true;
     }
 }
 
@@ -332,9 +331,9 @@ impl Incoming {
     fn of(event: &RunEvent) -> Option<Self> {
         Some(match &event.kind {
             RunEventKind::Notes(notes) => Self::Notes(event.run, notes.clone()),
-            RunEventKind::Status(status, _) => Self::Stands(event.run, *status),
+            RunEventKind::Status(status, _) => Self::StatusChanged(event.run, *status),
             RunEventKind::Request(request, change) => {
-                Self::Question(event.run, *request, matches!(change, RequestChange::Closed(_)))
+                Self::RequestChanged(event.run, *request, matches!(change, RequestChange::Closed(_)))
             }
             RunEventKind::Message(text) | RunEventKind::Broken(text) => {
                 Self::Printed(Printed::at_once(&format!("{text}\n")))
@@ -344,8 +343,8 @@ impl Incoming {
     }
 }
 
-/// Hands on what models say, where it can be seen.
-fn words(heard: Sender<Incoming>, is_seen: bool) -> models::Listener {
+/// Sends the text of models to the view, if it is shown.
+fn words(incoming: Sender<Incoming>, is_seen: bool) -> models::Listener {
     Arc::new(move |call, piece| {
         let text = match piece {
             _ if !is_seen => return,
@@ -353,6 +352,6 @@ fn words(heard: Sender<Incoming>, is_seen: bool) -> models::Listener {
             Piece::End | Piece::Restart => None,
         };
         // The receiver may be gone.
-        let _ = heard.send(Incoming::Words(call.run.clone(), call.effect, text));
+        let _ = incoming.send(Incoming::ModelText(call.run.clone(), call.effect, text));
     })
 }

@@ -1,4 +1,4 @@
-//! Answers of the person at the terminal. Somebody else may answer meanwhile.
+//! Prompts for the person at the terminal. Other people may answer an approval meanwhile.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -17,21 +17,21 @@ use super::{Incoming, View};
 use crate::approvals::shown;
 use crate::{terminal, time};
 
-/// Asks and answers.
+/// Prompts for approvals and lines of conversations.
 pub(crate) struct Prompt {
     user: String,
     /// Reads lines of standard input on request; none without input.
     keyboard: Option<Sender<()>>,
     /// Whether a person writes the lines. Lines of a pipe are for conversations only.
     is_attended: bool,
-    /// Whether a line was asked for that has not come.
+    /// Whether a line was requested and has not arrived.
     reading: bool,
     /// The approval that the person at the terminal answers.
-    asking: Option<OpenApproval>,
+    awaited: Option<OpenApproval>,
     /// The form that the person at the terminal fills in.
     filling: Option<Filling>,
-    /// Questions that the person at the terminal leaves to others.
-    left: BTreeSet<(RunNo, ApprovalKey)>,
+    /// Approvals that the person at the terminal leaves to others.
+    skipped: BTreeSet<(RunNo, ApprovalKey)>,
 }
 
 /// A form that is filled in, field by field.
@@ -54,12 +54,12 @@ pub(crate) enum PromptOutcome {
 }
 
 impl Prompt {
-    pub(crate) fn new(user: String, heard: Sender<Incoming>, reads_lines: bool) -> Self {
+    pub(crate) fn new(user: String, incoming: Sender<Incoming>, reads_lines: bool) -> Self {
         let keyboard = reads_lines.then(|| {
             let (keyboard, wanted) = channel();
             thread::spawn(move || {
                 for () in wanted {
-                    if heard.send(Incoming::Line(terminal::read_line())).is_err() {
+                    if incoming.send(Incoming::Line(terminal::read_line())).is_err() {
                         break;
                     }
                 }
@@ -71,14 +71,14 @@ impl Prompt {
             keyboard,
             is_attended: is_attended(),
             reading: false,
-            asking: None,
+            awaited: None,
             filling: None,
-            left: BTreeSet::new(),
+            skipped: BTreeSet::new(),
         }
     }
 
-    /// Asks the person at the terminal for an answer. Scripts have answered before.
-    pub(crate) fn look_at(
+    /// Prompts for an approval that no script has answered.
+    pub(crate) fn prompt_for(
         &mut self,
         open: &OpenApproval,
         recorded: bool,
@@ -94,34 +94,34 @@ impl Prompt {
                 PromptOutcome::Nothing
             });
         }
-        if self.left.contains(&key) {
+        if self.skipped.contains(&key) {
             return Ok(PromptOutcome::Nothing);
         }
         match (&open.approval.key, self.keyboard.is_some()) {
             // A conversation without input gets null as its line.
-            (ApprovalKey::Line, false) => Ok(self.hand(open, &Value::Null, None, backend, view)?),
+            (ApprovalKey::Line, false) => Ok(self.submit(open, &Value::Null, None, backend, view)?),
             (ApprovalKey::Line, true) => Ok(self.ask(open, view)),
             (_, true) if self.is_attended => Ok(self.ask(open, view)),
             _ => Ok(PromptOutcome::Nothing),
         }
     }
 
-    /// Asks the person at the terminal, one thing at a time.
+    /// Prompts the person at the terminal, one approval at a time.
     fn ask(&mut self, open: &OpenApproval, view: &mut View) -> PromptOutcome {
-        if self.asking.is_some() {
+        if self.awaited.is_some() {
             return PromptOutcome::Asked;
         }
         if !open.approval.awaits(&self.user, time::now_ms()) {
-            self.left.insert((open.run, open.approval.key.clone()));
+            self.skipped.insert((open.run, open.approval.key.clone()));
             return PromptOutcome::Nothing;
         }
         let question = match open.approval.key {
             ApprovalKey::Line if !self.is_attended => String::new(),
             ApprovalKey::Line => "> ".to_owned(),
-            _ => format!("\n{}{}", shown(&open.approval), self.how(&open.approval)),
+            _ => format!("\n{}{}", shown(&open.approval), self.instructions(&open.approval)),
         };
         view.ask(&question);
-        self.asking = Some(open.clone());
+        self.awaited = Some(open.clone());
         if !self.reading
             && let Some(keyboard) = &self.keyboard
         {
@@ -130,34 +130,34 @@ impl Prompt {
         PromptOutcome::Asked
     }
 
-    fn how(&self, approval: &Approval) -> String {
+    fn instructions(&self, approval: &Approval) -> String {
         let numbered: Vec<String> =
             approval.choices().iter().enumerate().map(|(at, choice)| format!("{}={choice}", at + 1)).collect();
         let (numbered, user) = (numbered.join(" "), &self.user);
         format!("Answer as {user} ({numbered}), with a comment after it if you like; Enter leaves the run waiting: ")
     }
 
-    /// A line that was typed.
-    pub(crate) fn typed(&mut self, line: Option<&str>, backend: &dyn Backend, view: &mut View) -> Result<()> {
+    /// Handles a line that was typed.
+    pub(crate) fn handle_line(&mut self, line: Option<&str>, backend: &dyn Backend, view: &mut View) -> Result<()> {
         self.reading = false;
-        let Some(open) = self.asking.take() else { return Ok(()) };
+        let Some(open) = self.awaited.take() else { return Ok(()) };
         view.typed();
         let text = line.map(|line| line.trim_end_matches(['\n', '\r']));
         if open.approval.key == ApprovalKey::Line {
             let line = text.map_or(Value::Null, Value::from);
-            return self.hand(&open, &line, None, backend, view).map(drop);
+            return self.submit(&open, &line, None, backend, view).map(drop);
         }
         let text = text.unwrap_or_default().trim();
         // At the end of the input, a form is left to others.
         if text.is_empty() && (self.filling.is_none() || line.is_none()) {
             self.filling = None;
-            self.left.insert((open.run, open.approval.key));
+            self.skipped.insert((open.run, open.approval.key));
             return Ok(());
         }
         if let Some(filling) = self.filling.take() {
             return self.fill(open, filling, text, backend, view);
         }
-        match chosen(&open.approval, text) {
+        match parse_choice(&open.approval, text) {
             Some((choice, comment)) => {
                 let ballot = open.approval.ballot(&choice);
                 let ballot = Ballot { comment: comment.map(Into::into), ..ballot };
@@ -169,7 +169,7 @@ impl Prompt {
                     _ => drop(self.cast(&open, &ballot, backend, view)?),
                 }
             }
-            None => view.say(&format!("`{text}` is none of the choices.\n")),
+            None => view.say(&format!("`{text}` is not one of the choices.\n")),
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ impl Prompt {
             return self.cast(&open, &ballot, backend, view).map(drop);
         };
         view.ask(&field_prompt(field, open.approval.form_defaults().get(&field.name)));
-        self.asking = Some(open);
+        self.awaited = Some(open);
         self.filling = Some(filling);
         if let Some(keyboard) = &self.keyboard {
             self.reading = keyboard.send(()).is_ok();
@@ -229,7 +229,7 @@ impl Prompt {
         self.send(open, &event, backend, view)
     }
 
-    fn hand(
+    fn submit(
         &mut self,
         open: &OpenApproval,
         choice: &Value,
@@ -252,7 +252,7 @@ impl Prompt {
         match backend.send(open.run, event) {
             Ok(_) => Ok(PromptOutcome::Answered),
             Err(refused @ (BackendError::Rejection(_) | BackendError::NoResponse)) => {
-                self.left.insert((open.run, open.approval.key.clone()));
+                self.skipped.insert((open.run, open.approval.key.clone()));
                 view.say(&format!("Rejected: {refused}\n"));
                 Ok(PromptOutcome::Nothing)
             }
@@ -260,30 +260,30 @@ impl Prompt {
         }
     }
 
-    /// A question was settled. If it is the one on the terminal, another person was faster.
+    /// Handles the end of a request. If the prompt shows it, another person was faster.
     pub(crate) fn closed(&mut self, run: RunNo, request: RequestNo, view: &mut View) {
-        let stands = |open: &OpenApproval| open.run == run && open.approval.key == ApprovalKey::Request(request);
-        if self.asking.as_ref().is_some_and(stands) {
-            self.forget(view);
+        let is_prompted = |open: &OpenApproval| open.run == run && open.approval.key == ApprovalKey::Request(request);
+        if self.awaited.as_ref().is_some_and(is_prompted) {
+            self.withdraw(view);
         }
     }
 
-    /// A run goes on that was asked about here: an approval of a graph has no number that could be closed.
-    pub(crate) fn moved(&mut self, run: RunNo, view: &mut View) {
-        let stands = |open: &OpenApproval| open.run == run && matches!(open.approval.key, ApprovalKey::Step(_));
-        if self.asking.as_ref().is_some_and(stands) {
-            self.forget(view);
+    /// Handles a run that continues: an approval without votes has no request that could be closed.
+    pub(crate) fn run_continued(&mut self, run: RunNo, view: &mut View) {
+        let is_prompted = |open: &OpenApproval| open.run == run && matches!(open.approval.key, ApprovalKey::Step(_));
+        if self.awaited.as_ref().is_some_and(is_prompted) {
+            self.withdraw(view);
         }
     }
 
-    fn forget(&mut self, view: &mut View) {
-        self.asking = None;
+    fn withdraw(&mut self, view: &mut View) {
+        self.awaited = None;
         self.filling = None;
-        view.unask("It was answered elsewhere, and the run goes on.\n");
+        view.close_prompt("Answered elsewhere; the run continues.\n");
     }
 }
 
-/// Whether somebody can be asked here.
+/// Whether a person can be prompted here.
 pub(crate) fn is_attended() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
@@ -313,7 +313,7 @@ fn field_prompt(field: &FormField, proposed: Option<&Value>) -> String {
 }
 
 /// The choice that a line begins with, by name or by number, and the comment after it.
-fn chosen<'l>(approval: &Approval, line: &'l str) -> Option<(String, Option<&'l str>)> {
+fn parse_choice<'l>(approval: &Approval, line: &'l str) -> Option<(String, Option<&'l str>)> {
     let rest_of = |choice: &str| {
         let rest = line.strip_prefix(choice)?;
         (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
@@ -344,10 +344,10 @@ mod tests {
             key: ApprovalKey::Request(RequestNo(1)),
             step: "ask".into(),
             prompt: String::new(),
-            request: Some(Request::open(&spec, 0).expect("this can be asked")),
+            request: Some(Request::open(&spec, 0).expect("the request is valid")),
             spec,
         };
-        let got = chosen(&approval, line);
+        let got = parse_choice(&approval, line);
         assert_eq!(got.as_ref().map(|(choice, comment)| (choice.as_str(), *comment)), expect, "{line}");
     }
 

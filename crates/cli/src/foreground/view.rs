@@ -1,4 +1,4 @@
-//! What is seen of a run while it goes on: a line for each step that has ended, and below them, on a terminal, what is at work.
+//! Shows a run while it executes: a line for each step that has ended and, on a terminal, the running steps below.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
@@ -13,47 +13,47 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{step_line, terminal};
 
-/// How many steps at work are shown at most: the rest would push the others off the screen.
+/// The most running steps that are shown; more would not fit on the screen.
 const BARS: usize = 12;
 
-/// How much is shown of what a model says while it says it.
+/// The most characters of a model's unfinished reply that are shown.
 const WORDS: usize = 50;
 
-/// How long a line of a command may be: what has no end would be waited for in vain.
+/// The longest line of a command, in bytes. A longer one is printed without waiting for its end.
 const LINE_BYTES: usize = 64 * 1024;
 
 /// The steps of a run and of its child runs.
 pub(crate) struct View {
     quiet: bool,
     masks: SharedSecrets,
-    /// The lines below, where there is a terminal.
+    /// The lines of the running steps; none without a terminal.
     bars: Option<MultiProgress>,
-    runs: BTreeMap<RunNo, Seen>,
-    /// How deep the child runs of a call stand, and under which record.
+    runs: BTreeMap<RunNo, ShownRun>,
+    /// The depth of the child runs of a call, and the record of the call.
     calls: BTreeMap<(RunNo, EffectNo), (usize, usize)>,
-    /// The beginning of a line that a command has not ended.
+    /// The unfinished line of a command.
     unfinished: String,
-    /// Whether the last line has not ended.
+    /// Whether the last printed line is unfinished.
     in_line: bool,
     held: bool,
 }
 
-/// One run.
-struct Seen {
+/// A run that is shown.
+struct ShownRun {
     masks: SharedSecrets,
     id: String,
     program: Arc<Program>,
     depth: usize,
     records: Records,
-    /// Which records have their line.
+    /// Whether the line of each record was printed.
     printed: Vec<bool>,
     /// The newest record of a step at a place.
     newest: BTreeMap<(StepId, Vec<u32>), usize>,
-    /// Records that have not ended, and what is shown of them.
+    /// Unfinished records, with their progress bars.
     open: BTreeMap<usize, Option<ProgressBar>>,
-    /// By record, the end of what a model says.
+    /// The end of the model's reply, by record.
     words: BTreeMap<usize, String>,
-    /// By record of a loop over items: how many open records each position has that was begun.
+    /// The open records at each position that has begun, by record of a loop over items.
     items: BTreeMap<usize, BTreeMap<u32, usize>>,
 }
 
@@ -64,24 +64,24 @@ impl View {
         Self { quiet, masks, bars, runs, calls, unfinished: String::new(), in_line: false, held: false }
     }
 
-    /// Whether there are lines below that change.
+    /// Whether running steps are shown.
     pub(super) fn moves(quiet: bool) -> bool {
         !quiet && stderr().is_terminal()
     }
 
-    /// What happened in a run.
+    /// Adds notes of a run and prints the steps that have ended.
     pub(crate) fn add_notes(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
-        if self.quiet || !self.knows(run, store) {
+        if self.quiet || !self.ensure_run(run, store) {
             return;
         }
         let mut lines = String::new();
         for note in notes {
-            let Some(seen) = self.runs.get_mut(&run) else { return };
-            lines += &seen.add(note);
+            let Some(shown_run) = self.runs.get_mut(&run) else { return };
+            lines += &shown_run.add(note);
             if let NoteKind::Attempt { step: Some(step), effect, .. } = &note.kind
-                && let Some(at) = seen.newest.get(&(*step, note.path.clone()))
+                && let Some(at) = shown_run.newest.get(&(*step, note.path.clone()))
             {
-                let depth = seen.depth + step_line::inner_depth(&seen.program, *step) + 1;
+                let depth = shown_run.depth + step_line::inner_depth(&shown_run.program, *step) + 1;
                 self.calls.insert((run, *effect), (depth, *at));
             }
         }
@@ -91,26 +91,26 @@ impl View {
 
     /// Adds earlier notes of a run, whose steps are not printed again.
     pub(crate) fn add_earlier(&mut self, run: RunNo, notes: &[Note], store: &dyn Backend) {
-        if self.quiet || !self.knows(run, store) {
+        if self.quiet || !self.ensure_run(run, store) {
             return;
         }
-        let Some(seen) = self.runs.get_mut(&run) else { return };
+        let Some(shown_run) = self.runs.get_mut(&run) else { return };
         for note in notes {
-            seen.add(note);
+            shown_run.add(note);
         }
         self.draw(run);
     }
 
-    /// A run is over: nothing of it is at work any more.
+    /// Handles the end of a run.
     pub(crate) fn ended(&mut self, run: RunNo, status: Status) {
-        let Some(seen) = self.runs.remove(&run) else { return };
+        let Some(shown_run) = self.runs.remove(&run) else { return };
         self.hide_if_stalled();
-        seen.open.values().flatten().for_each(ProgressBar::finish_and_clear);
-        let rest = seen.rest(status);
+        shown_run.open.values().flatten().for_each(ProgressBar::finish_and_clear);
+        let rest = shown_run.rest(status);
         self.say(&rest);
     }
 
-    /// A message, above what is at work.
+    /// Prints a message above the running steps.
     pub(crate) fn say(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -124,20 +124,20 @@ impl View {
         }
     }
 
-    /// A question whose answer is typed behind it.
+    /// Prints a question whose answer is typed after it.
     pub(crate) fn ask(&mut self, question: &str) {
         self.hold(true);
         self.say(question);
         self.in_line = true;
     }
 
-    /// The answer was typed.
+    /// Continues after the answer was typed.
     pub(crate) fn typed(&mut self) {
         self.in_line = false;
         self.hold(false);
     }
 
-    /// What a command prints, as it comes. On a terminal, only whole lines do not get into the way of what is below.
+    /// Prints the output of a command. On a terminal, only whole lines are printed, above the running steps.
     pub(crate) fn printed(&mut self, text: &str) {
         if self.quiet {
             return;
@@ -156,11 +156,11 @@ impl View {
         }
     }
 
-    /// What a model says in a call, beside the step that called it.
+    /// Shows text of a model next to the step that called it.
     pub(crate) fn words(&mut self, run: &str, effect: EffectNo, text: Option<&str>) {
-        let Some((run, seen)) = self.runs.iter_mut().find(|(_, seen)| seen.id == run) else { return };
+        let Some((run, shown_run)) = self.runs.iter_mut().find(|(_, shown_run)| shown_run.id == run) else { return };
         let (run, Some((_, at))) = (*run, self.calls.get(&(*run, effect))) else { return };
-        seen.hear(*at, text);
+        shown_run.handle(*at, text);
         self.draw(run);
     }
 
@@ -169,7 +169,7 @@ impl View {
         if terminal::is_stalled() {
             return;
         }
-        let open = self.runs.values().flat_map(|seen| seen.open.values().flatten());
+        let open = self.runs.values().flat_map(|shown_run| shown_run.open.values().flatten());
         open.for_each(ProgressBar::tick);
     }
 
@@ -180,25 +180,25 @@ impl View {
         }
     }
 
-    /// While somebody types, nothing is drawn below.
+    /// Hides the running steps while a person types.
     fn hold(&mut self, held: bool) {
         if std::mem::replace(&mut self.held, held) == held {
             return;
         }
         if let Some(bars) = &self.bars {
-            // A screen that cannot be cleared is no reason to stop.
+            // A screen that cannot be cleared is not an error of the run.
             let _ = bars.clear();
             bars.set_draw_target(if held { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
         }
     }
 
     /// Closes a prompt before anything was typed.
-    pub(crate) fn unask(&mut self, why: &str) {
+    pub(crate) fn close_prompt(&mut self, why: &str) {
         self.say(why);
         self.hold(false);
     }
 
-    /// Nothing more is shown.
+    /// Prints the rest and shows nothing more.
     pub(crate) fn close(&mut self) {
         let rest = std::mem::take(&mut self.unfinished);
         if !rest.is_empty() {
@@ -215,7 +215,7 @@ impl View {
         self.runs.clear();
     }
 
-    fn knows(&mut self, run: RunNo, store: &dyn Backend) -> bool {
+    fn ensure_run(&mut self, run: RunNo, store: &dyn Backend) -> bool {
         if self.runs.contains_key(&run) {
             return true;
         }
@@ -223,29 +223,30 @@ impl View {
         let Ok(Some(program)) = store.program(row.workflow, &row.part) else { return false };
         let call = row.parent.map(|parent| (parent.run, EffectNo(parent.effect)));
         let known = call.and_then(|call| Some((call.0, *self.calls.get(&call)?)));
-        self.runs.insert(run, Seen::new(row.id, program, known.map_or(0, |(_, (depth, _))| depth), self.masks.clone()));
-        // The step that called stands above the steps of the run that it called.
+        self.runs
+            .insert(run, ShownRun::new(row.id, program, known.map_or(0, |(_, (depth, _))| depth), self.masks.clone()));
+        // The calling step is the heading of the steps of the called run.
         let heading = known.and_then(|(parent, (_, at))| Some(self.runs.get_mut(&parent)?.line(at, true)));
         self.say(&heading.unwrap_or_default());
         true
     }
 
-    /// Shows what is at work in a run.
+    /// Draws the running steps of a run.
     fn draw(&mut self, run: RunNo) {
         let Some(bars) = self.bars.as_ref().filter(|_| !terminal::is_stalled()) else { return };
-        let shown = self.runs.values().flat_map(|seen| seen.open.values().flatten()).count();
+        let shown = self.runs.values().flat_map(|shown_run| shown_run.open.values().flatten()).count();
         let mut room = BARS.saturating_sub(shown);
-        let Some(seen) = self.runs.get_mut(&run) else { return };
-        let items = &seen.items;
-        for (at, bar) in &mut seen.open {
-            let Some(record) = seen.records.get(*at) else { continue };
+        let Some(shown_run) = self.runs.get_mut(&run) else { return };
+        let items = &shown_run.items;
+        for (at, bar) in &mut shown_run.open {
+            let Some(record) = shown_run.records.get(*at) else { continue };
             if bar.is_none() && room > 0 {
                 room -= 1;
                 *bar = Some(bars.add(new_bar(record)));
             }
             let Some(bar) = bar else { continue };
-            let words = seen.words.get(at).map_or("", String::as_str);
-            let message = step_line::name(&seen.program, record, seen.depth) + &beside(record, words);
+            let words = shown_run.words.get(at).map_or("", String::as_str);
+            let message = step_line::name(&shown_run.program, record, shown_run.depth) + &progress_text(record, words);
             bar.set_message(terminal::visible_line(&self.masks.mask(&message)));
             if let (Some(count), Some(positions)) = (record.items, items.get(at)) {
                 if bar.length().is_none() {
@@ -258,7 +259,7 @@ impl View {
     }
 }
 
-impl Seen {
+impl ShownRun {
     fn new(id: String, program: Program, depth: usize, masks: SharedSecrets) -> Self {
         Self {
             masks,
@@ -274,7 +275,7 @@ impl Seen {
         }
     }
 
-    /// Adds a note, and gives the lines that it makes.
+    /// Adds a note and returns the lines to print.
     fn add(&mut self, note: &Note) -> String {
         let Some(at) = self.records.add(note) else { return String::new() };
         self.printed.resize(self.records.count(), false);
@@ -302,8 +303,8 @@ impl Seen {
         }
     }
 
-    /// Keeps the end of what a model says, on one line.
-    fn hear(&mut self, at: usize, text: Option<&str>) {
+    /// Stores the end of a model's reply, on one line.
+    fn handle(&mut self, at: usize, text: Option<&str>) {
         let Some(text) = text else {
             self.words.remove(&at);
             return;
@@ -314,7 +315,7 @@ impl Seen {
         words.drain(..words.char_indices().nth(surplus).map_or(0, |(end, _)| end));
     }
 
-    /// The line of a record, once.
+    /// The line of a record; empty if it was printed before.
     fn line(&mut self, at: usize, heading: bool) -> String {
         if std::mem::replace(&mut self.printed[at], true) {
             return String::new();
@@ -324,7 +325,7 @@ impl Seen {
         self.records.get(at).map(line).unwrap_or_default()
     }
 
-    /// The lines of the steps around one that begins, as far as they have none.
+    /// The lines of the enclosing steps that were not printed yet.
     fn headings(&mut self, step: StepId, path: &[u32]) -> String {
         let parents = std::iter::successors(self.program.steps[step.index()].parent, |parent| {
             self.program.steps[parent.index()].parent
@@ -333,13 +334,13 @@ impl Seen {
         around.into_iter().rev().map(|at| self.line(at, true)).collect()
     }
 
-    /// The record of a step that is around something at a place: it is at the same place or around it.
+    /// The record of an enclosing step, for a position in loops.
     fn around(&self, step: StepId, path: &[u32]) -> Option<usize> {
         let places = (0..=path.len()).rev().map(|length| &path[..length]);
         places.into_iter().find_map(|place| self.newest.get(&(step, place.to_vec())).copied())
     }
 
-    /// True: it was open.
+    /// Closes a record. Returns whether it was open.
     fn close(&mut self, at: usize) -> bool {
         let Some(bar) = self.open.remove(&at) else { return false };
         bar.iter().for_each(ProgressBar::finish_and_clear);
@@ -348,7 +349,7 @@ impl Seen {
         true
     }
 
-    /// Counts what is open in the items of the loops around a step.
+    /// Counts the open records of the items of the enclosing loops.
     fn count(&mut self, step: StepId, path: &[u32], began: bool) {
         let mut parent = self.program.steps[step.index()].parent;
         while let Some(around) = parent {
@@ -363,7 +364,7 @@ impl Seen {
         }
     }
 
-    /// The lines of steps that had not ended when the run did, except for steps whose inner ones were printed.
+    /// The lines of unfinished steps of an ended run, except for steps whose inner steps were printed.
     fn rest(self, status: Status) -> String {
         // A step without calls was not prevented from ending.
         let called = |at: &usize| self.records.get(*at).is_some_and(|record| !record.attempts.is_empty());
@@ -393,8 +394,8 @@ fn style(template: &str) -> ProgressStyle {
     style.tick_strings(&["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏", " "]).progress_chars("█░░")
 }
 
-/// What there is to say about a step that is at work.
-fn beside(record: &StepRecord, words: &str) -> String {
+/// The attempt, wait, branch and model text of a running step.
+fn progress_text(record: &StepRecord, words: &str) -> String {
     let attempt = match record.attempts.len() {
         0 | 1 => String::new(),
         count => format!(", attempt {count}"),

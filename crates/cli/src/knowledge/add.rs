@@ -82,9 +82,9 @@ pub(super) fn run(arguments: &Arguments, store: &StoreArguments, json: bool) -> 
         size: ChunkSize { passage: arguments.passage_size, overlap: arguments.overlap },
         metadata: metadata.collect::<Object>(),
     };
-    let found = find_files(&arguments.paths).map_err(anyhow::Error::msg)?;
+    let files = find_files(&arguments.paths).map_err(anyhow::Error::msg)?;
     let mut add = Adding { project: &project, indexer, report: Report::default(), show: !json && !arguments.quiet };
-    let is_done = add.all(arguments, found)?;
+    let is_done = add.all(arguments, files)?;
     let report = add.report;
     if json {
         terminal::print_json(&report.json(&arguments.base))?;
@@ -121,23 +121,23 @@ struct Adding<'p> {
 
 impl Adding<'_> {
     /// Adds all files. False: Ctrl-C has ended it.
-    fn all(&mut self, arguments: &Arguments, found: FoundFiles) -> Result<bool> {
+    fn all(&mut self, arguments: &Arguments, files: FoundFiles) -> Result<bool> {
         let mut known =
             DocumentIndex::load(self.indexer.knowledge, self.indexer.knowledge_base).map_err(super::storage_error)?;
-        self.report.unsupported = found.unsupported;
-        for (path, reason) in found.failed {
+        self.report.unsupported = files.unsupported;
+        for (path, reason) in files.failed {
             self.fail(path.display().to_string(), reason);
         }
-        let names: Vec<String> = found.files.iter().map(|(path, _)| self.name(path)).collect();
+        let names: Vec<String> = files.files.iter().map(|(path, _)| self.name(path)).collect();
         if arguments.delete {
             self.delete(&arguments.paths, &names, &mut known)?;
         }
-        let bar = self.bar(found.files.len() as u64);
+        let bar = self.bar(files.files.len() as u64);
         let cancel = interrupt::cancellation_token()?;
         let mut again = Vec::new();
-        let files: Vec<(&Path, DocumentFormat, &str)> =
-            found.files.iter().zip(&names).map(|((path, format), name)| (&**path, *format, &**name)).collect();
-        for (path, format, name) in &files {
+        let entries: Vec<(&Path, DocumentFormat, &str)> =
+            files.files.iter().zip(&names).map(|((path, format), name)| (&**path, *format, &**name)).collect();
+        for (path, format, name) in &entries {
             let indexed = runtime().block_on(self.indexer.index((path, *format), name, &mut known, &cancel));
             if cancel.is_cancelled() {
                 return Ok(false);

@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use branchpoint_core::effect::Passage;
 use branchpoint_expr::{Value, nearest};
-use branchpoint_runners::storage::{CANDIDATES, KnowledgeBase, PassageSearch, Storage, StorageError};
+use branchpoint_runners::storage::{CANDIDATES, DocumentSummary, KnowledgeBase, PassageSearch, Storage, StorageError};
 use branchpoint_runners::{CancellationToken, runtime};
 
 use crate::configured_runners;
 use crate::exit::Exit;
+use crate::listing::Listing;
 use crate::project::StoreCommand;
 use crate::store_access::StoreAccess;
-use crate::table::table;
 use crate::{backend, excerpt, json, terminal, time};
 
 /// The longest text of a passage that is printed, in characters.
@@ -95,54 +95,49 @@ pub(crate) fn storage_error(error: StorageError) -> anyhow::Error {
     }
 }
 
+const BASES: Listing<4> = Listing {
+    headings: ["KNOWLEDGE BASE", "DOCUMENTS", "PASSAGES", "WITH VECTORS"],
+    empty: "This store has no knowledge bases. `branchpoint knowledge add PATH` creates one.",
+};
+
 fn list(storage: &Storage, json: bool) -> Result<ExitCode> {
-    let bases = storage.knowledge().knowledge_bases().map_err(storage_error)?;
-    if json {
-        let fields = |of: &KnowledgeBase| {
-            json::object([
-                ("knowledge_base", Value::from(of.name.as_str())),
-                ("documents", json::count(of.documents)),
-                ("passages", json::count(of.passages)),
-                ("embedded_documents", json::count(of.embedded_documents)),
-            ])
-        };
-        return terminal::print_json(&Value::from(bases.iter().map(fields).collect::<Vec<_>>()));
-    }
-    if bases.is_empty() {
-        terminal::message("This store has no knowledge bases. `branchpoint knowledge add PATH` creates one.\n");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let row = |of: KnowledgeBase| {
-        [of.name, of.documents.to_string(), of.passages.to_string(), of.embedded_documents.to_string()]
+    let fields = |of: &KnowledgeBase| {
+        json::object([
+            ("knowledge_base", Value::from(of.name.as_str())),
+            ("documents", json::count(of.documents)),
+            ("passages", json::count(of.passages)),
+            ("embedded_documents", json::count(of.embedded_documents)),
+        ])
     };
-    let rows: Vec<[String; 4]> = bases.into_iter().map(row).collect();
-    terminal::print_styled(&table(["KNOWLEDGE BASE", "DOCUMENTS", "PASSAGES", "WITH VECTORS"], &rows))?;
-    Ok(ExitCode::SUCCESS)
+    let row = |of: &KnowledgeBase| {
+        [of.name.clone(), of.documents.to_string(), of.passages.to_string(), of.embedded_documents.to_string()]
+    };
+    BASES.print(&storage.knowledge().knowledge_bases().map_err(storage_error)?, json, fields, row)
 }
+
+const DOCUMENTS: Listing<4> = Listing {
+    headings: ["DOCUMENT", "PASSAGES", "EMBEDDING MODEL", "ADDED"],
+    empty: "The knowledge base has no documents.",
+};
 
 fn list_documents(storage: &Storage, base: &str, json: bool) -> Result<ExitCode> {
     let documents = storage.knowledge().documents(base).map_err(storage_error)?;
     if documents.is_empty() {
         return Err(unknown_base(storage, base)?);
     }
-    if json {
-        let fields = documents.iter().map(|of| {
-            json::object([
-                ("document", Value::from(of.name.as_str())),
-                ("passages", json::count(of.passages)),
-                ("embedding_model", of.embedding_model.as_deref().map_or(Value::Null, Value::from)),
-                ("added_at", time::to_iso(of.added_ms)),
-            ])
-        });
-        return terminal::print_json(&Value::from(fields.collect::<Vec<_>>()));
-    }
-    let rows = documents.into_iter().map(|of| {
-        let model = of.embedding_model.unwrap_or_else(|| "-".to_owned());
-        [of.name, of.passages.to_string(), model, time::local(of.added_ms)]
-    });
-    let rows: Vec<[String; 4]> = rows.collect();
-    terminal::print_styled(&table(["DOCUMENT", "PASSAGES", "EMBEDDING MODEL", "ADDED"], &rows))?;
-    Ok(ExitCode::SUCCESS)
+    let fields = |of: &DocumentSummary| {
+        json::object([
+            ("document", Value::from(of.name.as_str())),
+            ("passages", json::count(of.passages)),
+            ("embedding_model", of.embedding_model.as_deref().map_or(Value::Null, Value::from)),
+            ("added_at", time::to_iso(of.added_ms)),
+        ])
+    };
+    let row = |of: &DocumentSummary| {
+        let model = of.embedding_model.as_deref().unwrap_or("-").to_owned();
+        [of.name.clone(), of.passages.to_string(), model, time::local(of.added_ms)]
+    };
+    DOCUMENTS.print(&documents, json, fields, row)
 }
 
 /// The error for a knowledge base without documents.

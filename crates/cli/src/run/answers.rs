@@ -1,4 +1,4 @@
-//! Who answers what a run asks the outside: a script, and in a dry run the person at the terminal.
+//! Answers to the calls and approvals of a run: from a script, and in a dry run from the person at the terminal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -19,21 +19,21 @@ use super::script_skeleton::Skeleton;
 use crate::source::Source;
 use crate::terminal;
 
-/// The answers that are there, and those that were lacking.
+/// The available answers, and the steps whose answers are missing.
 pub(crate) struct Answers {
     script: Script,
-    /// Where the script was written.
+    /// The file of the script.
     file: Option<(Source, Located)>,
-    /// The script as the store keeps it.
+    /// The script as it is stored.
     written: Option<Value>,
-    /// Whether answers that the script lacks are looked for elsewhere.
+    /// Whether this is a dry run, which may prompt for missing answers.
     dry_run: bool,
-    /// Whether someone can be asked.
+    /// Whether a person can be prompted.
     asks: bool,
     /// The example answers that are collected, and used meanwhile.
     skeleton: Option<Skeleton>,
-    /// Steps whose answers were needed and are not there, with the kind of call.
-    pub(crate) lacking: BTreeMap<Arc<str>, Arc<str>>,
+    /// Steps whose answers are missing, with the kind of call.
+    pub(crate) missing: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl Answers {
@@ -42,8 +42,8 @@ impl Answers {
         let asks = dry_run && stdin().is_terminal();
         let Some(path) = script else { return Ok(Self { dry_run, asks, ..Self::none() }) };
         let (mut script, written, file) = read(path)?;
-        if let Err(untold) = script.resolve_variables(|name| env::var(name).ok()) {
-            bail!("{}: {untold}", path.display());
+        if let Err(error) = script.resolve_variables(|name| env::var(name).ok()) {
+            bail!("{}: {error}", path.display());
         }
         // A replay must execute the recorded run, not another.
         let asks = asks && script.recording().is_none();
@@ -52,8 +52,8 @@ impl Answers {
 
     /// No answers at all.
     pub(crate) fn none() -> Self {
-        let (script, lacking) = (Script::default(), BTreeMap::new());
-        Self { script, file: None, written: None, dry_run: false, asks: false, skeleton: None, lacking }
+        let (script, missing) = (Script::default(), BTreeMap::new());
+        Self { script, file: None, written: None, dry_run: false, asks: false, skeleton: None, missing }
     }
 
     /// Answers every call with an example, and collects the examples.
@@ -66,7 +66,7 @@ impl Answers {
         self.skeleton.take()
     }
 
-    /// Refuses what is written for steps that none of the programs has: the author of the script expects that they are not executed.
+    /// Rejects answers for unknown steps, because the author of the script expects that the steps are not executed.
     pub(crate) fn check<'p>(&self, programs: impl IntoIterator<Item = &'p Program>) -> Result<()> {
         let Some((source, document)) = &self.file else { return Ok(()) };
         let (mut steps, mut kinds) = (BTreeSet::new(), BTreeSet::new());
@@ -88,20 +88,20 @@ impl Answers {
             if finding.help.is_some() { finding } else { finding.with_help(help) }
         });
         let unknown: Vec<Diagnostic> = unknown.collect();
-        if unknown.is_empty() { Ok(()) } else { Err(refused(source, &unknown)) }
+        if unknown.is_empty() { Ok(()) } else { Err(invalid_script(source, &unknown)) }
     }
 
-    /// Whether something is written down.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Whether the script has answers.
+    pub(crate) fn has_answers(&self) -> bool {
         self.script.steps().next().is_some()
     }
 
-    /// Whether the script was recorded: then it answers everything.
+    /// Whether the script is a recording, which answers everything.
     pub(crate) fn is_recorded(&self) -> bool {
         self.script.recording().is_some()
     }
 
-    /// The steps that do not call other workflows, because the script says what they give.
+    /// The steps that do not call other workflows, because the script answers them.
     pub(crate) fn scripted_steps(&self) -> BTreeSet<String> {
         let steps = |names: &mut dyn Iterator<Item = &Arc<str>>| names.map(ToString::to_string).collect();
         match self.script.recording() {
@@ -110,7 +110,7 @@ impl Answers {
         }
     }
 
-    /// What the host knew under a name when the script was recorded.
+    /// A fact of the host when the script was recorded.
     pub(crate) fn fact(&self, name: &str) -> Option<Value> {
         self.script.recording()?.facts.get(name).cloned()
     }
@@ -137,8 +137,8 @@ impl Answers {
         self.asks && !self.knows(step)
     }
 
-    /// What the script says to a question of a step, or what the person at the terminal types.
-    pub(crate) fn said(&mut self, step: &Arc<str>, approval: &Approval, shown: &str) -> Option<Value> {
+    /// The answer to an approval, from the script or the person at the terminal.
+    pub(crate) fn approval_answer(&mut self, step: &Arc<str>, approval: &Approval, shown: &str) -> Option<Value> {
         if self.knows(step) {
             return self.script.approval_answer(step, "", &approval.path, &approval.spec);
         }
@@ -150,12 +150,12 @@ impl Answers {
     }
 
     fn ask(&self, step: &Arc<str>, call: &Call) -> Option<SimulatedAnswer> {
-        let asked = match call.request() {
+        let prompt = match call.request() {
             Ok(Request::Model(request)) => request.prompt,
             _ => None,
         };
-        let asked = asked.unwrap_or_else(|| call.input.to_string());
-        let question = format!("Step `{step}` calls `{}` with:\n{asked}\n{step}> ", call.kind());
+        let prompt = prompt.unwrap_or_else(|| call.input.to_string());
+        let question = format!("Step `{step}` calls `{}` with:\n{prompt}\n{step}> ", call.kind());
         loop {
             let line = self.asks.then(|| terminal::ask(&question)).flatten()?;
             let entry: Value = serde_json::from_str(&line).unwrap_or_else(|_| Value::from(line.trim_end()));
@@ -179,7 +179,7 @@ impl Answers {
             return script.simulate(call);
         }
         self.ask(&step, call).unwrap_or_else(|| {
-            self.lacking.insert(step, call.kind().as_str().into());
+            self.missing.insert(step, call.kind().as_str().into());
             SimulatedAnswer { is_missing: true, ..Answer::Missing.into() }
         })
     }
@@ -191,14 +191,14 @@ fn one_entry(step: &Arc<str>, entry: Value) -> Result<Script, ScriptError> {
     Script::read(&Value::from(script))
 }
 
-/// What people say stands under these names too.
+/// Keys of answers of people that are not step ids.
 const PEOPLE: [&str; 3] = ["resume", "line", "people"];
 
 fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
     let source = Source::file(path)?;
     let document = match branchpoint_dialects::read(&source.text) {
         Ok(document) => document,
-        Err(findings) => return Err(refused(&source, &findings)),
+        Err(findings) => return Err(invalid_script(&source, &findings)),
     };
     let written = script_by_step(document.to_value());
     match Script::read(&written) {
@@ -208,14 +208,14 @@ fn read(path: &Path) -> Result<(Script, Value, (Source, Located))> {
             let message = ScriptError::Entry { at: at.clone(), error: error.clone() }.to_string();
             let finding = Diagnostic::error(error.kind, key_span(within, &error.key), message);
             let finding = if error.help.is_empty() { finding } else { finding.with_help(error.help) };
-            Err(refused(&source, &[finding]))
+            Err(invalid_script(&source, &[finding]))
         }
         Err(wrong) => bail!("{}: {wrong}", source.origin),
     }
 }
 
-/// Tells what is wrong with a script.
-fn refused(source: &Source, findings: &[Diagnostic]) -> anyhow::Error {
+/// Prints the findings in a script and returns the error.
+fn invalid_script(source: &Source, findings: &[Diagnostic]) -> anyhow::Error {
     terminal::message(&terminal::findings(findings, &source.text, &source.origin));
     anyhow!("the script {} is invalid; nothing was executed", source.origin)
 }

@@ -1,4 +1,4 @@
-//! What a run starts with.
+//! The inputs of a run.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -61,7 +61,7 @@ impl Input {
     }
 }
 
-/// What the start of a run of that dialect carries: its input and its facts. `account` tells who can be asked.
+/// The input and the facts of the start of a run. `account` has the possible approvers.
 pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -> Result<(Value, Object)> {
     let steps = dialect == Some(Dialect::Steps);
     let mut inputs = Object::default();
@@ -76,10 +76,10 @@ pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -
             continue;
         };
         match document.as_object() {
-            Some(fields) if !steps || fields.keys().all(|key| STEPS_INPUTS.contains(&&**key)) => {
+            Some(fields) if !steps || fields.keys().all(|key| is_steps_input(key)) => {
                 fields.iter().try_for_each(|(key, value)| put(key.clone(), value.clone()))?;
             }
-            // Whatever else a file holds is what a step tree works on.
+            // Any other content of a file is the input of a workflow of steps.
             _ if steps => put("input".into(), document)?,
             _ => bail!("the inputs in {} are not a JSON object", input.0.trim_start_matches('@')),
         }
@@ -88,7 +88,13 @@ pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -
     Ok((input, facts))
 }
 
-/// Whether no `-i` can hold the input of a step tree: a file may hold anything.
+/// Whether a key is an input of a workflow of steps, or a path in one, such as `metadata.customer`.
+fn is_steps_input(key: &str) -> bool {
+    let root = key.split('.').next().unwrap_or_default();
+    STEPS_INPUTS.contains(&root)
+}
+
+/// Whether no `-i` can be the input of a workflow of steps.
 pub(crate) fn lacks_input(typed: &[Input]) -> bool {
     typed.iter().all(|input| !input.0.starts_with('@') && input.0 != "-" && !input.0.starts_with("input"))
 }

@@ -1,4 +1,4 @@
-//! `branchpoint run`: one run of a workflow, kept in the store and driven here.
+//! `branchpoint run`: starts a run of a workflow and drives it.
 
 mod answers;
 mod attach;
@@ -24,9 +24,9 @@ use branchpoint_core::ir::Program;
 use branchpoint_dialects::{document_name, input_with_id, requested_by};
 use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::host::new_id;
-use branchpoint_host::recording_yaml;
-use branchpoint_runners::Secrets;
+use branchpoint_host::{VirtualDriver, recording_yaml};
 use branchpoint_runners::storage::Uploads;
+use branchpoint_runners::{Secrets, SharedSecrets};
 use jiff::Timestamp;
 
 pub(crate) use self::answers::Answers;
@@ -34,11 +34,11 @@ use self::inputs::Input;
 use self::recording_file::RecordingFile;
 use self::repeated_start::Wanted;
 use self::script_skeleton::Skeleton;
-use crate::foreground::{Foreground, Left};
+use crate::foreground::{Foreground, Outcome};
 use crate::project::{Project, Reach, StoreArguments};
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
-use crate::{backend, exit, local_runner, terminal, workflow};
+use crate::{backend, exit, local_runner, outcome, terminal, workflow};
 
 /// Run a workflow
 #[derive(clap::Args)]
@@ -146,13 +146,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(refused);
     }
     if arguments.dry_run {
-        return dry_run::run(workflow, input, facts, answers, project.max_ops(), arguments.json);
+        return dry_run::run(workflow, input, facts, answers, project.max_ops(), (arguments.json, arguments.quiet));
     }
     arguments.start(&project, user, &workflow, &answers, (input, attachments), &facts)
 }
 
 impl Arguments {
-    /// What clap does not see.
+    /// Checks that clap cannot express.
     fn check(&self) -> Result<()> {
         if self.stdins() > 1 {
             bail!("only one of the workflow, the script and the inputs can come from stdin");
@@ -177,6 +177,11 @@ impl Arguments {
             + self.inputs.iter().filter(|input| input.is_stdin()).count()
     }
 
+    fn report_options<'i>(&self, id: &'i str, masks: SharedSecrets, workflow: &Workflow) -> report::ReportOptions<'i> {
+        let document = report::RunDocument::of(workflow);
+        report::ReportOptions { id, json: self.json, quiet: self.quiet, reach: self.reach, masks, document }
+    }
+
     /// Starts the run durably, and follows it unless it is detached.
     fn start(
         &self,
@@ -187,7 +192,7 @@ impl Arguments {
         (input, attachments): (Value, Uploads),
         facts: &Object,
     ) -> Result<ExitCode> {
-        let tape = self.record.as_deref().map(RecordingFile::new).transpose()?;
+        let recording = self.record.as_deref().map(RecordingFile::new).transpose()?;
         let now_ms = Timestamp::now().as_millisecond();
         let id = self.id.clone().map_or_else(|| new_id(now_ms), Ok)?;
         let secrets = secrets_of(workflow, &input, facts);
@@ -202,9 +207,13 @@ impl Arguments {
             script: answers.written(),
             secrets: &secrets,
         };
-        // A start that is refused stores nothing.
+        // A rejected start stores nothing, so that its id stays free.
         if let Some(existing) = store.run(&id)? {
             repeated_start::check(&*store, &existing, &wanted(saved(&*store, workflow)?))?;
+        } else if let Some(result) = rejected_result(workflow, &input, facts, answers)? {
+            let masks = SharedSecrets::from(project.private());
+            masks.add(secrets.values().to_vec());
+            return report::report_rejected(&result, &self.report_options(&id, masks, workflow));
         }
         let number = save(&*store, workflow, now_ms)?;
         let given = facts.clone();
@@ -246,22 +255,15 @@ impl Arguments {
             terminal::print(&format!("{id}\n"))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let left = if new { foreground.follow(run)? } else { foreground.take_up(run)? };
+        let outcome = if new { foreground.follow(run)? } else { foreground.resume_run(run)? };
         let masks = foreground.masks().clone();
         let store = foreground.leave()?;
-        let options = report::ReportOptions {
-            id: &id,
-            json: self.json,
-            quiet: self.quiet,
-            reach: self.reach,
-            masks: masks.clone(),
-            document: report::RunDocument::of(workflow),
-        };
-        let code = report::report_left(&left, &options)?;
+        let options = self.report_options(&id, masks.clone(), workflow);
+        let code = report::report_outcome(&outcome, &options)?;
         // The outcome of the run is reported in any case.
-        if let Some(tape) = tape {
-            tape.write(&recording_yaml(&store.recording(run, &masks.secrets())?))?;
-            if !matches!(left, Left::Ended(_)) && !self.quiet {
+        if let Some(recording) = recording {
+            recording.write(&recording_yaml(&store.recording(run, &masks.secrets())?))?;
+            if !matches!(outcome, Outcome::Ended(_)) && !self.quiet {
                 terminal::message(&format!("Recorded the run so far; --id {id} --record FILE records the rest.\n"));
             }
         }
@@ -269,7 +271,24 @@ impl Arguments {
     }
 }
 
-/// What must not be seen: secret inputs, and the defaults of such inputs.
+/// The result of a run that ends before its first step, because its inputs are invalid. None if the run can start.
+fn rejected_result(workflow: &Workflow, input: &Value, facts: &Object, answers: &Answers) -> Result<Option<Value>> {
+    let facts = with_host_facts(&workflow.program, facts.clone(), answers);
+    let mut trial = VirtualDriver::new(&workflow.program, Timestamp::now().as_millisecond());
+    trial.start(input.clone(), facts).map_err(|rejected| anyhow!("the run cannot start: {rejected}"))?;
+    Ok(trial.result().filter(|result| outcome::is_rejected(result)).cloned())
+}
+
+/// The facts of a start, with those of the recording or of this machine that the program names.
+fn with_host_facts(program: &Program, mut facts: Object, answers: &Answers) -> Object {
+    for name in &program.facts {
+        let fact = || answers.fact(name).unwrap_or_else(|| local_runner::fact(name));
+        facts.entry(name.clone()).or_insert_with(fact);
+    }
+    facts
+}
+
+/// The secrets of a run: secret inputs, and the defaults of such inputs.
 fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
     let mut secrets = Secrets::of(input);
     secrets.add(Secrets::of(&Value::from(facts.clone())).values());
@@ -279,7 +298,7 @@ fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
     secrets
 }
 
-/// Keeps the workflow with everything that its runs need.
+/// Saves the workflow with the programs that its runs need.
 fn save(store: &dyn Backend, workflow: &Workflow, now_ms: i64) -> Result<WorkflowNo> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
     let saved = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
@@ -311,13 +330,13 @@ fn children_of(workflow: &Workflow) -> Result<BTreeMap<Arc<str>, Program>> {
     Ok(children)
 }
 
-/// What a workflow is called: what it says itself, else its file.
+/// The name of a workflow: the name in the document, else that of its file.
 fn name_of(workflow: &Workflow) -> String {
     let file = || Path::new(&workflow.source.origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     document_name(&workflow.source.text).or_else(file).unwrap_or_else(|| "workflow".into())
 }
 
-/// An id is a word that can be typed, and that names no child run.
+/// Validates an id. It has no character of the ids of child runs.
 fn id(text: &str) -> Result<String, String> {
     let sane = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
     if text.is_empty() || text.len() > 128 || !text.chars().all(sane) {

@@ -1,5 +1,5 @@
-//! The file that a run is recorded in. That it can be written is known before anything runs, and what was there before is kept until
-//! there is something better.
+//! The file of a recording. Whether it can be written is checked before the run starts, and an existing file is replaced only by a
+//! complete recording.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -13,12 +13,12 @@ use crate::exit::Exit;
 
 pub(crate) struct RecordingFile {
     file: PathBuf,
-    /// Where it is written before it takes its name; none for what is no file, such as a pipe.
+    /// The temporary file; none if the target is not a regular file, such as a pipe.
     beside: Option<PathBuf>,
 }
 
 impl RecordingFile {
-    /// Finds out whether the file can be written.
+    /// Checks that the file can be written.
     pub(crate) fn new(file: &Path) -> Result<Self> {
         let cannot = || format!("a run cannot be recorded in {}", file.display());
         match fs::metadata(file) {
@@ -26,12 +26,12 @@ impl RecordingFile {
             Ok(known) if !known.is_file() => return Ok(Self { file: file.to_owned(), beside: None }),
             _ => {}
         }
-        // A link stays one: what it leads to is written.
+        // A link is kept: its target is written.
         let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
         let mut name = file.file_name().with_context(cannot)?.to_owned();
         name.push(format!(".{}", process::id()));
         let beside = file.with_file_name(name);
-        // One of that name was left by a process that is no more.
+        // A temporary file of a dead process is removed.
         let _ = fs::remove_file(&beside);
         // Answers of models and tools are readable by their user only.
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).with_context(cannot)?;
@@ -55,7 +55,7 @@ impl RecordingFile {
 impl Drop for RecordingFile {
     fn drop(&mut self) {
         if let Some(beside) = &self.beside {
-            // It is gone already if it has taken its name.
+            // It does not exist any more if it was renamed.
             let _ = fs::remove_file(beside);
         }
     }

@@ -1,4 +1,4 @@
-//! A second start under the id of a run: it must be of the same workflow, with the same inputs.
+//! A second start with the id of an existing run: the workflow and the inputs must be the same.
 
 use anyhow::{Result, bail};
 use branchpoint_backend::{Backend, Run, WorkflowNo};
@@ -9,7 +9,7 @@ use branchpoint_runners::storage::ContentKey;
 use crate::excerpt;
 use crate::runs::start_of;
 
-/// What a run would be started with.
+/// The workflow, the input and the script of a start.
 pub(crate) struct Wanted<'a> {
     /// The workflow, if the store has it.
     pub(crate) workflow: Option<WorkflowNo>,
@@ -23,10 +23,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) secrets: &'a Secrets,
 }
 
-/// Facts that say who runs the workflow where, and not what it works on.
+/// Facts of the host, which may differ between the starts.
 const OF_HOST: [&str; 2] = ["account", "document_dir"];
 
-/// Refuses a start that differs from the run of its id, and shows the differences.
+/// Rejects a start that differs from the run with its id, and shows the differences.
 pub(crate) fn check(store: &dyn Backend, run: &Run, wanted: &Wanted<'_>) -> Result<()> {
     let mut differences = Vec::new();
     if wanted.workflow != Some(run.workflow) {

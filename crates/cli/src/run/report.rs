@@ -1,9 +1,10 @@
-//! How a run ended, or why it waits: the result on stdout, the rest on stderr.
+//! Reports the outcome of a run: the result on stdout, messages on stderr.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use branchpoint_backend::{OpenApproval, RunView};
+use branchpoint_core::Usage;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 use branchpoint_runners::{Secrets, SharedSecrets};
@@ -11,7 +12,7 @@ use branchpoint_runners::{Secrets, SharedSecrets};
 use super::declared_inputs;
 use crate::approvals::{quoted, shown_with_command, to_value};
 use crate::failure::{self, SourceMap};
-use crate::foreground::Left;
+use crate::foreground::Outcome;
 use crate::project::Reach;
 use crate::workflow::Workflow;
 use crate::{exit, json, outcome, terminal, usage};
@@ -49,21 +50,21 @@ impl RunDocument {
     }
 }
 
-/// Tells how a run was left, and gives the exit status of that.
-pub(crate) fn report_left(left: &Left, style: &ReportOptions<'_>) -> Result<ExitCode> {
+/// Reports why a run is no longer followed, and returns the exit code.
+pub(crate) fn report_outcome(outcome: &Outcome, style: &ReportOptions<'_>) -> Result<ExitCode> {
     let id = style.id;
-    match left {
-        Left::Ended(look) => end(look, style),
-        Left::Waiting(look, open) => {
+    match outcome {
+        Outcome::Ended(view) => end(view, style),
+        Outcome::Waiting(view, open) => {
             if style.json {
-                json(style, Some(look), open, exit::WAITING)?;
+                json(style, Some(view), open, exit::WAITING)?;
             }
             if !style.quiet {
                 waiting(id, open, &style.masks);
             }
             Ok(ExitCode::from(exit::WAITING))
         }
-        Left::Interrupted => {
+        Outcome::Interrupted => {
             if style.json {
                 json(style, None, &[], exit::INTERRUPTED)?;
             }
@@ -77,12 +78,12 @@ pub(crate) fn report_left(left: &Left, style: &ReportOptions<'_>) -> Result<Exit
     }
 }
 
-fn end(look: &RunView, style: &ReportOptions<'_>) -> Result<ExitCode> {
-    let (status, result) = (look.status(), look.result().unwrap_or_default());
+fn end(view: &RunView, style: &ReportOptions<'_>) -> Result<ExitCode> {
+    let (status, result) = (view.status(), view.result().unwrap_or_default());
     let code = outcome::code(status, &result);
     if style.json {
-        json(style, Some(look), &[], code)?;
-    } else if let Some(used) = usage::to_text(look.state.usage()).filter(|_| !style.quiet) {
+        json(style, Some(view), &[], code)?;
+    } else if let Some(used) = usage::to_text(view.state.usage()).filter(|_| !style.quiet) {
         terminal::message(&format!("Used {used}.\n"));
     }
     report(status, &result, &style.masks.secrets(), (style.json, style.quiet), &style.document)
@@ -113,17 +114,34 @@ pub(super) fn report(
     Ok(ExitCode::from(outcome::code(status, result)))
 }
 
+/// Reports a run that was not started because its inputs are invalid.
+pub(crate) fn report_rejected(result: &Value, style: &ReportOptions<'_>) -> Result<ExitCode> {
+    let status = Status::Failed;
+    if style.json {
+        let usage = usage::to_json(Usage::default());
+        let object = summary(style, status.as_str(), usage, result, outcome::code(status, result));
+        terminal::print_json(&object)?;
+    }
+    report(status, result, &style.masks.secrets(), (style.json, style.quiet), &style.document)
+}
+
 /// One object for programs: the id, status and result of a run.
-fn json(style: &ReportOptions<'_>, look: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
-    let status = look.map_or("interrupted", |look| look.status().as_str());
-    let secrets = style.masks.secrets();
-    let mut object = json::object([
+fn summary(style: &ReportOptions<'_>, status: &str, usage: Value, result: &Value, code: u8) -> Value {
+    json::object([
         ("run", Value::from(style.id)),
         ("status", Value::from(status)),
         ("exit_code", Value::Int(code.into())),
-        ("usage", look.map_or(Value::Null, |look| usage::to_json(look.state.usage()))),
-        ("result", secrets.mask_value(&look.and_then(RunView::result).unwrap_or_default())),
-    ]);
+        ("usage", usage),
+        ("result", style.masks.secrets().mask_value(result)),
+    ])
+}
+
+/// Prints the summary of a run, with its open approvals.
+fn json(style: &ReportOptions<'_>, view: Option<&RunView>, open: &[OpenApproval], code: u8) -> Result<()> {
+    let status = view.map_or("interrupted", |view| view.status().as_str());
+    let secrets = style.masks.secrets();
+    let usage = view.map_or(Value::Null, |view| usage::to_json(view.state.usage()));
+    let mut object = summary(style, status, usage, &view.and_then(RunView::result).unwrap_or_default(), code);
     if !open.is_empty() {
         let waiting = Value::from(open.iter().map(|open| to_value(open, &secrets)).collect::<Vec<_>>());
         json::insert(&mut object, "waiting", waiting);

@@ -1,4 +1,4 @@
-//! Checks before a run starts: steps with no configured runner, and triggers that nothing serves.
+//! Checks before a run starts: steps with no configured runner, and unsupported triggers.
 
 use std::process::{self, ExitCode};
 
@@ -14,8 +14,8 @@ use crate::project::{Project, StoreArguments};
 use crate::workflow::Workflow;
 use crate::{exit, explain, interrupt, terminal, workflow};
 
-/// Tells it; when the run cannot start, all that is left is to exit. A dry run may start, because it can ask; a script may
-/// be for one way only, and a run that leaves that way fails where it does.
+/// Reports steps with no configured runner. Returns an exit code if the run cannot start. A dry run may start, because it can prompt; with
+/// a script the run may start, because the script may answer only the branches that are followed.
 pub(crate) fn check(
     workflow: &Workflow,
     answers: &Answers,
@@ -40,11 +40,11 @@ pub(crate) fn check(
     workflow::point_at_names(&mut findings, &workflow.source.text);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.severity == Severity::Error);
-    if !answers.is_there() {
+    if !answers.has_answers() {
         show(workflow, &warnings);
     }
     let Some(first) = errors.first() else { return Ok(None) };
-    if answers.is_there() {
+    if answers.has_answers() {
         let names: Vec<&str> = errors.iter().map(|finding| finding.span.text(&workflow.source.text)).collect();
         terminal::message(&format!(
             "The script has no answers for: {}. The run fails if it reaches one of them.\n",

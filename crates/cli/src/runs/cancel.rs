@@ -16,7 +16,7 @@ use crate::{json, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// The id of the run, or a unique beginning or end of it
     run: String,
 
     /// Reason, shown with the run

@@ -1,4 +1,4 @@
-//! `branchpoint runs explain`: why a step went the way it did, with the values that its conditions saw.
+//! `branchpoint runs explain`: the decisions of a step, with the values that its conditions read.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::{excerpt, json, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// The id of the run, or a unique beginning or end of it
     run: String,
 
     /// The id of the step
@@ -40,22 +40,22 @@ pub(super) struct Arguments {
 pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
     let tree = TraceTree::of(&*opened.store, row.run)?.full(arguments.full);
-    let records = found(&tree, &arguments.step, arguments.iteration.as_deref())?;
-    if !arguments.changes.is_empty() {
-        return decide_again(&tree, &records, arguments, json);
-    }
-    if json {
-        let records: Vec<Value> = records.iter().map(|index| tree.record_json(*index)).collect();
-        return terminal::print_json(&Value::from(records));
-    }
+    let records = records_of(&tree, &arguments.step, arguments.iteration.as_deref())?;
     let document = opened.store.document(row.workflow)?;
     // The text of a called workflow is not stored, only its program.
     let (origin, text) = match row.part.as_str() {
         "" => (document.origin.as_str(), document.text.as_str()),
         part => (part, ""),
     };
+    if !arguments.changes.is_empty() {
+        return decide_again(&tree, &records, arguments, origin, json);
+    }
+    if json {
+        let records: Vec<Value> = records.iter().map(|index| tree.record_json(*index)).collect();
+        return terminal::print_json(&Value::from(records));
+    }
     let place = |index: usize| {
-        let (start, end) = tree.look.program.steps[tree.records[index].step.index()].origin;
+        let (start, end) = tree.view.program.steps[tree.records[index].step.index()].origin;
         let span = Span { start, end };
         let line = (!span.text(text).is_empty()).then(|| span.line_column(text).0);
         line.map(|line| format!("{origin}:{line}\n")).unwrap_or_default()
@@ -65,22 +65,28 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// A decision of a record, taken once more.
-struct Again<'t> {
+/// A decision of a record, evaluated again.
+struct Reevaluated<'t> {
     /// Its number in the record, counted from 1.
     number: usize,
-    /// The rounds around it.
+    /// The rounds of the enclosing loops.
     iterations: String,
     was: &'t DecisionRecord,
     would_be: DecisionRecord,
 }
 
-/// Takes every decision by conditions of the records once more with changed values, or the one of a number. Decisions that do not
-/// read a changed path stay out of it, unless none reads it.
-fn decide_again(tree: &TraceTree, records: &[usize], arguments: &Arguments, json: bool) -> Result<ExitCode> {
+/// Evaluates the decisions of the records again with changed values, or only the one with a number. Decisions that do not read a changed
+/// path are left out, unless none reads it.
+fn decide_again(
+    tree: &TraceTree,
+    records: &[usize],
+    arguments: &Arguments,
+    origin: &str,
+    json: bool,
+) -> Result<ExitCode> {
     let changes = arguments.changes.iter().map(|change| parse_change(change)).collect::<Result<Vec<_>>>()?;
-    let program = &tree.look.program;
-    let mut decisions: Vec<Again<'_>> = Vec::new();
+    let program = &tree.view.program;
+    let mut decisions: Vec<Reevaluated<'_>> = Vec::new();
     let mut refused = None;
     for record in records.iter().map(|index| &tree.records[*index]) {
         for (number, was) in (1..).zip(&record.decisions) {
@@ -90,7 +96,7 @@ fn decide_again(tree: &TraceTree, records: &[usize], arguments: &Arguments, json
             match what_if(program, was, &changes) {
                 Ok(would_be) => {
                     let iterations = path(&positions(record));
-                    decisions.push(Again { number, iterations, was, would_be });
+                    decisions.push(Reevaluated { number, iterations, was, would_be });
                 }
                 // A decision that reads other paths says more than one that reads none.
                 Err(reason) => {
@@ -104,12 +110,12 @@ fn decide_again(tree: &TraceTree, records: &[usize], arguments: &Arguments, json
         Some(refused) if decisions.is_empty() => return Err(not_changeable(&refused)),
         None if decisions.is_empty() => match arguments.decision {
             Some(number) => bail!("step `{}` has no decision {number} in this run", arguments.step),
-            None => bail!("step `{}` has decided nothing in this run", arguments.step),
+            None => bail!("step `{}` made no decision in this run", arguments.step),
         },
         _ => {}
     }
     if json {
-        let decisions = decisions.iter().map(|Again { number, was, would_be, .. }| {
+        let decisions = decisions.iter().map(|Reevaluated { number, was, would_be, .. }| {
             let [was, would_be] = [*was, would_be].map(|decided| tree.decision_json(decided));
             json::object([("number", json::count(*number as u64)), ("was", was), ("would_be", would_be)])
         });
@@ -117,10 +123,10 @@ fn decide_again(tree: &TraceTree, records: &[usize], arguments: &Arguments, json
         return terminal::print_json(&decisions);
     }
     let several = decisions.len() > 1;
-    let texts = decisions.iter().map(|Again { number, iterations, was, would_be }| {
+    let texts = decisions.iter().map(|Reevaluated { number, iterations, was, would_be }| {
         let same = was.chosen().map(|branch| &branch.name) == would_be.chosen().map(|branch| &branch.name);
         let verdict = if same { "The same branch" } else { "Another branch" };
-        let text = would_be.to_text(program, "", &tree.secrets);
+        let text = would_be.to_text(program, origin, &tree.secrets);
         let iteration = if iterations.is_empty() { String::new() } else { format!(" of iteration {iterations}") };
         let which = if several { format!("Decision {number}{iteration}: ") } else { String::new() };
         format!("{which}{verdict} with these values. It was: {}\n\n{text}", was.headline(program))
@@ -146,11 +152,11 @@ fn not_changeable(refused: &WhatIfError) -> anyhow::Error {
     }
 }
 
-/// The records that are meant; or what there is instead.
-pub(super) fn found(tree: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<Vec<usize>> {
+/// The records of a step, optionally of one iteration.
+pub(super) fn records_of(tree: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<Vec<usize>> {
     let all = tree.of_step(step, None);
     if all.is_empty() {
-        let names: Vec<&str> = tree.look.program.steps.iter().map(|step| &*step.id).collect();
+        let names: Vec<&str> = tree.view.program.steps.iter().map(|step| &*step.id).collect();
         bail!("the workflow has no step `{step}`\nhelp: its steps are {}", names.join(", "));
     }
     let records = tree.of_step(step, iteration);
@@ -161,9 +167,9 @@ pub(super) fn found(tree: &TraceTree, step: &str, iteration: Option<&[u32]>) -> 
     Ok(records)
 }
 
-/// A record with its decisions. The rounds of a loop are a line each, but for the last.
+/// A record with its decisions. The rounds of a loop have one line each, except for the last.
 fn explained(tree: &TraceTree, index: usize, origin: &str) -> String {
-    let (record, program) = (&tree.records[index], &tree.look.program);
+    let (record, program) = (&tree.records[index], &tree.view.program);
     let mut text = tree.line(index, 0);
     let last = record.decisions.len().saturating_sub(1);
     for (position, decided) in record.decisions.iter().enumerate() {
@@ -191,7 +197,7 @@ fn explained(tree: &TraceTree, index: usize, origin: &str) -> String {
     text
 }
 
-/// Positions that were typed, as they stand in records.
+/// The first record of a step, optionally of one iteration.
 pub(super) fn first(tree: &TraceTree, step: &str, iteration: Option<&[u32]>) -> Result<usize> {
-    found(tree, step, iteration)?.first().copied().context("the step has not run")
+    records_of(tree, step, iteration)?.first().copied().context("the step has not run")
 }

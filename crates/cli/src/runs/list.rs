@@ -13,7 +13,7 @@ use crate::store_access::StoreAccess;
 use crate::table::table;
 use crate::{excerpt, json, terminal, time};
 
-/// How many runs are listed unless something else is said.
+/// The default number of listed runs.
 const LIMIT: u32 = 20;
 
 #[derive(clap::Args)]
@@ -56,7 +56,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
         since_ms: arguments.since.map(|since_ms| time::now_ms() - since_ms),
         children: arguments.all,
         before: None,
-        // One more shows whether there are more.
+        // One more than the limit shows whether there are more.
         limit: (!arguments.all).then(|| arguments.limit.saturating_add(1)),
     };
     let store = &*opened.store;
@@ -71,7 +71,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
     let mut runs = store.runs(&filter)?;
     let more = !arguments.all && runs.len() > arguments.limit as usize;
     runs.truncate(if arguments.all { usize::MAX } else { arguments.limit as usize });
-    let mut listed = Listed { store, can_flag: BTreeMap::new(), documents: BTreeMap::new(), alive: alive(store)? };
+    let mut listed = RunList { store, can_flag: BTreeMap::new(), documents: BTreeMap::new(), alive: alive(store)? };
     if json {
         let rows = runs.iter().map(|run| listed.json(run)).collect::<Result<Vec<_>>>()?;
         return terminal::print_json(&Value::from(rows));
@@ -88,12 +88,12 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// The processes that live.
+/// The owner numbers of living processes.
 pub(super) fn alive(store: &dyn Backend) -> Result<Vec<i64>> {
     Ok(store.drivers()?.into_iter().map(|driver| driver.owner).collect())
 }
 
-struct Listed<'s> {
+struct RunList<'s> {
     store: &'s dyn Backend,
     /// By workflow and part: whether its policies can set flags. Only then a run is opened to look for them.
     can_flag: BTreeMap<(WorkflowNo, String), bool>,
@@ -101,7 +101,7 @@ struct Listed<'s> {
     alive: Vec<i64>,
 }
 
-impl Listed<'_> {
+impl RunList<'_> {
     fn name(&mut self, run: &Run) -> Result<String> {
         if !self.documents.contains_key(&run.workflow) {
             self.documents.insert(run.workflow, self.store.document(run.workflow)?);
@@ -110,27 +110,27 @@ impl Listed<'_> {
         Ok(if run.part.is_empty() { name.clone() } else { format!("{name}/{}", run.part) })
     }
 
-    /// The flags of a run; none of one that cannot be opened, which its status says.
+    /// The flags of a run; empty if it cannot be opened, which its status shows.
     fn flags(&mut self, run: &Run) -> Result<Vec<Value>> {
         let key = (run.workflow, run.part.clone());
         if self.can_flag.get(&key) == Some(&false) {
             return Ok(Vec::new());
         }
-        let look = match self.store.load(run.run) {
-            Ok(look) => look,
+        let view = match self.store.load(run.run) {
+            Ok(view) => view,
             Err(error) if error.is_of_one_run() => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
-        self.can_flag.insert(key, look.program.views.iter().any(|view| &*view.name == "flags"));
-        Ok(super::show::flags(&look))
+        self.can_flag.insert(key, view.program.views.iter().any(|view| &*view.name == "flags"));
+        Ok(super::show::flags(&view))
     }
 
     fn row(&mut self, run: &Run) -> Result<[String; 6]> {
         let (status, waits) = waits(self.store, run, &self.alive)?;
         let (started, took) = (time::local(run.started_ms), time::duration(time::active_ms(run, status)));
         let flagged = if self.flags(run)?.is_empty() { "" } else { ", flagged" };
-        let stands = format!("{}{flagged}", status.as_str());
-        Ok([run.id.clone(), self.name(run)?, stands, started, took, excerpt::text(&waits)])
+        let status = format!("{}{flagged}", status.as_str());
+        Ok([run.id.clone(), self.name(run)?, status, started, took, excerpt::text(&waits)])
     }
 
     fn json(&mut self, run: &Run) -> Result<Value> {
@@ -158,7 +158,7 @@ pub(super) fn tags(run: &Run) -> Value {
     Value::from(run.tags.as_slice().iter().map(|tag| Value::from(tag.as_str())).collect::<Vec<_>>())
 }
 
-/// Who has not voted on the open approvals of a run and of those that it has called, by step, and which of them cannot be opened.
+/// The missing voters of the open approvals of a run and its child runs, by step, and the child runs that cannot be opened.
 fn missing_votes(store: &dyn Backend, run: RunNo) -> Result<Vec<String>> {
     let now_ms = time::now_ms();
     let OpenApprovals { open, unreadable } = store.approvals(run)?;
@@ -171,7 +171,7 @@ fn missing_votes(store: &dyn Backend, run: RunNo) -> Result<Vec<String>> {
     votes.chain(unreadable).collect()
 }
 
-/// How a run stands together with its children, and what it waits for.
+/// The status of a run with its child runs, and what it waits for.
 pub(super) fn waits(store: &dyn Backend, run: &Run, alive: &[i64]) -> Result<(Status, String)> {
     let status = store.status(run.run)?;
     let waits = match status {

@@ -1,4 +1,4 @@
-//! `branchpoint runs`: what the store knows about runs, and what can be done with them.
+//! `branchpoint runs`: lists, shows and controls the runs of a store.
 
 mod cancel;
 mod explain;
@@ -75,7 +75,7 @@ enum Command {
 /// Which run is meant.
 #[derive(clap::Args)]
 struct Named {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// The id of the run, or a unique beginning or end of it
     run: String,
 }
 
@@ -104,6 +104,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Reads the word for a status.
 pub(crate) fn status(word: &str) -> Result<Status, String> {
     let known = Status::ALL.map(Status::as_str);
-    let found = Status::ALL.into_iter().find(|status| status.as_str() == word);
-    found.ok_or_else(|| format!("there is no status `{word}`; there are {}", known.join(", ")))
+    let status = Status::ALL.into_iter().find(|status| status.as_str() == word);
+    status.ok_or_else(|| format!("unknown status `{word}`; the statuses are {}", known.join(", ")))
 }

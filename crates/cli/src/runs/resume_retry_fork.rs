@@ -1,4 +1,4 @@
-//! `branchpoint runs resume`, `retry` and `fork`: a run goes on, or a new one goes on from a moment of it.
+//! `branchpoint runs resume`, `retry` and `fork`: continues a run, or starts a new run from a moment of it.
 
 use std::process::ExitCode;
 
@@ -74,19 +74,19 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     let row = opened.run(&arguments.run)?;
     if row.status.is_final() {
         let help = match row.status {
-            Status::Failed => format!("`branchpoint runs retry {}` does the failed call again", row.id),
+            Status::Failed => format!("`branchpoint runs retry {}` repeats the failed call", row.id),
             _ => format!("`branchpoint runs fork {} --at STEP` starts a new run from a step of it", row.id),
         };
         bail!("run `{}` has ended: {}\nhelp: {help}", row.id, row.status.as_str());
     }
-    // A run that was called goes on together with the one that has called it.
+    // A child run is resumed together with its parent.
     let run = opened.store.root_of(row.run)?;
     let drive = RunDriver::new(opened.reaching(arguments.reach), store, "runs resume")?;
     // Events after the resumption are shown.
     let follower = Follower::silent_if(json).beginning_now(drive.store(), run)?;
     // The root run comes first, because its child runs use its script.
-    for (taken, with) in [(run, arguments.live.with()), (row.run, CallSource::Script)] {
-        match drive.resume(taken, with)? {
+    for (resumed, with) in [(run, arguments.live.with()), (row.run, CallSource::Script)] {
+        match drive.resume(resumed, with)? {
             Ok(()) => {}
             Err(Rejection::Driven) => {
                 bail!("another process owns run `{}`\nhelp: `branchpoint runs watch {}` follows it", row.id, row.id)
@@ -99,10 +99,10 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     report(&*store, run, stands, json)
 }
 
-/// Abandoned runs that a run has called are resumed with it.
+/// Resumes the abandoned child runs of a run.
 fn wake_children(drive: &RunDriver, run: RunNo) -> Result<()> {
     for child in drive.store().children(run)?.into_iter().filter(|child| !child.status.is_final()) {
-        // One that another process drives ends there.
+        // A child run of another process continues there.
         let _ = drive.resume(child.run, CallSource::Script)?;
         wake_children(drive, child.run)?;
     }
@@ -116,10 +116,10 @@ pub(super) fn fork(opened: StoreAccess, store: &StoreArguments, arguments: &Fork
     let began = |what: &NoteKind| matches!(what, NoteKind::Began(step, _) if *step == record.step);
     let path = record.path.clone();
     let events =
-        until(&*opened.store, &tree.look, |notes| notes.iter().any(|note| began(&note.kind) && note.path == path))?;
+        until(&*opened.store, &tree.view, |notes| notes.iter().any(|note| began(&note.kind) && note.path == path))?;
     let Some(events) = events else {
         bail!(
-            "the step `{}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` tells what has run",
+            "the step `{}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` shows the steps that have",
             arguments.at,
             row.id,
             row.id
@@ -132,13 +132,13 @@ pub(super) fn fork(opened: StoreAccess, store: &StoreArguments, arguments: &Fork
 /// The number of events until the first notes that match.
 fn until(
     store: &dyn Backend,
-    look: &RunView,
+    view: &RunView,
     is_match: impl Fn(&[branchpoint_core::Note]) -> bool,
 ) -> Result<Option<u64>> {
-    let mut fold = Fold::new(&look.program, State::new(), store.journal(look.row.run)?);
+    let mut fold = Fold::new(&view.program, State::new(), store.journal(view.row.run)?);
     let mut notes = Vec::new();
     while let Some(folded) = fold.replay_next(&mut |note| notes.push(note)) {
-        let folded = folded.with_context(|| format!("cannot replay the journal of run `{}`", look.row.id))?;
+        let folded = folded.with_context(|| format!("cannot replay the journal of run `{}`", view.row.id))?;
         if is_match(&notes) {
             return Ok(Some(folded.seq));
         }
@@ -157,11 +157,11 @@ pub(super) fn retry(opened: StoreAccess, store: &StoreArguments, arguments: &Ret
         };
         bail!("run `{}` has not failed, it is {}\nhelp: {help}", row.id, row.status.as_str());
     }
-    let look = opened.store.load(row.run)?;
-    let Some(events) = before_the_failure(&*opened.store, &look)? else {
+    let view = opened.store.load(row.run)?;
+    let Some(events) = before_the_failure(&*opened.store, &view)? else {
         bail!(
             "no call has failed run `{}`: the workflow itself decided to fail\n\
-             help: `branchpoint runs trace {}` tells where; `branchpoint runs fork {} --at STEP` does a step again",
+             help: `branchpoint runs trace {}` shows where; `branchpoint runs fork {} --at STEP` repeats a step",
             row.id,
             row.id,
             row.id
@@ -171,14 +171,14 @@ pub(super) fn retry(opened: StoreAccess, store: &StoreArguments, arguments: &Ret
     continue_from(opened.reaching(arguments.reach), store, (&row, events), new, json)
 }
 
-/// How many events came before the answer of the call that failed the run. If the result names a step, it is a call of that step.
-fn before_the_failure(store: &dyn Backend, look: &RunView) -> Result<Option<u64>> {
-    let result = look.result().unwrap_or_default();
+/// The number of events before the response of the call that failed the run. If the result names a step, the call belongs to it.
+fn before_the_failure(store: &dyn Backend, view: &RunView) -> Result<Option<u64>> {
+    let result = view.result().unwrap_or_default();
     let step = outcome::failed_step(&result);
-    let (tree, journal) = (TraceTree::of(store, look.row.run)?, store.journal(look.row.run)?);
+    let (tree, journal) = (TraceTree::of(store, view.row.run)?, store.journal(view.row.run)?);
     let of_step = |effect: &EffectNo| {
         let caller = tree.callers.get(effect).map(|index| tree.records[*index].step);
-        let id = caller.map(|caller| &*look.program.steps[caller.index()].id);
+        let id = caller.map(|caller| &*view.program.steps[caller.index()].id);
         step.is_none() || id.is_none() || id == step.as_deref()
     };
     let failed = journal.iter().rposition(|(_, event, _)| match event {
@@ -188,7 +188,7 @@ fn before_the_failure(store: &dyn Backend, look: &RunView) -> Result<Option<u64>
     Ok(failed.map(|position| position as u64))
 }
 
-/// Whether an answer is a failure: there is none, or it tells an error or a bad exit.
+/// Whether the result of a call is a failure: an error, or an exit code other than 0.
 fn is_failure(answer: Option<&Value>) -> bool {
     let Some(answer) = answer else { return true };
     let error = answer.get("error").is_some_and(|error| *error != Value::Null);
@@ -196,7 +196,7 @@ fn is_failure(answer: Option<&Value>) -> bool {
     error || code
 }
 
-/// Starts a new run that continues another after so many events, and drives it.
+/// Starts a new run with the first events of another run, and drives it.
 fn continue_from(
     opened: StoreAccess,
     arguments: &StoreArguments,
@@ -206,7 +206,7 @@ fn continue_from(
 ) -> Result<ExitCode> {
     let id = id.map_or_else(|| new_id(time::now_ms()), |id| Ok(id.to_owned()))?;
     if id.trim().is_empty() {
-        bail!("the id of a run is not empty");
+        bail!("--id must not be empty");
     }
     let drive = RunDriver::new(opened, arguments, "runs fork")?;
     let run = drive.fork(from.run, events, &id, with)?;

@@ -1,4 +1,4 @@
-//! `branchpoint runs show`: what is known about a run, without telling everything that happened.
+//! `branchpoint runs show`: the status, input and result of a run.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
         let summary = run_json(store, &row)?;
         return terminal::print_json(&summary);
     }
-    let (look, problem) = looked_at(store, row.run)?;
+    let (view, problem) = load_or_problem(store, row.run)?;
     let secrets = store.secrets(row.run)?;
     let document = store.document(row.workflow)?;
     let (status, waits) = waits(store, &row, &alive(store)?)?;
@@ -57,15 +57,15 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
         facts.push(("folder", row.folder.clone()));
     }
     facts.extend(problem.map(|problem| ("problem", problem)));
-    facts.extend(look.as_ref().and_then(|look| usage::to_text(look.state.usage())).map(|used| ("used", used)));
+    facts.extend(view.as_ref().and_then(|view| usage::to_text(view.state.usage())).map(|used| ("used", used)));
     facts.extend(
-        budget_lines(&budgets(store, &row, look.as_ref())?, look.as_ref()).into_iter().map(|line| ("budget", line)),
+        budget_lines(&budgets(store, &row, view.as_ref())?, view.as_ref()).into_iter().map(|line| ("budget", line)),
     );
     facts.extend(start(store, &row).ok().map(|(input, _)| ("input", excerpt::value(&secrets, &input))));
-    let flags = look.as_ref().map(flags).unwrap_or_default();
+    let flags = view.as_ref().map(flags).unwrap_or_default();
     facts.extend(flags.iter().map(|flag| ("flagged", secrets.mask(&outcome::flag_line(flag)).into_owned())));
-    if let Some(look) = look.filter(|_| status.is_final()) {
-        facts.push(end(status, &look.result().unwrap_or_default(), &secrets));
+    if let Some(view) = view.filter(|_| status.is_final()) {
+        facts.push(end(status, &view.result().unwrap_or_default(), &secrets));
     } else if !waits.is_empty() {
         facts.push(("waits for", waits));
     }
@@ -81,13 +81,12 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// The status of a run, and its problems. One that cannot be opened is shown as far as its rows go.
-fn looked_at(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option<String>)> {
+/// Loads a run, or returns the problem that prevents it. A run that cannot be opened is shown from its row.
+fn load_or_problem(store: &dyn Backend, run: RunNo) -> Result<(Option<RunView>, Option<String>)> {
     match store.load(run) {
-        Ok(look) => Ok((
-            Some(look),
-            store.unavailable_secrets(run)?.map(|why| format!("its secrets are unavailable_secrets: {why}")),
-        )),
+        Ok(view) => {
+            Ok((Some(view), store.unavailable_secrets(run)?.map(|why| format!("its secrets are unavailable: {why}"))))
+        }
         Err(error) if error.is_of_one_run() => Ok((None, Some(error.to_string()))),
         Err(error) => Err(error.into()),
     }
@@ -124,10 +123,10 @@ fn end(status: Status, result: &Value, secrets: &Secrets) -> (&'static str, Stri
 }
 
 /// The flags that policies have set: `{step, policy, on, message}` each.
-pub(super) fn flags(look: &RunView) -> Vec<Value> {
+pub(super) fn flags(view: &RunView) -> Vec<Value> {
     let list = |flags: Value| flags.as_list().map(<[Value]>::to_vec);
     // The view of a run that has ended is null: its slots are gone.
-    look.view("flags").and_then(list).or_else(|| list(look.result()?.get("flags")?.clone())).unwrap_or_default()
+    view.view("flags").and_then(list).or_else(|| list(view.result()?.get("flags")?.clone())).unwrap_or_default()
 }
 
 /// The process that drives a run.
@@ -137,7 +136,7 @@ fn driver(store: &dyn Backend, row: &Run) -> Result<Option<String>> {
         .map(|driver| format!("process {} ({}) since {}", driver.pid, driver.command, time::local(driver.since_ms))))
 }
 
-/// Who answers the calls of a scripted run.
+/// Describes the script that answers the calls of a run.
 fn script(store: &dyn Backend, row: &Run) -> Result<Option<String>> {
     let script = store.script(row.run)?;
     Ok(script.map(|script| {
@@ -150,7 +149,7 @@ fn script(store: &dyn Backend, row: &Run) -> Result<Option<String>> {
     }))
 }
 
-/// What a run was started with: its input and its facts.
+/// The input and the facts that a run was started with.
 pub(crate) fn start(store: &dyn Backend, row: &Run) -> Result<(Value, Object)> {
     let first = store.journal(row.run)?.into_iter().next();
     Ok(match first {
@@ -159,9 +158,9 @@ pub(crate) fn start(store: &dyn Backend, row: &Run) -> Result<(Value, Object)> {
     })
 }
 
-/// Everything as JSON.
+/// A run as JSON.
 fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
-    let (secrets, (look, problem)) = (store.secrets(row.run)?, looked_at(store, row.run)?);
+    let (secrets, (view, problem)) = (store.secrets(row.run)?, load_or_problem(store, row.run)?);
     let document = store.document(row.workflow)?;
     let (status, waits) = waits(store, row, &alive(store)?)?;
     let (events, bytes) = store.journal_size(row.run)?;
@@ -199,27 +198,27 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("events", json::count(events)),
         ("bytes", json::count(bytes)),
         ("problem", problem.map_or(Value::Null, Value::from)),
-        ("usage", look.as_ref().map_or(Value::Null, |look| usage::to_json(look.state.usage()))),
+        ("usage", view.as_ref().map_or(Value::Null, |view| usage::to_json(view.state.usage()))),
         ("input", secrets.mask_value(&input)),
         ("facts", secrets.mask_value(&Value::from(facts))),
-        ("result", secrets.mask_value(&look.as_ref().and_then(RunView::result).unwrap_or_default())),
+        ("result", secrets.mask_value(&view.as_ref().and_then(RunView::result).unwrap_or_default())),
         ("tags", tags(row)),
         ("priority", Value::Int(row.priority.get())),
         ("decision", row.decision.as_deref().map_or(Value::Null, Value::from)),
-        ("flags", secrets.mask_value(&Value::from(look.as_ref().map(self::flags).unwrap_or_default()))),
+        ("flags", secrets.mask_value(&Value::from(view.as_ref().map(self::flags).unwrap_or_default()))),
         ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ("approvals", Value::from(approvals.collect::<Result<Vec<_>>>()?)),
         ("children", Value::from(children.collect::<Vec<_>>())),
     ]);
-    let budgets = budgets(store, row, look.as_ref())?;
-    if let Some(look) = look.filter(|_| !budgets.is_empty()) {
-        let budgets = budgets.iter().map(|budget| budget.to_value(&look.program)).collect::<Vec<_>>();
+    let budgets = budgets(store, row, view.as_ref())?;
+    if let Some(view) = view.filter(|_| !budgets.is_empty()) {
+        let budgets = budgets.iter().map(|budget| budget.to_value(&view.program)).collect::<Vec<_>>();
         json::insert(&mut summary, "budgets", Value::from(budgets));
     }
     Ok(summary)
 }
 
-/// The open approvals of a run and of those that it has called, and the commands that answer them.
+/// The open approvals of a run and its child runs, and the commands that answer them.
 pub(crate) fn pending(store: &dyn Backend, run: RunNo) -> Result<String> {
     let open = store.approvals(run)?.open;
     open.iter().map(|open| Ok(store.secrets(open.run)?.mask(&shown_with_command(open)).into_owned())).collect()

@@ -1,4 +1,4 @@
-//! `branchpoint runs trace`: the tree of a run's steps, with the runs that it has called inside.
+//! `branchpoint runs trace`: the tree of a run's steps, including child runs.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::{json, terminal, time};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// The id of the run, or a unique beginning or end of it
     run: String,
 
     /// First event to show of a long run [default: its newest part]
@@ -38,7 +38,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// A run with its steps, so many steps deep in others.
+/// A run with its steps, indented by its depth.
 fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Result<String> {
     let tree = TraceTree::after(store, row.run, from)?;
     let children = Children::of(store, row, &tree)?;
@@ -48,13 +48,13 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
     let (took, status) = (time::active_duration(row, status), status.as_str());
     let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
     for budget in tree.open_budgets() {
-        let _ = writeln!(text, "{indent}  budget of {}", budget.line(&tree.look.program));
+        let _ = writeln!(text, "{indent}  budget of {}", budget.line(&tree.view.program));
     }
     let tops = (0..tree.records.len()).filter(|index| tree.around[*index].is_none());
     for index in tops {
         below(store, &tree, &children, index, depth + 1, &mut text)?;
     }
-    for line in tree.left_out.lines(&row.id, tree.look.state.seq() - tree.left_out.after).lines() {
+    for line in tree.left_out.lines(&row.id, tree.view.state.seq() - tree.left_out.after).lines() {
         let _ = writeln!(text, "{indent}  {line}");
     }
     for child in &children.nowhere {
@@ -89,7 +89,7 @@ fn inside(tree: &TraceTree, index: usize) -> impl Iterator<Item = usize> {
     tree.inner[index].iter().copied()
 }
 
-/// The runs that a run has called.
+/// The child runs of a run.
 struct Children {
     /// With the record of the step that has called.
     of_records: Vec<(usize, Run)>,
@@ -138,7 +138,7 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
     ]);
     let budgets = tree.open_budgets();
     if !budgets.is_empty() {
-        let budgets = budgets.iter().map(|budget| budget.to_value(&tree.look.program)).collect::<Vec<_>>();
+        let budgets = budgets.iter().map(|budget| budget.to_value(&tree.view.program)).collect::<Vec<_>>();
         json::insert(&mut trace, "budgets", Value::from(budgets));
     }
     Ok(trace)
@@ -177,7 +177,7 @@ fn tool_calls(run: &Value) -> Vec<Value> {
     calls.map(entry).collect()
 }
 
-/// What is not shown: events before and after the part, and steps in it. Null if everything is shown.
+/// The omitted events before and after the part, and omitted steps. Null if everything is shown.
 fn left_out(left_out: LeftOut) -> Value {
     if left_out == LeftOut::default() {
         return Value::Null;

@@ -1,4 +1,4 @@
-//! Everything that happened in a run, rebuilt from its journal: its steps as a tree, and who said what.
+//! The steps of a run as a tree, and the signals that were sent to it, rebuilt from its journal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use crate::{excerpt, json, step_line, time, usage};
 
 /// A run and what happened in it.
 pub(super) struct TraceTree {
-    pub(super) look: RunView,
+    pub(super) view: RunView,
     pub(super) records: Vec<StepRecord>,
     /// The record around each record.
     pub(super) around: Vec<Option<usize>>,
@@ -25,9 +25,9 @@ pub(super) struct TraceTree {
     pub(super) left_out: LeftOut,
     /// The usage of the workflow's budget, when its part has ended.
     budget: Option<BudgetRecord>,
-    /// Which record has made which call.
+    /// The record that made each call.
     pub(super) callers: BTreeMap<EffectNo, usize>,
-    /// What was sent to the run from outside, in order: when, who, what.
+    /// The signals and cancellations that were sent to the run, in order: time, sender, content.
     pub(super) sent: Vec<(i64, Option<String>, String)>,
     pub(super) secrets: Secrets,
     /// The names that steps have beside their ids.
@@ -54,12 +54,12 @@ impl LeftOut {
         if self.before > 0 {
             let _ = writeln!(
                 lines,
-                "… what happened in the first {} events is left out; `branchpoint runs trace {run} --from 0` shows the beginning",
+                "… the first {} events are not shown; `branchpoint runs trace {run} --from 0` shows the beginning",
                 self.before
             );
         }
         if self.steps > 0 {
-            let _ = writeln!(lines, "… {} steps that have ended are left out; the newest are shown", self.steps);
+            let _ = writeln!(lines, "… {} ended steps are not shown; these are the newest", self.steps);
         }
         if self.after > 0 {
             let _ = writeln!(
@@ -72,13 +72,13 @@ impl LeftOut {
     }
 }
 
-/// What is gathered from notes as they come.
-struct Gathered {
+/// Records and callers, collected from notes.
+struct Collected {
     records: Records,
     callers: BTreeMap<EffectNo, usize>,
 }
 
-impl Gathered {
+impl Collected {
     fn add(&mut self, note: &Note) {
         let record = self.records.add(note).or_else(|| self.records.innermost_of(note.strand));
         if let (NoteKind::Attempt { effect, .. }, Some(record)) = (&note.kind, record) {
@@ -91,32 +91,32 @@ impl Gathered {
 const MAX_OPS: u64 = 50_000;
 
 impl TraceTree {
-    /// What happened in a run; of a long one, the newest part.
+    /// The tree of a run, or of the newest part of a long run.
     pub(super) fn of(store: &dyn Backend, run: RunNo) -> Result<Self> {
         Self::after(store, run, None)
     }
 
-    /// What happened in a run after so many events. The memory it uses is bounded: of steps that have ended, the newest are kept.
+    /// The tree of a run after a number of events. Only the newest of the ended steps are included, which limits the memory.
     pub(super) fn after(store: &dyn Backend, run: RunNo, from: Option<u64>) -> Result<Self> {
         let secrets = store.secrets(run)?;
-        let mut gathered = Gathered { records: Records::of(&store.load(run)?.program), callers: BTreeMap::new() };
-        let Replayed { view: look, first, last, is_whole } =
-            store.replay_part(run, from, MAX_OPS, &mut |note| gathered.add(&note))?;
-        let left_out = LeftOut { before: first, after: look.state.seq() - last, steps: gathered.records.omitted() };
-        let Gathered { records, callers } = gathered;
+        let mut collected = Collected { records: Records::of(&store.load(run)?.program), callers: BTreeMap::new() };
+        let Replayed { view, first, last, is_whole } =
+            store.replay_part(run, from, MAX_OPS, &mut |note| collected.add(&note))?;
+        let left_out = LeftOut { before: first, after: view.state.seq() - last, steps: collected.records.omitted() };
+        let Collected { records, callers } = collected;
         let budget = records.budget().cloned();
         let records = if is_whole { records } else { records.partial() };
-        // What a part does not show the end of has not ended in it.
-        let status = if left_out.after == 0 { look.status() } else { Status::Running };
-        let records = records.finish(&look.program, status);
+        // Steps whose end is after the part count as running.
+        let status = if left_out.after == 0 { view.status() } else { Status::Running };
+        let records = records.finish(&view.program, status);
         let index: BTreeMap<usize, usize> = records.keys().copied().zip(0..).collect();
         let mut tree = Self {
             around: Vec::new(),
             inner: Vec::new(),
             callers: callers.into_iter().filter_map(|(effect, at)| Some((effect, *index.get(&at)?))).collect(),
             sent: sent(store, run, &secrets)?,
-            names: look.view("names").and_then(|names| names.as_object().cloned()).unwrap_or_default(),
-            look,
+            names: view.view("names").and_then(|names| names.as_object().cloned()).unwrap_or_default(),
+            view,
             records: records.into_values().collect(),
             left_out,
             budget,
@@ -135,18 +135,18 @@ impl TraceTree {
 
     /// The newest record of a step around, with the positions around, for each record.
     fn arranged(&self) -> Vec<Option<usize>> {
-        let parent = |step: StepId| self.look.program.steps[step.index()].parent;
+        let parent = |step: StepId| self.view.program.steps[step.index()].parent;
         let mut newest: BTreeMap<(StepId, &[u32]), usize> = BTreeMap::new();
         let mut around = Vec::new();
         for (index, record) in self.records.iter().enumerate() {
             let mut outer = parent(record.step);
-            let mut found = None;
-            while let Some(step) = outer.filter(|_| found.is_none()) {
+            let mut enclosing = None;
+            while let Some(step) = outer.filter(|_| enclosing.is_none()) {
                 let known = |length: usize| newest.get(&(step, &record.path[..length])).copied();
-                found = (0..=record.path.len()).rev().find_map(known);
+                enclosing = (0..=record.path.len()).rev().find_map(known);
                 outer = parent(step);
             }
-            around.push(found);
+            around.push(enclosing);
             newest.insert((record.step, &record.path), index);
         }
         around
@@ -154,7 +154,7 @@ impl TraceTree {
 
     /// The budgets of the workflow and of parts that are open.
     pub(super) fn open_budgets(&self) -> Vec<BudgetRecord> {
-        self.budget.iter().cloned().chain(self.look.state.budgets(&self.look.program)).collect()
+        self.budget.iter().cloned().chain(self.view.state.budgets(&self.view.program)).collect()
     }
 
     /// The budgets of the workflow and of all its parts, the ended ones in the order in which they began.
@@ -172,7 +172,7 @@ impl TraceTree {
     pub(super) fn of_step(&self, step: &str, path: Option<&[u32]>) -> Vec<usize> {
         let meant = |index: &usize| {
             let record = &self.records[*index];
-            let id = &self.look.program.steps[record.step.index()].id;
+            let id = &self.view.program.steps[record.step.index()].id;
             &**id == step && path.is_none_or(|path| path == positions(record))
         };
         (0..self.records.len()).filter(meant).collect()
@@ -182,7 +182,7 @@ impl TraceTree {
     pub(super) fn line(&self, index: usize, depth: usize) -> String {
         let record = &self.records[index];
         let indent = "  ".repeat(depth);
-        let title = step_line::title(&self.look.program, record);
+        let title = step_line::title(&self.view.program, record);
         let mut line = format!("{} {indent}{title}", step_line::sign(&record.status, false));
         line += &self.step_line(record);
         line.push('\n');
@@ -190,7 +190,7 @@ impl TraceTree {
         self.secrets.mask(&(line + &below.collect::<String>())).into_owned()
     }
 
-    /// How long it took, which way it went and why, what came of it.
+    /// The duration, the branch with its reason, and the outcome of a record.
     fn step_line(&self, record: &StepRecord) -> String {
         let mut text = String::new();
         if let StepStatus::Skipped(reason) = &record.status {
@@ -224,7 +224,7 @@ impl TraceTree {
         Some(self.secrets.text(&decided.sentence().render(|value| preview(&self.secrets.value(value)))))
     }
 
-    /// Attempts that failed, and what people have decided.
+    /// The failed attempts and the approvals of a record.
     fn below(&self, index: usize) -> Vec<String> {
         let record = &self.records[index];
         let failed = record.attempts.iter().enumerate().filter_map(|(number, attempt)| {
@@ -233,8 +233,8 @@ impl TraceTree {
         });
         let mut below: Vec<String> = failed.collect();
         let approvals = record.decisions.iter().filter(|decided| decided.kind == DecisionKind::Approval);
-        below.extend(approvals.map(|decided| excerpt::text(&decided.line(&self.look.program, &self.secrets))));
-        below.extend(record.budget.as_ref().map(|budget| format!("budget of {}", budget.line(&self.look.program))));
+        below.extend(approvals.map(|decided| excerpt::text(&decided.line(&self.view.program, &self.secrets))));
+        below.extend(record.budget.as_ref().map(|budget| format!("budget of {}", budget.line(&self.view.program))));
         below
     }
 
@@ -246,7 +246,7 @@ impl TraceTree {
 
     /// A decision as JSON.
     pub(super) fn decision_json(&self, decided: &DecisionRecord) -> Value {
-        self.json(|redact| decided.to_value(&self.look.program, redact))
+        self.json(|redact| decided.to_value(&self.view.program, redact))
     }
 
     fn json<T>(&self, write: impl FnOnce(&dyn Redact) -> T) -> T {
@@ -256,7 +256,7 @@ impl TraceTree {
     /// A record as JSON.
     pub(super) fn record_json(&self, index: usize) -> Value {
         let record = &self.records[index];
-        let step = &self.look.program.steps[record.step.index()];
+        let step = &self.view.program.steps[record.step.index()];
         let (status, reason) = match &record.status {
             StepStatus::Running => ("running", None),
             StepStatus::Waiting(status) => (status.as_str(), None),
@@ -267,7 +267,7 @@ impl TraceTree {
         };
         let masked =
             |value: &Option<Value>| value.as_ref().map_or(Value::Null, |value| self.json(|redact| redact.data(value)));
-        let program = &self.look.program;
+        let program = &self.view.program;
         let decisions = record.decisions.iter().map(|decided| self.decision_json(decided));
         let iterations = record.iterations.iter().map(|round| self.json(|redact| round.to_value(program, redact)));
         let attempts = record.attempts.iter().map(|attempt| {
@@ -310,13 +310,13 @@ impl TraceTree {
     }
 }
 
-/// What came to a run from people and other systems.
+/// The signals and cancellations that were sent to a run.
 fn sent(store: &dyn Backend, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, Option<String>, String)>> {
     let sent = store.journal(run)?.into_iter().filter_map(|(stamp, event, _)| match event {
         Event::Signal { name, payload, sender, .. } => {
-            let said =
+            let content =
                 if payload == Value::Null { String::new() } else { format!(" {}", excerpt::value(secrets, &payload)) };
-            Some((stamp.now_ms, sender.map(|sender| sender.to_string()), format!("{name}{said}")))
+            Some((stamp.now_ms, sender.map(|sender| sender.to_string()), format!("{name}{content}")))
         }
         Event::Cancel { reason } => {
             let reason = reason.map(|reason| format!(": {}", secrets.mask(&reason))).unwrap_or_default();
@@ -330,7 +330,7 @@ fn sent(store: &dyn Backend, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, 
 /// Why a step did not run, in plain words.
 fn skipped(reason: &str) -> String {
     match reason {
-        "arm_not_taken" => "not taken".into(),
+        "arm_not_taken" => "not chosen".into(),
         "after_failure" => "not reached, because the run had failed".into(),
         "cancelled" => "not reached, because the run was cancelled".into(),
         other => format!("skipped ({})", other.replace('_', " ")),

@@ -23,11 +23,11 @@ pub(super) fn export(opened: &StoreAccess, names: &[String]) -> Result<ExitCode>
     };
     let runs: Vec<_> = runs.iter().map(|run| run.run).collect();
     if io::stdout().is_terminal() {
-        terminal::message("The lines go to stdout; a file gets them with `> runs.jsonl`.\n");
+        terminal::message("The runs are printed on stdout; `> runs.jsonl` writes them to a file.\n");
     }
     let exported = opened.store.export(&runs, &mut BufWriter::new(io::stdout().lock()))?;
     for (id, why) in &exported.omitted {
-        terminal::error(&format!("run `{id}` was left out: {why}"));
+        terminal::error(&format!("run `{id}` was not exported: {why}"));
     }
     terminal::message(&format!("Exported {} runs.\n", exported.runs));
     Ok(if exported.omitted.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })

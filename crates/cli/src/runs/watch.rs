@@ -14,15 +14,15 @@ use crate::run_driver::is_far;
 use crate::store_access::StoreAccess;
 use crate::{exit, interrupt, terminal, time};
 
-/// How often it is looked whether somebody has written.
-const NAP: Duration = Duration::from_millis(50);
+/// The pause between two checks for changes.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What was shown of a run already.
+/// Shows the steps of a run, each once.
 #[derive(Default)]
 pub(crate) struct Follower {
     shown: usize,
     seq: u64,
-    /// What was left out then: a run that executes very much is only shown in part.
+    /// The part that was left out: a run with very many steps is shown in part.
     left_out: LeftOut,
     /// Whether each step is an object of JSON.
     json: bool,
@@ -35,12 +35,12 @@ impl Follower {
         Self { json, ..Self::default() }
     }
 
-    /// Shows nothing: what machines read is one object at the end.
+    /// Shows nothing if the output is JSON, which is one object at the end.
     pub(crate) fn silent_if(json: bool) -> Self {
         Self { silent: json, ..Self::default() }
     }
 
-    /// Leaves out what has happened up to now.
+    /// Leaves out the steps until now.
     pub(crate) fn beginning_now(mut self, store: &dyn Backend, run: RunNo) -> Result<Self> {
         match TraceTree::of(store, run) {
             // The steps of a run that cannot be opened are not known.
@@ -50,14 +50,14 @@ impl Follower {
         Ok(self)
     }
 
-    /// Leaves out what has ended by now.
+    /// Leaves out the steps that have ended by now.
     fn skip(&mut self, tree: &TraceTree) {
         let ran = tree.records.iter().filter(|record| ran(record));
         self.shown = ran.take_while(|record| !is_open(record)).count();
         self.left_out = tree.left_out;
     }
 
-    /// Shows the steps that have ended since the last time; when nothing more comes, all of them.
+    /// Shows the steps that have ended since the last call; with `nothing_more`, also the unfinished ones.
     pub(crate) fn show(&mut self, store: &dyn Backend, run: RunNo, nothing_more: bool) -> Result<()> {
         let seq = store.row(run)?.seq;
         if self.silent || (seq == self.seq && !nothing_more) {
@@ -96,7 +96,7 @@ fn is_open(record: &StepRecord) -> bool {
 
 #[derive(clap::Args)]
 pub(super) struct Watch {
-    /// The id of the run, or a beginning or end of it that no other has
+    /// The id of the run, or a unique beginning or end of it
     run: String,
 
     /// Continue watching while the run waits
@@ -108,17 +108,17 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Watch, json: bool) -> Result
     let (store, row) = (&*opened.store, opened.run(&arguments.run)?);
     let interrupted = interrupt::cancellation_token()?;
     let mut follower = Follower::new(json);
-    let (mut version, mut stood) = (None, None);
+    let (mut version, mut shown_status) = (None, None);
     loop {
         let now = Some(store.version()?);
         if now != version {
             version = now;
             follower.show(store, row.run, false)?;
             let status = store.status(row.run)?;
-            if stood != Some(status) && !json && !status.is_final() {
+            if shown_status != Some(status) && !json && !status.is_final() {
                 terminal::message(&format!("Run `{}`: {}\n", row.id, status.as_str()));
             }
-            stood = Some(status);
+            shown_status = Some(status);
             if status.is_final() {
                 follower.show(store, row.run, true)?;
                 terminal::message(&format!("Run `{}` has ended: {}\n", row.id, status.as_str()));
@@ -126,7 +126,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Watch, json: bool) -> Result
                 return Ok(ExitCode::from(code));
             }
         }
-        // A timer comes closer without anybody writing.
+        // A timer comes closer without a change of the store.
         if !arguments.keep && waits_long(store, row.run)? {
             terminal::message(&waiting(store, row.run, &row.id)?);
             return Ok(ExitCode::from(exit::WAITING));
@@ -134,7 +134,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Watch, json: bool) -> Result
         if interrupted.is_cancelled() {
             return Ok(ExitCode::from(exit::INTERRUPTED));
         }
-        std::thread::sleep(NAP);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

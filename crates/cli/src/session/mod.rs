@@ -1,4 +1,4 @@
-//! `branchpoint session`: the gate as JSON lines. A line in is a request, a line out is its answer.
+//! `branchpoint session`: sessions over JSON lines. Each input line is a request, each output line its response.
 
 mod request_line;
 mod stored;
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     terminal::message(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
     let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
     let (project, tools) = (Project::find()?, arguments.tools.clone());
-    let options = SessionOptions { tools, ttl_s: arguments.ttl, limits: project.agent_bounds() };
+    let options = SessionOptions { tools, ttl_s: arguments.ttl, limits: project.agent_limits() };
     let gate = Gate::with_options(program, options.clone())?;
     let mut gates: Box<dyn Gates> = if arguments.id.is_some() || arguments.store.store.is_some() {
         let document = workflow::document(&source, Some(Dialect::Session));
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let mut refused = false;
     while let Some(line) = next_line()? {
-        refused |= answered(&mut *gates, &line, arguments.id.as_deref(), arguments.explain)?;
+        refused |= respond(&mut *gates, &line, arguments.id.as_deref(), arguments.explain)?;
     }
     gates.close()?;
     Ok(if refused { ExitCode::from(exit::USAGE) } else { ExitCode::SUCCESS })
@@ -95,8 +95,8 @@ fn next_line() -> Result<Option<String>> {
         .map_err(|error| unread("stdin", error, "write each request as one line of JSON"))
 }
 
-/// Answers a line. True: it was refused.
-fn answered(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) -> Result<bool> {
+/// Responds to a line. Returns whether it was rejected.
+fn respond(gates: &mut dyn Gates, line: &str, name: Option<&str>, explain: bool) -> Result<bool> {
     if line.trim().is_empty() {
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! One line that comes in, and one that goes out.
+//! Request and response lines.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::json;
 /// The session of a line that names none.
 pub(crate) const MAIN: &str = "main";
 
-/// A request, and whose it is.
+/// A request and its session.
 pub(super) struct Line {
     /// No name is set: the caller that reads lines has one.
     pub(super) session: Option<Arc<str>>,
@@ -23,14 +23,14 @@ impl Line {
     /// Reads a line such as `{"tool": "search", "session": "s1"}`. What has no meaning is refused: a host that misspells a
     /// key must not get a response without an error.
     pub(super) fn read(line: &str) -> Result<Self> {
-        let line: Value = serde_json::from_str(line).context("this line is not JSON")?;
-        let fields = line.as_object().context("a line is an object such as {\"ask\": true}")?;
+        let line: Value = serde_json::from_str(line).context("the line is not JSON")?;
+        let fields = line.as_object().context("a line must be an object such as {\"ask\": true}")?;
         let (mut session, mut key, mut requests) = (None, None, Vec::new());
         for (name, value) in fields {
-            let text = || value.as_str().map(Arc::<str>::from).with_context(|| format!("`{name}` is text"));
+            let text = || value.as_str().map(Arc::<str>::from).with_context(|| format!("`{name}` must be text"));
             let flag = |request| match value {
                 Value::Bool(true) => Ok(request),
-                _ => Err(anyhow!("`{name}` is true, or left out")),
+                _ => Err(anyhow!("`{name}` must be true or absent")),
             };
             match &**name {
                 "session" => session = Some(text()?),
@@ -39,10 +39,11 @@ impl Line {
                 "tool" => requests.push(SessionAction::Tool(text()?)),
                 "ask" => requests.push(flag(SessionAction::Query)?),
                 "reset" => requests.push(flag(SessionAction::Reset)?),
-                other => bail!("unknown key `{other}`; a line has message, tool, ask or reset, and session and key"),
+                other => bail!("unknown key `{other}`; the keys are message, tool, ask, reset, session and key"),
             }
         }
-        let [action] = requests.try_into().ok().context("a line has one of message, tool, ask and reset")?;
+        let [action] =
+            requests.try_into().ok().context("a line must have exactly one of message, tool, ask and reset")?;
         Ok(Self { session, action, key })
     }
 }

@@ -1,4 +1,4 @@
-//! Messages to a terminal or a pipe that may accept nothing, such as a paused pager: waiting for it would hold up runs and signals.
+//! Writes messages to a terminal or a pipe that may not accept them, such as a paused pager. Waiting for it would delay runs and signals.
 //! What stderr does not accept in time is dropped and counted; whatever commands print is in the store as well.
 
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// How long stderr may accept nothing, in milliseconds, until messages are dropped.
-const PATIENCE_MS: u16 = 1_000;
+const STALL_TIMEOUT_MS: u16 = 1_000;
 
 /// How many bytes a pipe accepts without blocking when it accepts any.
 const PIECE_BYTES: usize = 4096;
@@ -36,8 +36,8 @@ fn dropped() -> MutexGuard<'static, Option<usize>> {
 fn write_to(message: &str, dropped: &mut Option<usize>, accepts: impl Fn(u16) -> bool, mut write: impl FnMut(&str)) {
     let mut rest = message;
     while !rest.is_empty() {
-        // After it has stalled once, nothing waits for it.
-        if !accepts(if dropped.is_some() { 0 } else { PATIENCE_MS }) {
+        // After it has stalled once, no message waits for it.
+        if !accepts(if dropped.is_some() { 0 } else { STALL_TIMEOUT_MS }) {
             *dropped = Some(dropped.unwrap_or_default() + rest.len());
             return;
         }
@@ -98,8 +98,8 @@ mod tests {
             write_to(message, &mut dropped, accepts, |piece| written.push_str(piece));
             waits.get()
         };
-        assert_eq!(send("one ", true), PATIENCE_MS);
-        assert_eq!(send("lost ", false), PATIENCE_MS);
+        assert_eq!(send("one ", true), STALL_TIMEOUT_MS);
+        assert_eq!(send("lost ", false), STALL_TIMEOUT_MS);
         assert_eq!(send("lost too ", false), 0, "only the first one waits");
         send(&"two ".repeat(3_000), true);
         let note = "\n[14 bytes of messages were dropped because nothing read them]\n";

@@ -21,7 +21,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// An event that is worth a line.
+/// An event that is logged.
 pub(super) struct Line {
     run: RunNo,
     id: Arc<str>,
@@ -91,15 +91,15 @@ impl Log {
             fields.extend([("run", line.id.to_string()), ("workflow", name)]);
         }
         fields.extend(line.detail.clone());
-        self.put(line.event, &fields);
+        self.print(line.event, &fields);
     }
 
-    /// A line that is about no run.
+    /// Writes a line that is not about a run.
     pub(super) fn plain(&self, event: &str, message: &str) {
-        self.put(event, &[("message", message.to_owned())]);
+        self.print(event, &[("message", message.to_owned())]);
     }
 
-    fn put(&self, event: &str, fields: &[(&str, String)]) {
+    fn print(&self, event: &str, fields: &[(&str, String)]) {
         let time = Timestamp::now();
         let line = match self.format {
             Format::Text => {

@@ -1,4 +1,4 @@
-//! What a worker counts, in the text form that Prometheus reads: over HTTP, in a file, or as JSON lines.
+//! The metrics of a worker in the Prometheus text format: over HTTP, in a file, or as JSON lines.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -25,8 +25,8 @@ use crate::{backend, json, terminal};
 /// How often counters are written to a file or to stderr.
 pub(super) const PERIOD: Duration = Duration::from_secs(10);
 
-/// How long a client of the HTTP door may take to ask.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a client may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where counters go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl FromStr for To {
     }
 }
 
-/// What happened since the worker began.
+/// Counters since the start of the worker.
 #[derive(Default)]
 pub(super) struct Counters {
     events: Arc<AtomicU64>,
@@ -58,7 +58,7 @@ pub(super) struct Counters {
     in_flight: AtomicU64,
     withdrawn: AtomicU64,
     ended_calls: AtomicU64,
-    asked: AtomicU64,
+    requests: AtomicU64,
     completed: AtomicU64,
     failed: AtomicU64,
     cancelled: AtomicU64,
@@ -74,7 +74,7 @@ impl Counters {
         let counter = match &event.kind {
             RunEventKind::Call => &self.calls,
             RunEventKind::CallWithdrawn => &self.withdrawn,
-            RunEventKind::Request(_, RequestChange::Opened(_)) => &self.asked,
+            RunEventKind::Request(_, RequestChange::Opened(_)) => &self.requests,
             RunEventKind::Status(Status::Completed, _) => &self.completed,
             RunEventKind::Status(Status::Failed, _) => &self.failed,
             RunEventKind::Status(Status::Cancelled, _) => &self.cancelled,
@@ -94,12 +94,12 @@ impl Counters {
         Ok(vec![
             Family { name: "runs", kind: "gauge", help: "Runs in the store", values: runs.collect() },
             Family { name: "runs_ended_total", kind: "counter", help: "Runs that ended here", values: ended.to_vec() },
-            one("events_total", "counter", "Events that runs have taken here", of(&self.events)),
-            one("calls_total", "counter", "Calls that runs have asked for here", of(&self.calls)),
+            one("events_total", "counter", "Events that runs have accepted here", of(&self.events)),
+            one("calls_total", "counter", "Calls that runs have requested here", of(&self.calls)),
             one("calls_failed_total", "counter", "Calls that failed", of(&self.failures)),
-            one("calls_in_flight", "gauge", "Calls that are being made", of(&self.in_flight)),
+            one("calls_in_flight", "gauge", "Calls in flight", of(&self.in_flight)),
             one("calls_queued", "gauge", "Calls that wait for their turn", waiting),
-            one("questions_total", "counter", "Questions put to people", of(&self.asked)),
+            one("questions_total", "counter", "Requests to people", of(&self.requests)),
         ])
     }
 }
@@ -137,7 +137,7 @@ fn json(families: &[Family]) -> String {
     format!("{:?}\n", json::object([("metrics", Value::from(counters))]))
 }
 
-/// Tells counters where they are wanted.
+/// Writes the metrics to their destination.
 pub(super) struct Metrics {
     to: Option<(To, Box<dyn Backend>)>,
     counters: Arc<Counters>,
@@ -148,11 +148,11 @@ impl Metrics {
         let counters = Arc::clone(counters);
         let Some(to) = to else { return Ok(Self { to: None, counters }) };
         if let To::Http(address) = to {
-            let door = TcpListener::bind(address).with_context(|| format!("cannot serve metrics at {address}"))?;
+            let listener = TcpListener::bind(address).with_context(|| format!("cannot serve metrics at {address}"))?;
             let (counted, store) = (Arc::clone(&counters), backend::open_read_only(store)?);
             thread::spawn(move || {
-                for client in door.incoming().flatten() {
-                    // A client that goes away is no error.
+                for client in listener.incoming().flatten() {
+                    // A disconnected client is not an error.
                     let _ = answer(&client, &counted, &*store);
                 }
             });
@@ -160,7 +160,7 @@ impl Metrics {
         Ok(Self { to: Some((to.clone(), backend::open_read_only(store)?)), counters })
     }
 
-    /// Tells what is due now.
+    /// Writes the metrics to stderr or to the file.
     pub(super) fn write(&mut self) -> Result<()> {
         match &self.to {
             Some((To::Stderr, store)) => terminal::message(&json(&self.counters.all(&**store)?)),
@@ -182,10 +182,10 @@ impl Metrics {
 /// How much of a request is read, in bytes.
 const REQUEST_BYTES: u64 = 64 * 1024;
 
-/// Answers any request with the counters: there is nothing else here.
+/// Responds to any request with the metrics.
 fn answer(client: &TcpStream, counters: &Counters, store: &dyn Backend) -> Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
+    client.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    client.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let mut lines = BufReader::new(client.take(REQUEST_BYTES)).lines();
     while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let text = prometheus(&counters.all(store)?);

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let project = Project::find()?.reaching(arguments.reach);
     let path = project.store_path(&arguments.store)?;
     let here = Arc::new(LocalRunner::for_worker(&project, &arguments.store, OutputListeners::of(|_| {}))?);
-    let (sender, heard) = channel();
+    let (sender, incoming) = channel();
     let interrupted = sender.clone();
     interrupt::on_first(move || interrupted.send(Incoming::Interrupt).is_ok())?;
     let mut limits = project.limits();
@@ -86,14 +86,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     log.plain("working", &format!("drives the runs in {}; Ctrl-C stops it", path.display()));
     let mut due = Instant::now() + metrics::PERIOD;
     loop {
-        match heard.recv_timeout(TICK) {
+        match incoming.recv_timeout(TICK) {
             Ok(Incoming::Line(line)) => log.write(&line),
             Ok(Incoming::Interrupt) => break,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => bail!(Exit::system("the worker has stopped by itself")),
         }
         if !backend.is_driving() {
-            // It tells itself why it has stopped.
+            // The backend reports why it has stopped.
             backend.stop(Duration::ZERO)?;
             bail!(Exit::system("the worker has stopped by itself"));
         }
@@ -104,12 +104,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     log.plain("stopping", "waits for calls in flight; Ctrl-C again ends them at once");
     backend.stop(Duration::from_secs(arguments.grace))?;
-    while let Ok(heard) = heard.try_recv() {
-        if let Incoming::Line(line) = heard {
+    while let Ok(incoming) = incoming.try_recv() {
+        if let Incoming::Line(line) = incoming {
             log.write(&line);
         }
     }
     metrics.write()?;
-    log.plain("stopped", "every run can be taken up by others");
+    log.plain("stopped", "other workers can resume the runs");
     Ok(ExitCode::SUCCESS)
 }

@@ -26,7 +26,7 @@ fn outputs(output: &std::process::Output) -> (String, String) {
 }
 
 #[test]
-fn calls_of_an_agent_are_reported_with_what_they_used_up() {
+fn calls_of_an_agent_are_reported_with_their_tokens_and_costs() {
     let place = Place::new(&[("helper.yaml", AGENT), ("script.yaml", SCRIPT)]);
     let (stdout, stderr) = outputs(&place.run(&["run", "helper.yaml", "--script", "script.yaml", "--id", "h1"]));
     assert_eq!(stdout, "all is well\n", "{stderr}");
@@ -64,7 +64,7 @@ fn calls_of_an_agent_are_reported_with_what_they_used_up() {
 }
 
 #[test]
-fn what_an_agent_used_up_counts_though_it_failed() {
+fn tokens_and_costs_of_a_failed_agent_count() {
     let script = SCRIPT.replace("text: all is well", "text: more, toolCalls: [{id: \"2\", name: echo, arguments: {}}]");
     let agent = AGENT.replace("tools: [echo]", "tools: [echo], max_turns: 2");
     let script = script.replace("agent.tool:\n", "agent.tool:\n  - {$error: broken}\n");
@@ -74,7 +74,7 @@ fn what_an_agent_used_up_counts_though_it_failed() {
 }
 
 #[test]
-fn who_drives_a_run_decides_where_it_may_lead() {
+fn the_process_that_executes_a_run_decides_which_servers_it_may_reach() {
     let closed = Closed::new();
     let flow = format!("name: f\nsteps:\n  - {{id: get, step_type: http, url: '{}', method: GET}}\n", closed.url("/"));
     let place = Place::new(&[("f.yaml", &flow)]);
@@ -90,7 +90,7 @@ fn who_drives_a_run_decides_where_it_may_lead() {
 }
 
 #[test]
-fn the_operator_bounds_agents_whatever_their_documents_say() {
+fn the_limits_of_the_operator_take_precedence_over_documents() {
     for (bound, kind) in [("agent_tokens = 10", "token_budget"), ("agent_turns = 1", "max_turns")] {
         let settings = format!("[limits]\n{bound}\n");
         let agent = AGENT.replace("tools: [echo]", "tools: [echo], max_turns: 5, token_budget: 100000");

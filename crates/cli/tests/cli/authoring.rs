@@ -17,11 +17,11 @@ fn messages(output: &Output) -> String {
 }
 
 #[test]
-fn every_template_checks_clean_and_is_written_the_house_way() {
+fn every_template_passes_check_and_is_formatted() {
     let folder = tempfile::tempdir().expect("a folder");
     for template in TEMPLATES {
-        let made = run_in(folder.path(), &["new", template, "--template", template]);
-        assert_eq!(made.status.code(), Some(0), "{template}: {}", messages(&made));
+        let created = run_in(folder.path(), &["new", template, "--template", template]);
+        assert_eq!(created.status.code(), Some(0), "{template}: {}", messages(&created));
         let file = format!("{template}.yaml");
         let checked = run_in(folder.path(), &["check", "--deny-warnings", &file]);
         assert_eq!(checked.status.code(), Some(0), "{template}: {checked:?}");
@@ -62,9 +62,9 @@ fn every_template_runs_with_its_script_and_inputs() {
     ];
     assert_eq!(outputs.map(|(template, _)| template), TEMPLATES);
     for (template, output) in outputs {
-        let made = run_in(folder.path(), &["new", template, "--template", template, "--with-script"]);
-        assert_eq!(made.status.code(), Some(0), "{template}: {}", messages(&made));
-        assert_eq!(String::from_utf8_lossy(&made.stdout).lines().count(), 3, "{template}");
+        let created = run_in(folder.path(), &["new", template, "--template", template, "--with-script"]);
+        assert_eq!(created.status.code(), Some(0), "{template}: {}", messages(&created));
+        assert_eq!(String::from_utf8_lossy(&created.stdout).lines().count(), 3, "{template}");
         let ran = run_with_script(folder.path(), template, &format!("{template}.script.yaml"));
         assert_eq!(ran.status.code(), Some(0), "{template}: {}", messages(&ran));
         assert!(String::from_utf8_lossy(&ran.stdout).contains(output), "{template}: {ran:?}");
@@ -106,7 +106,7 @@ fn a_dry_run_writes_an_answers_file_that_a_run_can_use() {
 }
 
 #[test]
-fn every_example_checks_clean_and_is_drawn() {
+fn every_example_passes_check_and_is_drawn() {
     for folder in ["examples/workflows", "examples/flow"] {
         for entry in fs::read_dir(root().join(folder)).expect("there are examples") {
             let name = entry.expect("a file").file_name().to_string_lossy().into_owned();
@@ -155,7 +155,7 @@ fn an_unknown_template_is_answered_with_the_list() {
 }
 
 #[test]
-fn fmt_writes_files_and_check_only_lists_them() {
+fn fmt_rewrites_files_and_check_only_lists_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let (messy, tidy) = (folder.path().join("messy.yaml"), folder.path().join("tidy.yaml"));
     fs::write(&messy, "steps:\n- step_type: text # what\n  id: a\n").expect("it is written");

@@ -30,7 +30,7 @@ const INPUT: &str = "canary-input-7f3a";
 const SECRET: &str = "canary-secret-9b1c";
 
 #[test]
-fn a_planted_secret_is_in_no_file_no_message_and_no_trace() {
+fn a_secret_is_in_no_file_message_or_trace() {
     let folder = tempfile::tempdir().expect("there is room");
     fs::write(folder.path().join("canary.yaml"), WORKFLOW).expect("there is room");
     let store = folder.path().join("kept");
@@ -72,7 +72,7 @@ fn a_planted_secret_is_in_no_file_no_message_and_no_trace() {
 
 /// A secret in the document is known to its readers, but the output of the run does not repeat it.
 #[test]
-fn a_secret_that_is_not_given_and_one_that_is_only_tried_are_masked_too() {
+fn a_default_secret_and_a_secret_of_a_dry_run_are_masked() {
     let folder = tempfile::tempdir().expect("there is room");
     let optional = WORKFLOW.replace("required: true", &format!("default: {INPUT}"));
     fs::write(folder.path().join("default.yaml"), optional).expect("there is room");
@@ -101,7 +101,7 @@ states:
 "#;
 
 #[test]
-fn an_answer_is_masked_only_where_its_own_call_was_given_the_secret() {
+fn an_answer_is_masked_only_if_its_own_call_received_the_secret() {
     let folder = tempfile::tempdir().expect("there is room");
     fs::write(folder.path().join("chance.yaml"), CHANCE).expect("there is room");
     let store = folder.path().join("store.db");
@@ -129,7 +129,7 @@ states:
 "#;
 
 #[test]
-fn a_key_of_the_environment_that_a_command_prints_is_kept_nowhere() {
+fn a_key_of_the_environment_that_a_command_prints_is_not_stored() {
     let folder = tempfile::tempdir().expect("there is room");
     fs::write(folder.path().join("leaky.yaml"), LEAKY).expect("there is room");
     let store = folder.path().join("kept").join("store.db");

@@ -31,7 +31,7 @@ fn say(place: &Place, lines: &[u8], more: &[&str]) -> (Option<i32>, String, Stri
 }
 
 #[test]
-fn a_turn_calls_what_is_offered_and_nothing_else() {
+fn a_turn_calls_only_the_offered_tools() {
     let place = Place::new(&[("agent.json", AGENT), ("script.yaml", SCRIPT)]);
     let (code, stdout, stderr) = say(&place, b"Why tides?\n\nWhy the moon?\n", &["--script", "script.yaml"]);
     assert_eq!((code, &*stdout), (Some(0), "Tides follow the moon.\nBecause it is heavy.\n"), "{stderr}");
@@ -43,7 +43,7 @@ fn a_turn_calls_what_is_offered_and_nothing_else() {
 }
 
 #[test]
-fn a_turn_that_was_interrupted_goes_on_and_repeats_nothing() {
+fn an_interrupted_turn_continues_and_repeats_no_call() {
     let hangs =
         SCRIPT.replace("  - {$reply: {text: Tides follow the moon.}, $usage: {tokens: 30}}", "  - {$hang: true}");
     let rest = "researcher:\n  - {$reply: {text: Here I am again.}}\n";
@@ -63,7 +63,7 @@ fn a_turn_that_was_interrupted_goes_on_and_repeats_nothing() {
 }
 
 #[test]
-fn a_model_may_say_plain_text_and_hear_what_is_no_text() {
+fn answers_in_plain_text_and_input_in_another_encoding_are_accepted() {
     let script = "researcher: [hello, {$text: again}]\n";
     let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
     let (code, stdout, stderr) = say(&place, b"one\n\xff\xfe\n", &["--script", "script.yaml"]);
@@ -80,7 +80,7 @@ fn a_turn_as_json_shows_what_failed() {
 }
 
 #[test]
-fn a_session_that_fails_says_so_and_another_follows() {
+fn a_failed_session_is_reported_and_the_next_one_starts() {
     let script = "researcher:\n  - {$output: 5}\n  - hello\n";
     let place = Place::new(&[("agent.json", AGENT), ("script.yaml", script)]);
     let (code, stdout, stderr) = say(&place, b"one\ntwo\n", &["--script", "script.yaml", "--json"]);
@@ -94,7 +94,7 @@ fn a_session_that_fails_says_so_and_another_follows() {
 }
 
 #[test]
-fn there_must_be_somebody_to_talk_with() {
+fn a_chat_requires_an_agent() {
     let place = Place::new(&[("agent.json", r#"{"steps": [{"name": "a", "isDefault": true}]}"#)]);
     let (code, _, stderr) = say(&place, b"Hello?\n", &[]);
     assert_eq!(code, Some(1));

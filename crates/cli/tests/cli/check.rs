@@ -18,7 +18,7 @@ fn findings_are_printed_with_their_places() {
 }
 
 #[test]
-fn a_file_that_is_not_there_does_not_hide_the_others() {
+fn a_missing_file_does_not_hide_the_others() {
     check("check_unread", &["check", "nowhere.yaml", BROKEN]);
 }
 
@@ -36,7 +36,7 @@ fn stdin_is_read_once_and_not_watched() {
 }
 
 #[test]
-fn colours_come_only_where_they_are_wanted() {
+fn colours_are_printed_only_on_request() {
     let forced = run(&["check", BROKEN], "", &[("CLICOLOR_FORCE", "1")]);
     assert!(String::from_utf8_lossy(&forced.stdout).contains('\u{1b}'));
     let unwanted = run(&["check", BROKEN], "", &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);
@@ -84,6 +84,36 @@ fn a_watched_file_is_checked_again_when_it_changes() {
 }
 
 #[test]
+fn a_watched_directory_includes_new_folders() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    fs::write(folder.path().join("a.yaml"), "name: a\nsteps:\n  - {id: a, step_type: text, template: x}\n")
+        .expect("it is written");
+    let mut child = quiet(env!("CARGO_BIN_EXE_branchpoint"))
+        .args(["check", "--watch"])
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+    let mut await_summary = |part: &str| {
+        while !lines.next().expect("the watch continues").expect("it can be read").contains(part) {}
+    };
+    await_summary("1 file checked");
+    let new = folder.path().join("new");
+    fs::create_dir(&new).expect("the folder is created");
+    await_summary("1 file checked");
+    fs::write(new.join("b.yaml"), "name: b\nsteps:\n  - {id: b, step_type: text, template: x}\n")
+        .expect("it is written");
+    await_summary("2 files checked");
+    fs::write(new.join("b.yaml"), "steps: [").expect("it is written");
+    await_summary("2 files checked: 1 error");
+    child.kill().expect("it can be ended");
+    child.wait().expect("it ends");
+}
+
+#[test]
 fn steps_without_a_configured_runner_are_warnings_where_there_is_a_configuration() {
     let document = "name: t\nsteps:\n  - {id: look, step_type: web_search, query: a}\n  \
                     - {id: put, step_type: write_aws_s3_object, key: k}\n  \
@@ -99,10 +129,10 @@ fn steps_without_a_configured_runner_are_warnings_where_there_is_a_configuration
     fs::write(place.path().join("branchpoint.toml"), settings).expect("files can be written");
     let configured = place.run(&["check", "t.yaml"]);
     exits(&configured, 0);
-    let found = out(&configured);
-    assert!(found.contains("step `look`") && found.contains("[search]"), "{found}");
-    assert!(found.contains("step `put`") && found.contains("NOT_SET"), "{found}");
-    assert!(!found.contains("step `keep`"), "{found}");
+    let findings = out(&configured);
+    assert!(findings.contains("step `look`") && findings.contains("[search]"), "{findings}");
+    assert!(findings.contains("step `put`") && findings.contains("NOT_SET"), "{findings}");
+    assert!(!findings.contains("step `keep`"), "{findings}");
     assert!(!place.path().join("started").exists(), "no server is started");
     exits(&place.run(&["check", "--deny-warnings", "t.yaml"]), 2);
     fs::write(place.path().join("branchpoint.toml"), "[objects]\nregion = \"x\"\n").expect("files can be written");

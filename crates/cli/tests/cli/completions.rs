@@ -3,7 +3,7 @@
 use super::run;
 
 #[test]
-fn every_shell_gets_completions_that_know_the_options() {
+fn the_completions_of_every_shell_contain_the_options() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = run(&["completions", shell], "", &[]);
         let script = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -10,7 +10,7 @@ fn a_context_can_come_from_stdin() {
 }
 
 #[test]
-fn a_context_that_is_not_there_is_reported() {
+fn a_missing_context_is_reported() {
     check("missing_file", &["eval", "true", "--context", "nowhere.json"]);
 }
 
@@ -25,7 +25,7 @@ fn a_context_that_is_empty_is_reported() {
 }
 
 #[test]
-fn a_context_that_is_no_object_is_reported() {
+fn a_context_that_is_not_an_object_is_reported() {
     check_with("context_no_object", &["eval", "true", "--context", "-"], "[1, 2]", &[]);
 }
 

@@ -15,7 +15,7 @@ struct Example {
 }
 
 /// The examples of a text: a command after `$ `, going on while lines end in `\`, and its output: everything up to the
-/// next command, the end of the block, or a line that stands further left.
+/// next command, the end of the block, or a line with less indentation.
 fn examples(text: &str) -> Vec<Example> {
     let mut examples = Vec::new();
     let mut lines = text.lines().peekable();

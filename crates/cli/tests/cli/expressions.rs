@@ -72,7 +72,7 @@ fn the_expressions_of_a_flow_name_variables() {
 }
 
 #[test]
-fn colours_come_only_where_they_are_wanted() {
+fn colours_are_printed_only_on_request() {
     let arguments = ["eval", "lenn(inputs.mode) == 4"];
     check_with("colours_forced", &arguments, "", &[("CLICOLOR_FORCE", "1")]);
     check_with("colours_unwanted", &arguments, "", &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);

@@ -35,13 +35,13 @@ fn is_harmless(what: &str, shown: &str) {
 }
 
 #[test]
-fn nothing_that_a_document_says_controls_the_terminal() {
+fn text_of_a_document_cannot_control_the_terminal() {
     let place = Place::new(&[("hostile.yaml", &workflow())]);
     let run = |arguments: &[&str]| place.command(arguments).env("CLICOLOR_FORCE", "1").output().expect("it runs");
-    let asked = run(&["run", "hostile.yaml", "--id", "k"]);
-    exits(&asked, 5);
-    is_harmless("run", &err(&asked));
-    assert!(err(&asked).contains("pay 10\\u202e001\\u2066 \\u009b2K\\rdone \\u001b[1A"), "{}", err(&asked));
+    let prompt = run(&["run", "hostile.yaml", "--id", "k"]);
+    exits(&prompt, 5);
+    is_harmless("run", &err(&prompt));
+    assert!(err(&prompt).contains("pay 10\\u202e001\\u2066 \\u009b2K\\rdone \\u001b[1A"), "{}", err(&prompt));
     let reads: [&[&str]; 6] = [
         &["approvals", "list"],
         &["approvals", "show", "k"],
@@ -66,7 +66,7 @@ fn nothing_that_a_document_says_controls_the_terminal() {
 }
 
 #[test]
-fn a_document_that_is_refused_does_not_control_the_terminal() {
+fn an_invalid_document_cannot_control_the_terminal() {
     let broken = "name: x\nsteps:\n  - {id: \"a\u{202e}\u{2066}\", step_type: \"\u{9b}2J\u{85}\", \u{200f}x: 1}\n";
     let place = Place::new(&[("broken.yaml", broken), ("worse.yaml", "a: \u{1b}[2J[\r{")]);
     for file in ["broken.yaml", "worse.yaml"] {

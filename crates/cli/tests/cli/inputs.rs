@@ -70,7 +70,7 @@ fn the_input_of_a_graph_replaces_the_text_of_its_start() {
 }
 
 #[test]
-fn inputs_of_a_machine_run_nothing_and_break_nothing() {
+fn inputs_of_a_machine_are_data_and_never_commands() {
     let machine = "name: m\nstates:\n  initial: a\n  a: {command: 'ls -d /; wc -c < \"$BRANCHPOINT_INPUTS\"', on_success: done}\n  \
                    done: {type: terminal, message: '{{states.a.Output}}'}\n";
     let large = format!("large={}", "x".repeat(130_000));
@@ -86,4 +86,39 @@ fn inputs_of_a_machine_run_nothing_and_break_nothing() {
             "{name}: {report}"
         );
     }
+}
+
+#[test]
+fn an_id_stays_free_after_a_start_with_invalid_inputs() {
+    let place = Place::new(&[("f.json", FLOW)]);
+    for more in [&[][..], &["--detach"], &["--json"]] {
+        let output = place.run(&[&["run", "f.json", "-i", "count=many", "--id", "k"], more].concat());
+        assert_eq!(code(&output), Some(1), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("was not started [invalid_input]"), "{}", text(&output.stderr));
+    }
+    let output = place.run(&["run", "f.json", "-i", "count:=1", "--id", "k"]);
+    assert_eq!(code(&output), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_dotted_key_in_a_file_of_inputs_is_a_path() {
+    let steps = "name: s\nsteps:\n  - {id: a, step_type: text, template: \"{{input}} of {{metadata.customer}}\"}\n";
+    let inputs = r#"{"input": "order", "metadata.customer": "ada"}"#;
+    let place = Place::new(&[("s.yaml", steps), ("in.json", inputs), ("data.json", r#"{"a.b": 1}"#)]);
+    let output = place.run(&["run", "s.yaml", "-i", "@in.json"]);
+    assert_eq!(text(&output.stdout), "order of ada\n", "{}", text(&output.stderr));
+    // A file with other keys is the input itself.
+    let output = place.run(&["run", "s.yaml", "-i", "@data.json", "-i", "metadata.customer=ada"]);
+    assert!(text(&output.stdout).contains("\"a.b\":1"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_quiet_dry_run_prints_only_its_result() {
+    let steps =
+        "name: s\nsteps:\n  - {id: w, step_type: wait, duration: 1h}\n  - {id: a, step_type: text, template: done}\n";
+    let place = Place::new(&[("s.yaml", steps)]);
+    let loud = place.run(&["run", "s.yaml", "-i", "input=x", "--dry-run"]);
+    assert!(text(&loud.stderr).contains("skipped a wait") && text(&loud.stderr).contains("a (text)"));
+    let output = place.run(&["run", "s.yaml", "-i", "input=x", "--dry-run", "--quiet"]);
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("done\n".to_owned(), String::new()));
 }

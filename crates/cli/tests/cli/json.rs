@@ -21,7 +21,7 @@ fn json_has_the_place_of_an_error() {
 }
 
 #[test]
-fn json_shows_even_of_a_file_that_is_not_there() {
+fn json_describes_a_missing_file() {
     check("json_missing_file", &["eval", "true", "--context", "nowhere.json", "--json"]);
 }
 

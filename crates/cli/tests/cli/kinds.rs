@@ -7,7 +7,7 @@ use branchpoint_dialects::all_kinds;
 use super::{check, root, run};
 
 #[test]
-fn every_kind_has_its_page() {
+fn every_kind_has_a_page() {
     for kind in all_kinds() {
         let path = root().join(format!("docs/diagnostics/{kind}.md"));
         let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

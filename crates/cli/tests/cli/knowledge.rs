@@ -23,7 +23,7 @@ fn add(place: &Place, arguments: &[&str]) -> Output {
 
 /// The documents that a search finds, the best first.
 #[track_caller]
-fn found(place: &Place, words: &str) -> Vec<String> {
+fn results(place: &Place, words: &str) -> Vec<String> {
     let passages = printed(&place.run(&["knowledge", "search", words, "--json"]), 0);
     let passages = passages.as_array().expect("a list").iter();
     passages.map(|passage| passage["document"].as_str().unwrap_or_default().to_owned()).collect()
@@ -57,9 +57,9 @@ fn files_of_every_format_are_found_by_search_and_by_a_step() {
         ("august", "papers/page.html"),
         ("refunds", "papers/faq.md"),
     ] {
-        assert_eq!(found(&place, words), [document], "{words}");
+        assert_eq!(results(&place, words), [document], "{words}");
     }
-    assert_eq!(found(&place, "hidden"), [""; 0]);
+    assert_eq!(results(&place, "hidden"), [""; 0]);
     let step = "name: t\nsteps:\n  - {id: r, step_type: retrieval, filter: {format: pdf}}\n";
     write("t.yaml", step.as_bytes());
     let result = printed(&place.run(&["run", "t.yaml", "--quiet", "-i", "input=toner refund"]), 0);
@@ -76,16 +76,19 @@ fn only_changed_files_are_added_again_and_equal_ones_once() {
     assert_eq!(first["duplicates"], json!([{"document": "b.md", "same_as": "a.md"}]));
     let again = printed(&add(&place, &["."]), 0);
     assert_eq!((&again["added"], &again["updated"], &again["unchanged"]), (&json!([]), &json!([]), &json!(2)));
-    assert_eq!(found(&place, "refund"), ["a.md"]);
+    assert_eq!(results(&place, "refund"), ["a.md"]);
     // The document that the copy was a copy of changes: the copy takes its place.
     fs::write(place.path().join("a.md"), "changed").expect("files can be written");
     let changed = printed(&add(&place, &["."]), 0);
     assert_eq!((names(&changed["updated"]), names(&changed["added"])), (vec!["a.md"], vec!["b.md"]));
-    assert_eq!((found(&place, "refund"), found(&place, "changed")), (vec!["b.md".to_owned()], vec!["a.md".to_owned()]));
+    assert_eq!(
+        (results(&place, "refund"), results(&place, "changed")),
+        (vec!["b.md".to_owned()], vec!["a.md".to_owned()])
+    );
     fs::remove_file(place.path().join("c.md")).expect("it is there");
     assert_eq!(printed(&add(&place, &["."]), 0)["removed"], json!([]), "files that are gone stay without --delete");
     assert_eq!(printed(&add(&place, &[".", "--delete"]), 0)["removed"], json!(["c.md"]));
-    assert_eq!(found(&place, "three"), [""; 0]);
+    assert_eq!(results(&place, "three"), [""; 0]);
     let renewed = printed(&add(&place, &[".", "--metadata", "kind=faq"]), 0);
     assert_eq!(names(&renewed["updated"]).len(), 2, "documents with other facts are other documents");
 }
@@ -106,7 +109,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_added() {
     failed.sort_unstable();
     assert_eq!(failed, ["bad.pdf", "bad.txt", "gone.md", "logo.png"]);
     assert!(err(&output).contains("cannot add `gone.md`: no such file or folder"), "{}", err(&output));
-    assert_eq!(found(&place, "fine"), ["good.md"]);
+    assert_eq!(results(&place, "fine"), ["good.md"]);
 }
 
 #[test]
@@ -137,9 +140,9 @@ fn secrets_of_this_machine_are_not_indexed() {
     ]);
     let output = place.command(&["knowledge", "add", "a.md"]).env("MY_API_KEY", "tajnetajne33").output();
     exits(&output.expect("the program starts"), 0);
-    assert_eq!(found(&place, "ada"), ["a.md"]);
+    assert_eq!(results(&place, "ada"), ["a.md"]);
     for secret in ["hunterhunter22", "tajnetajne33"] {
-        assert_eq!(found(&place, secret), [""; 0]);
+        assert_eq!(results(&place, secret), [""; 0]);
     }
     let stored = fs::read(place.store()).expect("there is a store");
     assert!(!String::from_utf8_lossy(&stored).contains("hunterhunter22"));
@@ -157,12 +160,12 @@ fn meanings(request: &ReceivedRequest) -> Vec<u8> {
 }
 
 #[test]
-fn with_an_embedding_model_a_search_finds_what_has_other_words() {
+fn with_an_embedding_model_a_search_finds_texts_with_other_words() {
     let peer = Peer::new(meanings);
     let settings = format!("[embeddings]\nurl = \"{}\"\nmodel = \"m\"\n", peer.url("/v1"));
     let place = Place::new(&[("a.md", "We give the money back."), ("b.md", "Shoes are red.")]);
     printed(&add(&place, &["a.md", "b.md"]), 0);
-    assert_eq!(found(&place, "refund"), [""; 0], "by words nothing matches");
+    assert_eq!(results(&place, "refund"), [""; 0], "by words nothing matches");
     fs::write(place.path().join("branchpoint.toml"), settings).expect("files can be written");
     let output = place.run(&["knowledge", "search", "refund"]);
     exits(&output, 1);
@@ -170,7 +173,7 @@ fn with_an_embedding_model_a_search_finds_what_has_other_words() {
     let report = printed(&add(&place, &["a.md", "b.md"]), 0);
     assert_eq!(names(&report["updated"]), ["a.md", "b.md"], "they get their vectors");
     assert_eq!(printed(&add(&place, &["a.md", "b.md"]), 0)["unchanged"], json!(2));
-    assert_eq!(found(&place, "refund"), ["a.md", "b.md"]);
+    assert_eq!(results(&place, "refund"), ["a.md", "b.md"]);
     let step = "name: t\nsteps:\n  - {id: r, step_type: retrieval, top_n: 1}\n";
     fs::write(place.path().join("t.yaml"), step).expect("files can be written");
     let result = printed(&place.run(&["run", "t.yaml", "--quiet", "-i", "input=refund"]), 0);

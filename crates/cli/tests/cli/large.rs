@@ -34,7 +34,7 @@ fn values_that_share_their_parts_are_stored_and_shown_as_small_as_they_are() {
 }
 
 #[test]
-fn a_large_value_is_truncated_in_json_and_whole_on_request() {
+fn a_large_value_is_truncated_in_json_and_complete_on_request() {
     let text = "a long text ".repeat(1_000);
     let workflow =
         format!("name: long\nsteps:\n  - {{id: one, step_type: text, template: '{text}{{{{metadata.SECRET_K}}}}'}}\n");

@@ -153,18 +153,17 @@ fn a_worker_stops_while_scripts_and_child_runs_keep_their_runs_busy() {
 }
 
 #[test]
-fn what_is_left_out_of_a_trace_is_said() {
+fn a_trace_says_which_events_are_not_shown() {
     let place = Place::new(&FILES);
     exits(&place.run(&["run", "rounds.yaml", "--detach", "--id", "r"]), 0);
     exits(&place.run(&["runs", "resume", "r", "--json"]), 3);
     let whole = place.run(&["runs", "trace", "r"]);
     exits(&whole, 0);
-    assert!(!out(&whole).contains("left out"));
+    assert!(!out(&whole).contains("not shown"));
     let trace = place.run(&["runs", "trace", "r", "--from", "1"]);
     exits(&trace, 0);
-    let said =
-        "what happened in the first 1 events is left out; `branchpoint runs trace r --from 0` shows the beginning";
-    assert!(out(&trace).contains(said) && out(&trace).len() < out(&whole).len(), "{}", out(&trace));
+    let printed = "the first 1 events are not shown; `branchpoint runs trace r --from 0` shows the beginning";
+    assert!(out(&trace).contains(printed) && out(&trace).len() < out(&whole).len(), "{}", out(&trace));
     let trace = place.run(&["runs", "trace", "r", "--from", "1", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&trace.stdout).expect("it is JSON");
     assert_eq!(json["left_out"]["events_before"], 1);

@@ -13,7 +13,7 @@ while read -r line; do
   case "$line" in
     *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets a person.","inputSchema":{"type":"object","properties":{"name":{"type":"string"}}}},{"name":"forget","description":"Deletes everything.","inputSchema":{"type":"object"}}]}' ;;
-    *'"tools/call"'*'"Nobody"'*) printf '%s\n' "$line" >> calls; result='{"isError":true,"content":[{"type":"text","text":"Nobody is here."}]}' ;;
+    *'"tools/call"'*'"Nemo"'*) printf '%s\n' "$line" >> calls; result='{"isError":true,"content":[{"type":"text","text":"The room is empty."}]}' ;;
     *'"tools/call"'*) printf '%s\n' "$line" >> calls; result='{"content":[{"type":"text","text":"Hello from a process!"}]}' ;;
     *) continue ;;
   esac
@@ -84,13 +84,13 @@ fn a_model_calls_the_exposed_tool_of_a_server_process() {
 
 #[test]
 fn an_error_of_a_tool_is_a_result_for_the_model() {
-    let calls = Does::Calls(&[("greeter_greet", r#"{"name": "Nobody"}"#)]);
-    let provider = Provider::new(vec![calls, Does::Says("There is nobody.")]);
+    let calls = Does::Calls(&[("greeter_greet", r#"{"name": "Nemo"}"#)]);
+    let provider = Provider::new(vec![calls, Does::Says("The room is empty.")]);
     let place = project(&provider, "greet");
     let run = place.run(&RUN);
     exits(&run, 0);
-    assert_eq!(out(&run), "There is nobody.\n", "{}", err(&run));
-    assert!(tool_results(&provider.requests()[1].body)[0].contains("Nobody is here."));
+    assert_eq!(out(&run), "The room is empty.\n", "{}", err(&run));
+    assert!(tool_results(&provider.requests()[1].body)[0].contains("The room is empty."));
 }
 
 #[test]

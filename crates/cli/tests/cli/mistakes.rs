@@ -189,9 +189,9 @@ fn the_examples_of_beginnings_are_workflows() {
         let line = printed.lines().find_map(|line| line.trim().strip_prefix(&format!("{dialect} ")));
         std::fs::write(place.path().join("b.yaml"), line.expect("each has a line").trim()).expect("it is written");
         let output = place.run(&["check", "--format", "json", "b.yaml"]);
-        let found: serde_json::Value = serde_json::from_str(&out(&output)).expect("it is JSON");
-        assert_eq!(found["files"][0]["dialect"], dialect, "{found:#}");
-        seen += usize::from(found["errors"] == 0);
+        let findings: serde_json::Value = serde_json::from_str(&out(&output)).expect("it is JSON");
+        assert_eq!(findings["files"][0]["dialect"], dialect, "{findings:#}");
+        seen += usize::from(findings["errors"] == 0);
     }
     assert_eq!(seen, 5);
 }
@@ -202,11 +202,11 @@ fn a_duplicate_id_is_shown_with_both_places() {
         ["the id `one` is used by two steps", "a.yaml:4:9", "note: the first step `one` is here", "a.yaml:2:9"];
     check("a.yaml", TWICE, &["check", "a.yaml"], 2, &expect);
     let place = Place::new(&[("a.yaml", TWICE)]);
-    let found: serde_json::Value =
+    let findings: serde_json::Value =
         serde_json::from_str(&out(&place.run(&["check", "--format", "json", "a.yaml"]))).expect("it is JSON");
-    assert_eq!(found["files"][0]["diagnostics"][0]["related"]["line"], 2, "{found:#}");
-    let found: serde_json::Value =
+    assert_eq!(findings["files"][0]["diagnostics"][0]["related"]["line"], 2, "{findings:#}");
+    let findings: serde_json::Value =
         serde_json::from_str(&out(&place.run(&["check", "--format", "sarif", "a.yaml"]))).expect("it is JSON");
-    let related = &found["runs"][0]["results"][0]["relatedLocations"][0];
-    assert_eq!(related["physicalLocation"]["region"]["startLine"], 2, "{found:#}");
+    let related = &findings["runs"][0]["results"][0]["relatedLocations"][0];
+    assert_eq!(related["physicalLocation"]["region"]["startLine"], 2, "{findings:#}");
 }

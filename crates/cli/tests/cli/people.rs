@@ -46,13 +46,13 @@ fn vote(place: &Place, id: &str, user: &str, choice: &str) {
 }
 
 #[test]
-fn a_run_waits_for_people_with_exit_5_and_goes_on_when_they_have_answered() {
+fn a_run_waits_for_people_with_exit_5_and_continues_after_their_votes() {
     let place = Place::new(&[("ask.yaml", ASK)]);
-    let asked = place.run(&["run", "ask.yaml", "--id", "k"]);
-    exits(&asked, 5);
-    assert_eq!(out(&asked), "");
-    let report = err(&asked);
-    assert!(report.contains("Shall we?") && report.contains("Asked: ada"), "{report}");
+    let waiting = place.run(&["run", "ask.yaml", "--id", "k"]);
+    exits(&waiting, 5);
+    assert_eq!(out(&waiting), "");
+    let report = err(&waiting);
+    assert!(report.contains("Shall we?") && report.contains("Approvers: ada"), "{report}");
     assert!(report.contains("branchpoint approvals vote k/") && report.contains("--as ada"), "{report}");
     let still = place.run(&["run", "ask.yaml", "--id", "k", "--json"]);
     exits(&still, 5);
@@ -68,9 +68,9 @@ fn a_run_waits_for_people_with_exit_5_and_goes_on_when_they_have_answered() {
 fn an_approval_of_a_graph_waits_the_same_way() {
     let graph = super::root().join("examples/graph/draft-and-approve.json").display().to_string();
     let place = Place::new(&[("s.yaml", "writer: [A text]\nrewriter: [Short]\npublisher: [Published]\n")]);
-    let asked = place.run(&["run", &graph, "-s", "s.yaml", "--id", "k"]);
-    exits(&asked, 5);
-    assert!(err(&asked).contains("branchpoint approvals vote k/review approve"), "{}", err(&asked));
+    let waiting = place.run(&["run", &graph, "-s", "s.yaml", "--id", "k"]);
+    exits(&waiting, 5);
+    assert!(err(&waiting).contains("branchpoint approvals vote k/review approve"), "{}", err(&waiting));
     let place =
         Place::new(&[("s.yaml", "writer: [A text]\nreview: [approve]\nrewriter: [Short]\npublisher: [Published]\n")]);
     let scripted = place.run(&["run", &graph, "-s", "s.yaml"]);
@@ -82,9 +82,9 @@ fn an_approval_of_a_graph_waits_the_same_way() {
 fn the_people_of_the_project_are_approvers() {
     let settings = "user = \"eve\"\n[people]\nowner = \"olga\"\nadmins = [\"ann\", \"bob\"]\n";
     let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
-    let asked = place.run(&["run", "ask.yaml"]);
-    exits(&asked, 5);
-    assert!(err(&asked).contains("Asked: olga"), "{}", err(&asked));
+    let waiting = place.run(&["run", "ask.yaml"]);
+    exits(&waiting, 5);
+    assert!(err(&waiting).contains("Approvers: olga"), "{}", err(&waiting));
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn a_command_of_the_project_is_notified_of_approvals() {
 fn a_notice_that_fails_is_reported_and_changes_nothing_else() {
     let settings = "[notify]\ncommand = \"exit 3\"\n";
     let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", settings)]);
-    let asked = place.run(&["run", "ask.yaml"]);
-    exits(&asked, 5);
-    assert!(err(&asked).contains("warning: a notice about run"), "{}", err(&asked));
+    let waiting = place.run(&["run", "ask.yaml"]);
+    exits(&waiting, 5);
+    assert!(err(&waiting).contains("warning: a notice about run"), "{}", err(&waiting));
 }
 
 #[test]
@@ -123,9 +123,13 @@ fn a_webhook_of_the_project_that_has_moved_is_reported() {
     });
     let settings = format!("[notify]\nwebhook = \"http://{address}/hook\"\n");
     let place = Place::new(&[("ask.yaml", ASK), ("branchpoint.toml", &settings)]);
-    let asked = place.run(&["run", "ask.yaml"]);
-    exits(&asked, 5);
-    assert!(err(&asked).contains("warning: a notice about run") && err(&asked).contains("/moved"), "{}", err(&asked));
+    let waiting = place.run(&["run", "ask.yaml"]);
+    exits(&waiting, 5);
+    assert!(
+        err(&waiting).contains("warning: a notice about run") && err(&waiting).contains("/moved"),
+        "{}",
+        err(&waiting)
+    );
 }
 
 /// Services and containers often run without `USER`; the user is known to the system all the same.
@@ -137,11 +141,11 @@ fn the_user_of_the_operating_system_acts_when_no_user_is_configured() {
         command.env_remove("BRANCHPOINT_USER").env_remove("LOGNAME").env_remove("USER");
         command
     };
-    let asked = run(&["run", "ask.yaml", "--id", "k"]).output().expect("it runs");
-    exits(&asked, 5);
+    let waiting = run(&["run", "ask.yaml", "--id", "k"]).output().expect("it runs");
+    exits(&waiting, 5);
     let name = std::process::Command::new("id").arg("-un").output().expect("there is an `id`");
     let name = String::from_utf8_lossy(&name.stdout).trim().to_owned();
-    assert!(err(&asked).contains(&format!("Asked: {name}\n")), "{}", err(&asked));
+    assert!(err(&waiting).contains(&format!("Approvers: {name}\n")), "{}", err(&waiting));
     // A variable that anybody can set does not make anybody else act.
     let refused = run(&["approvals", "approve", "k", "--as", "someone"]).output().expect("it runs");
     exits(&refused, 1);

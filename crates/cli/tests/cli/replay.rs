@@ -31,7 +31,7 @@ fn check_replayed(place: &Place, arguments: &[&str], code: i32) {
 }
 
 #[test]
-fn calls_that_overlap_get_their_own_answers() {
+fn overlapping_calls_get_their_own_answers() {
     let child = r#"
 name: child
 steps:
@@ -103,11 +103,11 @@ fn answers_of_people_are_recorded() {
     exits(&place.run(&["run", "asks.yaml", "-s", "tape.yaml"]), 5);
     let list = place.run(&["approvals", "list", "--json"]);
     let list: Json = serde_json::from_str(&out(&list)).expect("it is JSON");
-    let asked = |run: &str| {
+    let prompted = |run: &str| {
         let names = list.as_array().expect("a list").iter().filter_map(|open| open["approval"].as_str());
         names.into_iter().find(|name| name.starts_with(run)).expect("it is open").to_owned()
     };
-    exits(&place.run(&["approvals", "vote", &asked("k/"), "approve", "--as", "ada", "--comment", "fine"]), 0);
+    exits(&place.run(&["approvals", "vote", &prompted("k/"), "approve", "--as", "ada", "--comment", "fine"]), 0);
     // It has ended meanwhile, and still tells everything.
     let ended = place.run(&["run", "asks.yaml", "--id", "k", "--record", "tape.yaml"]);
     exits(&ended, 0);
@@ -135,7 +135,7 @@ fn approvals_of_a_graph_are_recorded_by_their_nodes() {
 }
 
 #[test]
-fn a_recorded_run_that_was_interrupted_is_played_on() {
+fn an_interrupted_recorded_run_is_continued() {
     let workflow = r#"
 name: m
 states:
@@ -165,7 +165,7 @@ states:
 }
 
 #[test]
-fn a_recorded_script_says_what_it_does_not_know() {
+fn a_recorded_script_names_its_missing_answers() {
     let workflow = |next: &str| {
         format!(
             "name: m\nstates:\n  initial: a\n  a: {{command: \"echo one\", on_success: {next}}}\n  \
@@ -199,7 +199,7 @@ states:
 }
 
 #[test]
-fn a_variable_that_is_secret_is_not_recorded_and_is_looked_for_when_it_is_played() {
+fn a_secret_variable_is_not_recorded_and_is_read_again_on_replay() {
     let workflow = r#"
 name: m
 states:
@@ -237,7 +237,7 @@ states:
 }
 
 #[test]
-fn a_recording_that_cannot_be_written_is_known_before_anything_runs() {
+fn a_recording_that_cannot_be_written_is_reported_before_the_run() {
     let workflow = "name: m\nstates:\n  initial: a\n  a: {command: \"echo a >> done.log\", on_success: end}\n  end: {type: terminal}\n";
     let place = Place::new(&[("m.yaml", workflow)]);
     for file in ["none/tape.yaml", "."] {
@@ -260,7 +260,7 @@ fn a_recording_that_cannot_be_written_is_known_before_anything_runs() {
 }
 
 #[test]
-fn mistakes_in_a_script_keep_the_run_from_starting() {
+fn mistakes_in_a_script_prevent_the_start_of_the_run() {
     let workflow = "name: t\nsteps:\n  - {id: post, step_type: command, command: \"echo a >> done.log\"}\n";
     let place = Place::new(&[("t.yaml", workflow)]);
     for (script, expect) in [
@@ -283,7 +283,7 @@ fn mistakes_in_a_script_keep_the_run_from_starting() {
 
 #[test]
 fn a_scripted_delay_takes_its_time() {
-    let workflow = "name: t\nsteps:\n  - {id: get, step_type: http, url: \"http://nobody.invalid/\", timeout: 500ms}\n";
+    let workflow = "name: t\nsteps:\n  - {id: get, step_type: http, url: \"http://host.invalid/\", timeout: 500ms}\n";
     let place = Place::new(&[
         ("t.yaml", workflow),
         ("late.yaml", "get: [{$status: 200, body: hi, $delay_ms: 60000}]\n"),

@@ -110,7 +110,7 @@ fn starting_twice_under_one_id_starts_once() {
 }
 
 #[test]
-fn an_id_is_a_word() {
+fn an_id_must_be_a_word() {
     let place = Place::new(&[("count.yaml", COUNT)]);
     exits(&place.run(&["run", "count.yaml", "--id", "a.b"]), 1);
     exits(&place.run(&["run", "count.yaml", "--id", ""]), 1);
@@ -126,7 +126,7 @@ states:
 "#;
 
 #[test]
-fn an_interrupted_run_is_exit_130_and_goes_on_later() {
+fn an_interrupted_run_exits_with_130_and_can_be_resumed() {
     let place = Place::new(&[("slow.yaml", SLOW)]);
     let run = place.spawn(&["run", "slow.yaml", "--id", "k"]);
     place.await_text("pids", "\n");
@@ -164,7 +164,7 @@ fn a_command_that_is_no_longer_awaited_does_not_outlive_the_program() {
 }
 
 #[test]
-fn a_run_that_another_process_drives_is_awaited() {
+fn a_run_that_another_process_executes_is_awaited() {
     let place =
         Place::new(&[("slow.yaml", SLOW.replace("exec sleep 600", "until test -e go; do sleep 0.02; done").as_str())]);
     let first = place.spawn(&["run", "slow.yaml", "--id", "k"]);
@@ -179,7 +179,7 @@ fn a_run_that_another_process_drives_is_awaited() {
 }
 
 #[test]
-fn a_script_goes_on_where_an_interrupted_run_stopped() {
+fn a_script_continues_where_an_interrupted_run_stopped() {
     let workflow = r#"
 name: scripted
 states:
@@ -205,7 +205,7 @@ states:
 }
 
 #[test]
-fn what_a_state_machine_says_is_its_exit_status() {
+fn a_state_machine_sets_the_exit_status() {
     let inline = r#"
 name: inline
 inputs: [{name: count, type: integer, required: true}]
@@ -249,7 +249,7 @@ fn inputs_come_from_files_and_from_stdin() {
 }
 
 #[test]
-fn secrets_are_put_into_calls_and_shown_nowhere() {
+fn secrets_are_used_in_calls_and_never_shown() {
     let workflow = r#"
 name: secretive
 inputs: [{name: TOKEN_in, required: true}]
@@ -267,8 +267,8 @@ states:
     exits(&output, 0);
     assert!(err(&output).contains("*** *** ***"), "{}", err(&output));
     assert!(!err(&output).contains("canary"), "{}", err(&output));
-    let kept = String::from_utf8_lossy(&place.bytes()).into_owned();
-    assert!(!kept.contains("canary-input"), "a secret input is sealed");
+    let stored = String::from_utf8_lossy(&place.bytes()).into_owned();
+    assert!(!stored.contains("canary-input"), "a secret input is sealed");
     let again = place.run(&["run", "secretive.yaml", "--id", "k", "--json"]);
     assert!(!err(&again).contains("canary"), "{}", err(&again));
 }
@@ -284,7 +284,7 @@ fn a_store_that_cannot_be_used_is_exit_4() {
 }
 
 #[test]
-fn what_cannot_be_run_says_what_can() {
+fn a_document_that_cannot_run_is_reported_with_the_kinds_that_can() {
     let place = Place::new(&[("count.yaml", COUNT)]);
     let session = super::root().join("examples/session/guard.json");
     let session = place.run(&["run", &session.display().to_string()]);
@@ -320,7 +320,7 @@ fn a_second_start_that_differs_is_an_error_that_shows_the_difference() {
 }
 
 #[test]
-fn a_process_that_may_open_few_files_asks_for_more() {
+fn the_limit_of_open_files_is_raised() {
     let document = COUNT.replace("echo once >> counted", "ulimit -Sn > files");
     let place = Place::new(&[("files.yaml", &document)]);
     let wanted = place.command(&["run", "files.yaml"]);
@@ -335,7 +335,7 @@ fn a_process_that_may_open_few_files_asks_for_more() {
 }
 
 #[test]
-fn a_run_exits_alike_whichever_process_drives_it_to_its_end() {
+fn the_exit_status_does_not_depend_on_the_process_that_completes_the_run() {
     let fails = "on_failure: {message: no luck, status: 7}";
     let document = COUNT.replace("echo once >> counted", "exit 1").replace("on_failure: bad", fails);
     let place = Place::new(&[("fails.yaml", &document)]);

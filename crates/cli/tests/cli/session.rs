@@ -21,13 +21,13 @@ fn a_session_explains() {
 }
 
 #[test]
-fn lines_that_say_nothing_are_answered_with_an_error() {
+fn invalid_lines_are_answered_with_an_error() {
     let lines = "nonsense\n[]\n{}\n{\"ask\": true, \"tool\": \"x\"}\n{\"ask\": false}\n{\"tol\": \"x\"}\n{\"ask\": true, \"session\": \"\"}\n";
     check_with("session_errors", &["session", FILE], lines, &[]);
 }
 
 #[test]
-fn a_document_that_is_refused_is_exit_2() {
+fn an_invalid_document_is_exit_2() {
     check("session_refused", &["session", "crates/cli/tests/fixtures/gate.yaml"]);
     check("session_ttl", &["session", FILE, "--ttl=-1"]);
     check("help_session", &["session", "--help"]);

@@ -62,8 +62,8 @@ fn programs_and_folders_are_relative_to_the_project_file() {
     ];
     let place = project(settings, &files);
     fs::create_dir(place.path().join("deep/sub")).expect("folders can be made");
-    let asked = below(&place, &["run", "m.yaml"]);
-    assert!(asked.status.success() && messages(&asked).contains("hello from sub"), "{}", messages(&asked));
+    let requests = below(&place, &["run", "m.yaml"]);
+    assert!(requests.status.success() && messages(&requests).contains("hello from sub"), "{}", messages(&requests));
     let called = below(&place, &["run", "tool.yaml"]);
     let out = fs::canonicalize(place.path().join("out")).expect("it is there").display().to_string();
     assert!(called.status.success() && messages(&called).contains(&out), "{}", messages(&called));
@@ -102,7 +102,7 @@ fn a_tool_that_cannot_be_called_is_found_before_the_run() {
 }
 
 #[test]
-fn an_interrupt_while_servers_start_leaves_none_of_them_behind() {
+fn an_interrupt_while_servers_start_stops_all_of_them() {
     // It answers to nothing, and does not mind that its input ends.
     let deaf = "#!/bin/sh\necho $$ > \"$(dirname \"$0\")/pid\"\nwhile :; do sleep 600; done\n";
     let step = "name: t\nsteps: [{id: a, step_type: agent, model: gpt-5, tools: [search_memory]}]\n";

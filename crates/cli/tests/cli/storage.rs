@@ -39,14 +39,15 @@ fn a_memory_is_added_searched_and_loaded_by_other_runs() {
     let add = "  - {id: a, step_type: add_memory, collection: notes, key: k1, metadata: {by: \"{{input}}\"}, content: Refunds take a week}";
     assert_eq!(result(&place, add, &["-i", "input=ada"]), "ada", "the output is the input");
     result(&place, "  - {id: a, step_type: add_memory, collection: notes}", &["-i", "input=Shoes are red"]);
-    let found = result(&place, "  - {id: s, step_type: search_memory, collection: notes, query: \"refund?\"}", &[]);
-    let first = &found[0];
-    assert_eq!((&first["key"], &first["content"]), (&"k1".into(), &"Refunds take a week".into()), "{found}");
-    assert_eq!((&first["metadata"]["by"], found.as_array().map(Vec::len)), (&"ada".into(), Some(1)), "{found}");
-    assert!(first["score"].as_f64() > Some(0.0), "{found}");
+    let results = result(&place, "  - {id: s, step_type: search_memory, collection: notes, query: \"refund?\"}", &[]);
+    let first = &results[0];
+    assert_eq!((&first["key"], &first["content"]), (&"k1".into(), &"Refunds take a week".into()), "{results}");
+    assert_eq!((&first["metadata"]["by"], results.as_array().map(Vec::len)), (&"ada".into(), Some(1)), "{results}");
+    assert!(first["score"].as_f64() > Some(0.0), "{results}");
     // The query is the input unless the step has one.
-    let found = result(&place, "  - {id: s, step_type: search_memory, collection: notes}", &["-i", "input=red shoes"]);
-    assert_eq!(found[0]["content"], "Shoes are red", "{found}");
+    let results =
+        result(&place, "  - {id: s, step_type: search_memory, collection: notes}", &["-i", "input=red shoes"]);
+    assert_eq!(results[0]["content"], "Shoes are red", "{results}");
     let replace = "  - {id: a, step_type: add_memory, collection: notes, key: k1, content: Refunds take a day}";
     result(&place, replace, &["-i", "input=x"]);
     let load = "  - {id: l, step_type: load_memory, collection: notes, key: \"{{input}}\"}";
@@ -80,13 +81,13 @@ fn a_knowledge_base_is_searched() {
     let document = KnowledgeDocument { name: "faq.md".into(), metadata, passages, ..KnowledgeDocument::default() };
     let storage = SqliteStorage::new(place.store(), Durability::Full);
     storage.put_document("help", &document).expect("it is added");
-    let found = result(&place, search, &["-i", "input=How long does a refund take?"]);
+    let results = result(&place, search, &["-i", "input=How long does a refund take?"]);
     assert_eq!(
-        (&found[0]["document"], &found[0]["content"]),
+        (&results[0]["document"], &results[0]["content"]),
         (&"faq.md".into(), &"Refunds take a week.".into()),
-        "{found}"
+        "{results}"
     );
-    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(results.as_array().map(Vec::len), Some(1), "{results}");
 }
 
 #[test]
@@ -238,12 +239,12 @@ fn an_indexed_content_is_found_in_the_default_knowledge_base() {
         assert_eq!(result(&place, search, &["-i", "input=x"]), serde_json::json!([]), "only on request");
         let indexed = write(", indexed: \"{{metadata.on}}\"");
         let written = result(&place, &indexed, &["-i", "input=a week", "-i", secret, "-i", "metadata.on=true"]);
-        let found = result(&place, search, &["-i", "input=x"]);
-        assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
-        assert_eq!(found[0]["content"], "A refund takes a week, ***", "the text of the page, {found}");
-        let metadata = |name: &str| found[0]["metadata"][name].as_str().unwrap_or_default();
-        assert_eq!((metadata("name"), metadata("mime")), ("r.html", "text/html"), "{found}");
-        assert_eq!(metadata("storage_key"), written["storage_key"], "{found}");
+        let results = result(&place, search, &["-i", "input=x"]);
+        assert_eq!(results.as_array().map(Vec::len), Some(1), "{results}");
+        assert_eq!(results[0]["content"], "A refund takes a week, ***", "the text of the page, {results}");
+        let metadata = |name: &str| results[0]["metadata"][name].as_str().unwrap_or_default();
+        assert_eq!((metadata("name"), metadata("mime")), ("r.html", "text/html"), "{results}");
+        assert_eq!(metadata("storage_key"), written["storage_key"], "{results}");
         let without = "  - {id: r, step_type: retrieval, query: refund, include_attachments: false}";
         assert_eq!(result(&place, without, &["-i", "input=x"]), serde_json::json!([]));
     }

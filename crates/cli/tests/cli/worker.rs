@@ -49,7 +49,7 @@ fn a_detached_run_is_left_to_a_worker() {
 }
 
 #[test]
-fn a_worker_takes_up_what_a_killed_process_has_left() {
+fn a_worker_resumes_the_runs_of_a_killed_process() {
     let slow = NOTE.replace("pwd >> noted", "echo $$ >> noted; test -e go || exec sleep 600");
     let place = Place::new(&[("note.yaml", slow.as_str())]);
     let mut run = place.spawn(&["run", "note.yaml", "--id", "k"]);
@@ -70,8 +70,8 @@ fn a_worker_takes_up_what_a_killed_process_has_left() {
 #[test]
 fn counters_are_reported_over_http() {
     let place = Place::new(&[]);
-    let taken = place.run(&["work", "--metrics", "256.0.0.1:0x", "--calls", "0"]);
-    exits(&taken, 1);
+    let accepted = place.run(&["work", "--metrics", "256.0.0.1:0x", "--calls", "0"]);
+    exits(&accepted, 1);
     let door = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let address = door.local_addr().expect("it has an address").to_string();
     let busy = place.run(&["work", "--metrics", &address]);

@@ -62,7 +62,7 @@ fn steps_without_a_runner_are_reported_before_anything_runs() {
 }
 
 #[test]
-fn a_dry_run_shows_which_way_and_what_it_lacks() {
+fn a_dry_run_shows_its_branches_and_the_missing_answers() {
     check("run_dry", &["run", ORDERS, "--dry-run", "-i", "total:=250"]);
     check("run_dry_complete", &["run", ORDERS, "--dry-run", "-i", "total:=5"]);
     let (approved, script) = ("examples/graph/draft-and-approve.json", "examples/graph/draft-and-approve.script.yaml");
@@ -80,7 +80,7 @@ fn inputs_and_scripts_are_checked_first() {
 }
 
 #[test]
-fn a_workflow_that_is_refused_does_not_run() {
+fn an_invalid_workflow_does_not_run() {
     check("run_refused", &["run", "crates/cli/tests/fixtures/broken.yaml"]);
 }
 
@@ -92,7 +92,7 @@ fn a_workflow_is_drawn() {
 }
 
 #[test]
-fn a_workflow_is_shown_as_what_it_becomes() {
+fn a_workflow_is_shown_as_its_translation() {
     let output = super::run(&["ir", ORDERS], "", &[]);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0));

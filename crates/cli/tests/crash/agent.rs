@@ -44,11 +44,12 @@ fn a_turn_that_is_killed_between_five_tool_calls_repeats_only_those_that_had_not
     assert!(resumed.status.success() && report.contains("all five"), "{report}");
     assert!(place.journals().values().all(|(status, _)| *status == Status::Completed));
     assert_eq!((0..5).map(|page| pages.visits(page)).collect::<Vec<_>>(), [1, 1, 1, 2, 2], "visits of each page");
-    let asked = provider.requests();
-    assert_eq!(asked.len(), 2, "the first answer of the model was kept");
-    let heard = asked[1].body["messages"].as_array().expect("there are messages");
-    let heard: Vec<_> = heard.iter().filter(|message| message["role"] == "tool").map(|tool| &tool["content"]).collect();
-    assert_eq!(heard, ["page /0", "page /1", "page /2", "page /3", "page /4"], "what the tools found, in order");
+    let requests = provider.requests();
+    assert_eq!(requests.len(), 2, "the first answer of the model was kept");
+    let messages = requests[1].body["messages"].as_array().expect("there are messages");
+    let results: Vec<_> =
+        messages.iter().filter(|message| message["role"] == "tool").map(|tool| &tool["content"]).collect();
+    assert_eq!(results, ["page /0", "page /1", "page /2", "page /3", "page /4"], "what the tools found, in order");
 }
 
 /// Five pages of a server on this machine.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The line that stands for the rest of an output.
+/// The line that replaces the rest of an output.
 const REST: &str = "…";
 
 /// What differs from run to run, and its placeholder.
@@ -51,8 +51,8 @@ fn cut(shown: &str, output: &str) -> String {
     if output.lines().count() <= count {
         return output.to_owned();
     }
-    let kept: Vec<&str> = output.lines().take(count).chain([REST]).collect();
-    kept.join("\n")
+    let actual: Vec<&str> = output.lines().take(count).chain([REST]).collect();
+    actual.join("\n")
 }
 
 #[test]

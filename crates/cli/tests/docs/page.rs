@@ -120,8 +120,8 @@ fn without_code(line: &str) -> String {
 }
 
 fn slug(heading: &str) -> String {
-    let kept = heading.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
-    kept.map(|sign| if sign == ' ' { '-' } else { sign.to_ascii_lowercase() }).collect()
+    let text = heading.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
+    text.map(|sign| if sign == ' ' { '-' } else { sign.to_ascii_lowercase() }).collect()
 }
 
 #[test]

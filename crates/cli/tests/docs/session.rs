@@ -228,8 +228,8 @@ fn script(folder: &Path, steps: &[Step<'_>]) -> PathBuf {
 
 #[track_caller]
 fn check_text(text: &str, complaints: usize) {
-    let found = check(&Page::parse("docs/a.md".into(), text.into()));
-    assert_eq!(found.len(), complaints, "{found:?}");
+    let value = check(&Page::parse("docs/a.md".into(), text.into()));
+    assert_eq!(value.len(), complaints, "{value:?}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_client_that_reconnects_misses_nothing() {
     let hello = stream.next();
     drop(stream);
     start_waiting(&server, "e1");
-    // The events are published while nobody listens.
+    // The events are published while no client listens.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let mut again = Stream::open(&server, "runs", Some(&hello.id));
     assert_eq!(again.next().name, "hello");

@@ -3,7 +3,6 @@
 mod approvals;
 mod client;
 mod events;
-mod identity;
 mod runs;
 mod sessions;
 mod workflows;

@@ -108,9 +108,9 @@ fn a_trace_is_read_in_pages_and_by_step() {
     let rest =
         server.get(&format!("/runs/{id}/trace?parent=loop%231&limit=3&cursor={}", inside["next"].as_str().unwrap()));
     assert_eq!(rest.expect(200)["next"], Value::Null);
-    let found = server.get(&format!("/runs/{id}/trace?deep=true&q=note&state=completed")).expect(200);
-    assert_eq!(found["total"], 2);
-    let key = found["items"][1]["key"].as_str().unwrap().replace('#', "%23");
+    let response = server.get(&format!("/runs/{id}/trace?deep=true&q=note&state=completed")).expect(200);
+    assert_eq!(response["total"], 2);
+    let key = response["items"][1]["key"].as_str().unwrap().replace('#', "%23");
     let step = server.get(&format!("/runs/{id}/trace/{key}")).expect(200);
     assert_eq!(step["step"], "note");
     assert_eq!(step["output"], "n1");

@@ -16,8 +16,8 @@ fn examples_are_listed_with_statistics() {
     assert_eq!((&gates["runs_total"], &gates["version"], &gates["origin"]), (&json!(1), &json!(1), &json!("example")));
     assert_eq!(gates["last_runs"][0]["status"], "completed");
     assert!(gates["structure"]["decisions"].as_u64().unwrap() > 0, "{gates:#}");
-    let found = server.get("/workflows?q=gates-if").expect(200);
-    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    let response = server.get("/workflows?q=gates-if").expect(200);
+    assert_eq!(response["items"].as_array().unwrap().len(), 1);
     let machines = server.get("/workflows?dialect=machine&limit=200").expect(200);
     assert!(machines["items"].as_array().unwrap().iter().all(|item| item["dialect"] == "machine"));
     assert_eq!(server.get("/workflows?sort=size").problem(400), "bad_request");
@@ -34,15 +34,15 @@ fn a_workflow_is_saved_in_versions() {
     assert_eq!(server.post("/workflows", &json!({"text": HELLO})).expect(200)["version"], 1);
     let changed = HELLO.replace("Hello", "Hi");
     assert_eq!(server.post("/workflows", &json!({"text": changed})).problem(409), "outdated");
-    let saved = server.put("/workflows/hello", &[("if-match", &etag)], &json!({"text": changed}));
+    let saved = server.replace("/workflows/hello", &[("if-match", &etag)], &json!({"text": changed}));
     assert_eq!(saved.expect(200)["version"], 2);
     assert_eq!(saved.json()["description"], "Greets.");
     let other = json!({"text": HELLO.replace("Hello", "Hey")});
-    let outdated = server.put("/workflows/hello", &[("if-match", &etag)], &other);
+    let outdated = server.replace("/workflows/hello", &[("if-match", &etag)], &other);
     assert_eq!(outdated.problem(409), "outdated");
     assert_eq!(outdated.json()["version"], 2);
     let base = json!({"text": HELLO.replace("Hello", "Hey"), "base_version": 2});
-    assert_eq!(server.put("/workflows/hello", &[], &base).expect(200)["version"], 3);
+    assert_eq!(server.replace("/workflows/hello", &[], &base).expect(200)["version"], 3);
     let versions = server.get("/workflows/hello/versions").expect(200);
     let numbers: Vec<_> = versions.as_array().unwrap().iter().map(|version| version["version"].clone()).collect();
     assert_eq!(numbers, [3, 2, 1]);
@@ -68,7 +68,7 @@ fn a_document_with_errors_is_not_saved() {
         let response = server.post("/workflows", &json!({"text": HELLO, "name": name}));
         assert_eq!(response.problem(422), "invalid_input", "{name:?}");
     }
-    assert_eq!(server.put("/workflows/a%2Fb", &[], &json!({"text": HELLO})).problem(422), "invalid_input");
+    assert_eq!(server.replace("/workflows/a%2Fb", &[], &json!({"text": HELLO})).problem(422), "invalid_input");
 }
 
 #[test]

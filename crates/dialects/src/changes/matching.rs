@@ -156,12 +156,12 @@ impl Matching {
             if order == steps {
                 continue;
             }
-            let kept = if steps.len() > COMPARED {
+            let common = if steps.len() > COMPARED {
                 Vec::new()
             } else {
                 common(steps.len(), order.len(), |left, right| steps[left] == order[right])
             };
-            let is_kept = |at: &usize| kept.iter().any(|(left, _)| left == at);
+            let is_kept = |at: &usize| common.iter().any(|(left, _)| left == at);
             moved.extend((0..steps.len()).filter(|at| !is_kept(at)).map(|at| steps[at]));
         }
         for at in moved {

@@ -297,11 +297,11 @@ impl<'d> Comparison<'d> {
             }
             // A text that names a renamed step follows its id.
             let old_value = before.as_ref().map(|field| matching.renamed_value(&field.value));
-            let found = values::differences(name, old_value.as_ref(), new_value);
-            if found.is_empty() || !self.has_meaning(holder, before.as_ref(), after.as_ref()) {
+            let differences = values::differences(name, old_value.as_ref(), new_value);
+            if differences.is_empty() || !self.has_meaning(holder, before.as_ref(), after.as_ref()) {
                 continue;
             }
-            for (field, before, after) in found {
+            for (field, before, after) in differences {
                 let (group, aspect) = classify_field(step.map(|step| &*step.kind), name, &field);
                 let kind = match (&before, &after) {
                     (None, _) => ChangeKind::Added,

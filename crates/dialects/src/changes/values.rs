@@ -13,15 +13,15 @@ const KEYS: [&str; 4] = ["name", "id", "key", "path"];
 
 /// All differences between two values at a path.
 pub(super) fn differences(path: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<Difference> {
-    let mut found = Vec::new();
-    add(path, old, new, &mut found);
-    found
+    let mut differences = Vec::new();
+    add(path, old, new, &mut differences);
+    differences
 }
 
-fn add(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Difference>) {
+fn add(path: &str, old: Option<&Value>, new: Option<&Value>, differences: &mut Vec<Difference>) {
     let (Some(before), Some(after)) = (old, new) else {
         if old != new {
-            found.push((path.to_owned(), old.cloned(), new.cloned()));
+            differences.push((path.to_owned(), old.cloned(), new.cloned()));
         }
         return;
     };
@@ -32,15 +32,15 @@ fn add(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Dif
         (Some(before), Some(after), ..) => {
             let added = after.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added) {
-                add(&format!("{path}.{key}"), before.get(key), after.get(key), found);
+                add(&format!("{path}.{key}"), before.get(key), after.get(key), differences);
             }
         }
-        (_, _, Some(before), Some(after)) => list(path, before, after, found),
-        _ => found.push((path.to_owned(), old.cloned(), new.cloned())),
+        (_, _, Some(before), Some(after)) => list(path, before, after, differences),
+        _ => differences.push((path.to_owned(), old.cloned(), new.cloned())),
     }
 }
 
-fn list(path: &str, before: &[Value], after: &[Value], found: &mut Vec<Difference>) {
+fn list(path: &str, before: &[Value], after: &[Value], differences: &mut Vec<Difference>) {
     if let Some(key) = KEYS.iter().find(|key| is_key(before, key) && is_key(after, key)) {
         let of = |value: &Value| value.get(key).map(ToString::to_string).unwrap_or_default();
         let find = |list: &'_ [Value], name: &str| list.iter().position(|value| of(value) == name);
@@ -48,7 +48,7 @@ fn list(path: &str, before: &[Value], after: &[Value], found: &mut Vec<Differenc
         for value in before.iter().chain(added) {
             let name = of(value);
             let (old, new) = (find(before, &name).map(|at| &before[at]), find(after, &name).map(|at| &after[at]));
-            add(&format!("{path}.{name}"), old, new, found);
+            add(&format!("{path}.{name}"), old, new, differences);
         }
         let common = |list: &[Value], other: &[Value]| -> Vec<String> {
             list.iter().map(of).filter(|name| find(other, name).is_some()).collect()
@@ -56,13 +56,13 @@ fn list(path: &str, before: &[Value], after: &[Value], found: &mut Vec<Differenc
         let (old, new) = (common(before, after), common(after, before));
         if old != new {
             let order = |names: Vec<String>| Some(Value::from(names.into_iter().map(Value::from).collect::<Vec<_>>()));
-            found.push((format!("{path} (order)"), order(old), order(new)));
+            differences.push((format!("{path} (order)"), order(old), order(new)));
         }
         return;
     }
     let mut at = (0, 0);
     for (old, new) in anchors(before, after).into_iter().chain([(before.len(), after.len())]) {
-        between(path, before, after, (at.0, old), (at.1, new), found);
+        between(path, before, after, (at.0, old), (at.1, new), differences);
         at = (old + 1, new + 1);
     }
 }
@@ -81,13 +81,13 @@ fn between(
     after: &[Value],
     (old, old_end): (usize, usize),
     (new, new_end): (usize, usize),
-    found: &mut Vec<Difference>,
+    differences: &mut Vec<Difference>,
 ) {
     for at in 0..(old_end - old).max(new_end - new) {
         let entry = |list: &'_ [Value], at: usize, end: usize| (at < end).then(|| list[at].clone());
         let position = if new + at < new_end { new + at } else { old + at };
         let (left, right) = (entry(before, old + at, old_end), entry(after, new + at, new_end));
-        add(&format!("{path}[{position}]"), left.as_ref(), right.as_ref(), found);
+        add(&format!("{path}[{position}]"), left.as_ref(), right.as_ref(), differences);
     }
 }
 

@@ -11,13 +11,6 @@ use crate::store::{Run, StoreError};
 
 impl Host {
     /// Queues a new run that begins with the first `events` events of another run. A fork of a scripted run has the same script.
-    ///
-    /// ```
-    #[doc = include_str!("../../docs/run.txt")]
-    /// host.fork((run, 1), "r-2".into(), false, CallSource::Script, Ticket::default());
-    /// host.turn(2).unwrap();
-    /// assert!(host.store().run("r-2").unwrap().is_some());
-    /// ```
     pub fn fork(&mut self, (from, events): (RunNo, u64), id: String, watched: bool, with: CallSource, ticket: Ticket) {
         let requester = Requester::Caller(ticket);
         self.schedule.queue.push_back(super::Order::Fork { from, events, id, watched, with, requester });

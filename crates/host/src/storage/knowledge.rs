@@ -119,12 +119,12 @@ impl Searched<'_> {
         let limit = if self.search.vector.is_some() { self.search.candidates } else { self.search.limit };
         // The index ranks all matches by itself. Only the best are looked up in the other tables, until there are enough.
         let sql = "SELECT rowid, -rank FROM passage_index WHERE passage_index MATCH ?1 ORDER BY rank";
-        let mut found = self.store.db.prepare_cached(sql)?;
+        let mut statement = self.store.db.prepare_cached(sql)?;
         let document = format!(
             "SELECT metadata FROM passages JOIN knowledge_documents USING (document) WHERE {SEARCHED} AND passage = ?5"
         );
         let mut document = self.store.db.prepare_cached(&document)?;
-        let mut rows = found.query([query])?;
+        let mut rows = statement.query([query])?;
         let mut best = BestMatches::new(limit);
         while let Some(row) = rows.next()? {
             let (passage, score): (i64, f64) = (row.get(0)?, row.get(1)?);

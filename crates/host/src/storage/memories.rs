@@ -105,9 +105,9 @@ fn ranked(
 fn by_words(store: &Store, collection: &str, query: &str, limit: u32) -> Result<Vec<(i64, f64)>, StoreError> {
     // The index ranks all matches by itself. Only the best are looked up in the other table, until there are enough.
     let sql = "SELECT rowid, -rank FROM memory_index WHERE memory_index MATCH ?1 ORDER BY rank";
-    let mut found = store.db.prepare_cached(sql)?;
+    let mut statement = store.db.prepare_cached(sql)?;
     let mut of_collection = store.db.prepare_cached("SELECT 1 FROM memories WHERE entry = ?1 AND collection = ?2")?;
-    let mut rows = found.query([query])?;
+    let mut rows = statement.query([query])?;
     let mut best = BestMatches::new(limit);
     while let Some(row) = rows.next()? {
         let (entry, score): (i64, f64) = (row.get(0)?, row.get(1)?);

@@ -1,6 +1,6 @@
 -- Lists, totals and queues of runs. A new store gets these after `schema.sql`, a store of version 16 after `upgrade_16.sql`.
 
--- Runs that nobody drives and that could continue.
+-- Running runs without an owner process.
 CREATE INDEX runs_adrift ON runs (run) WHERE owner IS NULL AND status = 'running' AND queued = 0;
 -- Lists of runs have the newest start first. Every index ends with the number of the run.
 CREATE INDEX runs_by_status ON runs (status, started_ms);

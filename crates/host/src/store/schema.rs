@@ -147,8 +147,8 @@ mod tests {
         let sql = "SELECT m.type || ' ' || m.name || ' ' || coalesce(c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk || ' ' ||
                 coalesce(c.dflt_value, '-'), m.sql, '')
             FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c ON m.type = 'table' ORDER BY 1, c.cid";
-        let mut found = db.prepare(sql).expect("it is a statement");
-        let rows = found.query_map([], |row| row.get(0)).expect("it reads");
+        let mut statement = db.prepare(sql).expect("it is a statement");
+        let rows = statement.query_map([], |row| row.get(0)).expect("it reads");
         rows.collect::<Result<_, _>>().expect("it reads")
     }
 

@@ -25,7 +25,7 @@ use text::TextBuffer;
 pub(crate) use topic::Topic;
 use topic::TopicState;
 
-/// The events that are kept for clients that reconnect.
+/// The events for clients that reconnect.
 const KEPT_EVENTS: usize = 20_000;
 
 /// The size of these events in bytes.
@@ -184,13 +184,13 @@ impl Live {
         } else {
             Vec::new()
         };
-        let kept: BTreeSet<Topic> = topics.iter().filter(|topic| !lost.contains(topic)).cloned().collect();
+        let remaining: BTreeSet<Topic> = topics.iter().filter(|topic| !lost.contains(topic)).cloned().collect();
         let begin = known.unwrap_or(state.last);
         let hello =
             json!({"client": client, "now": crate::time::rfc3339(crate::time::now_ms()), "build": app.content.version});
         let mut first: Vec<EventText> =
             vec![format!("retry: 1000\nid: {}-{begin}\nevent: hello\ndata: {hello}\n\n", self.epoch).into()];
-        let missed = state.events.iter().filter(|event| event.number > begin && event.is_for(&kept, &caller));
+        let missed = state.events.iter().filter(|event| event.number > begin && event.is_for(&remaining, &caller));
         first.extend(missed.map(|event| Arc::clone(&event.text)));
         for topic in &lost {
             let data = json!({"topic": topic.to_string()});
@@ -233,16 +233,6 @@ impl Live {
 
     fn remove(&self, client: &str) {
         self.state().remove(client);
-    }
-
-    /// Ends the streams of callers for whom this is true.
-    pub(crate) fn disconnect(&self, is_gone: impl Fn(&Caller) -> bool) {
-        let mut state = self.state();
-        let gone: Vec<String> =
-            state.clients.iter().filter(|(_, client)| is_gone(&client.caller)).map(|(id, _)| id.clone()).collect();
-        for id in gone {
-            state.remove(&id);
-        }
     }
 
     /// Ends all streams.

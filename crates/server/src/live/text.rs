@@ -60,17 +60,17 @@ impl TextBuffer {
 
     /// The texts to publish. They count as published from now on.
     pub(super) fn take(&mut self) -> Vec<((String, EffectNo), StreamedText)> {
-        let mut taken = Vec::new();
+        let mut changed = Vec::new();
         self.0.retain(|key, streamed| {
             if streamed.is_changed {
-                taken.push((key.clone(), streamed.clone()));
+                changed.push((key.clone(), streamed.clone()));
                 streamed.offset += streamed.text.encode_utf16().count();
                 streamed.text.clear();
                 streamed.is_changed = false;
             }
             !streamed.is_over
         });
-        taken
+        changed
     }
 }
 

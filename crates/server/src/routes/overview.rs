@@ -74,7 +74,7 @@ async fn get(State(app): State<App>, caller: Caller) -> Result<Json<Overview>, P
     app.call(move |backend| Ok(Json(overview(&shared, backend, Some(&caller))?))).await
 }
 
-/// The numbers for a caller, or for nobody in particular.
+/// The numbers for a caller, or without one.
 pub(crate) fn overview(app: &App, backend: &dyn Backend, caller: Option<&Caller>) -> Result<Overview, Problem> {
     let this_hour = now_ms().div_euclid(HOUR_MS);
     let since_ms = (this_hour - 23) * HOUR_MS;

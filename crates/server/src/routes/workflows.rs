@@ -130,7 +130,7 @@ async fn list(
     let shared = app.clone();
     app.call(move |backend| {
         let counts = run_counts(&shared, backend)?;
-        let mut found = Vec::new();
+        let mut listed = Vec::new();
         for (name, versions) in shared.all_versions(backend)? {
             let Some(latest) = versions.last().filter(|_| caller.may(Action::Read, &name).is_ok()) else { continue };
             if request.dialect.as_deref().is_some_and(|dialect| !dialect.is_empty() && dialect != &*latest.dialect) {
@@ -140,22 +140,22 @@ async fn list(
             let words = request.q.as_deref().unwrap_or_default().to_lowercase();
             let description = facts.description.as_deref().unwrap_or_default();
             if name.to_lowercase().contains(&words) || description.to_lowercase().contains(&words) {
-                found.push(Arc::clone(latest));
+                listed.push(Arc::clone(latest));
             }
         }
         if sort == "saved" {
-            found.sort_by_key(|version| std::cmp::Reverse(version.saved_ms));
+            listed.sort_by_key(|version| std::cmp::Reverse(version.saved_ms));
         }
         if sort == "run" {
             let mut dated = Vec::new();
-            for version in found {
+            for version in listed {
                 let last = latest_runs(backend, &version.name, 1)?.first().map(|run| run.started_ms);
                 dated.push((std::cmp::Reverse(last), version));
             }
             dated.sort_by_key(|(last, _)| *last);
-            found = dated.into_iter().map(|(_, version)| version).collect();
+            listed = dated.into_iter().map(|(_, version)| version).collect();
         }
-        let page = page.page(found)?;
+        let page = page.page(listed)?;
         let items = page.items.iter().map(|version| record(&shared, backend, version, &counts));
         Ok(Json(Page { items: items.collect::<Result<_, _>>()?, next: page.next }))
     })

@@ -79,7 +79,7 @@ const EXEMPT: &[&str] = &[
 ];
 
 /// Parts of the tree that still have the old wording. This list only gets shorter.
-const NOT_YET_REWRITTEN: &[&str] = &["docs/get-started.md", "crates/cli/"];
+const NOT_YET_REWRITTEN: &[&str] = &["docs/get-started.md"];
 
 #[test]
 fn everything_is_written_in_plain_words() {

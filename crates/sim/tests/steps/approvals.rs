@@ -124,7 +124,7 @@ fn groups_and_requesters_that_are_unknown_fail_the_step() {
         "steps:\n  - {id: a, step_type: human_in_the_loop, prompt: ok?, self_approval: false, on_error: continue}\n";
     let program = self::program(alone);
     let host = start(&program, "{}", "{owner: ada, requester: ada}");
-    assert_eq!(result(&host, "status"), "completed".into(), "on_error handles an approval that nobody may answer");
+    assert_eq!(result(&host, "status"), "completed".into(), "on_error handles an approval without approvers");
 }
 
 const EXACT: &str = "steps:
@@ -148,7 +148,7 @@ const EXACT: &str = "steps:
 ";
 
 #[test]
-fn people_are_asked_again_with_what_changed_if_it_changes_before_they_have_decided() {
+fn a_new_request_shows_what_changed_if_it_changes_before_they_have_decided() {
     let program = program(EXACT);
     let mut host = start(&program, "{quote: ['5']}", ACCOUNT);
     pass(&mut host, 60_000, "{}");

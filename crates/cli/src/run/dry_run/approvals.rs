@@ -1,4 +1,4 @@
-//! What a run that is only tried asks people, answered from the script or at the terminal.
+//! Answers the approvals of a dry run, from the script or at the terminal.
 
 use branchpoint_core::{Approval, ApprovalKey, Rejected};
 use branchpoint_expr::Value;
@@ -8,19 +8,19 @@ use crate::approvals::shown;
 use crate::run::answers::Answers;
 use crate::terminal;
 
-/// Answers the oldest thing for which there is an answer. False if there is none.
+/// Answers the oldest approval that has an answer. Returns false if there is none.
 pub(crate) fn answer(host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
     host.approvals().iter().any(|approval| answered(approval, host, answers))
 }
 
-/// True: the run can go on.
+/// Answers an approval. Returns whether the run can continue.
 fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
     let name = answers.script().approval_step(approval);
-    let Some(said) = answers.said(&name, approval, &shown(approval)) else {
+    let Some(answer) = answers.approval_answer(&name, approval, &shown(approval)) else {
         // A conversation without input gets null as its line.
         return approval.key == ApprovalKey::Line && host.answer(&approval.key, None, &Value::Null, None).is_ok();
     };
-    if let Some(votes) = votes_in_entry(&said) {
+    if let Some(votes) = votes_in_entry(&answer) {
         for vote in votes {
             let mut events = vote.delegation(approval).into_iter().chain([vote.event(approval)]);
             if let Err(refused) = events.try_for_each(|event| host.deliver(event)) {
@@ -29,18 +29,18 @@ fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Ans
         }
         return !is_open(approval, host);
     }
-    let said = said.get("$output").unwrap_or(&said);
+    let answer = answer.get("$output").unwrap_or(&answer);
     let mut is_accepted = false;
-    // Everyone who was asked says the same, until it is enough.
+    // Every approver gives the same answer, until the approval is settled.
     let users = approval.missing_voters().into_iter().map(Some);
     let users: Vec<_> = if approval.request.is_some() { users.collect() } else { vec![None] };
     for user in users {
-        match host.deliver(scripted_answer(approval, user.as_deref(), said)) {
+        match host.deliver(scripted_answer(approval, user.as_deref(), answer)) {
             Ok(()) => is_accepted = true,
             Err(_) if is_accepted => break,
             Err(refused) => {
-                report_rejection(approval, &format!("`{said}`"), &refused);
-                // A person may think again; what is written down stays as it is.
+                report_rejection(approval, &format!("`{answer}`"), &refused);
+                // A person may answer again; the answer of a script stays the same.
                 return answers.can_ask(&name);
             }
         }
@@ -52,7 +52,7 @@ fn report_rejection(approval: &Approval, answer: &str, refused: &Rejected) {
     terminal::error(&format!("the answer {answer} to step `{}` was rejected: {refused}", approval.step));
 }
 
-/// Whether votes are still missing. What else is answered is answered at once.
+/// Whether votes are still missing. An approval without votes is settled by one answer.
 fn is_open(approval: &Approval, host: &VirtualDriver<'_>) -> bool {
     approval.request.is_some() && host.approvals().iter().any(|other| other.key == approval.key)
 }
@@ -61,5 +61,5 @@ fn is_open(approval: &Approval, host: &VirtualDriver<'_>) -> bool {
 pub(crate) fn pending(approval: &Approval) -> String {
     let choices = approval.choices();
     let (answer, step) = (choices.first().map_or("a line", |choice| choice), &approval.step);
-    format!("{}To answer it in a dry run, write `{step}: [{answer}]` into the file of --script.\n", shown(approval))
+    format!("{}To answer it in a dry run, write `{step}: [{answer}]` into the --script file.\n", shown(approval))
 }

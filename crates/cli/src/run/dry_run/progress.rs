@@ -1,4 +1,4 @@
-//! The steps of a run that is only tried, a line each.
+//! Shows the steps of a dry run, one line for each.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,21 +11,23 @@ use branchpoint_runners::Secrets;
 
 use crate::{step_line, terminal};
 
-/// What was shown already.
+/// The steps so far, and how many were shown.
 pub(crate) struct Progress<'s> {
-    /// The steps, as the run tells of them.
+    /// The steps, updated with each note.
     records: Rc<RefCell<Records>>,
     /// The number of the first record that was not shown.
     next: usize,
     secrets: &'s Secrets,
+    /// Whether nothing is shown.
+    quiet: bool,
 }
 
 impl<'s> Progress<'s> {
-    pub(crate) fn new(program: &Program, secrets: &'s Secrets) -> Self {
-        Self { records: Rc::new(RefCell::new(Records::of(program))), next: 0, secrets }
+    pub(crate) fn new(program: &Program, secrets: &'s Secrets, quiet: bool) -> Self {
+        Self { records: Rc::new(RefCell::new(Records::of(program))), next: 0, secrets, quiet }
     }
 
-    /// Takes the notes of the run.
+    /// A listener for the notes of the run.
     pub(crate) fn listener(&self) -> NoteListener {
         let records = Rc::clone(&self.records);
         Box::new(move |note| {
@@ -33,8 +35,7 @@ impl<'s> Progress<'s> {
         })
     }
 
-    /// Shows the steps that have ended since the last time. One that still runs is shown when it has ended, and those after
-    /// it keep their order; when nothing more comes, all are shown.
+    /// Shows the steps that have ended since the last call, in order: steps after an unfinished step are shown when it has ended.
     pub(crate) fn show(&mut self, program: &Program) {
         let records = self.records.borrow();
         while self.next < records.count() {
@@ -47,20 +48,27 @@ impl<'s> Progress<'s> {
         }
     }
 
-    /// Shows all steps that were not shown: nothing more comes.
+    /// Shows all remaining steps.
     pub(crate) fn finish(self, program: &Program, status: Status) {
         let records = self.records.replace(Records::of(program));
         let omitted = records.omitted();
         for (_, record) in records.finish(program, status).range(self.next..) {
             self.print(program, record);
         }
-        if omitted > 0 {
+        if omitted > 0 && !self.quiet {
             terminal::message(&format!("… {omitted} earlier steps are not shown\n"));
         }
     }
 
+    /// Reports that the virtual clock skips a wait.
+    pub(crate) fn report_wait(&self, ms: i64) {
+        if !self.quiet {
+            terminal::message(&format!("… skipped a wait of {}\n", step_line::duration(ms)));
+        }
+    }
+
     fn print(&self, program: &Program, record: &StepRecord) {
-        if matches!(record.status, StepStatus::Skipped(_)) {
+        if self.quiet || matches!(record.status, StepStatus::Skipped(_)) {
             return;
         }
         let line = step_line::line(program, record, self.secrets, step_line::LineStyle::default());
@@ -81,9 +89,4 @@ fn reasons(program: &Program, record: &StepRecord, secrets: &Secrets) -> String 
 
 fn is_open(record: &StepRecord) -> bool {
     matches!(record.status, StepStatus::Running | StepStatus::Waiting(_))
-}
-
-/// Tells that the clock was moved on.
-pub(crate) fn waited(ms: i64) {
-    terminal::message(&format!("… skipped a wait of {}\n", step_line::duration(ms)));
 }

@@ -12,11 +12,11 @@ use crate::run::answers::Answers;
 use crate::run::report::RunDocument;
 use crate::{exit, terminal};
 
-/// Prints the result on stdout, what there is to say about it on stderr.
+/// Prints the result on stdout, and messages about it on stderr.
 pub(crate) fn report(
     host: &VirtualDriver<'_>,
     answers: &Answers,
-    json: bool,
+    (json, quiet): (bool, bool),
     secrets: &Secrets,
     document: &RunDocument,
 ) -> Result<ExitCode> {
@@ -25,25 +25,23 @@ pub(crate) fn report(
         if json {
             terminal::print_json(&secrets.mask_value(result))?;
         }
-        return crate::run::report::report(status, result, secrets, (json, false), document);
+        return crate::run::report::report(status, result, secrets, (json, quiet), document);
     }
-    lacking(answers);
+    report_missing(answers);
     for approval in host.approvals() {
         terminal::message(&secrets.mask(&format!("\n{}", approvals::pending(&approval))));
     }
     Ok(ExitCode::from(if status == Status::WaitingPeople { exit::WAITING } else { exit::USAGE }))
 }
 
-/// Lists the steps whose answers were needed and are not there.
-fn lacking(answers: &Answers) {
-    if answers.lacking.is_empty() {
+/// Lists the steps whose answers are missing.
+fn report_missing(answers: &Answers) {
+    if answers.missing.is_empty() {
         return;
     }
     terminal::message("Cannot continue without answers for:\n");
-    for (step, kind) in &answers.lacking {
+    for (step, kind) in &answers.missing {
         terminal::message(&format!("  {step} ({kind})\n"));
     }
-    terminal::message(
-        "Write them into the file of --script, as `step: [answer, ...]`; --write-script writes examples.\n",
-    );
+    terminal::message("Write them into the --script file, as `step: [answer, ...]`; --write-script writes examples.\n");
 }

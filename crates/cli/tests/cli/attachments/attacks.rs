@@ -77,7 +77,7 @@ fn damaged_and_hostile_documents_fail_the_step_and_nothing_else() {
         ("fake.docx", "cannot be read"),
         ("bomb.docx", "unpacks to more than"),
         ("latin.txt", "is not text in UTF-8"),
-        ("odd.bin", "does not take the attachment"),
+        ("odd.bin", "does not accept the attachment"),
     ] {
         let output = run(&place, &["--attach", name]);
         exits(&output, 3);
@@ -100,7 +100,7 @@ fn bomb(path: &std::path::Path) {
 }
 
 #[test]
-fn keys_that_data_makes_up_read_no_files_of_other_runs() {
+fn forged_keys_read_no_files_of_other_runs() {
     let provider = ok();
     let place = place(&provider, "", "  - {id: l, step_type: load_content, content_version_id: \"{{input}}\"}");
     exits(&run(&place, &["--id", "owner", "--attach", "invoice.pdf"]), 3);

@@ -90,7 +90,7 @@ fn exports_imports_and_backups_carry_the_files() {
 }
 
 #[test]
-fn a_lost_content_is_reported_by_the_check_and_by_the_step() {
+fn a_missing_content_is_reported_by_the_check_and_by_the_step() {
     let provider = ok();
     let place =
         place(&provider, "", &format!("  - {{id: ask, step_type: human_in_the_loop, prompt_template: Ok?}}\n{SHOW}"));
@@ -118,7 +118,7 @@ fn a_fork_can_read_the_files_of_its_run() {
 }
 
 #[test]
-fn a_start_that_is_killed_leaves_a_run_with_its_files_or_neither() {
+fn a_killed_start_stores_the_run_and_its_files_or_neither() {
     let provider = ok();
     let place = place(&provider, "", SHOW);
     let mut acknowledged = BTreeSet::new();

@@ -10,7 +10,7 @@ use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner}
 use super::{Bench, has, json};
 
 #[test]
-fn enough_votes_make_a_run_go_on_and_the_trace_shows_whose() {
+fn a_run_continues_after_enough_votes_and_the_trace_shows_the_voters() {
     let bench = Bench::new();
     bench.asks("letter");
     has(&bench.expect(0, &["approvals", "list"]).0, &["letter/", "review", "ask", "ada, bob"]);
@@ -46,7 +46,7 @@ steps:
 "#;
 
 #[test]
-fn an_overdue_approval_says_so_and_is_settled_by_the_process_that_opens_the_run() {
+fn an_overdue_approval_is_marked_and_expires_when_a_process_opens_the_run() {
     let bench = Bench::new();
     for id in ["late", "other"] {
         bench.start_ago(7_200_000, id, ("brief", BRIEF), Dialect::Steps, &json(r#"{"input": "x"}"#), "{}");
@@ -77,7 +77,7 @@ fn the_user_comes_from_the_environment() {
 }
 
 #[test]
-fn only_the_owner_and_admins_call_a_question_off() {
+fn only_the_owner_and_admins_withdraw_an_approval() {
     let bench = Bench::new();
     bench.asks("letter");
     has(&bench.expect(1, &["approvals", "cancel", "letter", "--as", "eve"]).1, &["eve may not", "ada, bob"]);
@@ -111,12 +111,12 @@ fn approvals_of_graphs_are_answered() {
     has(&bench.expect(0, &["runs", "trace", "g1"]).0, &["from ada: resume"]);
 }
 
-/// Nobody out there.
+/// A runner that performs no call.
 struct Nowhere;
 
 impl Runner for Nowhere {
     fn perform<'c>(&'c self, _: &'c Call, _: &'c CancellationToken) -> AnswerFuture<'c> {
-        Box::pin(std::future::ready(Answer::failed("nowhere", "nobody performs this")))
+        Box::pin(std::future::ready(Answer::failed("nowhere", "no runner is configured")))
     }
 
     fn fact(&self, _: &str) -> Value {
@@ -125,7 +125,7 @@ impl Runner for Nowhere {
 }
 
 #[test]
-fn a_run_that_another_process_drives_is_answered_there() {
+fn a_vote_reaches_the_process_that_executes_the_run() {
     let bench = Bench::new();
     bench.asks("letter");
     let now_ms = jiff::Timestamp::now().as_millisecond();
@@ -133,7 +133,7 @@ fn a_run_that_another_process_drives_is_answered_there() {
     let host = host.expect("a host can be made");
     let run = host.store().run("letter").expect("the store can be read").expect("it is there").run;
     let worker = Driver::new(host, Arc::new(Nowhere), CallLimits::default());
-    worker.resume(run).expect("the worker lives").expect("nobody else drives the run");
+    worker.resume(run).expect("the worker lives").expect("no other process drives the run");
     has(&bench.expect(0, &["runs", "show", "letter"]).0, &["driven by", "(worker)"]);
     has(&bench.expect(0, &["doctor"]).0, &["(worker) since"]);
     has(&bench.expect(1, &["runs", "resume", "letter"]).1, &["another process owns run `letter`", "runs watch letter"]);

@@ -80,7 +80,7 @@ fn only_sealed_runs_are_concerned(place: &Place, why: &str) {
 }
 
 #[test]
-fn a_missing_key_concerns_sealed_runs_only() {
+fn a_missing_key_affects_only_runs_with_encrypted_secrets() {
     let place = place();
     let key = place.path().join("store").join("store.db-key");
     let right = fs::read(&key).expect("there is a key");
@@ -93,21 +93,21 @@ fn a_missing_key_concerns_sealed_runs_only() {
 }
 
 #[test]
-fn an_empty_key_concerns_sealed_runs_only() {
+fn an_empty_key_affects_only_runs_with_encrypted_secrets() {
     let place = place();
     fs::write(place.path().join("store").join("store.db-key"), "").expect("there is room");
     only_sealed_runs_are_concerned(&place, "is damaged: it has 0 bytes");
 }
 
 #[test]
-fn a_key_of_another_store_concerns_sealed_runs_only() {
+fn a_key_of_another_store_affects_only_runs_with_encrypted_secrets() {
     let place = place();
     fs::write(place.path().join("store").join("store.db-key"), [1; 32]).expect("there is room");
     only_sealed_runs_are_concerned(&place, "is not the key of this store");
 }
 
 #[test]
-fn a_secret_that_cannot_be_sealed_fails_its_step_and_is_not_stored() {
+fn a_secret_that_cannot_be_encrypted_fails_its_step_and_is_not_stored() {
     let place = place();
     fs::remove_file(place.path().join("store").join("store.db-key")).expect("there is a key");
     let prints = NOTE.replace("echo noted >> noted", "echo $CANARY_API_KEY | base64; echo $CANARY_API_KEY");
@@ -183,7 +183,7 @@ fn a_run_that_cannot_be_read_does_not_hide_the_others() {
 
 /// Every file of a folder and the folder itself, with their rights.
 fn rights(folder: &Path) -> Vec<(String, u32)> {
-    let mode = |path: &Path| fs::metadata(path).map_or(0, |found| found.mode() & 0o777);
+    let mode = |path: &Path| fs::metadata(path).map_or(0, |shown| shown.mode() & 0o777);
     let mut rights = vec![(folder.display().to_string(), mode(folder))];
     for entry in fs::read_dir(folder).expect("it is there").flatten().map(|entry| entry.path()) {
         if entry.is_dir() {
@@ -196,7 +196,7 @@ fn rights(folder: &Path) -> Vec<(String, u32)> {
 }
 
 #[test]
-fn other_users_cannot_use_the_files_of_a_store_whatever_the_umask() {
+fn other_users_cannot_read_the_files_of_a_store_with_any_umask() {
     for umask in ["000", "022", "277"] {
         let place = Place::new(&[("ask.yaml", ASK)]);
         let program = env!("CARGO_BIN_EXE_branchpoint");
@@ -215,14 +215,14 @@ fn other_users_cannot_use_the_files_of_a_store_whatever_the_umask() {
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        let found = rights(&folder);
+        let shown = rights(&folder);
         worker.kill().expect("it can be killed");
         worker.wait().expect("it ends");
         for name in ["store.db", "store.db-wal", "store.db-shm", "store.db-key", "store.db-owners", "copy.db"] {
-            assert!(found.iter().any(|(path, _)| path.ends_with(name)), "{name} is there: {found:?}");
+            assert!(shown.iter().any(|(path, _)| path.ends_with(name)), "{name} is there: {shown:?}");
         }
-        assert!(found.iter().any(|(path, _)| path.contains("store.db-owners/")), "a lock is held: {found:?}");
-        for (path, mode) in found {
+        assert!(shown.iter().any(|(path, _)| path.contains("store.db-owners/")), "a lock is held: {shown:?}");
+        for (path, mode) in shown {
             let expected = if Path::new(&path).is_dir() { 0o700 } else { 0o600 };
             assert_eq!(mode, expected, "umask {umask}: {path} has mode {mode:o}");
         }

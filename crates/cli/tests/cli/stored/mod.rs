@@ -1,8 +1,8 @@
 //! Commands over a store: runs are put into it by the library, as `run` would, and looked at and driven on by the program.
 
 mod approvals;
-mod keeping;
 mod keys;
+mod maintenance;
 mod runs;
 mod sessions;
 

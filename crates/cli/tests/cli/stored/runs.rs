@@ -7,7 +7,7 @@ use branchpoint_expr::Dialect;
 use super::{Bench, CALLER, FLAKY, REVIEW, has, json};
 
 #[test]
-fn runs_are_listed_with_what_they_wait_for() {
+fn runs_are_listed_with_their_waiting_steps() {
     let bench = Bench::new();
     bench.asks("letter-1");
     bench.start("small-2", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
@@ -27,24 +27,24 @@ fn runs_are_found_by_words_of_their_input_and_result() {
     let input = |text: &str| json(&format!(r#"{{"input": "{text}", "amount": 5}}"#));
     bench.start("one", ("review", REVIEW), Dialect::Steps, &input("blue whale"), "{}");
     bench.start("two", ("review", REVIEW), Dialect::Steps, &input("blue sky"), "{}");
-    let found = |words: &str| {
+    let listed = |words: &str| {
         let listed = bench.json(&["runs", "list", "--json", "--search", words]);
         let ids = listed.as_array().expect("this is a list").iter().map(|run| run["run"].to_string());
         ids.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(found("WHALE blue"), r#""one""#);
-    assert_eq!(found("blue"), r#""two" "one""#);
-    assert_eq!(found("whale sky"), "");
-    assert_eq!(found("too small sky"), r#""two""#, "the result is too small to ask");
-    assert_eq!(found("OR NOT \"* ("), "", "words are never query syntax");
+    assert_eq!(listed("WHALE blue"), r#""one""#);
+    assert_eq!(listed("blue"), r#""two" "one""#);
+    assert_eq!(listed("whale sky"), "");
+    assert_eq!(listed("too small sky"), r#""two""#, "the result is too small to ask");
+    assert_eq!(listed("OR NOT \"* ("), "", "words are never query syntax");
     bench.expect(0, &["prune", "--older-than", "0s"]);
-    assert_eq!(found("blue"), "");
+    assert_eq!(listed("blue"), "");
     let many: Vec<String> = (0..2_000).map(|word| format!("w{word}")).collect();
     has(&bench.expect(1, &["runs", "list", "--search", &many.join(" ")]).1, &["2000 different words"]);
 }
 
 #[test]
-fn runs_are_named_by_parts_of_their_ids() {
+fn runs_are_selected_by_parts_of_their_ids() {
     let bench = Bench::new();
     bench.asks("letter-1");
     bench.asks("letter-2");
@@ -59,12 +59,12 @@ fn runs_are_named_by_parts_of_their_ids() {
 }
 
 #[test]
-fn a_trace_shows_branches_and_why_and_what_was_not_taken() {
+fn a_trace_shows_branches_their_reasons_and_the_steps_not_executed() {
     let bench = Bench::new();
     bench.start("small", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
     let (stdout, _) = bench.expect(0, &["runs", "trace", "small"]);
     has(&stdout, &["run small of review: completed", "✓   note (text)", "hello x", "tier (conditional)", "→ else"]);
-    has(&stdout, &["metadata.amount", "✓     small (text)", "–     ask (human_in_the_loop): not taken"]);
+    has(&stdout, &["metadata.amount", "✓     small (text)", "–     ask (human_in_the_loop): not chosen"]);
     let trace = bench.json(&["runs", "trace", "small", "--json"]);
     let tier = &trace["steps"][1];
     assert_eq!((&tier["step"], &tier["branch"]), (&"tier".into(), &"else".into()));
@@ -88,24 +88,25 @@ fn an_explanation_shows_operands_and_the_line() {
 }
 
 #[test]
-fn a_decision_is_taken_once_more_with_other_values() {
+fn a_decision_is_evaluated_again_with_other_values() {
     let bench = Bench::new();
     bench.asks("letter");
     let explain = ["runs", "explain", "letter", "tier", "--with"];
     let with = |change: &'static str| [&explain[..], &[change]].concat();
     let (stdout, _) = bench.expect(0, &with("metadata.amount=50"));
     has(&stdout, &["Another branch", "It was: tier → then (branch 1 of 2)", "tier → else (branch 2 of 2)", "is 50"]);
+    has(&stdout, &["review.yaml:6:9"]);
     has(&bench.expect(0, &with("metadata.amount=101")).0, &["The same branch", "is 101, more than 100"]);
     let (_, stderr) = bench.expect(1, &with("metadata.amout=50"));
     has(&stderr, &["does not read `metadata.amout`; did you mean `metadata.amount`?", "it reads metadata.amount"]);
     has(&bench.expect(1, &with("metadata.amount")).1, &["has no `=`"]);
-    has(&bench.expect(1, &["runs", "explain", "letter", "note", "--with", "input=1"]).1, &["decided nothing"]);
+    has(&bench.expect(1, &["runs", "explain", "letter", "note", "--with", "input=1"]).1, &["made no decision"]);
     let json = bench.json(&[&with("metadata.amount=50")[..], &["--json"]].concat());
     assert_eq!((&json[0]["was"]["chosen"], &json[0]["would_be"]["chosen"]), (&"then".into(), &"else".into()));
 }
 
 #[test]
-fn a_transition_is_decided_once_more_with_other_values() {
+fn a_transition_is_evaluated_again_with_other_values() {
     let document = "name: sign
 states:
   initial: check
@@ -128,7 +129,7 @@ states:
 }
 
 #[test]
-fn every_decision_of_a_step_is_decided_once_more_or_the_one_of_a_number() {
+fn every_decision_of_a_step_or_a_selected_one_is_evaluated_again() {
     let document = "name: poll
 states:
   initial: poll
@@ -153,13 +154,13 @@ states:
 }
 
 #[test]
-fn a_run_that_is_abandoned_is_resumed() {
+fn an_abandoned_run_is_resumed() {
     let bench = Bench::new();
     let flag = bench.folder.path().join("flag");
     let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "canary-42"}}"#, flag.display()));
     bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");
     has(&bench.expect(0, &["runs", "list"]).0, &["abandoned"]);
-    has(&bench.expect(0, &["doctor"]).0, &["odd     runs", "1 abandoned runs"]);
+    has(&bench.expect(0, &["doctor"]).0, &["warning  runs", "1 abandoned runs"]);
     has(
         &bench.expect(3, &["runs", "resume", "left"]).1,
         &["first", "`second` [exit_code]: second has failed", "runs trace left"],
@@ -176,7 +177,7 @@ fn a_run_that_is_abandoned_is_resumed() {
 }
 
 #[test]
-fn the_call_that_failed_a_run_is_done_again_in_a_new_one() {
+fn a_retry_repeats_the_failed_call_in_a_new_run() {
     let bench = Bench::new();
     let flag = bench.folder.path().join("flag");
     let input = json(&format!(r#"{{"flag": "{}", "TOKEN_x": "t"}}"#, flag.display()));
@@ -189,7 +190,7 @@ fn the_call_that_failed_a_run_is_done_again_in_a_new_one() {
     has(&stderr, &["again-2", "continues from event", "of run `flaky`"]);
     let one = |trace: &serde_json::Value| trace["steps"][0]["attempts"].as_array().map(Vec::len);
     assert_eq!(one(&bench.json(&["runs", "trace", "again-2", "--json"])), Some(1), "what went well is not done again");
-    has(&bench.expect(1, &["runs", "retry", "flaky", "--id", "again-2"]).1, &["there is a run `again-2` already"]);
+    has(&bench.expect(1, &["runs", "retry", "flaky", "--id", "again-2"]).1, &["run `again-2` already exists"]);
     has(&bench.expect(1, &["runs", "retry", "again-2"]).1, &["has not failed", "runs fork"]);
     let report = bench.json(&["runs", "fork", "flaky", "--at", "second", "--json"]);
     assert_eq!(report["status"], "completed");
@@ -198,7 +199,7 @@ fn the_call_that_failed_a_run_is_done_again_in_a_new_one() {
 }
 
 #[test]
-fn runs_that_were_called_stand_inside_the_trace() {
+fn called_runs_are_part_of_the_trace() {
     let bench = Bench::new();
     bench.start("outer", ("caller", CALLER), Dialect::Machine, &json("{}"), "{}");
     bench.expect(0, &["runs", "resume", "outer"]);
@@ -223,7 +224,7 @@ fn a_run_is_cancelled() {
 }
 
 #[test]
-fn a_run_that_has_ended_is_watched_to_its_end() {
+fn watching_an_ended_run_shows_all_its_steps() {
     let bench = Bench::new();
     bench.start("small", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
     has(&bench.expect(0, &["runs", "watch", "small"]).1, &["note (text)", "has ended: completed"]);
@@ -245,7 +246,7 @@ fn a_run_that_waits_for_people_is_exit_5() {
 }
 
 #[test]
-fn a_run_is_watched_while_another_process_drives_it() {
+fn a_run_is_watched_while_another_process_executes_it() {
     let bench = Bench::new();
     let input = json(r#"{"flag": "absent", "TOKEN_x": "canary-42"}"#);
     bench.start("left", ("flaky", FLAKY), Dialect::Machine, &input, "{}");

@@ -13,15 +13,15 @@ fn lines(bench: &Bench, arguments: &[&str], stdin: &str) -> Vec<serde_json::Valu
 }
 
 #[test]
-fn a_kept_session_answers_like_one_in_memory_and_goes_on() {
+fn a_stored_session_answers_like_one_in_memory_and_continues() {
     let bench = Bench::new();
     std::fs::write(bench.folder.path().join("agent.json"), AGENT).expect("there is room");
     let first = "{\"ask\": true}\n{\"tool\": \"think\", \"key\": \"k1\"}\n{\"tool\": \"think\", \"key\": \"k1\"}\n";
     let second = "{\"tool\": \"search\"}\n{\"ask\": true}\n";
     let in_memory = lines(&bench, &[], &format!("{first}{second}"));
-    let mut kept = lines(&bench, &["--id", "main"], first);
-    kept.extend(lines(&bench, &["--id", "main"], second));
-    assert_eq!(kept, in_memory);
+    let mut stored = lines(&bench, &["--id", "main"], first);
+    stored.extend(lines(&bench, &["--id", "main"], second));
+    assert_eq!(stored, in_memory);
     has(&bench.expect(0, &["sessions", "list"]).0, &["main", "agent", "alive"]);
     let shown = bench.json(&["sessions", "show", "main"]);
     assert_eq!(shown["recentlyUsedTools"], in_memory[4]["recentlyUsedTools"]);
@@ -34,7 +34,7 @@ fn a_kept_session_answers_like_one_in_memory_and_goes_on() {
 }
 
 #[test]
-fn a_changed_document_keeps_what_a_session_remembers() {
+fn a_changed_document_keeps_the_memory_of_a_session() {
     let bench = Bench::new();
     std::fs::write(bench.folder.path().join("agent.json"), AGENT).expect("there is room");
     let before = lines(&bench, &["--id", "s"], "{\"tool\": \"think\"}\n");

@@ -30,21 +30,21 @@ pub(super) fn parts(schema: &Value, field: &Value) -> Vec<(Value, bool)> {
         return definition.map(|definition| parts(schema, &definition)).unwrap_or_default();
     }
     let alternatives = list(field, "anyOf");
-    let mut found: Vec<(Value, bool)> = alternatives.iter().flat_map(|part| parts(schema, part)).collect();
+    let mut types: Vec<(Value, bool)> = alternatives.iter().flat_map(|part| parts(schema, part)).collect();
     if !object(field, "properties").is_empty() {
-        found.push((field.clone(), false));
+        types.push((field.clone(), false));
     }
     let entries = field.get("items").map(|items| parts(schema, items)).unwrap_or_default();
-    found.extend(entries.into_iter().map(|(part, _)| (part, true)));
+    types.extend(entries.into_iter().map(|(part, _)| (part, true)));
     // A list of objects and one such object have the same fields.
     let mut seen: Vec<Value> = Vec::new();
-    found.retain(|(part, _)| {
+    types.retain(|(part, _)| {
         let fields = part.get("properties").cloned().unwrap_or_default();
         let is_new = !seen.contains(&fields);
         seen.push(fields);
         is_new
     });
-    found
+    types
 }
 
 /// The type in words, such as "list of text".

@@ -31,8 +31,8 @@ pub fn mermaid_compared(compared: &ComparedPicture) -> String {
     for (mark, style) in MARKS {
         let name = mark.as_str();
         let of_mark = |marks: &[Option<PictureMark>]| -> Vec<String> {
-            let found = marks.iter().enumerate().filter(|(_, other)| **other == Some(mark));
-            found.map(|(at, _)| at.to_string()).collect()
+            let matching = marks.iter().enumerate().filter(|(_, other)| **other == Some(mark));
+            matching.map(|(at, _)| at.to_string()).collect()
         };
         if !of_mark(&compared.nodes).is_empty() {
             writeln!(out, "  classDef {name} {style}").expect("writing to a string does not fail");

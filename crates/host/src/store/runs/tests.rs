@@ -60,16 +60,16 @@ fn pages_of_every_filter_are_the_whole_list() {
             .filter(|run| filter.tags.is_empty() || run.tags.as_slice() == ["third"])
             .collect();
         expected.sort_by_key(|run| std::cmp::Reverse(run.cursor()));
-        let (mut found, mut before) = (Vec::new(), None);
+        let (mut listed, mut before) = (Vec::new(), None);
         loop {
             let page = Filter { before, limit: Some(7), ..filter.clone() };
             let runs = store.runs(&page).expect("it is a page");
             let Some(last) = runs.last() else { break };
             before = Some(last.cursor());
-            found.extend(runs.into_iter().map(|run| run.run));
+            listed.extend(runs.into_iter().map(|run| run.run));
         }
-        assert_eq!(found, expected.iter().map(|run| run.run).collect::<Vec<_>>(), "{filter:?}");
-        assert!(!found.is_empty(), "{filter:?}");
+        assert_eq!(listed, expected.iter().map(|run| run.run).collect::<Vec<_>>(), "{filter:?}");
+        assert!(!listed.is_empty(), "{filter:?}");
     }
 }
 
@@ -135,9 +135,9 @@ fn a_document_that_is_saved_later_does_not_rename_runs() {
     let changed = Workflow { document: &document, program: &testing::calling(), children: &BTreeMap::new() };
     host.store().save(changed, 0).expect("it is saved");
     let of = |name: &str| Filter { workflow: Some(name.into()), ..Filter::default() };
-    let found = |name| host.store().runs(&of(name)).expect("they are listed").into_iter().map(|run| run.run);
-    assert_eq!(found("workflow").collect::<Vec<_>>(), [run]);
-    assert_eq!(found("renamed").count(), 0);
+    let runs_of = |name| host.store().runs(&of(name)).expect("they are listed").into_iter().map(|run| run.run);
+    assert_eq!(runs_of("workflow").collect::<Vec<_>>(), [run]);
+    assert_eq!(runs_of("renamed").count(), 0);
 }
 
 #[test]

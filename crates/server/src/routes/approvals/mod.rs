@@ -173,7 +173,7 @@ async fn get(
 
 /// The record of an approval, open or settled.
 fn shown(app: &App, backend: &dyn Backend, caller: &Caller, run: &Run, number: &str) -> Result<ApprovalJson, Problem> {
-    let mut found = if let Some(open) = find_open(backend, run, number)? {
+    let mut approval = if let Some(open) = find_open(backend, run, number)? {
         record(app, backend, Some(caller), &open)?
     } else {
         let closed = find_closed(backend, run, number)?.ok_or_else(|| missing(&run.id, number))?;
@@ -182,7 +182,7 @@ fn shown(app: &App, backend: &dyn Backend, caller: &Caller, run: &Run, number: &
     let (trace, secrets) = (app.trace(backend, run)?, backend.secrets(run.run)?);
     let mut decisions: Vec<_> = trace.records.iter().flat_map(|record| &record.decisions).collect();
     decisions.sort_by_key(|decided| decided.at_ms);
-    let requested = found.requested.clone();
+    let requested = approval.requested.clone();
     let before = decisions.into_iter().filter(|decided| {
         decided.chosen.is_some() && decided.kind != DecisionKind::Retry && rfc3339(decided.at_ms) <= requested
     });
@@ -198,9 +198,9 @@ fn shown(app: &App, backend: &dyn Backend, caller: &Caller, run: &Run, number: &
     let mut led: Vec<_> = led.collect();
     // The latest decisions explain most.
     led.drain(..led.len().saturating_sub(MAX_DECISIONS));
-    found.decisions = led;
-    found.usage = Some(trace.view.state.usage().into());
-    Ok(found)
+    approval.decisions = led;
+    approval.usage = Some(trace.view.state.usage().into());
+    Ok(approval)
 }
 
 /// The maximum number of decisions in the record of an approval.
@@ -329,7 +329,7 @@ fn rejection(
         }
         (rejected, ApprovalKey::Step(_)) => {
             let payload = if let Event::Signal { payload, .. } = event { payload.clone() } else { Value::Null };
-            let open_now = backend.approvals(open.run).map(|found| found.open).unwrap_or_default();
+            let open_now = backend.approvals(open.run).map(|approval| approval.open).unwrap_or_default();
             let open_now: Vec<_> = open_now.into_iter().map(|open| open.approval).collect();
             match resume_rejection(rejected, &payload, &open_now) {
                 "bad_approval_input" => {

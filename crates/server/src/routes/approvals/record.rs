@@ -50,7 +50,7 @@ pub(crate) struct ApprovalJson {
     pub(crate) workflow: String,
     pub(super) version: u32,
     pub(super) step: String,
-    /// What is asked, as Markdown.
+    /// The question, as Markdown.
     pub(super) prompt: String,
     pub(super) choices: Vec<Choice>,
     /// The approvers; null if anyone can answer.
@@ -100,7 +100,7 @@ impl ApprovalJson {
 /// How long a settled approval is part of live events.
 const LIVE_MS: i64 = 60_000;
 
-/// The open and the recently settled approvals of a run, for nobody in particular.
+/// The open and the recently settled approvals of a run, without a caller.
 pub(crate) fn live_records(app: &App, backend: &dyn Backend, run: &Run) -> Result<Vec<ApprovalJson>, Problem> {
     let mut records = Vec::new();
     for open in backend.approvals(run.run)?.open.iter().filter(|open| open.run == run.run) {
@@ -231,7 +231,7 @@ pub(super) fn settled(
     // A run that cannot be read has no votes to show.
     let Ok(trace) = app.trace(backend, run) else { return (Vec::new(), None) };
     let decisions = trace.records.iter().flat_map(|record| &record.decisions);
-    let found =
+    let settled_by_votes =
         decisions.filter(|decided| decided.kind == DecisionKind::Approval).find_map(|decided| match &decided.basis {
             branchpoint_core::Basis::Votes { request, resolution }
                 if request.requested_ms == record.requested_ms
@@ -241,7 +241,7 @@ pub(super) fn settled(
             }
             _ => None,
         });
-    match found {
+    match settled_by_votes {
         Some((request, resolution)) => (
             request.votes.iter().map(|vote| vote_record(vote, secrets)).collect(),
             Some(secrets.mask(resolution.outcome()).into_owned()),

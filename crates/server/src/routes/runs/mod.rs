@@ -198,7 +198,7 @@ fn page_of(
     limit: usize,
     wanted: &dyn Fn(&Run) -> bool,
 ) -> Result<(Vec<Run>, Option<String>), Problem> {
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     let (mut before, mut skipped) = (filter.before, 0);
     loop {
         let batch = limit + 1;
@@ -212,17 +212,17 @@ fn page_of(
                 before = Some(run.cursor());
                 continue;
             }
-            if found.len() == limit {
-                return Ok((found, before.map(|before| before.to_string())));
+            if rows.len() == limit {
+                return Ok((rows, before.map(|before| before.to_string())));
             }
             before = Some(run.cursor());
-            found.push(run);
+            rows.push(run);
         }
         if is_end {
-            return Ok((found, None));
+            return Ok((rows, None));
         }
         if skipped >= MAX_SKIPPED {
-            return Ok((found, before.map(|before| before.to_string())));
+            return Ok((rows, before.map(|before| before.to_string())));
         }
     }
 }

@@ -106,7 +106,7 @@ pub(super) async fn list(
 fn select(trace: &RunTrace, request: &TraceRequest) -> Result<Vec<usize>, Problem> {
     let parent = request.parent.as_deref().filter(|parent| !parent.is_empty());
     let parent = parent.map(|key| index_of(trace, key)).transpose()?;
-    let mut found: Vec<usize> = match (parent, request.deep) {
+    let mut selected: Vec<usize> = match (parent, request.deep) {
         (None, true) => (0..trace.records.len()).collect(),
         (None, false) => trace.tops().collect(),
         (Some(parent), false) => trace.children[parent].clone(),
@@ -123,9 +123,9 @@ fn select(trace: &RunTrace, request: &TraceRequest) -> Result<Vec<usize>, Proble
     };
     if let Some(words) = &request.q {
         let words = words.to_lowercase();
-        found.retain(|index| trace.step_id(*index).to_lowercase().contains(&words));
+        selected.retain(|index| trace.step_id(*index).to_lowercase().contains(&words));
     }
-    Ok(found)
+    Ok(selected)
 }
 
 fn index_of(trace: &RunTrace, key: &str) -> Result<usize, Problem> {

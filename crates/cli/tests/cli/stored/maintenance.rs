@@ -1,4 +1,4 @@
-//! `branchpoint workflows`, `prune`, `store`, `doctor`, `man`, and runs that are carried elsewhere.
+//! `branchpoint workflows`, `prune`, `store`, `doctor`, `man`, and the export and import of runs.
 
 use branchpoint_expr::Dialect;
 
@@ -22,12 +22,12 @@ fn workflows_are_added_and_shown() {
 }
 
 #[test]
-fn only_what_has_ended_is_forgotten() {
+fn only_ended_runs_are_pruned() {
     let bench = Bench::new();
     bench.asks("waits");
     bench.start("ended", ("review", REVIEW), Dialect::Steps, &json(r#"{"input": "x", "amount": 5}"#), "{}");
     has(&bench.expect(0, &["prune", "--older-than", "1d"]).0, &["0 runs"]);
-    // Whatever is older than no time at all has to be a moment old.
+    // `0s` selects only runs that ended before this moment.
     std::thread::sleep(std::time::Duration::from_millis(5));
     has(&bench.expect(0, &["prune", "--older-than", "0s", "--dry-run"]).0, &["1 runs", "would be"]);
     let pruned = bench.json(&["prune", "--older-than", "0s", "--vacuum", "--json"]);
@@ -44,10 +44,10 @@ fn only_what_has_ended_is_forgotten() {
 fn a_store_is_copied_and_checked() {
     let bench = Bench::new();
     bench.asks("letter");
-    has(&bench.expect(0, &["store", "backup", "copy.db"]).1, &["copied to copy.db"]);
+    has(&bench.expect(0, &["store", "backup", "copy.db"]).1, &["Copied the store to copy.db"]);
     has(&bench.expect(4, &["store", "backup", "copy.db"]).1, &["copy.db"]);
     has(&bench.expect(0, &["runs", "list", "--store", "copy.db"]).0, &["letter"]);
-    has(&bench.expect(0, &["store", "check"]).0, &["whole"]);
+    has(&bench.expect(0, &["store", "check"]).0, &["intact"]);
     has(&bench.expect(0, &["store", "path"]).0, &["store.db"]);
     std::fs::write(bench.folder.path().join("other.db"), "this is no database, and long enough to be one")
         .expect("there is room");
@@ -57,19 +57,19 @@ fn a_store_is_copied_and_checked() {
 #[test]
 fn a_doctor_shows_what_is_configured_and_what_is_broken() {
     let bench = Bench::new();
-    has(&bench.expect(0, &["doctor"]).0, &["not there yet", "owner ada, 1 admins"]);
+    has(&bench.expect(0, &["doctor"]).0, &["does not exist yet", "owner ada, 1 admins"]);
     bench.asks("letter");
     let (stdout, _) = bench.expect(0, &["doctor"]);
-    has(&stdout, &["whole", "clock", "none executes runs", "1 waiting_people", "semantics"]);
+    has(&stdout, &["intact", "clock", "no process executes runs", "1 waiting_people", "semantics"]);
     let toml = "store = \"store.db\"\n[secrets]\nfile = \"absent\"\n";
     std::fs::write(bench.folder.path().join("branchpoint.toml"), toml).expect("there is room");
     has(&bench.expect(4, &["doctor"]).0, &["broken", "absent"]);
     std::fs::write(bench.folder.path().join("branchpoint.toml"), "stor = 1").expect("there is room");
-    has(&bench.expect(4, &["doctor", "--json"]).0, &["\"broken\"", "not understood"]);
+    has(&bench.expect(4, &["doctor", "--json"]).0, &["\"broken\"", "branchpoint.toml is invalid"]);
 }
 
 #[test]
-fn runs_are_carried_elsewhere_and_go_on_there() {
+fn exported_runs_continue_in_another_store() {
     let bench = Bench::new();
     bench.asks("letter");
     let (lines, stderr) = bench.expect(0, &["runs", "export"]);
