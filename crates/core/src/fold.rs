@@ -204,7 +204,7 @@ impl<I: Iterator<Item = JournalRow>> Iterator for Fold<'_, I> {
 }
 
 impl Pending {
-    fn add(&mut self, event: &Event, commands: &[Command], now_ms: i64) {
+    pub(crate) fn add(&mut self, event: &Event, commands: &[Command], now_ms: i64) {
         if let Event::Settled { effect, .. } = event {
             self.effects.remove(effect);
         }

@@ -99,6 +99,7 @@ mod kind;
 mod meter;
 mod offers;
 mod request;
+mod revision;
 mod run_limits;
 pub mod shell;
 mod state;
@@ -120,6 +121,7 @@ pub use request::{
     ApprovalForm, BadForm, Ballot, DELEGATE, Delegation, Escalation, FieldType, FormError, FormField, GroupProgress,
     GroupQuorum, InvalidRequest, Request, Resolution, Rules, VOTE, Vote, VoteRejection, means_no,
 };
+pub use revision::{CallName, Cause, Continued, Difference, Offsets, Revision, WaitingStep, continue_on};
 pub use run_limits::{GroupKey, InvalidLimits, LIMITS_VIEW, MAX_LIMITED_RUNS, Rate, RunLimits};
 pub use state::{EffectNo, FrameNo, RequestNo, State, StrandNo, TimerNo, TimerUse};
 pub use trace::{

@@ -79,6 +79,19 @@ impl Form {
 }
 
 impl Expression {
+    /// The same with other slots for its names. It can be compared with another one, but not evaluated.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// assert!(Expression::compile("1 + 2", Options::default())?.with_slots(|slot| slot + 1).references().len() < 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_slots(mut self, map: impl FnMut(u32) -> u32) -> Self {
+        self.0.program.map_slots(map);
+        self
+    }
+
     /// The same without the positions and texts of its source, so that stored forms of equal meaning are equal.
     ///
     /// ```

@@ -491,6 +491,14 @@ impl Program {
         Self { code, constants: Vec::new(), paths, compares: Vec::new(), shortcut: Shortcut::None, root: 0 }
     }
 
+    /// Replaces the slots that it reads.
+    pub(crate) fn map_slots(&mut self, mut map: impl FnMut(u32) -> u32) {
+        let compared = self.compares.iter_mut().map(|compare| &mut compare.path);
+        for path in self.paths.iter_mut().chain(compared) {
+            path.root.slot = path.root.slot.map(&mut map);
+        }
+    }
+
     /// Removes the positions and texts of the source, which have no influence on results.
     pub(crate) fn forget_source(&mut self) {
         let code = Arc::make_mut(&mut self.code);

@@ -71,10 +71,20 @@ pub fn carry(old: &Program, new: &Program, state: &State) -> Result<State, Rejec
     Ok(carried)
 }
 
+/// A state that gives out no number up to `last_no` again. A run whose history was replayed into another program adopts it, so that new
+/// calls have other numbers, and other idempotency keys, than all earlier ones.
+pub(crate) fn with_numbers_after(state: &State, last_no: u64) -> State {
+    State { last_no: last_no.max(state.last_no), ..state.clone() }
+}
+
 impl Machine<'_> {
-    /// Replaces the state by the carried one. Both must be states of the same run, at a place where its document can be changed.
+    /// Replaces the state by the carried one, or only raises the number after which new numbers begin. Both must be states of the same run, at a place where its document can be changed.
     pub(super) fn adopt(&mut self, carried: State) -> Result<(), Rejected> {
-        let before = &self.state;
+        let before = &*self.state;
+        if carried.last_no > before.last_no && (State { last_no: carried.last_no, ..before.clone() }) == carried {
+            self.state.last_no = carried.last_no;
+            return Ok(());
+        }
         let facts = |state: &State| (state.seq, state.last_no, state.depth, state.max_ops);
         let same_run = facts(&carried) == facts(before);
         if !same_run || resting(before).is_none() || !self.fits(&carried) {

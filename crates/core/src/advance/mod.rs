@@ -32,6 +32,7 @@ use crate::state::{FrameNo, Parked, Purpose, State, StrandNo, Timer, TimerNo};
 use crate::trace::{Note, NoteKind};
 
 pub use adopt::carry;
+pub(crate) use adopt::with_numbers_after;
 pub(crate) use clock::Clock;
 pub use rejection::Rejected;
 pub(crate) use scope_view::ScopeView;
