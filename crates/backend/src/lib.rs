@@ -81,7 +81,7 @@ pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
     SessionSummary,
 };
-pub use start::{Accepted, CallSource, HandledBy, Rejection, Start};
+pub use start::{Accepted, CallSource, HandledBy, Migration, NotMovable, Rejection, Start};
 pub use tags::{InvalidPriority, InvalidTags, MAX_TAG_CHARS, MAX_TAGS, Priority, Tags};
 pub use trace::{OmittedParts, RunTrace};
 pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
@@ -234,6 +234,23 @@ pub trait Backend: Send {
 
     /// Starts a run with the first events of another.
     fn fork(&self, from: RunNo, events: u64, id: &str, calls: CallSource) -> Result<Accepted, BackendError>;
+
+    /// Starts a run that replays the first events of another on a changed workflow and continues from there. Rejected with the first
+    /// difference.
+    fn fork_on(
+        &self,
+        from: RunNo,
+        events: u64,
+        workflow: WorkflowNo,
+        id: &str,
+        calls: CallSource,
+    ) -> Result<Accepted, BackendError>;
+
+    /// What moving a waiting run to a changed workflow would do. Nothing changes. Rejected with the reason if the run cannot move.
+    fn plan_migration(&self, run: RunNo, workflow: WorkflowNo) -> Result<Migration, BackendError>;
+
+    /// Moves a waiting run to a changed workflow, all or nothing. The run keeps its id; the accepted run is its new row.
+    fn migrate(&self, run: RunNo, workflow: WorkflowNo) -> Result<Accepted, BackendError>;
 
     /// Exports runs with their child runs as JSON lines.
     fn export(&self, runs: &[RunNo], file: &mut dyn Write) -> Result<Exported, BackendError>;

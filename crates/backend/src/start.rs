@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_core::Rejected;
 use branchpoint_core::ir::BudgetLimits;
+use branchpoint_core::{Difference, Rejected};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 use branchpoint_runners::storage::Uploads;
@@ -125,10 +125,43 @@ pub enum Rejection {
     /// The request cannot be stored.
     #[error("{0}")]
     Unstorable(String),
+    /// The run cannot continue on the changed workflow: the first difference.
+    #[error("{0}")]
+    Differs(Box<Difference>),
+    /// A run of this kind or in this state cannot move to a changed workflow.
+    #[error("{0}")]
+    NotMovable(NotMovable),
     /// An unknown code from another version of Branchpoint, which drives the run.
     #[error("the process that drives the run rejected it with an unknown code: {0}")]
     #[serde(skip)]
     UnknownCode(String),
+}
+
+/// Why a run cannot move to a changed workflow, whatever has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum NotMovable {
+    /// It is a child run.
+    #[error("the run is a child run")]
+    ChildRun,
+    /// It has child runs that have not ended.
+    #[error("the run waits for a child run")]
+    OpenChildRuns,
+    /// It is a session.
+    #[error("the run is a session, which continues on its document")]
+    Session,
+    /// It is at work, or it has ended.
+    #[error("the run does not wait for people or for a time")]
+    NotWaiting,
+}
+
+/// What a move of a run to a changed workflow would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// The steps at which the run waits.
+    pub waits_at: Vec<String>,
+    /// The approvals that people must answer again, each with the number of votes that would be void.
+    pub void_votes: Vec<(String, usize)>,
 }
 
 /// The process that applies an event.

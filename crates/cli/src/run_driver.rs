@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use branchpoint_backend::{Backend, BackendError, CallSource, HandledBy, Rejection, RunEventKind, RunNo};
+use branchpoint_backend::{Backend, BackendError, CallSource, HandledBy, Rejection, RunEventKind, RunNo, WorkflowNo};
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
@@ -95,12 +95,26 @@ impl RunDriver {
         }
     }
 
-    /// Starts a run with the first events of another.
-    pub(crate) fn fork(&self, from: RunNo, events: u64, id: &str, with: CallSource) -> Result<RunNo> {
-        match self.backend.fork(from, events, id, with) {
+    /// Starts a run with the first events of another, on its workflow or on a changed one.
+    pub(crate) fn fork(
+        &self,
+        (from, events): (RunNo, u64),
+        workflow: Option<WorkflowNo>,
+        id: &str,
+        with: CallSource,
+    ) -> Result<RunNo> {
+        let forked = match workflow {
+            None => self.backend.fork(from, events, id, with),
+            Some(workflow) => self.backend.fork_on(from, events, workflow, id, with),
+        };
+        match forked {
             Ok(accepted) if accepted.new => Ok(accepted.run),
             Ok(_) => bail!("run `{id}` already exists\nhelp: choose another --id"),
-            Err(BackendError::Rejection(refused)) => bail!("the run cannot be forked: {refused}"),
+            Err(BackendError::Rejection(rejection @ Rejection::Differs(_))) => bail!(
+                "the run cannot continue on the changed workflow: {rejection}\n\
+                 help: --at names an earlier step from which to repeat; `branchpoint diff` shows what has changed"
+            ),
+            Err(BackendError::Rejection(rejection)) => bail!("the run cannot be forked: {rejection}"),
             Err(error) => Err(error.into()),
         }
     }

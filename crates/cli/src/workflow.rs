@@ -98,6 +98,11 @@ pub(crate) fn sibling_names(path: &Path) -> BTreeSet<String> {
 }
 
 impl File {
+    /// The file at a path, whose dialect is detected.
+    pub(crate) fn at(file: PathBuf) -> Self {
+        Self { file, dialect: None }
+    }
+
     pub(crate) fn is_stdin(&self) -> bool {
         is_stdin(&self.file)
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use branchpoint_backend::{
     Accepted, ApprovalRecord, Backend, BackendError, CallSource, Document, DriverProcess, EventListener, Exported,
-    Filter, HandledBy, Health, HourCount, Imported, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Rejection,
-    Replayed, Run, RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Tags,
-    Workflow, WorkflowNo, WorkflowSummary,
+    Filter, HandledBy, Health, HourCount, Imported, Migration, Notice, OpenApproval, OpenApprovals, Prune, Pruned,
+    Rejection, Replayed, Run, RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary,
+    Start, Tags, Workflow, WorkflowNo, WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -189,6 +189,25 @@ impl Backend for Embedded {
 
     fn fork(&self, from: RunNo, events: u64, id: &str, calls: CallSource) -> Result<Accepted, BackendError> {
         Ok(self.driver()?.fork(from, events, id.to_owned(), calls)??)
+    }
+
+    fn fork_on(
+        &self,
+        from: RunNo,
+        events: u64,
+        workflow: WorkflowNo,
+        id: &str,
+        calls: CallSource,
+    ) -> Result<Accepted, BackendError> {
+        Ok(self.driver()?.fork_on(from, events, workflow, id.to_owned(), calls)??)
+    }
+
+    fn plan_migration(&self, run: RunNo, workflow: WorkflowNo) -> Result<Migration, BackendError> {
+        Ok(self.store.plan_migration(run, workflow)??)
+    }
+
+    fn migrate(&self, run: RunNo, workflow: WorkflowNo) -> Result<Accepted, BackendError> {
+        Ok(self.driver()?.migrate(run, workflow)??)
     }
 
     fn open_session(&self, session: &Session) -> Result<RunNo, BackendError> {

@@ -197,9 +197,11 @@ impl From<Rejection> for Problem {
             Rejection::NoRun => Self::not_found(detail),
             Rejection::NoPart(_) | Rejection::Unstorable(_) => Self::invalid_input(detail),
             Rejection::Rejected(rejected) => Self::new(kind_of(&rejected), detail),
-            Rejection::Driven | Rejection::Broken(_) | Rejection::UnknownCode(_) => {
-                Self::new(ProblemKind::Conflict, detail)
-            }
+            Rejection::Driven
+            | Rejection::Broken(_)
+            | Rejection::Differs(_)
+            | Rejection::NotMovable(_)
+            | Rejection::UnknownCode(_) => Self::new(ProblemKind::Conflict, detail),
         }
     }
 }

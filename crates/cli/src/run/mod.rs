@@ -299,7 +299,7 @@ fn secrets_of(workflow: &Workflow, input: &Value, facts: &Object) -> Secrets {
 }
 
 /// Saves the workflow with the programs that its runs need.
-fn save(store: &dyn Backend, workflow: &Workflow, now_ms: i64) -> Result<WorkflowNo> {
+pub(crate) fn save(store: &dyn Backend, workflow: &Workflow, now_ms: i64) -> Result<WorkflowNo> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
     let saved = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
     store.save(saved, now_ms).context("the workflow cannot be saved")

@@ -3,7 +3,9 @@
 mod cancel;
 mod explain;
 mod list;
+mod migrate;
 mod resume_retry_fork;
+mod revised;
 mod show;
 mod tag;
 mod trace;
@@ -57,6 +59,8 @@ enum Command {
     Retry(resume_retry_fork::Retry),
     /// Start a new run from a step of another run
     Fork(resume_retry_fork::Fork),
+    /// Move waiting runs to a changed workflow
+    Migrate(migrate::Arguments),
     /// Add or remove tags of a run
     Tag(tag::Arguments),
     /// Write runs as JSON lines to stdout
@@ -95,6 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Resume(which) => resume_retry_fork::resume(opened, store, which, json),
         Command::Retry(which) => resume_retry_fork::retry(opened, store, which, json),
         Command::Fork(which) => resume_retry_fork::fork(opened, store, which, json),
+        Command::Migrate(which) => migrate::run(opened, store, which, json),
         Command::Tag(which) => tag::run(&opened, which, json),
         Command::Export { runs } => transfer::export(&opened, runs),
         Command::Import { .. } => unreachable!("it was answered above"),

@@ -1,5 +1,6 @@
 //! `branchpoint runs resume`, `retry` and `fork`: continues a run, or starts a new run from a moment of it.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
@@ -9,9 +10,9 @@ use branchpoint_core::{EffectNo, Event, Fold, NoteKind, State};
 use branchpoint_expr::Value;
 use branchpoint_host::host::new_id;
 
-use super::Follower;
 use super::explain;
 use super::trace_tree::TraceTree;
+use super::{Follower, revised};
 use crate::approvals::quoted;
 use crate::project::{Reach, StoreArguments};
 use crate::run_driver::{Live, RunDriver, Until, report};
@@ -35,6 +36,10 @@ pub(super) struct Retry {
     /// Id of the run, or a unique beginning or end of it
     run: String,
 
+    /// Changed workflow on which the new run continues
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
+
     /// Id of the new run [default: generated]
     #[arg(long, value_name = "KEY")]
     id: Option<String>,
@@ -51,12 +56,16 @@ pub(super) struct Fork {
     /// Id of the run, or a unique beginning or end of it
     run: String,
 
-    /// Step to repeat
-    #[arg(long, value_name = "STEP")]
-    at: String,
+    /// Step to repeat [default with --with: where the run is]
+    #[arg(long, value_name = "STEP", required_unless_present = "with")]
+    at: Option<String>,
+
+    /// Changed workflow on which the new run continues
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
 
     /// Iteration of the enclosing loops, such as 0,1 [default: the first]
-    #[arg(long, value_name = "POSITIONS", value_delimiter = ',')]
+    #[arg(long, value_name = "POSITIONS", value_delimiter = ',', requires = "at")]
     iteration: Option<Vec<u32>>,
 
     /// Id of the new run [default: generated]
@@ -111,22 +120,31 @@ fn wake_children(drive: &RunDriver, run: RunNo) -> Result<()> {
 
 pub(super) fn fork(opened: StoreAccess, store: &StoreArguments, arguments: &Fork, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
-    let tree = TraceTree::of(&*opened.store, row.run)?;
-    let record = &tree.records[explain::first(&tree, &arguments.at, arguments.iteration.as_deref())?];
+    let events = match &arguments.at {
+        Some(at) => events_before(&*opened.store, &row, at, arguments.iteration.as_deref())?,
+        None if row.status.is_final() => {
+            bail!("run `{}` has ended: {}\nhelp: name the step to repeat with --at", row.id, row.status.as_str())
+        }
+        None => opened.store.load(row.run)?.state.seq(),
+    };
+    let new =
+        Continuation { id: arguments.id.as_deref(), calls: arguments.live.with(), with: arguments.with.as_deref() };
+    continue_from(opened.reaching(arguments.reach), store, (&row, events), &new, json)
+}
+
+/// How many events came before a step began and with it.
+fn events_before(store: &dyn Backend, row: &Run, at: &str, iteration: Option<&[u32]>) -> Result<u64> {
+    let tree = TraceTree::of(store, row.run)?;
+    let record = &tree.records[explain::first(&tree, at, iteration)?];
     let began = |what: &NoteKind| matches!(what, NoteKind::Began(step, _) if *step == record.step);
     let path = record.path.clone();
-    let events =
-        until(&*opened.store, &tree.view, |notes| notes.iter().any(|note| began(&note.kind) && note.path == path))?;
-    let Some(events) = events else {
-        bail!(
-            "the step `{}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` shows the steps that have",
-            arguments.at,
-            row.id,
-            row.id
-        );
-    };
-    let new = (arguments.id.as_deref(), arguments.live.with());
-    continue_from(opened.reaching(arguments.reach), store, (&row, events), new, json)
+    let events = until(store, &tree.view, |notes| notes.iter().any(|note| began(&note.kind) && note.path == path))?;
+    events.with_context(|| {
+        format!(
+            "the step `{at}` has not begun in run `{}`\nhelp: `branchpoint runs trace {}` shows the steps that have",
+            row.id, row.id
+        )
+    })
 }
 
 /// The number of events until the first notes that match.
@@ -158,17 +176,21 @@ pub(super) fn retry(opened: StoreAccess, store: &StoreArguments, arguments: &Ret
         bail!("run `{}` has not failed, it is {}\nhelp: {help}", row.id, row.status.as_str());
     }
     let view = opened.store.load(row.run)?;
-    let Some(events) = before_the_failure(&*opened.store, &view)? else {
-        bail!(
+    let events = match before_the_failure(&*opened.store, &view)? {
+        Some(events) => events,
+        // The changed workflow may not fail where the workflow itself decided to.
+        None if arguments.with.is_some() => view.state.seq(),
+        None => bail!(
             "no call has failed run `{}`: the workflow itself decided to fail\n\
              help: `branchpoint runs trace {}` shows where; `branchpoint runs fork {} --at STEP` repeats a step",
             row.id,
             row.id,
             row.id
-        );
+        ),
     };
-    let new = (arguments.id.as_deref(), arguments.live.with());
-    continue_from(opened.reaching(arguments.reach), store, (&row, events), new, json)
+    let new =
+        Continuation { id: arguments.id.as_deref(), calls: arguments.live.with(), with: arguments.with.as_deref() };
+    continue_from(opened.reaching(arguments.reach), store, (&row, events), &new, json)
 }
 
 /// The number of events before the response of the call that failed the run. If the result names a step, the call belongs to it.
@@ -196,21 +218,37 @@ fn is_failure(answer: Option<&Value>) -> bool {
     error || code
 }
 
-/// Starts a new run with the first events of another run, and drives it.
+/// A new run that continues another.
+struct Continuation<'a> {
+    id: Option<&'a str>,
+    calls: CallSource,
+    /// The changed workflow on which it continues.
+    with: Option<&'a Path>,
+}
+
+/// Starts a new run that continues another after so many events, and drives it.
 fn continue_from(
     opened: StoreAccess,
     arguments: &StoreArguments,
     (from, events): (&Run, u64),
-    (id, with): (Option<&str>, CallSource),
+    new: &Continuation<'_>,
     json: bool,
 ) -> Result<ExitCode> {
-    let id = id.map_or_else(|| new_id(time::now_ms()), |id| Ok(id.to_owned()))?;
+    let id = new.id.map_or_else(|| new_id(time::now_ms()), |id| Ok(id.to_owned()))?;
     if id.trim().is_empty() {
         bail!("--id must not be empty");
     }
+    let workflow = match new.with.map(|file| revised::save_file(&opened, file, Some(from.run))).transpose()? {
+        Some(Err(rejected)) => return Ok(rejected),
+        saved => saved.and_then(Result::ok),
+    };
     let drive = RunDriver::new(opened, arguments, "runs fork")?;
-    let run = drive.fork(from.run, events, &id, with)?;
-    terminal::message(&format!("Run `{id}` continues from event {events} of run `{}`.\n", from.id));
+    let run = drive.fork((from.run, events), workflow, &id, new.calls.clone())?;
+    let place = match workflow {
+        Some(_) => "on the changed workflow ".to_owned(),
+        None => String::new(),
+    };
+    terminal::message(&format!("Run `{id}` continues {place}from event {events} of run `{}`.\n", from.id));
     let follower = Follower::silent_if(json);
     let (store, stands) = drive.until(Until::People, run, follower)?;
     report(&*store, run, stands, json)

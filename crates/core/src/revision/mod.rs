@@ -212,6 +212,19 @@ impl Continued {
     }
 }
 
+impl Difference {
+    /// The same with other texts of values, for a host that removes secrets from them.
+    #[must_use]
+    pub fn with_values(mut self, change: impl Fn(&str) -> String) -> Self {
+        if let Cause::OtherRequest { fields } = &mut self.cause {
+            for (_, old, new) in fields {
+                (*old, *new) = (change(old), change(new));
+            }
+        }
+        self
+    }
+}
+
 impl fmt::Display for CallName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.step)?;

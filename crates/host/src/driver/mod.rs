@@ -16,7 +16,7 @@ use branchpoint_core::Event;
 use branchpoint_core::effect::ProcessResult;
 
 use crate::host::{Accepted, CallSource, Host, Rejection, RunView, Start, Ticket, TurnOutput};
-use crate::store::{RunNo, StoreError};
+use crate::store::{RunNo, StoreError, WorkflowNo};
 use branchpoint_runners::Answer;
 use branchpoint_runners::Runner;
 pub use calls::CallLimits;
@@ -110,6 +110,23 @@ impl Driver {
     /// Starts a run with the first events of another.
     pub fn fork(&self, from: RunNo, events: u64, id: String, with: CallSource) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.fork((from, events), id, true, with, ticket))
+    }
+
+    /// Starts a run with the first events of another, replayed on a changed workflow.
+    pub fn fork_on(
+        &self,
+        from: RunNo,
+        events: u64,
+        workflow: WorkflowNo,
+        id: String,
+        with: CallSource,
+    ) -> Result<OrderResult, StoreError> {
+        self.order(move |host, ticket| host.fork_on((from, events), workflow, id, true, with, ticket))
+    }
+
+    /// Moves a waiting run to a changed workflow.
+    pub fn migrate(&self, run: RunNo, workflow: WorkflowNo) -> Result<OrderResult, StoreError> {
+        self.order(move |host, ticket| host.migrate(run, workflow, ticket))
     }
 
     /// Returns a run as it is after the last turn.

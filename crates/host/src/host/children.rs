@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use branchpoint_core::effect::{FieldError, Kind, Request};
+use branchpoint_core::ir::Effect;
 use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
@@ -218,12 +219,18 @@ pub(crate) fn child_id(parent: &str, effect: u64, attempt: u32) -> String {
     format!("{parent}.{effect}.{attempt}")
 }
 
-/// The program that a call starts, if it starts one; a turn of an agent with tools starts a built-in program.
+/// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
 fn part(call: &Call) -> Option<Part> {
-    if call.kind() != Kind::Run {
-        return agent::is_turn(call).then(|| call.definition.agent_program());
+    part_of(&call.definition, &call.input)
+}
+
+/// The same, by the definition of the call and its input.
+pub(super) fn part_of(definition: &Effect, input: &Value) -> Option<Part> {
+    if definition.kind != Kind::Run {
+        let is_turn = Request::is_agent_turn(definition.kind, &definition.fixed, input);
+        return is_turn.then(|| definition.agent_program());
     }
-    let Ok(Request::Run(request)) = call.definition.request() else { return None };
+    let Ok(Request::Run(request)) = definition.request() else { return None };
     request.workflow.filter(|name| !name.is_empty()).map(|name| Part::from(&*name))
 }
 

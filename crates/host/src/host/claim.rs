@@ -95,6 +95,12 @@ impl Host {
                         wanted.scripts.push((*run, with.clone()));
                     }
                 }
+                Order::Migrate { run, .. } => {
+                    wanted.new_runs += 1;
+                    if !self.open.contains_key(run) {
+                        wanted.runs.insert(*run);
+                    }
+                }
                 Order::Start(..) | Order::Fork { .. } | Order::Child(..) => wanted.new_runs += 1,
                 Order::Wake { .. } | Order::Unload(_) | Order::ChildEnded(_) => {}
             }

@@ -1,32 +1,72 @@
-//! Forks: a new run that begins with the first events of another run. Calls that were in flight at that moment are performed again.
+//! Forks: a new run that begins with the first events of another run, on its workflow or on a changed one. Calls that were in flight at that moment are performed again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use branchpoint_core::{Command, EffectNo, Fold, FoldedEvent, Pending, RequestNo, State};
+use branchpoint_core::ir::Program;
+use branchpoint_core::{Command, EffectNo, Fold, FoldedEvent, JournalRow, Pending, RequestNo, State};
 
 use super::open::Open;
 use super::{Accepted, CallSource, Host, Rejection, Requester, RunNo, Ticket};
-use crate::store::{Run, StoreError};
+use crate::store::{Packing, Run, StoreError, WorkflowNo};
 
 impl Host {
     /// Queues a new run that begins with the first `events` events of another run. A fork of a scripted run has the same script.
-    pub fn fork(&mut self, (from, events): (RunNo, u64), id: String, watched: bool, with: CallSource, ticket: Ticket) {
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.fork((run, 1), "r-2".into(), false, CallSource::Script, Ticket::default());
+    /// host.turn(2).unwrap();
+    /// assert!(host.store().run("r-2").unwrap().is_some());
+    /// ```
+    pub fn fork(&mut self, from: (RunNo, u64), id: String, watched: bool, with: CallSource, ticket: Ticket) {
+        self.queue_fork(from, None, id, (watched, with), ticket);
+    }
+
+    /// The same, on a changed workflow: the events are replayed into its program.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let workflow = host.store().row(run).unwrap().workflow;
+    /// host.fork_on((run, 1), workflow, "r-2".into(), false, CallSource::Script, Ticket::default());
+    /// host.turn(2).unwrap();
+    /// assert!(host.store().run("r-2").unwrap().is_some());
+    /// ```
+    pub fn fork_on(
+        &mut self,
+        from: (RunNo, u64),
+        workflow: WorkflowNo,
+        id: String,
+        watched: bool,
+        with: CallSource,
+        ticket: Ticket,
+    ) {
+        self.queue_fork(from, Some(workflow), id, (watched, with), ticket);
+    }
+
+    fn queue_fork(
+        &mut self,
+        (from, events): (RunNo, u64),
+        workflow: Option<WorkflowNo>,
+        id: String,
+        (watched, with): (bool, CallSource),
+        ticket: Ticket,
+    ) {
         let requester = Requester::Caller(ticket);
-        self.schedule.queue.push_back(super::Order::Fork { from, events, id, watched, with, requester });
+        self.schedule.queue.push_back(super::Order::Fork { from, events, workflow, id, watched, with, requester });
     }
 
     /// Forks a run. If its journal, key or script is unusable, the fork is rejected and discarded.
     pub(super) fn fork_or_reject(
         &mut self,
         from: (RunNo, u64),
+        workflow: Option<WorkflowNo>,
         id: &str,
-        watched: bool,
-        with: &CallSource,
+        how: (bool, &CallSource),
         now_ms: i64,
     ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let earlier = self.current.new_ids.get(id).copied();
-        match self.fork_run(from, id.to_owned(), watched, with, now_ms) {
+        match self.fork_run(from, workflow, id.to_owned(), how, now_ms) {
             Err(error) if error.is_of_one_run() => {
                 if let Some(run) = self.current.new_ids.get(id).copied().filter(|run| Some(*run) != earlier) {
                     self.drop_open(run);
@@ -41,9 +81,9 @@ impl Host {
     fn fork_run(
         &mut self,
         (from, events): (RunNo, u64),
+        workflow: Option<WorkflowNo>,
         id: String,
-        watched: bool,
-        with: &CallSource,
+        (watched, with): (bool, &CallSource),
         now_ms: i64,
     ) -> Result<Result<Accepted, Rejection>, StoreError> {
         let row = self.store.row(from)?;
@@ -56,18 +96,43 @@ impl Host {
         if let Some(run) = self.run_of_id(&id)? {
             return Ok(Ok(Accepted { run, new: false }));
         }
+        let moment = ForkMoment::of(&program, journal.clone(), &row.id)?;
+        let (workflow, program, journal) = match workflow {
+            None => (row.workflow, program, journal),
+            Some(workflow) => {
+                let facts = Arc::clone(&self.settings.facts);
+                match self.store.continue_on(&row, journal, workflow, &|name| facts(name), &packing)? {
+                    Ok((program, continued)) => (workflow, program, continued.rows),
+                    Err(rejection) => return Ok(Err(rejection)),
+                }
+            }
+        };
         let run = self.new_number(&id)?;
         let owner = Some(self.owner.number);
-        let new = Run { run, id, parent: None, owner, started_ms: now_ms, decision: None, ..row.clone() };
+        let new = Run { run, id, workflow, parent: None, owner, started_ms: now_ms, decision: None, ..row.clone() };
+        self.insert_continued(&row, &new, program, (packing, journal), &moment, (watched, with))?;
+        Ok(Ok(Accepted { run, new: true }))
+    }
+
+    /// Adds a run with these events. What is pending after them is performed.
+    pub(super) fn insert_continued(
+        &mut self,
+        from: &Run,
+        new: &Run,
+        program: Arc<Program>,
+        (packing, journal): (Packing, Vec<JournalRow>),
+        moment: &ForkMoment,
+        (watched, with): (bool, &CallSource),
+    ) -> Result<(), StoreError> {
+        let run = new.run;
         self.store.insert_run_later(new.clone(), program.semantics);
-        self.store.share_attachments_later(from, run);
+        self.store.share_attachments_later(from.run, run);
         self.seal(run, &packing.secrets)?;
-        let mut open = Box::new(Open::new(&new, program, packing));
+        let mut open = Box::new(Open::new(new, program, packing));
         (open.watched, open.touched, open.turn) = (watched, true, self.counters.turns);
         // Differs from the row, so that the row is written at the end of the turn.
         open.row = (new.status, false);
         let program = Arc::clone(&open.program);
-        let mut moment = ForkMoment { events, ..ForkMoment::default() };
         let mut fold = Fold::new(&program, State::new(), journal);
         // The last decision is shown in lists.
         while let Some(folded) = fold.replay_next(&mut |note| open.keep_decision_of_fork(note)) {
@@ -79,20 +144,17 @@ impl Host {
             if let Some(key) = super::apply::key_of(&event) {
                 self.store.take_key(run, key);
             }
-            moment.add_requested(&outcome.commands);
         }
         let (state, pending) = fold.into_parts();
         open.state = state;
-        moment.remove_pending(&pending);
         open.tail_ops = open.state.ops();
-        open.script = self.fork_script(&row, &moment, &open, &new, with)?;
+        open.script = self.fork_script(from, moment, &open, new, with)?;
         self.current.touched.push(run);
         if open.state.is_unfinished() {
             self.schedule.unfinished.push_back(run);
         }
         self.open.insert(run, open);
-        self.resume_pending(run, pending)?;
-        Ok(Ok(Accepted { run, new: true }))
+        self.resume_pending(run, pending)
     }
 
     /// Writes and performs the pending calls, timers and requests after the copied events.
@@ -125,6 +187,17 @@ impl ForkMoment {
     pub(super) fn has_ended(&self, number: u64, attempt: u32) -> bool {
         // Answers to approvals without votes end at once, and have no number.
         number == 0 || self.ended.contains(&(number, attempt))
+    }
+
+    /// The moment after these events.
+    pub(super) fn of(program: &Program, journal: Vec<JournalRow>, id: &str) -> Result<Self, StoreError> {
+        let mut moment = Self { events: journal.len() as u64, ..Self::default() };
+        let mut fold = Fold::new(program, State::new(), journal);
+        for folded in fold.by_ref() {
+            moment.add_requested(&folded.map_err(StoreError::in_journal_of(id))?.outcome.commands);
+        }
+        moment.remove_pending(fold.pending());
+        Ok(moment)
     }
 
     fn add_requested(&mut self, commands: &[Command]) {

@@ -16,10 +16,12 @@ mod env_secrets;
 mod fork;
 mod idle;
 mod load;
+mod migrate;
 mod open;
 mod parts;
 mod place;
 mod poll;
+mod revise;
 mod scripted;
 mod start;
 mod subagents;
@@ -107,9 +109,17 @@ enum Order {
     Fork {
         from: RunNo,
         events: u64,
+        /// The changed workflow on which the fork continues.
+        workflow: Option<WorkflowNo>,
         id: String,
         watched: bool,
         with: CallSource,
+        requester: Requester,
+    },
+    /// Move a waiting run to a changed workflow.
+    Migrate {
+        run: RunNo,
+        workflow: WorkflowNo,
         requester: Requester,
     },
     /// Open a run, so that its pending calls are performed.
@@ -340,8 +350,9 @@ impl Host {
         match order {
             Order::Start(start, requester) => self.begin_run(*start, requester, now_ms),
             Order::Deliver(run, event, requester) => self.deliver_event(run, event, requester, now_ms),
-            Order::Fork { from, events, id, watched, with, requester } => {
-                let forked = self.fork_or_reject((from, events), &id, watched, &with, now_ms)?;
+            Order::Migrate { run, workflow, requester } => self.migrate_run(run, workflow, requester, now_ms),
+            Order::Fork { from, events, workflow, id, watched, with, requester } => {
+                let forked = self.fork_or_reject((from, events), workflow, &id, (watched, &with), now_ms)?;
                 self.answer(requester, forked);
                 Ok(())
             }

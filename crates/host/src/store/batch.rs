@@ -22,6 +22,8 @@ const ROWS_PER_STATEMENT: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     new_runs: Vec<(Run, u16)>,
+    /// New ids of runs whose ids new runs get.
+    renamed: Vec<(RunNo, String)>,
     events: Vec<Event>,
     /// Pending calls by run and effect; `None` removes a call. The last change of a call counts.
     calls: BTreeMap<(i64, i64), Option<Packed>>,
@@ -74,8 +76,9 @@ struct Event {
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        let Self { new_runs, events, calls, rows, decisions, keys, deferred, posts } = self;
+        let Self { new_runs, renamed, events, calls, rows, decisions, keys, deferred, posts } = self;
         new_runs.is_empty()
+            && renamed.is_empty()
             && events.is_empty()
             && calls.is_empty()
             && rows.is_empty()
@@ -142,6 +145,11 @@ impl Store {
         self.batch.borrow_mut().new_runs.push((new, semantics));
     }
 
+    /// Gives a run another id, before new runs are inserted.
+    pub(crate) fn rename_run_later(&self, run: RunNo, id: String) {
+        self.batch.borrow_mut().renamed.push((run, id));
+    }
+
     /// Records the last event of a run whose status and owner are unchanged.
     pub(crate) fn touch(&self, run: RunNo, seq: u64, updated_ms: i64) {
         let rows = &mut self.batch.borrow_mut().rows;
@@ -202,6 +210,10 @@ impl Store {
 
     /// Writes the rows of new runs, first in the transaction. Returns the runs whose id is in use by now; the caller discards them.
     pub(crate) fn write_new_runs(&self) -> Result<Vec<RunNo>, StoreError> {
+        let renamed = std::mem::take(&mut self.batch.borrow_mut().renamed);
+        for (run, id) in renamed {
+            self.execute("UPDATE runs SET id = ?2 WHERE run = ?1", params![run.0, id])?;
+        }
         let new_runs = std::mem::take(&mut self.batch.borrow_mut().new_runs);
         let mut lost = Vec::new();
         for (run, semantics) in new_runs {
@@ -229,8 +241,11 @@ impl Store {
 
     /// Writes everything that was collected, within the transaction.
     pub(crate) fn write_out(&self) -> Result<(), StoreError> {
-        let Batch { new_runs, events, calls, rows, decisions, keys, deferred, posts } = self.batch.take();
-        debug_assert!(new_runs.is_empty() && posts.is_empty(), "new runs and posts are written first");
+        let Batch { new_runs, renamed, events, calls, rows, decisions, keys, deferred, posts } = self.batch.take();
+        debug_assert!(
+            new_runs.is_empty() && renamed.is_empty() && posts.is_empty(),
+            "new runs and posts are written first"
+        );
         for event in &events {
             self.put_large_values(event.run, &event.packed)?;
         }
