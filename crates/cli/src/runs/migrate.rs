@@ -112,26 +112,21 @@ fn show(planned: &[Planned], verb: &str, json: bool) -> Result<()> {
     if planned.is_empty() {
         terminal::message("There are no waiting runs of another version of this workflow.\n");
     }
-    let mut text = String::new();
-    for Planned { run, outcome } in planned {
-        text.push_str(&match outcome {
-            Ok(migration) => {
-                let votes = migration.void_votes.iter();
-                let void = votes.map(|(approval, votes)| {
-                    let noun = if *votes == 1 { "vote is" } else { "votes are" };
-                    format!("; `{approval}` is asked again, {votes} {noun} void")
-                });
-                format!(
-                    "✓ {} {verb}: it waits at {}{}\n",
-                    run.id,
-                    migration.waits_at.join(", "),
-                    void.collect::<String>()
-                )
-            }
-            Err(rejection) => format!("✗ {} stays: {}\n", run.id, reason(rejection)),
-        });
+    terminal::print_styled(&planned.iter().map(|planned| line(planned, verb)).collect::<String>())
+}
+
+fn line(Planned { run, outcome }: &Planned, verb: &str) -> String {
+    match outcome {
+        Ok(migration) => {
+            let void = migration.void_votes.iter().map(|(approval, votes)| {
+                let noun = if *votes == 1 { "vote is" } else { "votes are" };
+                format!("; `{approval}` is asked again, {votes} {noun} void")
+            });
+            let waits_at = migration.waits_at.join(", ");
+            format!("✓ {} {verb}: it waits at {waits_at}{}\n", run.id, void.collect::<String>())
+        }
+        Err(rejection) => format!("✗ {} stays: {}\n", run.id, reason(rejection)),
     }
-    terminal::print_styled(&text)
 }
 
 fn reason(rejection: &Rejection) -> String {

@@ -37,6 +37,7 @@ mod policies;
 #[path = "../../../runners/tests/provider/mod.rs"]
 mod provider;
 mod replay;
+mod revisions;
 mod running;
 mod scripted;
 mod session;

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use branchpoint_core::codec::encode_state;
 use branchpoint_core::ir::Program;
+use branchpoint_core::{Fold, JournalRow, Revision, State, continue_on};
+use branchpoint_expr::Value;
 use branchpoint_host::VirtualDriver;
 use branchpoint_host::store::{Filter, ImportLimits, Store, TransferError};
 
@@ -75,7 +78,49 @@ fn exported(store: &Store) -> Result<Vec<u8>, TransferError> {
 
 /// The problem with exporting and importing a run. Stores in files are skipped, because they contain the runs of many vectors.
 pub(super) fn exchange_problem(memory: &VirtualDriver<'_>) -> Option<String> {
-    if hosting() == Hosting::Plain { round_trip(memory.store()) } else { None }
+    if hosting() != Hosting::Plain {
+        return None;
+    }
+    round_trip(memory.store()).or_else(|| revision_problem(memory.store()))
+}
+
+/// The longest journal whose every beginning is replayed.
+const REPLAYED_EVENTS: usize = 40;
+
+/// The problem with continuing a run on its own program: that must change nothing, at any moment.
+fn revision_problem(store: &Store) -> Option<String> {
+    let runs = store.runs(&Filter { children: true, ..Filter::default() }).ok()?;
+    runs.into_iter().find_map(|run| {
+        let program = store.program(run.workflow, &run.part).ok()??;
+        let journal = store.journal(run.run).ok()?;
+        let first = if journal.len() > REPLAYED_EVENTS { journal.len() } else { 1 };
+        (first..=journal.len()).find_map(|count| {
+            let problem = same_program_problem(&program, &journal[..count])?;
+            Some(format!("run `{}` after event {count}: {problem}", run.id))
+        })
+    })
+}
+
+fn same_program_problem(program: &Program, journal: &[JournalRow]) -> Option<String> {
+    let state = Fold::new(program, State::new(), journal.to_vec()).finish().ok()?;
+    let revision = Revision {
+        old: program,
+        new: program,
+        offsets_s: &|_, _| Vec::new(),
+        fact: &|_| Value::Null,
+        has_same_child: &|_, _| true,
+    };
+    match continue_on(&revision, journal.to_vec()) {
+        Err(difference) => Some(format!("it cannot continue on its own program: {difference}")),
+        Ok(continued) if continued.rows != journal => Some("its journal differs on its own program".into()),
+        Ok(continued) if encode_state(&continued.state) != encode_state(&state) => {
+            Some("its state differs on its own program".into())
+        }
+        Ok(continued) if continued.waiting[0] != continued.waiting[1] || !continued.void_votes.is_empty() => {
+            Some("it waits elsewhere on its own program".into())
+        }
+        Ok(_) => None,
+    }
 }
 
 /// A temporary directory that is removed when it is dropped.
