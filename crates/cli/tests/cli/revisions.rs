@@ -64,7 +64,7 @@ fn a_waiting_run_moves_and_keeps_its_id() {
     expect(folder, &["runs", "migrate", "--to", "new.yaml"], 0, "no waiting runs");
     expect(folder, &["runs", "trace", "r1~1"], 0, "the run continues on a changed workflow as `r1`");
     expect(folder, &["doctor"], 0, "whole");
-    expect(folder, &["approvals", "vote", "r1", "yes", "--as", "ada"], 5, "1 of 2");
+    expect(folder, &["approvals", "vote", "r1", "yes", "--as", "ada"], 0, "1 of 2");
     expect(folder, &["approvals", "vote", "r1", "yes", "--as", "bob"], 0, "completed");
     assert_eq!(calls(folder), "checked\nrefunded\n");
 }
@@ -74,14 +74,14 @@ fn votes_for_what_has_changed_are_void() {
     let folder = folder();
     let folder = folder.path();
     expect(folder, &["run", "refund.yaml", "--id", "r1"], 5, "Refund?");
-    expect(folder, &["approvals", "vote", "r1", "yes", "--as", "ada"], 5, "1 of 2");
+    expect(folder, &["approvals", "vote", "r1", "yes", "--as", "ada"], 0, "1 of 2");
     // The same meaning keeps the vote.
     write(folder, "same.yaml", "name: refund\n", "# A comment.\nname: refund\ndescription: The same.\n");
     expect(folder, &["runs", "migrate", "r1", "--to", "same.yaml"], 0, "✓ r1 can move: it waits at ask\n");
     write(folder, "new.yaml", "echo paid", "echo refunded");
     expect(folder, &["runs", "migrate", "r1", "--to", "new.yaml"], 0, "`ask` is asked again, 1 vote is void");
     expect(folder, &["runs", "migrate", "r1", "--to", "new.yaml", "--apply"], 0, "moved");
-    expect(folder, &["approvals", "vote", "r1", "yes", "--as", "bob"], 5, "1 of 2");
+    expect(folder, &["approvals", "vote", "r1", "yes", "--as", "bob"], 0, "1 of 2");
     write(folder, "prompt.yaml", "Refund?", "Refund now?");
     expect(folder, &["runs", "migrate", "r1", "--to", "prompt.yaml"], 0, "`ask` is asked again, 1 vote is void");
     assert_eq!(calls(folder), "checked\n");
@@ -187,7 +187,7 @@ fn a_killed_migration_leaves_every_run_on_one_version() {
     expect(folder, &["doctor"], 0, "whole");
     for number in 0..RUNS {
         let id = format!("r{number}");
-        expect(folder, &["approvals", "vote", &id, "yes", "--as", "ada"], 5, "1 of 2");
+        expect(folder, &["approvals", "vote", &id, "yes", "--as", "ada"], 0, "1 of 2");
         expect(folder, &["approvals", "vote", &id, "yes", "--as", "bob"], 0, "completed");
     }
     assert_eq!(calls(folder), "checked\n".repeat(RUNS) + &"refunded\n".repeat(RUNS));

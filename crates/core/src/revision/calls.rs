@@ -229,7 +229,7 @@ impl Recorded {
         let mut recorded =
             Self { events: Vec::new(), calls: Calls::default(), state: State::new(), waiting: BTreeSet::new() };
         let mut fold = Fold::new(program, State::new(), journal.clone());
-        let mut records = Records::default();
+        let mut records = Records::of(program);
         for (stamp, event, _) in journal {
             // What an answer was given to is known before the event.
             let what = recorded.what(program, fold.state(), event)?;

@@ -44,7 +44,7 @@ impl<'r> Replay<'r> {
             state: State::new(),
             pending: Pending::default(),
             calls: Calls::default(),
-            records: Records::default(),
+            records: Records::of(revision.new),
             early: BTreeMap::new(),
             early_answers: BTreeMap::new(),
             void: BTreeMap::new(),
