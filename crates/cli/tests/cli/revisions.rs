@@ -12,6 +12,7 @@ steps:
     prompt_template: Refund?
     choices: [yes, no]
     required_approvals: 2
+    show: the order
   - {id: pay, step_type: command, command: \"echo paid | tee -a calls.txt\"}
 ";
 

@@ -44,13 +44,11 @@ impl Request {
 }
 
 impl Program {
-    /// A hash of the program, without the places of its steps in the document: the format of a document means nothing.
+    /// A hash of the program, without the places and texts of its document: the format of a document means nothing.
     pub(crate) fn fingerprint(&self) -> &[u8; 32] {
         self.fingerprint.get_or_init(|| {
-            let mut program = self.clone();
-            program.steps.iter_mut().for_each(|step| step.origin = (0, 0));
             // Every program that was loaded was encoded once.
-            Sha256::digest(encode_program(&program).unwrap_or_default()).into()
+            Sha256::digest(encode_program(&self.without_source()).unwrap_or_default()).into()
         })
     }
 }
