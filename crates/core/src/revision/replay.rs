@@ -130,14 +130,15 @@ impl<'r> Replay<'r> {
     }
 
     fn start(&mut self, stamp: &Stamp, event: &Event) -> Result<(), Difference> {
-        let Event::Start { input, facts, depth, max_ops } = event else { return Ok(()) };
+        let Event::Start { input, facts, depth, max_ops, budget } = event else { return Ok(()) };
         let mut facts = facts.clone();
         for name in &self.revision.new.facts {
             if !facts.contains_key(name) {
                 facts.insert(name.clone(), (self.revision.fact)(name));
             }
         }
-        let start = Event::Start { input: input.clone(), facts, depth: *depth, max_ops: *max_ops };
+        let (depth, max_ops, budget) = (*depth, *max_ops, *budget);
+        let start = Event::Start { input: input.clone(), facts, depth, max_ops, budget };
         let rejected = |rejected: &Rejected| Cause::Start { rejected: rejected.to_string() };
         self.try_hand(stamp, start)?.map_err(|error| Difference { at: nowhere(), cause: rejected(&error) })
     }

@@ -156,10 +156,15 @@ impl Walk<'_> {
         }
         self.scopes.insert(old, new);
         let is_root = [old, new].map(|scope| scope == Program::ROOT);
+        let budgets = (self.old.budget_of(old), self.new.budget_of(new));
+        let is_same_budget = self.optional(budgets.0, budgets.1, |walk, old, new| {
+            old.limits == new.limits && walk.optional(old.exhausted, new.exhausted, Self::failure)
+        });
         let (old, new) = (self.old.scope(old), self.new.scope(new));
         let settings =
             |scope: &crate::ir::Scope| (scope.width, scope.want, scope.on_fail, scope.retry, scope.time_limit_ms);
-        is_root[0] == is_root[1]
+        is_same_budget
+            && is_root[0] == is_root[1]
             && settings(old) == settings(new)
             // The root has begun, and its slots are paired as they are used.
             && (is_root[0] || (self.entries(&old.start, &new.start) && self.to(old.next, new.next)))
@@ -233,12 +238,18 @@ impl Walk<'_> {
         }
         self.slots.insert(old, new);
         let (old, new) = (self.old.slot(old), self.new.slot(new));
+        if let (Home::Meter(old), Home::Meter(new)) = (old.home, new.home)
+            && !self.scope(old, new)
+        {
+            return false;
+        }
         let home = |home: Home| match home {
             Home::Frame(..) => 0,
             Home::Local(_) => 1,
             Home::Payload => 2,
             Home::Now => 3,
             Home::Clock { date, .. } => 4 + u8::from(date),
+            Home::Meter(_) => 6,
         };
         let zone = |program: &Program, of: Home| match of {
             Home::Clock { zone, .. } => program.zones.get(zone as usize).cloned(),
