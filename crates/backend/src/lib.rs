@@ -74,8 +74,8 @@ pub use approval::{ApprovalRecord, OpenApproval, OpenApprovals};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
 pub use run::{
-    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Replayed, Run, RunFailure, RunNo, RunScript,
-    RunView,
+    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Queued, Replayed, Run, RunFailure, RunNo,
+    RunScript, RunView,
 };
 pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
@@ -149,6 +149,9 @@ pub trait Backend: Send {
     /// What happened in each hour since a time, oldest first, in one workflow or in all. Hours without runs and decisions are absent.
     /// Removed runs still count.
     fn hourly(&self, since_ms: i64, workflow: Option<&str>) -> Result<Vec<HourCount>, BackendError>;
+
+    /// Why a run is queued; `None` if it is not. The position is at this time.
+    fn queued(&self, run: RunNo, now_ms: i64) -> Result<Option<Queued>, BackendError>;
 
     /// Adds tags to a run and removes others. Returns its tags.
     fn tag(&self, run: RunNo, add: &Tags, remove: &Tags) -> Result<Tags, BackendError>;

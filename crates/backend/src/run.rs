@@ -126,6 +126,17 @@ impl FromStr for Cursor {
     }
 }
 
+/// Why a run with limits waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// Its position among the queued runs of its group, counted from 1.
+    pub position: u64,
+    /// Its group; `None` if all runs of the workflow are one group.
+    pub group: Option<String>,
+    /// The limit that keeps it waiting, in words.
+    pub reason: String,
+}
+
 /// The number of runs in one hour. Child runs count only in `decisions`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HourCount {

@@ -96,7 +96,7 @@ fn host(
 ) -> Result<Host> {
     let host =
         Host::new(open_store(project, arguments)?, command, DrivenRuns::Requested, Arc::new(fact), time::now_ms());
-    Ok(host.map_err(BackendError::from)?)
+    Ok(host.map_err(BackendError::from)?.with_run_limits(project.run_limits()?))
 }
 
 /// Configures a host with the secrets of this machine and the limits of the project.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use branchpoint_core::RunLimits;
+use branchpoint_expr::Value;
 use branchpoint_host::CallLimits;
 use branchpoint_host::host::MAX_OPS;
 use branchpoint_runners::agent::AgentLimits;
@@ -94,7 +96,7 @@ pub(crate) struct People {
     pub(crate) members: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct LimitSettings {
     calls: Option<usize>,
@@ -105,6 +107,8 @@ struct LimitSettings {
     agent_turns: Option<u32>,
     agent_tokens: Option<u32>,
     agent_cost_micros: Option<u32>,
+    /// Limits on the runs of workflows, by name.
+    workflow: BTreeMap<String, Value>,
 }
 
 /// Who is notified of approvals that are requested, reminded of, or settled.
@@ -217,9 +221,19 @@ impl Project {
         self.limits.ops.unwrap_or(MAX_OPS)
     }
 
+    /// Limits on the runs of workflows, by name.
+    pub(crate) fn run_limits(&self) -> Result<BTreeMap<String, RunLimits>> {
+        let read = |(name, limits): (&String, &Value)| {
+            let limits = RunLimits::from_value(limits)
+                .with_context(|| format!("`limits.workflow.\"{name}\"` in {FILE} is invalid [bad_limits]"))?;
+            Ok((name.clone(), limits))
+        };
+        self.limits.workflow.iter().map(read).collect()
+    }
+
     /// The limits of agents.
     pub(crate) fn agent_limits(&self) -> AgentLimits {
-        let LimitSettings { agent_turns, agent_tokens, agent_cost_micros, .. } = self.limits;
+        let LimitSettings { agent_turns, agent_tokens, agent_cost_micros, .. } = &self.limits;
         AgentLimits {
             turns: agent_turns.map(i64::from),
             tokens: agent_tokens.map(i64::from),

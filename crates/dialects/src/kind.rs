@@ -14,6 +14,9 @@ kinds! {
         /// A document of an unrecognised format.
         UnknownDialect = "unknown_dialect",
 
+        /// The limits of a workflow's runs are invalid.
+        BadLimits = "bad_limits",
+
         // Limits.
         /// The aliases of a document add too much text.
         AliasLimit = "alias_limit",

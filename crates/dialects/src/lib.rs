@@ -69,6 +69,7 @@ mod picture;
 mod reader;
 mod recognise;
 mod report;
+mod run_limits;
 mod schema;
 mod secrets;
 mod session;

@@ -8,7 +8,7 @@ use branchpoint_expr::{Diagnostic, Dialect, Located, Severity, cap_findings};
 
 use crate::reader::read_partially;
 use crate::recognise::recognise;
-use crate::{export, flow, graph, machine, read, session, steps};
+use crate::{export, flow, graph, machine, read, run_limits, session, steps};
 
 /// The result of loading a document. A document with an error has no program.
 ///
@@ -152,9 +152,15 @@ fn read_and_load(source: &str, options: &LoadOptions, library: Option<&dyn Libra
     let exported = export::definition(&document).filter(|_| dialect == Dialect::Steps);
     let ignored = exported.as_ref().map(|_| export::ignored(&document)).unwrap_or_default();
     let document = exported.unwrap_or(document);
-    let (mut program, diagnostics) = lower(&document, dialect, options);
+    let (mut program, mut diagnostics) = lower(&document, dialect, options);
+    // The steps of a session without its template have no limits.
+    let has_limits = dialect != Dialect::Session || document.get("nodes").is_some();
+    let limits = if has_limits { run_limits::read(&document, &mut diagnostics) } else { None };
     if let Some(program) = &mut program {
         program.locate(source);
+        if let Some(limits) = &limits {
+            run_limits::add_view(program, limits);
+        }
     }
     let diagnostics = match dialect {
         Dialect::Steps | Dialect::Flow => diagnostics.into_iter().map(crate::help::with_help).collect(),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use branchpoint_backend::{
     Accepted, ApprovalRecord, Backend, BackendError, CallSource, Document, DriverProcess, EventListener, Exported,
     Filter, HandledBy, Health, HourCount, Imported, Migration, Notice, OpenApproval, OpenApprovals, Prune, Pruned,
-    Rejection, Replayed, Run, RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary,
-    Start, Tags, Workflow, WorkflowNo, WorkflowSummary,
+    Queued, Rejection, Replayed, Run, RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse,
+    SessionSummary, Start, Tags, Workflow, WorkflowNo, WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -127,6 +127,7 @@ impl Backend for Embedded {
         counts() -> Vec<(String, u64)>;
         totals(workflow: Option<&str>) -> Vec<(Status, u64)>;
         hourly(since_ms: i64, workflow: Option<&str>) -> Vec<HourCount>;
+        queued(run: RunNo, now_ms: i64) -> Option<Queued>;
         tag(run: RunNo, add: &Tags, remove: &Tags) -> Tags;
         journal(run: RunNo) -> Vec<(Stamp, Event, u32)>;
         journal_size(run: RunNo) -> (u64, u64);

@@ -9,6 +9,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use super::Follower;
+use super::bulk::{self, Action, Bulk};
 use crate::project::StoreArguments;
 use crate::run_driver::{self, RunDriver, Until};
 use crate::store_access::StoreAccess;
@@ -16,8 +17,12 @@ use crate::{json, terminal};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The id of the run, or a unique beginning or end of it
-    run: String,
+    /// Id of the run, or a unique beginning or end of it
+    #[arg(required_unless_present = "filters", conflicts_with = "filters")]
+    run: Option<String>,
+
+    #[command(flatten)]
+    bulk: Bulk,
 
     /// Reason, shown with the run
     #[arg(long, value_name = "TEXT")]
@@ -25,7 +30,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
-    let row = opened.run(&arguments.run)?;
+    if arguments.bulk.is_given() {
+        return run_all(opened, store, arguments, json);
+    }
+    let row = opened.run(arguments.run.as_deref().unwrap_or_default())?;
     if row.status.is_final() {
         bail!("run `{}` has ended already: {}", row.id, row.status.as_str());
     }
@@ -60,4 +68,26 @@ pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Argum
         )),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+const CANCEL: Action = Action {
+    verb: "cancel",
+    past: "cancelled",
+    skips: |_, run| Ok(run.status.is_final().then_some("they have ended")),
+};
+
+/// Cancels the runs that a filter selects.
+fn run_all(opened: StoreAccess, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+    let runs = match arguments.bulk.select(&opened, CANCEL, json)? {
+        Ok(runs) => runs,
+        Err(code) => return Ok(code),
+    };
+    let drive = RunDriver::new(opened, store, "runs cancel")?;
+    let event = Event::Cancel { reason: arguments.reason.as_deref().map(Into::into) };
+    let mut outcomes = Vec::new();
+    for run in runs {
+        let sent = drive.send(run.run, &event).and_then(|sent| Ok(sent.map(|_| run.clone())?));
+        outcomes.push(bulk::outcome(run, sent)?);
+    }
+    bulk::finish(drive, CANCEL, outcomes, json)
 }

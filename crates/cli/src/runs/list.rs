@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use branchpoint_backend::{Backend, Document, Filter, OpenApproval, OpenApprovals, Run, RunNo, WorkflowNo};
+use branchpoint_backend::{Backend, Document, Filter, OpenApproval, OpenApprovals, Queued, Run, RunNo, WorkflowNo};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
@@ -145,12 +145,28 @@ impl RunList<'_> {
             ("waited_ms", Value::Int(run.waited_ms)),
             ("events", json::count(run.seq)),
             ("flags", self.store.secrets(run.run)?.mask_value(&Value::from(self.flags(run)?))),
+            ("queued", queued(self.store, run)?),
             ("tags", tags(run)),
             ("priority", Value::Int(run.priority.get())),
             ("decision", run.decision.as_deref().map_or(Value::Null, Value::from)),
             ("waits_for", if waits.is_empty() { Value::Null } else { Value::from(waits) }),
         ]))
     }
+}
+
+/// Why a run is queued, as JSON; null if it is not.
+pub(super) fn queued(store: &dyn Backend, run: &Run) -> Result<Value> {
+    Ok(store.queued(run.run, time::now_ms())?.map_or(Value::Null, |queued| {
+        json::object([
+            ("position", json::count(queued.position)),
+            ("group", queued.group.map_or(Value::Null, Value::from)),
+            ("reason", Value::from(queued.reason)),
+        ])
+    }))
+}
+
+fn queued_text(queued: &Queued) -> String {
+    format!("queued at position {}: {}", queued.position, queued.reason)
 }
 
 /// The tags of a run as JSON.
@@ -174,6 +190,7 @@ fn missing_votes(store: &dyn Backend, run: RunNo) -> Result<Vec<String>> {
 /// The status of a run with its child runs, and what it waits for.
 pub(super) fn waits(store: &dyn Backend, run: &Run, alive: &[i64]) -> Result<(Status, String)> {
     let status = store.status(run.run)?;
+    let queued = if status == Status::Running { store.queued(run.run, time::now_ms())? } else { None };
     let waits = match status {
         Status::WaitingPeople => {
             let votes = missing_votes(store, run.run)?;
@@ -182,6 +199,7 @@ pub(super) fn waits(store: &dyn Backend, run: &Run, alive: &[i64]) -> Result<(St
         Status::WaitingTimer => {
             store.next_due_ms(run.run)?.map(|due_ms| format!("until {}", time::local(due_ms))).unwrap_or_default()
         }
+        Status::Running if queued.is_some() => queued.as_ref().map(queued_text).unwrap_or_default(),
         Status::Running if !run.owner.is_some_and(|owner| alive.contains(&owner)) => {
             "abandoned: runs resume, or work".into()
         }

@@ -1,5 +1,6 @@
 //! `branchpoint runs`: lists, shows and controls the runs of a store.
 
+mod bulk;
 mod cancel;
 mod explain;
 mod list;

@@ -10,7 +10,9 @@ use branchpoint_core::{EffectNo, Event, Fold, NoteKind, State};
 use branchpoint_expr::Value;
 use branchpoint_host::host::new_id;
 
+use super::bulk::{self, Action, Bulk};
 use super::explain;
+use super::list::alive;
 use super::trace_tree::TraceTree;
 use super::{Follower, revised};
 use crate::approvals::quoted;
@@ -22,7 +24,11 @@ use crate::{outcome, terminal, time};
 #[derive(clap::Args)]
 pub(super) struct Resume {
     /// Id of the run, or a unique beginning or end of it
-    run: String,
+    #[arg(required_unless_present = "filters", conflicts_with = "filters")]
+    run: Option<String>,
+
+    #[command(flatten)]
+    bulk: Bulk,
 
     #[command(flatten)]
     live: Live,
@@ -34,14 +40,18 @@ pub(super) struct Resume {
 #[derive(clap::Args)]
 pub(super) struct Retry {
     /// Id of the run, or a unique beginning or end of it
-    run: String,
+    #[arg(required_unless_present = "filters", conflicts_with = "filters")]
+    run: Option<String>,
+
+    #[command(flatten)]
+    bulk: Bulk,
 
     /// Changed workflow on which the new run continues
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
 
     /// Id of the new run [default: generated]
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", conflicts_with = "filters")]
     id: Option<String>,
 
     #[command(flatten)]
@@ -80,7 +90,10 @@ pub(super) struct Fork {
 }
 
 pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Resume, json: bool) -> Result<ExitCode> {
-    let row = opened.run(&arguments.run)?;
+    if arguments.bulk.is_given() {
+        return resume_all(opened, store, arguments, json);
+    }
+    let row = opened.run(arguments.run.as_deref().unwrap_or_default())?;
     if row.status.is_final() {
         let help = match row.status {
             Status::Failed => format!("`branchpoint runs retry {}` repeats the failed call", row.id),
@@ -106,6 +119,84 @@ pub(super) fn resume(opened: StoreAccess, store: &StoreArguments, arguments: &Re
     wake_children(&drive, run)?;
     let (store, stands) = drive.until(Until::People, run, follower)?;
     report(&*store, run, stands, json)
+}
+
+const RESUME: Action = Action {
+    verb: "resume",
+    past: "resumed",
+    skips: |opened, run| {
+        let is_driven = || {
+            Ok::<_, anyhow::Error>(
+                run.owner.is_some_and(|owner| alive(&*opened.store).is_ok_and(|alive| alive.contains(&owner))),
+            )
+        };
+        Ok(match run.status {
+            status if status.is_final() => Some("they have ended"),
+            _ if is_driven()? => Some("a process drives them"),
+            Status::Running => None,
+            _ => Some("they wait for people or timers"),
+        })
+    },
+};
+
+/// Resumes the abandoned runs that a filter selects.
+fn resume_all(opened: StoreAccess, store: &StoreArguments, arguments: &Resume, json: bool) -> Result<ExitCode> {
+    let runs = match arguments.bulk.select(&opened, RESUME, json)? {
+        Ok(runs) => runs,
+        Err(code) => return Ok(code),
+    };
+    let drive = RunDriver::new(opened.reaching(arguments.reach), store, "runs resume")?;
+    let mut outcomes = Vec::new();
+    for run in runs {
+        let resumed = drive.resume(run.run, arguments.live.with()).and_then(|resumed| {
+            resumed?;
+            wake_children(&drive, run.run)?;
+            Ok(run.clone())
+        });
+        outcomes.push(bulk::outcome(run, resumed)?);
+    }
+    bulk::finish(drive, RESUME, outcomes, json)
+}
+
+const RETRY: Action = Action {
+    verb: "retry",
+    past: "retried",
+    skips: |opened, run| {
+        if run.status != Status::Failed {
+            return Ok(Some("they have not failed"));
+        }
+        let look = match opened.store.load(run.run) {
+            Err(error) if error.is_of_one_run() => return Ok(Some("they cannot be read")),
+            look => look?,
+        };
+        let events = before_the_failure(&*opened.store, &look)?;
+        Ok(events.is_none().then_some("no call has failed them: their workflows decided to fail"))
+    },
+};
+
+/// Retries the failed calls of the runs that a filter selects, each in a new run.
+fn retry_all(opened: StoreAccess, store: &StoreArguments, arguments: &Retry, json: bool) -> Result<ExitCode> {
+    let runs = match arguments.bulk.select(&opened, RETRY, json)? {
+        Ok(runs) => runs,
+        Err(code) => return Ok(code),
+    };
+    let drive = RunDriver::new(opened.reaching(arguments.reach), store, "runs retry")?;
+    let mut outcomes = Vec::new();
+    for run in runs {
+        let retried = retry_one(&drive, &run, arguments.live.with());
+        outcomes.push(bulk::outcome(run, retried)?);
+    }
+    bulk::finish(drive, RETRY, outcomes, json)
+}
+
+/// Retries a failed run in a new run, and returns the new one.
+fn retry_one(drive: &RunDriver, run: &Run, with: CallSource) -> Result<Run> {
+    let look = drive.store().load(run.run)?;
+    let events = before_the_failure(drive.store(), &look)?.context("no call has failed it")?;
+    let id = new_id(time::now_ms())?;
+    let new = drive.fork((run.run, events), None, &id, with)?;
+    terminal::message(&format!("Run `{id}` continues from event {events} of run `{}`.\n", run.id));
+    Ok(drive.store().row(new)?)
 }
 
 /// Resumes the abandoned child runs of a run.
@@ -166,7 +257,10 @@ fn until(
 }
 
 pub(super) fn retry(opened: StoreAccess, store: &StoreArguments, arguments: &Retry, json: bool) -> Result<ExitCode> {
-    let row = opened.run(&arguments.run)?;
+    if arguments.bulk.is_given() {
+        return retry_all(opened, store, arguments, json);
+    }
+    let row = opened.run(arguments.run.as_deref().unwrap_or_default())?;
     if row.status != Status::Failed {
         let help = if row.status.is_final() {
             format!("`branchpoint runs fork {} --at STEP` repeats one of its steps", quoted(&row.id))

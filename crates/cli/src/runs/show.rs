@@ -9,7 +9,7 @@ use branchpoint_core::{BudgetRecord, Event};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::Secrets;
 
-use super::list::{alive, tags, waits};
+use super::list::{alive, queued, tags, waits};
 use super::trace_tree::TraceTree;
 use crate::approvals::{shown_with_command, to_value};
 use crate::store_access::StoreAccess;
@@ -202,6 +202,7 @@ fn run_json(store: &dyn Backend, row: &Run) -> Result<Value> {
         ("input", secrets.mask_value(&input)),
         ("facts", secrets.mask_value(&Value::from(facts))),
         ("result", secrets.mask_value(&view.as_ref().and_then(RunView::result).unwrap_or_default())),
+        ("queued", queued(store, row)?),
         ("tags", tags(row)),
         ("priority", Value::Int(row.priority.get())),
         ("decision", row.decision.as_deref().map_or(Value::Null, Value::from)),

@@ -45,6 +45,7 @@ pub(crate) fn schema() -> Value {
     states["additionalProperties"] = reference("state");
     let definitions = json!({
         "states": states,
+        "limits": crate::schema::limits(),
         "state": state,
         "command": object(&[COMMAND, output::FIELDS]),
         "agent": object(&[AGENT]),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::fields::Type::{Any, Entries, Nullable, Ref, Words};
 use crate::fields::schema::{is_one_of, print, reference};
 use crate::fields::{Generator, Table, field};
-use crate::inputs;
+use crate::{inputs, run_limits};
 
 /// The JSON Schema (2020-12) of a dialect's documents.
 ///
@@ -59,13 +59,23 @@ const OPERATORS: &[&str] = &[
     "is_not_empty",
 ];
 
-/// The definitions that dialects share: inputs, and conditions as expressions and as typed groups.
+/// The definition of limits on runs, for every dialect.
+pub(crate) fn limits() -> Value {
+    let mut limits = Generator(run_limits::STYLE).object(&[run_limits::FIELDS]);
+    limits["type"] = json!(["object", "null"]);
+    limits["anyOf"] = json!([{"type": "null"}, {"required": ["concurrent"]}, {"required": ["rate"]}]);
+    limits["additionalProperties"] = json!(false);
+    limits
+}
+
+/// The definitions that dialects share: inputs, limits, and conditions as expressions and as typed groups.
 pub(crate) fn shared() -> Value {
     let generator = Generator(inputs::STYLE);
     let inputs = json!({"type": ["array", "null"], "items": generator.object(&[inputs::FIELDS])});
     let condition = is_one_of(vec![json!({"type": ["string", "boolean"]}), reference("group")]);
     json!({
         "inputs": inputs,
+        "limits": limits(),
         "if": condition,
         "group": generator.object(&[COMBINATOR, GROUP]),
         "group_entry": is_one_of(vec![reference("group"), generator.object(&[CLAUSE])]),

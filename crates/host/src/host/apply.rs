@@ -125,7 +125,8 @@ impl Host {
         self.apply_with(run, event, at_ms, OPS_PER_EVENT)
     }
 
-    fn apply_with(
+    /// Advances a run with this much fuel.
+    pub(super) fn apply_with(
         &mut self,
         run: RunNo,
         event: Event,
@@ -175,9 +176,7 @@ impl Host {
         if let Some(key) = key {
             self.store.take_key(run, key);
         }
-        if outcome.more {
-            self.schedule.unfinished.push_back(run);
-        }
+        let more = outcome.more;
         let resolved = outcome.trace.iter().find_map(|note| match &note.kind {
             NoteKind::Resolved(output) => Some(output),
             _ => None,
@@ -190,6 +189,9 @@ impl Host {
         }
         for command in outcome.commands {
             self.carry_out(run, command, now_ms)?;
+        }
+        if more && !self.awaits_slot(run) {
+            self.schedule.unfinished.push_back(run);
         }
         Ok(Ok(()))
     }
@@ -338,6 +340,7 @@ impl Host {
             if ended {
                 self.current.ended.push(run);
             }
+            self.update_slot(run, status)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use branchpoint_core::ir::Status;
 
 use super::open::Open;
 use super::{Accepted, DrivenRuns, Host, Order, Rejection, TurnOutput};
-use crate::store::{Packing, Run, RunNo, StoreError};
+use crate::store::{Packing, Run, RunNo, SlotState, StoreError};
 
 /// The pause before some of the broken runs are opened again.
 const RETRY_MS: i64 = 60_000;
@@ -72,6 +72,9 @@ impl Host {
     /// Releases a claimed run that cannot be opened, and reports it once.
     pub(super) fn set_broken(&mut self, row: &Run, why: String) {
         self.store.release_run_later(row.run, self.owner.number);
+        // It is tried again like any other broken run.
+        self.slots.remove(row.run);
+        self.store.set_slot_later(row.run, SlotState::Resting);
         if self.broken.add(row.run, self.current.now_ms) {
             self.report_row(row, RunEventKind::Broken(why));
         }
@@ -107,6 +110,7 @@ impl Host {
         self.schedule.unfinished.retain(|of| *of != run);
         self.current.ended.retain(|of| *of != run);
         self.schedule.answerable.remove(&run);
+        self.slots.remove(run);
         let dropped = self.open.remove(&run)?;
         self.drop_script(dropped.script);
         Some(dropped)

@@ -56,6 +56,7 @@ pub(super) enum Readiness {
 
 impl Host {
     pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), StoreError> {
+        self.admit_queued(now_ms)?;
         self.claims = Claims { orders: self.schedule.queue.len().min(ORDERS_PER_TURN), ..Claims::default() };
         let mut wanted = self.wanted();
         let is_closed_due = self.schedule.unowned_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
@@ -164,7 +165,8 @@ impl Host {
         Ok(())
     }
 
-    /// Claims a run. One process drives the whole tree of a scripted run, because its calls share the script: the root comes first.
+    /// Claims a run. One process drives the whole tree of a scripted run, because its calls share the script, and of a run with limits,
+    /// because its tree has one slot: the root comes first.
     fn claim_tree(&self, run: RunNo) -> Result<Vec<Claimed>, StoreError> {
         let owner = self.owner.number;
         let mut claimed = vec![(run, self.store.claim_run(run, owner)?)];
@@ -172,7 +174,9 @@ impl Host {
             return Ok(claimed);
         }
         let root = self.store.root_of(run)?;
-        if root == run || self.open.contains_key(&root) || !self.store.is_scripted(root)? {
+        let is_driven_together =
+            || Ok::<_, StoreError>(self.store.is_scripted(root)? || self.store.slot(root, owner)?.is_some());
+        if root == run || self.open.contains_key(&root) || !is_driven_together()? {
             return Ok(claimed);
         }
         match self.store.claim_run(root, owner)? {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
-use branchpoint_core::{Command, EffectNo, Fold, FoldedEvent, JournalRow, Pending, RequestNo, State};
+use branchpoint_core::{Command, EffectNo, Event, Fold, FoldedEvent, JournalRow, Pending, RequestNo, State};
+use branchpoint_runners::Secrets;
 
 use super::open::Open;
 use super::{Accepted, CallSource, Host, Rejection, Requester, RunNo, Ticket};
@@ -110,6 +111,13 @@ impl Host {
         (watched, with): (bool, &CallSource),
     ) -> Result<(), StoreError> {
         let run = new.run;
+        let limits = match journal.first() {
+            Some((_, Event::Start { input, facts, .. }, _)) => {
+                let secrets = Secrets::from_values(packing.secrets.to_vec());
+                self.limits_of_start(new.workflow, &program, (input, facts), &secrets)?
+            }
+            _ => None,
+        };
         self.store.insert_run_later(new.clone(), program.semantics);
         self.store.share_attachments_later(from.run, run);
         self.seal(run, &packing.secrets)?;
@@ -135,10 +143,14 @@ impl Host {
         open.tail_ops = open.state.ops();
         open.script = self.fork_script(from, moment, &open, new, with)?;
         self.current.touched.push(run);
-        if open.state.is_unfinished() {
+        let is_unfinished = open.state.is_unfinished();
+        self.open.insert(run, open);
+        if let Some(limits) = limits {
+            self.enqueue(run, limits);
+        }
+        if is_unfinished && !self.awaits_slot(run) {
             self.schedule.unfinished.push_back(run);
         }
-        self.open.insert(run, open);
         self.resume_pending(run, pending)
     }
 

@@ -48,6 +48,7 @@ impl Host {
         let status = if answered { Status::Running } else { branchpoint_core::status(&open.program, &open.state) };
         self.store.update_status(run, open.state.seq(), open.state.now_ms(), status, None);
         self.remove_timers(run, &open);
+        self.release_slot(run, status);
         self.drop_script(open.script);
         Ok(())
     }

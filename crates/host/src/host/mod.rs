@@ -23,6 +23,7 @@ mod place;
 mod poll;
 mod revise;
 mod scripted;
+mod slots;
 mod start;
 mod subagents;
 #[cfg(test)]
@@ -54,6 +55,8 @@ use open::Open;
 use parts::{Counters, CurrentTurn, Schedule, Settings};
 pub(crate) use place::RunPlace;
 use scripted::Scripted;
+use slots::Slots;
+pub(crate) use slots::slot_limits;
 pub use start::{MAX_OPS, new_id};
 pub use turn_output::{Ticket, TurnOutput};
 
@@ -93,6 +96,7 @@ pub struct Host {
     open: HashMap<RunNo, Box<Open>>,
     current: CurrentTurn,
     claims: Claims,
+    slots: Slots,
     /// Whether no more work is started: see [`Host::wind_down`].
     winding_down: bool,
     /// The seed of the random numbers of stamps; without it, the number of the event is used.
@@ -177,10 +181,14 @@ impl Host {
             open: HashMap::new(),
             current: CurrentTurn { now_ms, ..CurrentTurn::default() },
             claims: Claims::default(),
+            slots: Slots::default(),
             winding_down: false,
             seed,
             version: 0,
         };
+        if drives == DrivenRuns::All {
+            host.store.set_drives_all(host.owner.number)?;
+        }
         host.read_changes()?;
         Ok(host)
     }
@@ -305,6 +313,7 @@ impl Host {
     /// Drives every run of the store that no other process drives, from now on.
     pub fn drive_all(&mut self) -> Result<(), StoreError> {
         self.settings.drives = DrivenRuns::All;
+        self.store.set_drives_all(self.owner.number)?;
         self.read_changes()
     }
 
@@ -319,7 +328,7 @@ impl Host {
         }
         let timer = self.schedule.timers.first().map(|(due_ms, ..)| *due_ms);
         let limit = self.schedule.limits.first().map(|(due_ms, ..)| *due_ms);
-        [timer, limit, self.schedule.unowned_due_ms, self.retry_ms()].into_iter().flatten().min()
+        [timer, limit, self.schedule.unowned_due_ms, self.retry_ms(), self.slots.due_ms()].into_iter().flatten().min()
     }
 
     /// Performs work that can wait, while nothing else is due: indexes ended runs for the search, and moves the log into the file, so that

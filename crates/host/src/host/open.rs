@@ -36,6 +36,8 @@ pub(super) struct Open {
     pub(super) flights: BTreeMap<EffectNo, Flight>,
     /// Events that arrived while the last one was unfinished.
     pub(super) waiting: VecDeque<(Event, Requester)>,
+    /// Calls that wait for a slot of the run.
+    pub(super) held: Vec<Call>,
     /// The bytes of the newest snapshot, and the bytes and ops of the events after it.
     pub(super) snapshot_bytes: usize,
     pub(super) tail_bytes: usize,
@@ -77,6 +79,7 @@ impl Open {
             timers: Timers::default(),
             flights: BTreeMap::new(),
             waiting: VecDeque::new(),
+            held: Vec::new(),
             snapshot_bytes: 0,
             tail_bytes: 0,
             tail_ops: 0,
@@ -145,11 +148,17 @@ impl Host {
         // Events may have been sent to it while another process drove it.
         let sent = self.store.sent_to_run(run)?;
         self.schedule.timers.extend(open.timers.in_order().map(|(due_ms, timer)| (due_ms, run, timer)));
-        if open.state.is_unfinished() {
-            self.schedule.unfinished.push_back(run);
-        }
+        let is_unfinished = open.state.is_unfinished();
         self.current.touched.push(run);
         self.open.insert(run, open);
+        if row.parent.is_none() && !row.status.is_final() {
+            self.load_slot(run)?;
+        }
+        if self.awaits_slot(run) {
+            self.need_slot(run);
+        } else if is_unfinished {
+            self.schedule.unfinished.push_back(run);
+        }
         let recorded: BTreeSet<_> = sent.iter().filter_map(|(_, _, event)| responds_to(event)).collect();
         self.perform_again(run, pending, &recorded);
         for (item, run, event) in sent {
@@ -177,6 +186,7 @@ impl Host {
             return;
         }
         let (workflow, script) = (open.workflow, open.script);
+        let Some(call) = self.hold(run, call) else { return };
         if !self.is_replaced(script, &call) && self.is_child(workflow, &call) {
             self.schedule.queue.push_back(Order::Child(run, Box::new(call)));
         } else if let Some(call) = self.answer_call(run, call) {

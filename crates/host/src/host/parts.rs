@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use branchpoint_core::{EffectNo, Event, TimerNo};
+use branchpoint_core::{EffectNo, Event, RunLimits, TimerNo};
 use branchpoint_expr::Value;
 
 use super::env_secrets::EnvSecrets;
@@ -27,6 +27,8 @@ pub(super) struct Settings {
     pub(super) agents: AgentLimits,
     /// The most ops that a run that is started here may execute; 0 means no limit.
     pub(super) max_ops: u64,
+    /// Limits on the runs of workflows, by name.
+    pub(super) run_limits: BTreeMap<String, RunLimits>,
     /// Whether notices to people are stored.
     pub(super) notifies: bool,
 }
@@ -97,6 +99,7 @@ impl Settings {
             shared_secrets: None,
             agents: AgentLimits::default(),
             max_ops: MAX_OPS,
+            run_limits: BTreeMap::new(),
             notifies: false,
         }
     }

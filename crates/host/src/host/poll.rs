@@ -28,6 +28,10 @@ impl Host {
 
     pub(super) fn read_changes(&mut self) -> Result<(), StoreError> {
         self.version = self.store.version()?;
+        let drives_all = self.settings.drives == DrivenRuns::All;
+        if self.slots.has_queued() || drives_all && self.store.has_queued()? {
+            self.slots.set_dirty();
+        }
         for (item, run, event) in self.store.sent_to(self.owner.number)? {
             self.queue_sent(item, run, event);
         }

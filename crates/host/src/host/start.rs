@@ -10,6 +10,7 @@ use branchpoint_expr::{Object, Value};
 use super::open::Open;
 use super::place::RunPlace;
 use super::scripted::Scripted;
+use super::turn::OPS_PER_EVENT;
 use super::{Accepted, Host, Rejection, Requester, Start};
 use crate::store::{Key, Packing, Run, RunNo, StoreError, random};
 use branchpoint_runners::Secrets;
@@ -113,25 +114,34 @@ impl Host {
             (name.clone(), fact)
         });
         let facts: Object = facts.collect();
+        let limits = if start.parent.is_some() {
+            None
+        } else {
+            let secrets = Secrets::from_values(secrets.clone());
+            self.limits_of_start(start.workflow, &program, (&start.input, &facts), &secrets)?
+        };
         let packing = Packing::new(secrets);
         self.share_secrets(&packing);
         let mut open = Open::new(&row, program, packing);
         (open.script, open.place) = (script, place);
         (open.watched, open.detached, open.row) = (start.watched, start.detached, (Status::Running, true));
         self.open.insert(run, Box::new(open));
-        let begun = self.apply(
-            run,
-            Event::Start {
-                input: start.input,
-                facts,
-                depth: start.depth,
-                max_ops: self.settings.max_ops,
-                budget: start.budget,
-            },
-            now_ms,
-        )?;
+        // A run with limits executes its first op, which marks where it begins, and the rest when it has a slot.
+        let fuel = if limits.is_some() { 1 } else { OPS_PER_EVENT };
+        if let Some(limits) = limits {
+            self.enqueue(run, limits);
+        }
+        let event = Event::Start {
+            input: start.input,
+            facts,
+            depth: start.depth,
+            max_ops: self.settings.max_ops,
+            budget: start.budget,
+        };
+        let begun = self.apply_with(run, event, now_ms, fuel)?;
         if begun.is_err() {
             self.open.remove(&run);
+            self.slots.remove(run);
             self.drop_script(script);
             self.discard_new(&start.id, run);
         } else if start.detached {

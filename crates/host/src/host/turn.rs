@@ -54,6 +54,7 @@ impl Host {
 
     fn compute(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.current.ops = 0;
+        self.begin_admitted()?;
         // Orders that are queued while runs are opened are claimed in the next turn.
         for _ in 0..self.claims.orders {
             if self.current.ops >= OPS_PER_TURN {
@@ -128,6 +129,7 @@ impl Host {
         for run in std::mem::take(&mut self.current.ended) {
             self.index_later(run);
             let Some(ended) = self.open.remove(&run) else { continue };
+            self.slots.remove(run);
             // Each sender of a waiting event gets an outcome.
             self.schedule
                 .queue

@@ -15,6 +15,7 @@
 //! | `status` | the status of a run with its child runs |
 //! | `scripts` | the scripts of runs |
 //! | `search` | the full-text index of runs |
+//! | `queue` | runs with limits, and which of them is next |
 //! | `tags`, `totals` | tags of runs, numbers of runs by status and by hour |
 //! | `sessions` | the run of each session |
 //! | `transfer` | export and import of runs as JSON lines |
@@ -35,6 +36,7 @@ mod notices;
 mod owner;
 mod pack;
 mod permissions;
+mod queue;
 mod runs;
 mod schema;
 mod scripts;
@@ -69,6 +71,7 @@ pub use inbox::Sent;
 pub(crate) use owner::Owner;
 pub(crate) use pack::{Packed, Packing};
 use permissions::{private_file, private_folder};
+pub(crate) use queue::{Admitting, GroupLimit, SlotLimits, SlotState};
 pub(crate) use scripts::{Taker, UsedEntry};
 pub(crate) use seal::{Key, random};
 pub use transfer::{FORMAT, ImportLimits, TransferError};

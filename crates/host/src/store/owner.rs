@@ -58,6 +58,7 @@ impl Store {
 
     /// Releases the runs of a process and removes its registration.
     pub(crate) fn unregister_owner(&self, owner: i64) -> Result<(), StoreError> {
+        self.free_slots(owner)?;
         self.execute("UPDATE runs SET owner = NULL WHERE owner = ?1", [owner])?;
         self.execute("DELETE FROM owners WHERE owner = ?1", [owner])?;
         Ok(())

@@ -144,7 +144,7 @@ impl Store {
     /// Marks a run that cannot be opened as cancelled when the turn commits. Its journal is unchanged.
     pub(crate) fn end_rows(&self, run: RunNo, now_ms: i64) {
         self.defer(run, move |store| {
-            for table in ["timers", "outbox", "notices"] {
+            for table in ["timers", "outbox", "notices", "queue"] {
                 store.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.0])?;
             }
             let sql = "UPDATE requests SET closed_ms = ?2 WHERE run = ?1 AND closed_ms IS NULL";

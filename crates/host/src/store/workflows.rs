@@ -91,6 +91,13 @@ impl Store {
         })
     }
 
+    /// The name of a workflow.
+    pub(crate) fn workflow_name(&self, workflow: WorkflowNo) -> Result<String, StoreError> {
+        let sql = "SELECT name FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";
+        let name = self.first(sql, [workflow.0], |row| row.get(0))?;
+        name.ok_or_else(|| StoreError::Missing(format!("workflow {}", workflow.0)))
+    }
+
     /// The document of a workflow.
     pub fn document(&self, workflow: WorkflowNo) -> Result<Document, StoreError> {
         let sql = "SELECT name, dialect, origin, text FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";

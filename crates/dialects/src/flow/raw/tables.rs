@@ -43,6 +43,7 @@ pub(in crate::flow) const DOCUMENT: Table = &[
     field("created_at", Any, "Kept."),
     field("updated_at", Any, "Kept."),
     field("inputs", Ref("inputs"), "The inputs of a run."),
+    field("limits", Ref("limits"), crate::run_limits::ABOUT),
     field("steps", Entries(&Ref("step")), "The steps, one after another.").required(),
 ];
 

@@ -18,6 +18,7 @@ pub(in crate::graph) const CONDITION_STYLE: Style = Style { null_is_absent: fals
 
 pub(in crate::graph) const DOCUMENT: Table = &[
     field("inputs", Ref("inputs"), "The input of a run: `input`, which replaces the text of the start node."),
+    field("limits", Ref("limits"), crate::run_limits::ABOUT),
     field("nodes", List(&Ref("node")), "The nodes, exactly one of them a start.").required(),
     field("strict_tools", Flag, STRICT_TOOLS).or("false"),
     field(

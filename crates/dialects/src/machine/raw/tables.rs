@@ -29,6 +29,7 @@ pub(in crate::machine) const DOCUMENT: Table = &[
     field("outputs", Own(&Either(&[List(&Object(&[OUTPUT])), Map(&Any)])), "What it gives the workflows that call it."),
     field("env", TEXTS, "The environment variables that it reads."),
     field("states", Ref("states"), "`initial`, and the states by name.").required(),
+    field("limits", Ref("limits"), crate::run_limits::ABOUT),
     field("hooks", Object(&[HOOKS]), "Actions at the start and at the end of a run."),
     unsupported("plugins"),
     unsupported("plugin"),

@@ -29,6 +29,7 @@ pub(in crate::session) const TEMPLATE: Table = &[
     field("chatSettings", Object(&[CHAT]), "How it talks.").required(),
     field("orchestration", Ref("orchestration"), "Its steps; absent: every tool is always offered."),
     field("options", Open(&[OPTIONS]), "Limits of a turn."),
+    field("limits", Ref("limits"), crate::run_limits::ABOUT),
     field("maxConcurrency", NUMBER, "For hosts that run several agents."),
     field("tags", Any, "For people."),
     field("priority", Any, "For people."),

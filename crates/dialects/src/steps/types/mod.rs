@@ -58,6 +58,7 @@ pub(super) const DOCUMENT: Table = &[
     field("tags", TEXTS, "Words to find it by.").or("[]"),
     field("trigger", Object(&[TRIGGER]), "What starts a run.").or(r#"{"type":"dynamic_input"}"#),
     field("input_content_type", Text, "The content type of the input, such as text/plain. A template."),
+    field("limits", Ref("limits"), crate::run_limits::ABOUT),
     field("inputs", Ref("inputs"), "The inputs of a run: `input`, or `metadata.` and a path."),
     POLICIES,
     BUDGET,

@@ -75,7 +75,7 @@ impl Store {
             let program = workflow.decoded.get(&run.row.part);
             let program = program.ok_or_else(|| rejected(format!("its workflow has no program `{}`", run.row.part)))?;
             let max_ops = max_ops(&journal);
-            let rebuilt = RebuiltRun::fold(&run.row.id, program, journal, &mut ops_left);
+            let rebuilt = RebuiltRun::fold((&run.row.id, run.parent.is_none()), program, journal, &mut ops_left);
             let rebuilt = rebuilt.map_err(|error| match error {
                 TransferError::Store(error) => rejected(error.to_string()),
                 error => error,

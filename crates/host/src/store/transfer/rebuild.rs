@@ -1,12 +1,12 @@
 //! Rebuilds the rows of a run from its events, as a host would have written them.
 
 use branchpoint_core::ir::{Program, Status};
-use branchpoint_core::{Command, Event, Fold, FoldedEvent, NoteKind, State, codec, status};
+use branchpoint_core::{Command, Event, Fold, FoldedEvent, NoteKind, RunLimits, State, codec, status};
 use branchpoint_runners::Secrets;
 
 use super::{Journal, TransferError};
-use crate::host::decision_text;
-use crate::store::{Packing, Run, RunNo, Store, StoreError};
+use crate::host::{decision_text, slot_limits};
+use crate::store::{Packing, Run, RunNo, SlotState, Store, StoreError};
 
 /// A run that was folded and can be written. Folding needs no lock on the store.
 pub(super) struct RebuiltRun {
@@ -23,7 +23,7 @@ type WriteRow = Box<dyn FnOnce(&Store, RunNo)>;
 impl RebuiltRun {
     /// Folds the journal of a run. The executed ops count against the limit of the import.
     pub(super) fn fold(
-        run: &str,
+        (run, is_root): (&str, bool),
         program: &Program,
         journal: Journal,
         ops_left: &mut OpsLeft,
@@ -31,6 +31,12 @@ impl RebuiltRun {
         let unstorable = |error: codec::CodecError| StoreError::Bytes { run: run.to_owned(), error };
         let packing = Packing::default();
         let mut rows: Vec<WriteRow> = Vec::new();
+        let limits = journal.first().and_then(|(_, event, _)| match event {
+            Event::Start { input, facts, .. } if is_root => {
+                slot_limits(RunLimits::of_program(program).as_ref(), None, (input, facts), &Secrets::default())
+            }
+            _ => None,
+        });
         let mut fold = Fold::new(program, State::new(), journal);
         let (mut ops, mut waited_ms, mut waiting_since_ms) = (0, 0, None);
         loop {
@@ -60,6 +66,11 @@ impl RebuiltRun {
             }
         }
         let (state, pending) = fold.into_parts();
+        let ended = state.result().is_some();
+        if let Some(limits) = limits.filter(|_| !ended) {
+            let slot = if status(program, &state) == Status::Running { SlotState::Queued } else { SlotState::Resting };
+            rows.push(Box::new(move |store, run| store.put_in_queue_later(run, limits, slot)));
+        }
         for (effect, command) in pending.effects {
             let packed = packing.command(&command).map_err(unstorable)?;
             rows.push(Box::new(move |store, run| store.put_call(run, effect, packed)));
