@@ -36,6 +36,14 @@ pub struct Embedded {
 
 impl Embedded {
     /// Creates a backend that reads a store and drives no runs.
+    ///
+    /// ```
+    /// use branchpoint_backend::Backend;
+    /// use branchpoint_host::{Embedded, store::{Filter, Store}};
+    ///
+    /// let backend = Embedded::read_only(Store::in_memory().unwrap());
+    /// assert!(backend.runs(&Filter::default()).unwrap().is_empty());
+    /// ```
     pub fn read_only(store: Store) -> Self {
         Self { store, driver: None }
     }

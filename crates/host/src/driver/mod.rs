@@ -70,6 +70,11 @@ enum Message {
 
 impl Driver {
     /// Starts the thread of a driver, which performs calls through `runner`.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// assert!(driver.is_alive());
+    /// ```
     pub fn new(host: Host, runner: Arc<dyn Runner>, limits: CallLimits) -> Self {
         let (mailbox, messages) = sync_channel(MAILBOX);
         let back = mailbox.clone();
@@ -83,31 +88,74 @@ impl Driver {
     }
 
     /// Starts a run. It is stored when this returns.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let start = Start::new(workflow, "r-1".into(), Value::from("hello"));
+    /// let accepted = driver.start(start).unwrap().unwrap();
+    /// assert!(accepted.new);
+    /// ```
     pub fn start(&self, start: Start) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.start(start, ticket))
     }
 
     /// Queues the start of a run. It is stored when the result arrives.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let start = Start::new(workflow, "r-1".into(), Value::from("hello"));
+    /// let outcome = driver.begin(start).unwrap();
+    /// assert!(outcome.recv().unwrap().is_ok());
+    /// ```
     pub fn begin(&self, start: Start) -> Result<Receiver<OrderResult>, StoreError> {
         self.queue(move |host, ticket| host.start(start, ticket))
     }
 
     /// Sends an event to a run. It is stored when this returns.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let start = Start::new(workflow, "r-1".into(), Value::from("hello"));
+    /// let run = driver.start(start).unwrap().unwrap().run;
+    /// let sent = driver.send(run, Event::Cancel { reason: None }).unwrap();
+    /// assert!(sent.is_err(), "the run has ended");
+    /// ```
     pub fn send(&self, run: RunNo, event: Event) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.send(run, event, ticket))
     }
 
     /// Continues a run that no process drives, and watches it.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let start = Start::new(workflow, "r-1".into(), Value::from("hello"));
+    /// let run = driver.start(start).unwrap().unwrap().run;
+    /// assert!(driver.resume(run).unwrap().is_ok());
+    /// ```
     pub fn resume(&self, run: RunNo) -> Result<OrderResult, StoreError> {
         self.resume_with(run, CallSource::Script)
     }
 
     /// Continues a run that no process drives, with or without its script.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let start = Start::new(workflow, "r-1".into(), Value::from("hello"));
+    /// let run = driver.start(start).unwrap().unwrap().run;
+    /// assert!(driver.resume_with(run, CallSource::Script).unwrap().is_ok());
+    /// ```
     pub fn resume_with(&self, run: RunNo, with: CallSource) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.resume_with(run, true, with, ticket))
     }
 
     /// Starts a run with the first events of another.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let start = Start::new(workflow, "r-1".into(), Value::from("hello"));
+    /// let run = driver.start(start).unwrap().unwrap().run;
+    /// assert!(driver.fork(run, 1, "r-2".into(), CallSource::Script).unwrap().is_ok());
+    /// ```
     pub fn fork(&self, from: RunNo, events: u64, id: String, with: CallSource) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.fork((from, events), id, true, with, ticket))
     }
@@ -130,26 +178,55 @@ impl Driver {
     }
 
     /// Returns a run as it is after the last turn.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let start = Start::new(workflow, "r-1".into(), Value::from("hello"));
+    /// let run = driver.start(start).unwrap().unwrap().run;
+    /// assert_eq!(driver.load(run).unwrap().status(), Status::Completed);
+    /// ```
     pub fn load(&self, run: RunNo) -> Result<RunView, StoreError> {
         self.work(move |host| host.load(run))?
     }
 
     /// Reports events of runs to a listener, on the driver's own thread.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// driver.subscribe(Box::new(|event| println!("{}", event.id))).unwrap();
+    /// ```
     pub fn subscribe(&self, listener: EventListener) -> Result<(), StoreError> {
         self.post(Message::Listen(listener))
     }
 
     /// Waits until listeners have received the events of everything that is stored now.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// driver.sync().unwrap();
+    /// ```
     pub fn sync(&self) -> Result<(), StoreError> {
         self.work(|_| ())
     }
 
     /// Drives all runs of the store that no other process drives, from now on.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// driver.drive_all().unwrap();
+    /// ```
     pub fn drive_all(&self) -> Result<(), StoreError> {
         self.work(Host::drive_all)?
     }
 
     /// Whether the driver still drives: it stops when its store fails.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// assert!(driver.is_alive());
+    /// driver.stop(Duration::ZERO).unwrap();
+    /// assert!(!driver.is_alive());
+    /// ```
     pub fn is_alive(&self) -> bool {
         self.thread().as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -157,6 +234,11 @@ impl Driver {
     /// Begins no further calls, gives those in flight the time `grace` to end, and releases every run.
     ///
     /// Requests that other threads send meanwhile fail.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// driver.stop(Duration::from_secs(5)).unwrap();
+    /// ```
     pub fn stop(&self, grace: Duration) -> Result<(), StoreError> {
         // A driver that has stopped by itself does not receive this; joining it returns its error.
         let _ = self.mailbox.send(Message::Stop(grace));

@@ -45,12 +45,27 @@ pub struct Session {
 impl<'p> Gate<'p> {
     /// Creates a gate with the tools of the host; `None` means those of the document. Sessions expire after `ttl_s` seconds without a
     /// request; 0 means never.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::builder::Builder;
+    /// use branchpoint_host::gate::Gate;
+    ///
+    /// assert!(Gate::new(&Builder::sample(), None, 0).is_err(), "the program has no session");
+    /// ```
     pub fn new(program: &'p Program, tools: Option<&[&str]>, ttl_s: i64) -> Result<Self, SessionRejection> {
         let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
         Self::with_options(program, SessionOptions { tools, ttl_s, ..SessionOptions::default() })
     }
 
     /// Creates a gate whose sessions are opened with these options. An open session keeps its options.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::builder::Builder;
+    /// use branchpoint_host::gate::{Gate, SessionOptions};
+    ///
+    /// let program = Builder::sample();
+    /// assert!(Gate::with_options(&program, SessionOptions::default()).is_err(), "the program has no session");
+    /// ```
     pub fn with_options(program: &'p Program, options: SessionOptions) -> Result<Self, SessionRejection> {
         response::view_named(program, "session")?;
         response::view_named(program, "problems")?;
@@ -59,11 +74,29 @@ impl<'p> Gate<'p> {
     }
 
     /// The options of new sessions.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn expires(gate: &Gate<'_>) -> bool {
+    ///     gate.options().ttl_s > 0
+    /// }
+    /// ```
     pub fn options(&self) -> &SessionOptions {
         &self.options
     }
 
     /// Opens a session, which may continue from a state that a host has stored: `{activeStep, recentlyUsedTools, sequenceIndex}`.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn open(program: &Program) -> Result<Session, SessionRejection> {
+    ///     Gate::new(program, Some(&["search"]), 3_600)?.open(None, 1_000)
+    /// }
+    /// ```
     pub fn open(&self, state: Option<Value>, now_ms: i64) -> Result<Session, SessionRejection> {
         let mut session = Session { state: State::new(), timer: None, keys: BTreeSet::new(), now_ms };
         let input = input(&self.options, state.unwrap_or_default())?;
@@ -83,6 +116,16 @@ impl<'p> Gate<'p> {
     }
 
     /// Sends a request to a session. A request with a known key changes nothing.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn request(gate: &Gate<'_>, request: SessionRequest) -> Result<SessionResponse, SessionRejection> {
+    ///     let mut session = gate.open(None, 1_000)?;
+    ///     gate.request(&mut session, request, 2_000)
+    /// }
+    /// ```
     pub fn request(
         &self,
         session: &mut Session,
@@ -107,6 +150,15 @@ impl<'p> Gate<'p> {
     }
 
     /// Updates an open session to a changed document. The session keeps its state.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn adopt(old: &Gate<'_>, session: &mut Session, changed: &Gate<'_>) -> Result<(), SessionRejection> {
+    ///     old.adopt(session, changed)
+    /// }
+    /// ```
     pub fn adopt(&self, session: &mut Session, changed: &Gate<'_>) -> Result<(), SessionRejection> {
         let carried = carry(self.program, changed.program, &session.state)?;
         let stamp = Stamp { now_ms: session.now_ms, ..Stamp::default() };
@@ -121,11 +173,29 @@ impl<'p> Gate<'p> {
 
 impl Session {
     /// The state of the session's run, from which the session can be restored.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn events(session: &Session) -> u64 {
+    ///     session.state().seq()
+    /// }
+    /// ```
     pub fn state(&self) -> &State {
         &self.state
     }
 
     /// Whether the session had no request for too long. The next request opens a new session.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn remains(session: &Session, now_ms: i64) -> bool {
+    ///     !session.is_expired(now_ms)
+    /// }
+    /// ```
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.timer.is_some_and(|(_, at_ms)| at_ms <= now_ms)
     }

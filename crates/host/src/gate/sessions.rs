@@ -14,11 +14,29 @@ pub struct Sessions<'p> {
 
 impl<'p> Sessions<'p> {
     /// Creates an empty set of sessions.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn sessions<'p>(gate: Gate<'p>) -> Sessions<'p> {
+    ///     Sessions::new(gate)
+    /// }
+    /// ```
     pub fn new(gate: Gate<'p>) -> Self {
         Self { gate, open: BTreeMap::new() }
     }
 
     /// Sends a request to a session; see [`Gate::request`].
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn request(sessions: &mut Sessions<'_>, request: SessionRequest) -> Result<SessionResponse, SessionRejection> {
+    ///     sessions.request("s-1", request, 1_000)
+    /// }
+    /// ```
     pub fn request(
         &mut self,
         id: &str,
@@ -38,6 +56,15 @@ impl<'p> Sessions<'p> {
     }
 
     /// Removes expired sessions. Returns how many there were.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn clean(sessions: &mut Sessions<'_>, now_ms: i64) {
+    ///     println!("{} sessions have expired", sessions.remove_expired(now_ms));
+    /// }
+    /// ```
     pub fn remove_expired(&mut self, now_ms: i64) -> usize {
         let before = self.open.len();
         self.open.retain(|_, session| !session.is_expired(now_ms));
@@ -45,6 +72,15 @@ impl<'p> Sessions<'p> {
     }
 
     /// Updates all sessions to a changed document. They keep their state.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn adopt<'p>(sessions: &mut Sessions<'p>, changed: Gate<'p>) -> Result<(), SessionRejection> {
+    ///     sessions.adopt(changed)
+    /// }
+    /// ```
     pub fn adopt(&mut self, changed: Gate<'p>) -> Result<(), SessionRejection> {
         for session in self.open.values_mut() {
             self.gate.adopt(session, &changed)?;
@@ -54,11 +90,29 @@ impl<'p> Sessions<'p> {
     }
 
     /// The number of sessions.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn report(sessions: &Sessions<'_>) {
+    ///     println!("{} sessions", sessions.len());
+    /// }
+    /// ```
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
     /// Whether there are no sessions.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::gate::*;
+    ///
+    /// fn can_stop(sessions: &Sessions<'_>) -> bool {
+    ///     sessions.is_empty()
+    /// }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

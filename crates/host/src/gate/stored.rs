@@ -154,6 +154,14 @@ impl std::fmt::Debug for StoredSessions<'_> {
 
 impl<'p> StoredSessions<'p> {
     /// The sessions of a saved workflow, under the name of its document.
+    ///
+    /// ```
+    /// use branchpoint_host::{gate::*, host::Host, store::{StoreError, WorkflowNo}};
+    ///
+    /// fn sessions<'p>(host: Host, gate: Gate<'p>, workflow: WorkflowNo) -> StoredSessions<'p> {
+    ///     StoredSessions::new(host, gate, workflow, "support".into())
+    /// }
+    /// ```
     pub fn new(host: Host, gate: Gate<'p>, workflow: WorkflowNo, document: String) -> Self {
         Self { clocked: ClockedHost { host, now_ms: 0 }, gate, workflow, document }
     }
@@ -177,12 +185,28 @@ impl<'p> StoredSessions<'p> {
     }
 
     /// Applies the requests of other processes and fires due timers.
+    ///
+    /// ```
+    /// use branchpoint_host::{gate::*, host::Host, store::{StoreError, WorkflowNo}};
+    ///
+    /// fn poll(sessions: &mut StoredSessions<'_>, now_ms: i64) -> Result<(), StoreError> {
+    ///     sessions.poll(now_ms)
+    /// }
+    /// ```
     pub fn poll(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.clocked.now_ms = now_ms;
         self.clocked.poll()
     }
 
     /// Releases all sessions, so that another process can continue them.
+    ///
+    /// ```
+    /// use branchpoint_host::{gate::*, host::Host, store::{StoreError, WorkflowNo}};
+    ///
+    /// fn close(sessions: StoredSessions<'_>) -> Result<(), StoreError> {
+    ///     sessions.close()
+    /// }
+    /// ```
     pub fn close(self) -> Result<(), StoreError> {
         self.clocked.host.close()
     }

@@ -30,6 +30,12 @@ impl EnvSecrets {
 
 impl Host {
     /// Sets the secrets of the environment. A run seals one when it appears in its data.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let secrets = branchpoint_runners::Secrets::from_values(["pa55word".into()]);
+    /// let host = host.with_env_secrets(&secrets);
+    /// ```
     #[must_use]
     pub fn with_env_secrets(mut self, secrets: &Secrets) -> Self {
         let values = secrets.values().to_vec();
@@ -38,6 +44,11 @@ impl Host {
     }
 
     /// Adds the sealed secrets of every opened run to a shared set, with which output masks them.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let host = host.with_shared_secrets(Default::default());
+    /// ```
     #[must_use]
     pub fn with_shared_secrets(mut self, shared: SharedSecrets) -> Self {
         self.settings.shared_secrets = Some(shared);

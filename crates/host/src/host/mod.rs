@@ -164,6 +164,11 @@ impl Requester {
 
 impl Host {
     /// Creates a host over a store, and releases the runs of dead processes.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// assert_eq!(host.next_ms(), None, "there is nothing to do");
+    /// ```
     pub fn new(store: Store, command: &str, drives: DrivenRuns, facts: Facts, now_ms: i64) -> Result<Self, StoreError> {
         store.release_dead_owners(None)?;
         let owner = store.register_owner(command, now_ms)?;
@@ -194,16 +199,31 @@ impl Host {
     }
 
     /// The store.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// assert!(host.store().runs(&Filter::default()).unwrap().is_empty());
+    /// ```
     pub fn store(&self) -> &Store {
         &self.store
     }
 
     /// Sets how many idle runs may stay in memory.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// host.set_idle_limit(100);
+    /// ```
     pub fn set_idle_limit(&mut self, limit: usize) {
         self.settings.idle_limit = limit;
     }
 
     /// Sets the store of the secrets that calls of other workflows name. Secrets in the input of a child run are sealed.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let host = host.with_secrets(branchpoint_runners::no_secrets());
+    /// ```
     #[must_use]
     pub fn with_secrets(mut self, secrets: SecretStore) -> Self {
         self.settings.secrets = secrets;
@@ -211,6 +231,11 @@ impl Host {
     }
 
     /// Sets the limits of agents.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let host = host.with_agent_limits(Default::default());
+    /// ```
     #[must_use]
     pub fn with_agent_limits(mut self, bounds: AgentLimits) -> Self {
         self.settings.agents = bounds;
@@ -218,6 +243,11 @@ impl Host {
     }
 
     /// Sets the most ops that a run or a child run that is started here may execute; 0 means no limit.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let mut host = host.with_max_ops(1_000_000);
+    /// ```
     #[must_use]
     pub fn with_max_ops(mut self, max_ops: u64) -> Self {
         self.settings.max_ops = max_ops;
@@ -225,6 +255,12 @@ impl Host {
     }
 
     /// Stores a notice when a request to people is opened, reminded of or closed: see [`Store::notices`].
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let host = host.with_notices();
+    /// assert!(host.store().notices(host.owner_number()).unwrap().is_empty());
+    /// ```
     #[must_use]
     pub fn with_notices(mut self) -> Self {
         self.settings.notifies = true;
@@ -232,11 +268,21 @@ impl Host {
     }
 
     /// The number of this process as an owner of runs.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// assert_eq!(host.store().drivers().unwrap()[0].owner, host.owner_number());
+    /// ```
     pub fn owner_number(&self) -> i64 {
         self.owner.number
     }
 
     /// Makes random numbers deterministic, for runs that are compared with others.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let host = host.deterministic();
+    /// ```
     #[must_use]
     pub fn deterministic(mut self) -> Self {
         self.seed = None;
@@ -244,6 +290,11 @@ impl Host {
     }
 
     /// The timers of open runs: when they are due, and their use.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// assert_eq!(host.timers().count(), 0);
+    /// ```
     pub fn timers(&self) -> impl Iterator<Item = (i64, Option<TimerUse>)> {
         self.schedule
             .timers
@@ -252,16 +303,38 @@ impl Host {
     }
 
     /// Queues an event for a run. After it is stored, its outcome is returned as [`TurnOutput::OrderDone`].
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.send(run, Event::Cancel { reason: None }, Ticket(8));
+    /// let outputs = host.turn(2).unwrap();
+    /// let rejected = |output: &TurnOutput| matches!(output, TurnOutput::OrderDone { outcome: Err(_), .. });
+    /// assert!(outputs.iter().any(rejected), "the run has ended");
+    /// ```
     pub fn send(&mut self, run: RunNo, event: Event, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Deliver(run, event, Requester::Caller(ticket)));
     }
 
     /// Queues the start of a run.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// host.start(Start::new(workflow, "r-1".into(), Value::from("hello")), Ticket(7));
+    /// let outputs = host.turn(1).unwrap();
+    /// let done = |output: &TurnOutput| matches!(output, TurnOutput::OrderDone { ticket: Ticket(7), outcome: Ok(_), .. });
+    /// assert!(outputs.iter().any(done));
+    /// ```
     pub fn start(&mut self, start: Start, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Start(Box::new(start), Requester::Caller(ticket)));
     }
 
     /// Queues the resumption of a run: its pending calls are performed again.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.resume(run, false, Ticket::default());
+    /// assert!(host.has_orders());
+    /// ```
     pub fn resume(&mut self, run: RunNo, watched: bool, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Wake {
             run,
@@ -272,11 +345,23 @@ impl Host {
     }
 
     /// Queues the resumption of a run that may be scripted.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.resume_with(run, false, CallSource::Script, Ticket::default());
+    /// assert!(host.has_orders());
+    /// ```
     pub fn resume_with(&mut self, run: RunNo, watched: bool, with: CallSource, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Wake { run, watched, with, requester: Requester::Caller(ticket) });
     }
 
     /// Queues the unloading of a run, if it is idle. It is opened again for its next event.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.unload(run);
+    /// host.turn(2).unwrap();
+    /// ```
     pub fn unload(&mut self, run: RunNo) {
         self.schedule.queue.push_back(Order::Unload(run));
     }
@@ -294,16 +379,39 @@ impl Host {
     }
 
     /// Whether there are queued orders.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// assert!(!host.has_orders());
+    /// host.start(Start::new(workflow, "r-1".into(), Value::from("hello")), Ticket(7));
+    /// assert!(host.has_orders());
+    /// ```
     pub fn has_orders(&self) -> bool {
         !self.schedule.queue.is_empty()
     }
 
     /// The number of events that runs have accepted here.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(host.event_count(), 1);
+    /// ```
     pub fn event_count(&self) -> u64 {
         self.counters.events.load(Ordering::Relaxed)
     }
 
     /// Sets the counter of the events that runs accept here, which other threads may read.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// let counter = Arc::new(AtomicU64::new(0));
+    /// let mut host = host.with_event_counter(Arc::clone(&counter));
+    /// host.start(Start::new(workflow, "r-1".into(), Value::from("hello")), Ticket(7));
+    /// host.turn(1).unwrap();
+    /// assert_eq!(counter.load(Ordering::Relaxed), 1);
+    /// ```
     #[must_use]
     pub fn with_event_counter(mut self, counter: Arc<AtomicU64>) -> Self {
         self.counters.events = counter;
@@ -311,6 +419,11 @@ impl Host {
     }
 
     /// Drives every run of the store that no other process drives, from now on.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// host.drive_all().unwrap();
+    /// ```
     pub fn drive_all(&mut self) -> Result<(), StoreError> {
         self.settings.drives = DrivenRuns::All;
         self.store.set_drives_all(self.owner.number)?;
@@ -318,6 +431,13 @@ impl Host {
     }
 
     /// When the next turn has work: now, at a time, or `None` until something is queued.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// assert_eq!(host.next_ms(), None);
+    /// host.start(Start::new(workflow, "r-1".into(), Value::from("hello")), Ticket(7));
+    /// assert!(host.next_ms().is_some());
+    /// ```
     pub fn next_ms(&self) -> Option<i64> {
         if self.current.unwritten
             || !self.schedule.queue.is_empty()
@@ -333,6 +453,11 @@ impl Host {
 
     /// Performs work that can wait, while nothing else is due: indexes ended runs for the search, and moves the log into the file, so that
     /// no commit has to wait for it later.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.do_idle_work().unwrap();
+    /// ```
     pub fn do_idle_work(&mut self) -> Result<(), StoreError> {
         if !self.current.unwritten && !self.schedule.unindexed.is_empty() {
             let count = self.schedule.unindexed.len().min(RUNS_PER_INDEXING);
@@ -395,11 +520,22 @@ impl Host {
     }
 
     /// Releases all runs, so that another process can continue them at once. It performs the calls in flight again.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.close().unwrap();
+    /// ```
     pub fn close(self) -> Result<(), StoreError> {
         self.into_store().map(drop)
     }
 
     /// Closes the host and returns the store.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let store = host.into_store().unwrap();
+    /// assert!(store.drivers().unwrap().is_empty());
+    /// ```
     pub fn into_store(mut self) -> Result<Store, StoreError> {
         self.record_responses()?;
         self.unload_all()?;

@@ -10,6 +10,11 @@ const MAX_ABANDONED_RUNS: usize = 1_000;
 
 impl Host {
     /// Reads the changes of other processes that concern this one, if there are any.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// host.poll_store().unwrap();
+    /// ```
     pub fn poll_store(&mut self) -> Result<(), StoreError> {
         if self.store.version()? != self.version {
             self.read_changes()?;
@@ -18,6 +23,11 @@ impl Host {
     }
 
     /// Releases the runs of dead processes, because the store does not change when a process is killed.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// host.release_dead_owners().unwrap();
+    /// ```
     pub fn release_dead_owners(&mut self) -> Result<(), StoreError> {
         // An unwritten turn is written first, in its own transaction.
         if !self.current.unwritten && self.store.release_dead_owners(Some(self.owner.number))? {

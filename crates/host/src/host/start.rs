@@ -19,6 +19,12 @@ use branchpoint_runners::Secrets;
 pub const MAX_OPS: u64 = 100_000_000;
 
 /// Generates a unique run id from the time and random bits, in letters and digits that are not easily confused.
+///
+/// ```
+/// use branchpoint_host::host::new_id;
+///
+/// assert_ne!(new_id(1).unwrap(), new_id(1).unwrap());
+/// ```
 pub fn new_id(now_ms: i64) -> Result<String, BackendError> {
     const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let chance = u64::from_le_bytes(random()?);

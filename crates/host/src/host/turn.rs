@@ -34,6 +34,14 @@ const MIN_SLICE: u32 = 1_000;
 
 impl Host {
     /// Executes queued orders and due timers, and stores the results. Nothing is acknowledged or performed before this returns.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// host.start(Start::new(workflow, "r-1".into(), Value::from("hello")), Ticket(7));
+    /// let outputs = host.turn(1).unwrap();
+    /// let ends = |output: &TurnOutput| matches!(output, TurnOutput::Event(event) if matches!(&event.kind, RunEventKind::Status(Status::Completed, _)));
+    /// assert!(outputs.iter().any(ends));
+    /// ```
     pub fn turn(&mut self, now_ms: i64) -> Result<Vec<TurnOutput>, StoreError> {
         if !self.current.unwritten {
             if self.next_ms().is_none_or(|at_ms| at_ms > now_ms) {

@@ -8,6 +8,12 @@ use crate::store::StoreError;
 impl Host {
     /// From now on, scripts answer no calls, no child run starts, and no abandoned run is opened, so that the queue drains. The store has
     /// the pending calls; the next process performs them.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.wind_down();
+    /// assert!(host.is_drained());
+    /// ```
     pub fn wind_down(&mut self) {
         self.winding_down = true;
         self.settings.drives = DrivenRuns::Requested;
@@ -15,11 +21,21 @@ impl Host {
     }
 
     /// Whether nothing is queued and everything computed is written.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(host.is_drained());
+    /// ```
     pub fn is_drained(&self) -> bool {
         self.schedule.queue.is_empty() && !self.current.unwritten
     }
 
     /// Whether a computed turn is not written yet, because another process holds the write lock.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(!host.is_unwritten());
+    /// ```
     pub fn is_unwritten(&self) -> bool {
         self.current.unwritten
     }

@@ -85,6 +85,11 @@ pub struct Vote {
 
 impl Store {
     /// Reads the history of a run and its child runs.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.history(run).unwrap().entries.is_empty(), "the run has no calls");
+    /// ```
     pub fn history(&self, run: RunNo) -> Result<History, StoreError> {
         let root = self.row(run)?;
         let mut history = History::default();

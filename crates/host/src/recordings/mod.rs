@@ -29,6 +29,14 @@ const FACTS: [&str; 8] =
 impl History {
     /// The script that replays the run: the entries of each step at each iteration path, in order. Secrets of the run and these are
     /// masked in responses, never in keys.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// driver.run_until_idle(&mut |_call| Answer::data("hello").into());
+    /// let recording = driver.history().script(&Default::default());
+    /// assert!(recording.get("ask").is_some());
+    /// assert!(Script::read(&recording).unwrap().recording().is_some());
+    /// ```
     pub fn script(&self, mask: &Secrets) -> Value {
         let mut mask = mask.clone();
         mask.add(self.secrets.values());
@@ -125,6 +133,13 @@ fn lines(entries: Vec<(&[u32], Value)>) -> Value {
 }
 
 /// A script as YAML with one entry per line. Every entry is also JSON.
+///
+/// ```
+#[doc = include_str!("../../docs/virtual.txt")]
+/// driver.run_until_idle(&mut |_call| Answer::data("hello").into());
+/// let recording = driver.history().script(&Default::default());
+/// assert!(recording_yaml(&recording).starts_with("# A recording."));
+/// ```
 pub fn recording_yaml(script: &Value) -> String {
     let mut text = String::from("# A recording. Replay it with: branchpoint run --script\n");
     for (step, lines) in script.as_object().into_iter().flatten() {

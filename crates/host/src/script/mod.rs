@@ -145,6 +145,15 @@ pub struct EntryError {
 
 impl Script {
     /// Reads a script.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    /// use branchpoint_host::Script;
+    ///
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// assert!(Script::read(&Value::from("ask")).is_err());
+    /// ```
     pub fn read(script: &Value) -> Result<Self, ScriptError> {
         let steps = match script {
             Value::Null => return Ok(Self::default()),
@@ -168,12 +177,30 @@ impl Script {
     }
 
     /// Masks these secrets in messages about calls, too.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    /// use branchpoint_host::Script;
+    ///
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// script.add_secrets(&["pa55word".to_owned()]);
+    /// ```
     pub fn add_secrets(&mut self, secrets: &[String]) {
         self.mask
             .add(secrets.iter().filter(|secret| !self.mask.values().contains(secret)).cloned().collect::<Vec<_>>());
     }
 
     /// Looks up the environment variables that a recording leaves out. Any value will do, but a run may behave differently without one.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    /// use branchpoint_host::Script;
+    ///
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// script.resolve_variables(|name| std::env::var(name).ok()).unwrap();
+    /// ```
     pub fn resolve_variables(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<(), ScriptError> {
         let Some(recorded) = &mut self.recorded else { return Ok(()) };
         let secrets = recorded.resolve_variables(find)?;
@@ -182,16 +209,43 @@ impl Script {
     }
 
     /// The facts of a recording; none for a script that a person wrote.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    /// use branchpoint_host::Script;
+    ///
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// assert!(script.recording().is_none(), "a person wrote it");
+    /// ```
     pub fn recording(&self) -> Option<&Recording> {
         self.recorded.as_ref()
     }
 
     /// Whether the script has answers for a step.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    /// use branchpoint_host::Script;
+    ///
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// assert!(script.has_step("ask") && !script.has_step("other"));
+    /// ```
     pub fn has_step(&self, step: &str) -> bool {
         self.steps.contains_key(step)
     }
 
     /// The steps with answers.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    /// use branchpoint_host::Script;
+    ///
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// assert_eq!(script.steps().map(|step| &**step).collect::<Vec<_>>(), ["ask"]);
+    /// ```
     pub fn steps(&self) -> impl Iterator<Item = &Arc<str>> {
         self.steps.keys()
     }
@@ -209,6 +263,16 @@ impl Script {
     }
 
     /// The answer to a request of a step to people.
+    ///
+    /// ```
+    /// use branchpoint_expr::Value;
+    /// use branchpoint_host::Script;
+    ///
+    /// let entries: Value = serde_json::from_str(r#"{"check": ["approve"]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// let answer = script.approval_answer(&"check".into(), "", &[], &Value::Null);
+    /// assert_eq!(answer, Some("approve".into()));
+    /// ```
     pub fn approval_answer(&mut self, step: &Arc<str>, callers: &str, path: &[u32], spec: &Value) -> Option<Value> {
         self.approval_entry(step, callers, path, spec).map(|(_, answer)| answer)
     }
@@ -229,6 +293,17 @@ impl Script {
     }
 
     /// The answer to a call, or one sentence about why there is none.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// driver.run_until_idle(&mut |call| {
+    ///     let reply = script.reply(call).unwrap();
+    ///     SimulatedAnswer { duration_ms: reply.delay_ms, ..reply.answer.into() }
+    /// });
+    /// assert_eq!(driver.result(), Some(&"hello".into()));
+    /// ```
     pub fn reply(&mut self, call: &Call) -> Result<Reply, String> {
         let (step, is_recorded) = (self.key_of_step(&call.callers, &call.name()), self.recorded.is_some());
         let list = self.steps.get_mut(&step).and_then(|entries| entries.list_for(&call.path, is_recorded));
@@ -347,6 +422,14 @@ fn location(at: &[Value]) -> String {
 
 impl Script {
     /// The simulated answer of a call, with its duration.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// let entries: Value = serde_json::from_str(r#"{"ask": ["hello", {"$error": "down"}]}"#).unwrap();
+    /// let mut script = Script::read(&entries).unwrap();
+    /// driver.run_until_idle(&mut |call| script.simulate(call));
+    /// assert_eq!(driver.result(), Some(&"hello".into()));
+    /// ```
     pub fn simulate(&mut self, call: &Call) -> SimulatedAnswer {
         let is_default = call.step.is_none() && self.recorded.is_none() && !self.has_step_of(call);
         let reply = if is_default { Err(String::new()) } else { self.reply(call) };

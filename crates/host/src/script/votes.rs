@@ -9,6 +9,14 @@ use super::{Script, VOTES};
 use crate::recordings::Vote;
 
 /// The votes of an entry `{$votes: [...]}`; none for other entries.
+///
+/// ```
+/// use branchpoint_expr::Value;
+/// use branchpoint_host::votes_in_entry;
+///
+/// let entry: Value = serde_json::from_str(r#"{"$votes": [{"user": "ada", "choice": "approve"}]}"#).unwrap();
+/// assert_eq!(&*votes_in_entry(&entry).unwrap()[0].user, "ada");
+/// ```
 pub fn votes_in_entry(entry: &Value) -> Option<Vec<Vote>> {
     let votes = entry.get(VOTES)?.as_list()?.iter().map(|vote| {
         let text = |key: &str| vote.get(key).and_then(Value::as_str).map(Arc::from);
@@ -58,6 +66,13 @@ pub fn scripted_answer(approval: &Approval, user: Option<&str>, answer: &Value) 
 
 impl Script {
     /// The key of the answers to an approval. Approvals without votes may share the key `resume`.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// let script = Script::default();
+    /// let step = script.approval_step(&driver.approvals()[0]);
+    /// assert_eq!(&*step, "ask");
+    /// ```
     pub fn approval_step(&self, approval: &Approval) -> Arc<str> {
         match approval.key {
             ApprovalKey::Step(_) if self.recorded.is_none() && !self.has_step(&approval.step) => RESUME.into(),

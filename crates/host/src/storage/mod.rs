@@ -34,6 +34,16 @@ pub struct SqliteStorage {
 
 impl SqliteStorage {
     /// The stored data of the store at a path.
+    ///
+    /// ```
+    /// use branchpoint_host::{SqliteStorage, store::Durability};
+    /// use branchpoint_runners::storage::Memory;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// let storage = SqliteStorage::new(path, Durability::Full);
+    /// assert!(storage.collections().unwrap().is_empty());
+    /// ```
     pub fn new(path: PathBuf, durability: Durability) -> Self {
         Self { path, durability, writer: Mutex::default(), readers: Readers::default() }
     }

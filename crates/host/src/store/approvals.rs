@@ -10,6 +10,11 @@ use crate::host::RunView;
 
 impl Store {
     /// The open approvals of all runs.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.open_approvals().unwrap().open.is_empty());
+    /// ```
     pub fn open_approvals(&self) -> Result<OpenApprovals, StoreError> {
         let mut runs = self.runs_with_open_requests()?;
         runs.extend(self.runs_to_resume()?);
@@ -19,6 +24,11 @@ impl Store {
     }
 
     /// The open approvals of a run and its child runs.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.approvals(run).unwrap().open.is_empty());
+    /// ```
     pub fn approvals(&self, run: RunNo) -> Result<OpenApprovals, StoreError> {
         let mut runs = vec![run];
         let mut next = 0;
@@ -46,6 +56,12 @@ impl Store {
     }
 
     /// The open approvals of a run without its child runs, including a conversation that waits for a line.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let view = store.load(run).unwrap();
+    /// assert!(store.approvals_in(&view).unwrap().is_empty());
+    /// ```
     pub fn approvals_in(&self, view: &RunView) -> Result<Vec<OpenApproval>, StoreError> {
         let (mut specs, mut requested) = (BTreeMap::new(), BTreeMap::<RequestNo, i64>::new());
         for record in self.approval_records(view.row.run)? {

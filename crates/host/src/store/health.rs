@@ -12,6 +12,11 @@ use super::{Store, StoreError, schema};
 
 impl Store {
     /// Checks the whole store, which reads the whole file. Timers that are late by less than the tolerance are not overdue.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.check(2, 0).unwrap().damage.is_empty());
+    /// ```
     pub fn check(&self, now_ms: i64, tolerance_ms: i64) -> Result<Health, StoreError> {
         let count = |sql: &str, value: i64| self.value::<u64>(sql, [value]);
         let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, u64>(0));

@@ -49,6 +49,12 @@ impl Sent {
 
 impl Store {
     /// Sends an event to the process that drives a run, and waits for its outcome.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let sent = store.send(run, &Event::Cancel { reason: None }).unwrap();
+    /// assert_eq!(sent, Sent::Undriven, "the run has ended");
+    /// ```
     pub fn send(&self, run: RunNo, event: &Event) -> Result<Sent, StoreError> {
         let item = self.post(run, event)?;
         let since = Instant::now();

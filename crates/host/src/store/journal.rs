@@ -33,6 +33,12 @@ impl Store {
     }
 
     /// All events of a run.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let journal = store.journal(run).unwrap();
+    /// assert!(matches!(journal[0], (_, Event::Start { .. }, _)));
+    /// ```
     pub fn journal(&self, run: RunNo) -> Result<Vec<JournalRow>, StoreError> {
         self.journal_packed(run, &self.packing(run)?)
     }
@@ -202,6 +208,11 @@ impl Store {
     }
 
     /// All requests of a run to people, in order.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.approval_records(run).unwrap().is_empty());
+    /// ```
     pub fn approval_records(&self, run: RunNo) -> Result<Vec<ApprovalRecord>, StoreError> {
         let sql = "SELECT run, request, spec, packed, asked_ms, reminded, closed_ms FROM requests
             WHERE run = ?1 ORDER BY request";
@@ -216,6 +227,11 @@ impl Store {
     }
 
     /// The sealed secrets of a run, which output must mask: secret inputs, and secrets of the environment that appeared in its data.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.secrets(run).unwrap().values().is_empty());
+    /// ```
     pub fn secrets(&self, run: RunNo) -> Result<Secrets, StoreError> {
         Ok(Secrets::from_values(self.packing(run)?.secrets.to_vec()))
     }
@@ -238,6 +254,11 @@ impl Store {
     }
 
     /// Why the secrets of a run cannot be read; `None` if they can, or if it has none.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.unavailable_secrets(run).unwrap(), None);
+    /// ```
     pub fn unavailable_secrets(&self, run: RunNo) -> Result<Option<String>, StoreError> {
         Ok(self.packing(run)?.unavailable_secrets.as_deref().map(ToOwned::to_owned))
     }

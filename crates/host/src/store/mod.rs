@@ -192,6 +192,11 @@ impl StoreError {
     }
 
     /// Whether the error affects the stored data of one run only.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.row(RunNo(99)).unwrap_err().is_of_one_run());
+    /// ```
     pub fn is_of_one_run(&self) -> bool {
         matches!(
             self,
@@ -237,6 +242,14 @@ pub struct Store {
 
 impl Store {
     /// Opens a store, and creates it if it does not exist.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// assert!(Store::open(&path, Durability::Full).unwrap().runs(&Filter::default()).unwrap().is_empty());
+    /// ```
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             private_folder(folder).map_err(|error| StoreError::File { path: folder.into(), error })?;
@@ -263,6 +276,12 @@ impl Store {
     }
 
     /// A store in memory, for dry runs.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// assert!(Store::in_memory().unwrap().path().is_none());
+    /// ```
     pub fn in_memory() -> Result<Self, StoreError> {
         let mut db = Connection::open_in_memory()?;
         schema::create_or_verify(&mut db)?;
@@ -270,6 +289,16 @@ impl Store {
     }
 
     /// Opens an existing store for reading.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// assert!(Store::read_only(&path).is_err(), "there is no file");
+    /// drop(Store::open(&path, Durability::Full).unwrap());
+    /// assert!(Store::read_only(&path).is_ok());
+    /// ```
     pub fn read_only(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let missing = |_| StoreError::Missing(format!("file {}", path.display()));
@@ -282,6 +311,15 @@ impl Store {
     }
 
     /// Opens another connection to the same file, for another thread.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// let store = Store::open(&path, Durability::Full).unwrap();
+    /// assert_eq!(store.reopen().unwrap().path(), Some(&*path));
+    /// ```
     pub fn reopen(&self) -> Result<Self, StoreError> {
         let path =
             self.path().ok_or_else(|| StoreError::Missing("file: a store in memory has one connection".into()))?;
@@ -325,11 +363,22 @@ impl Store {
     }
 
     /// The file; `None` for a store in memory.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// assert_eq!(Store::in_memory().unwrap().path(), None);
+    /// ```
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
     /// A number that changes when another process has written.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.version().unwrap(), store.version().unwrap(), "no other process has written");
+    /// ```
     pub fn version(&self) -> Result<i64, StoreError> {
         self.value("PRAGMA data_version", [])
     }

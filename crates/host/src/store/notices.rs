@@ -24,6 +24,11 @@ impl Store {
     }
 
     /// The notices that a process has to send, in order, including those of processes that have ended.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.notices(host.owner_number()).unwrap().is_empty());
+    /// ```
     pub fn notices(&self, owner: i64) -> Result<Vec<Notice>, StoreError> {
         self.execute("UPDATE notices SET owner = ?1 WHERE owner NOT IN (SELECT owner FROM owners)", [owner])?;
         let sql = "SELECT notice, run, request, event, users, outcome FROM notices WHERE owner = ?1 ORDER BY notice";
@@ -41,6 +46,13 @@ impl Store {
     }
 
     /// Removes a notice that was sent.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// for notice in store.notices(host.owner_number()).unwrap() {
+    ///     store.drop_notice(&notice).unwrap();
+    /// }
+    /// ```
     pub fn drop_notice(&self, notice: &Notice) -> Result<(), StoreError> {
         self.execute("DELETE FROM notices WHERE notice = ?1", [notice.number]).map(drop)
     }

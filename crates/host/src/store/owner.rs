@@ -65,6 +65,11 @@ impl Store {
     }
 
     /// The processes that drive runs.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.drivers().unwrap()[0].command, "example");
+    /// ```
     pub fn drivers(&self) -> Result<Vec<DriverProcess>, StoreError> {
         let mut drivers = self.rows("SELECT owner, pid, what, since_ms FROM owners ORDER BY owner", [], |row| {
             Ok(DriverProcess { owner: row.get(0)?, pid: row.get(1)?, command: row.get(2)?, since_ms: row.get(3)? })

@@ -16,12 +16,23 @@ const COLUMNS: &str =
 
 impl Store {
     /// The run with this id.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.run("r-1").unwrap().unwrap().status, Status::Completed);
+    /// assert!(store.run("other").unwrap().is_none());
+    /// ```
     pub fn run(&self, id: &str) -> Result<Option<Run>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
         self.first(&sql, [id], read)
     }
 
     /// The run with this id, or the runs whose ids begin or end with this text.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.find_runs("r-").unwrap().len(), 1);
+    /// ```
     pub fn find_runs(&self, id: &str) -> Result<Vec<Run>, StoreError> {
         if let Some(run) = self.run(id)? {
             return Ok(vec![run]);
@@ -35,6 +46,11 @@ impl Store {
     }
 
     /// The row of a run.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.row(run).unwrap().id, "r-1");
+    /// ```
     pub fn row(&self, run: RunNo) -> Result<Run, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
         let row = self.first(&sql, [run.0], read)?;
@@ -42,6 +58,13 @@ impl Store {
     }
 
     /// The runs that a filter selects, the newest start first.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let failed = Filter { status: Some(Status::Failed), ..Filter::default() };
+    /// assert!(store.runs(&failed).unwrap().is_empty());
+    /// assert_eq!(store.runs(&Filter::default()).unwrap().len(), 1);
+    /// ```
     pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, StoreError> {
         let Some((sql, values)) = list_query(filter)? else { return Ok(Vec::new()) };
         let mut statement = self.db.prepare(&sql)?;
@@ -50,6 +73,11 @@ impl Store {
     }
 
     /// The child runs of a run, in the order of their starts.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.children(run).unwrap().is_empty());
+    /// ```
     pub fn children(&self, parent: RunNo) -> Result<Vec<Run>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE parent = ?1 ORDER BY run");
         self.rows(&sql, [parent.0], read)

@@ -35,6 +35,11 @@ pub(crate) struct Taker {
 
 impl Store {
     /// The script of a run, or of its root run. `None` means that its calls are executed.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.script(run).unwrap().is_none());
+    /// ```
     pub fn script(&self, run: RunNo) -> Result<Option<RunScript>, StoreError> {
         let root = self.root_of(run)?;
         let sql = "SELECT run_scripts.hash, packed, live_ms, bytes
@@ -54,6 +59,11 @@ impl Store {
     }
 
     /// Whether a script answers the calls of a run.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(!store.is_scripted(run).unwrap());
+    /// ```
     pub fn is_scripted(&self, run: RunNo) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM run_scripts WHERE run = ?1 AND live_ms IS NULL)";
         let root = self.root_of(run)?;

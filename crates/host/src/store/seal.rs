@@ -164,6 +164,15 @@ impl Store {
     }
 
     /// The file of the key; `None` for a store in memory.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// let key = Store::open(&path, Durability::Full).unwrap().key_path().unwrap();
+    /// assert_eq!(key.file_name().unwrap(), "store.db-key");
+    /// ```
     pub fn key_path(&self) -> Option<PathBuf> {
         self.path().map(|path| with_suffix(path, "-key"))
     }

@@ -22,6 +22,13 @@ const MISSING: &str = "FROM runs LEFT JOIN indexed_runs ON indexed_runs.run = ru
 
 impl Store {
     /// Adds the newest missing runs to the index, at most [`MAX_RUNS_PER_SEARCH`]. Returns the number of runs that are still missing.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// store.index_runs().unwrap();
+    /// let found = Filter { search: Some("hello".into()), ..Filter::default() };
+    /// assert_eq!(store.runs(&found).unwrap().len(), 1);
+    /// ```
     pub fn index_runs(&self) -> Result<u64, StoreError> {
         let newest = || {
             let sql = format!("SELECT runs.run {MISSING} ORDER BY runs.run DESC LIMIT {RUNS_PER_TRANSACTION}");

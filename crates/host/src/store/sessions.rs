@@ -6,12 +6,22 @@ use super::{RunNo, SessionSummary, Store, StoreError};
 
 impl Store {
     /// The run of a session, by document and name.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.session("greet", "s-1").unwrap(), None);
+    /// ```
     pub fn session(&self, document: &str, name: &str) -> Result<Option<RunNo>, StoreError> {
         let sql = "SELECT run FROM sessions WHERE document = ?1 AND name = ?2";
         Ok(self.first(sql, params![document, name], |row| row.get(0))?.map(RunNo))
     }
 
     /// All sessions, by document and name.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.sessions().unwrap().is_empty());
+    /// ```
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, StoreError> {
         self.rows("SELECT name, document, run FROM sessions ORDER BY document, name", [], |row| {
             Ok(SessionSummary { name: row.get(0)?, document: row.get(1)?, run: RunNo(row.get(2)?) })

@@ -7,6 +7,11 @@ use super::{RunNo, Store, StoreError};
 
 impl Store {
     /// The status of a run with its child runs: a run whose only pending calls are waiting child runs is waiting.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.status(run).unwrap(), Status::Completed);
+    /// ```
     pub fn status(&self, run: RunNo) -> Result<Status, StoreError> {
         let status = self.row(run)?.status;
         if status != Status::Running {
@@ -30,6 +35,11 @@ impl Store {
     }
 
     /// The top-level run of a chain of calls.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.root_of(run).unwrap(), run);
+    /// ```
     pub fn root_of(&self, run: RunNo) -> Result<RunNo, StoreError> {
         let mut root = run;
         while let Some(parent) = self.row(root)?.parent {
@@ -39,6 +49,11 @@ impl Store {
     }
 
     /// When the first timer of a run and its child runs is due.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.next_due_ms(run).unwrap(), None);
+    /// ```
     pub fn next_due_ms(&self, run: RunNo) -> Result<Option<i64>, StoreError> {
         let sql = "WITH RECURSIVE tree (run) AS (
                 VALUES (?1) UNION ALL SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run

@@ -6,6 +6,12 @@ use super::{RunNo, Store, StoreError, Tags};
 
 impl Store {
     /// Adds tags to a run and removes others. Returns its tags.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let tags = store.tag(run, &Tags::new(["urgent"]).unwrap(), &Tags::default()).unwrap();
+    /// assert_eq!(tags.as_slice(), ["urgent"]);
+    /// ```
     pub fn tag(&self, run: RunNo, add: &Tags, remove: &Tags) -> Result<Tags, StoreError> {
         self.change(|| {
             let tags = self.row(run)?.tags.changed(add, remove);

@@ -10,12 +10,23 @@ const HOUR_MS: i64 = 3_600_000;
 
 impl Store {
     /// The number of runs of each status, child runs included.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.counts().unwrap(), [("completed".to_owned(), 1)]);
+    /// ```
     pub fn counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let sql = "SELECT status, sum(runs) FROM run_totals GROUP BY status HAVING sum(runs) > 0";
         self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     /// The number of runs of each status without child runs, of one workflow or of all.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let totals = store.totals(None).unwrap();
+    /// assert!(totals.contains(&(Status::Completed, 1)));
+    /// ```
     pub fn totals(&self, workflow: Option<&str>) -> Result<Vec<(Status, u64)>, StoreError> {
         let sql = "SELECT coalesce(sum(runs), 0) FROM run_totals
             WHERE is_child = 0 AND status = ?1 AND (?2 IS NULL OR name = ?2)";
@@ -24,6 +35,11 @@ impl Store {
     }
 
     /// What happened in each hour since a time, oldest first. The first hour is counted whole.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.hourly(0, None).unwrap()[0].completed, 1);
+    /// ```
     pub fn hourly(&self, since_ms: i64, workflow: Option<&str>) -> Result<Vec<HourCount>, StoreError> {
         let sql =
             "SELECT hour_ms, sum(started), sum(completed), sum(failed), sum(cancelled), sum(decisions) FROM run_hours

@@ -70,6 +70,13 @@ type Journal = Vec<JournalRow>;
 
 impl Store {
     /// Writes runs with their child runs and their workflows.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let mut lines = Vec::new();
+    /// assert!(store.export(&[run], &mut lines).unwrap().omitted.is_empty());
+    /// assert!(!lines.is_empty());
+    /// ```
     pub fn export(&self, runs: &[RunNo], out: &mut dyn Write) -> Result<Exported, TransferError> {
         // One transaction, so that everything is read from the same moment.
         self.db.execute_batch("BEGIN").map_err(StoreError::from)?;

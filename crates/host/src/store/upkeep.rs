@@ -33,6 +33,12 @@ const TABLES: [&str; 14] = [
 
 impl Store {
     /// Removes ended runs with their child runs, and large values that no run refers to any more.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let which = Prune { before_ms: 10, statuses: Vec::new(), dry_run: true };
+    /// assert_eq!(store.prune(&which).unwrap().runs, 1);
+    /// ```
     pub fn prune(&self, which: &Prune) -> Result<Pruned, StoreError> {
         let mut pruned = Pruned::default();
         let mut after = RunNo(0);
@@ -103,6 +109,12 @@ impl Store {
     }
 
     /// The number of events of a run, and their size in bytes.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let (events, bytes) = store.journal_size(run).unwrap();
+    /// assert!(events == 1 && bytes > 0);
+    /// ```
     pub fn journal_size(&self, run: RunNo) -> Result<(u64, u64), StoreError> {
         let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM events WHERE run = ?1";
         Ok(self.db.query_row(sql, [run.0], |row| Ok((row.get(0)?, row.get(1)?)))?)
@@ -110,6 +122,14 @@ impl Store {
 
     /// Moves the write-ahead log into the file and empties it. With `rewrite`, first rewrites the file without the space of removed
     /// runs. Returns false if a part of the log is left, because another process reads it.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// assert!(Store::open(&path, Durability::Full).unwrap().compact(true).unwrap());
+    /// ```
     pub fn compact(&self, rewrite: bool) -> Result<bool, StoreError> {
         if rewrite {
             self.db.execute_batch("VACUUM")?;
@@ -119,6 +139,17 @@ impl Store {
 
     /// Copies the store into a new file, while other processes may write. Returns whether there is a key of sealed secrets, which is not
     /// part of the copy.
+    ///
+    /// ```
+    /// use branchpoint_host::store::*;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// let store = Store::open(&path, Durability::Full).unwrap();
+    /// let copy = folder.path().join("copy.db");
+    /// store.backup(&copy).unwrap();
+    /// assert!(Store::read_only(&copy).is_ok());
+    /// ```
     pub fn backup(&self, to: &Path) -> Result<bool, StoreError> {
         let file_error = |error| StoreError::File { path: to.into(), error };
         if to.exists() {

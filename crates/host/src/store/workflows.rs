@@ -21,11 +21,21 @@ fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, StoreError
 
 impl Store {
     /// The number of a saved workflow; `None` if it was not saved.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.find_saved(saved).unwrap(), Some(workflow));
+    /// ```
     pub fn find_saved(&self, workflow: Workflow<'_>) -> Result<Option<WorkflowNo>, StoreError> {
         self.number_of_hash(&hash_of(workflow.document, &encoded(&workflow)?))
     }
 
     /// Saves a workflow once. Must not be called within a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.save(saved, 2).unwrap(), workflow, "the same content has the same number");
+    /// ```
     pub fn save(&self, workflow: Workflow<'_>, now_ms: i64) -> Result<WorkflowNo, StoreError> {
         let (document, programs) = (workflow.document, encoded(&workflow)?);
         if let Some(known) = self.number_of_hash(&hash_of(document, &programs))? {
@@ -73,6 +83,12 @@ impl Store {
     }
 
     /// A program of a workflow; `None` if it has no such part. Its bytes must match their hash.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(store.program(workflow, "").unwrap().is_some());
+    /// assert!(store.program(workflow, "other").unwrap().is_none());
+    /// ```
     pub fn program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Program>, StoreError> {
         let sql = "SELECT hash, bytes FROM parts JOIN programs ON hash = program WHERE workflow = ?1 AND name = ?2";
         let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?));
@@ -99,6 +115,11 @@ impl Store {
     }
 
     /// The document of a workflow.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.document(workflow).unwrap().origin, "greet.yaml");
+    /// ```
     pub fn document(&self, workflow: WorkflowNo) -> Result<Document, StoreError> {
         let sql = "SELECT name, dialect, origin, text FROM workflows JOIN documents ON documents.hash = document WHERE workflow = ?1";
         let document = self.first(sql, [workflow.0], |row| {
@@ -108,6 +129,11 @@ impl Store {
     }
 
     /// The newest workflow with this name, or whose hash begins with it.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.workflow("greet").unwrap(), Some(workflow));
+    /// ```
     pub fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, StoreError> {
         Ok(self
             .workflows()?
@@ -118,6 +144,11 @@ impl Store {
     }
 
     /// All workflows, the oldest first.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert_eq!(store.workflows().unwrap()[0].name, "greet");
+    /// ```
     pub fn workflows(&self) -> Result<Vec<WorkflowSummary>, StoreError> {
         let sql = "SELECT workflow, name, dialect, origin, lower(hex(workflows.hash)), workflows.added_ms,
                 coalesce(count, 0)

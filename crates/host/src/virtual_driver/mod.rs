@@ -4,6 +4,7 @@
 //! again after every event, as if the process had been killed.
 
 mod calls;
+mod inspect;
 mod simulated_answer;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,14 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use branchpoint_backend::{RequestChange, RunEventKind};
-use branchpoint_core::ir::{Program, Status, ViewId};
-use branchpoint_core::{
-    Approval, ApprovalKey, Event, Note, Rejected, RequestNo, Stamp, State, TimerUse, approvals, status, view,
-};
+use branchpoint_core::ir::Program;
+use branchpoint_core::{ApprovalKey, Event, Note, Rejected, RequestNo, State, TimerUse};
 use branchpoint_expr::{Object, Value};
 
 use crate::host::{Accepted, DrivenRuns, Host, Rejection, Start, Ticket, TurnOutput};
-use crate::recordings::History;
 use crate::store::{Document, Durability, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call};
 pub use simulated_answer::{CallSimulator, SimulatedAnswer};
@@ -71,17 +69,41 @@ pub struct RequestedApproval {
 
 impl<'p> VirtualDriver<'p> {
     /// Creates a driver for a run in memory, at a time.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/call.txt")]
+    /// let driver = VirtualDriver::new(&program, 1_000);
+    /// assert_eq!(driver.now_ms(), 1_000);
+    /// ```
     pub fn new(program: &'p Program, now_ms: i64) -> Self {
         let store = Store::in_memory().expect("there is memory for a small database");
         Self::on(store, RUN.into(), program, now_ms)
     }
 
     /// Creates a driver for a run in a file, with an id that no other run of the file has.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/call.txt")]
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// let driver = VirtualDriver::in_file(&path, "r-1".into(), &program, 0);
+    /// assert_eq!(driver.store().path(), Some(&*path));
+    /// ```
     pub fn in_file(file: &std::path::Path, id: String, program: &'p Program, now_ms: i64) -> Self {
         Self::on(open(file), id, program, now_ms)
     }
 
     /// Restarts the host from the file after every event, as after a crash.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/call.txt")]
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("store.db");
+    /// let mut driver = VirtualDriver::in_file(&path, "r-1".into(), &program, 0).restarting();
+    /// driver.start(Value::Null, Object::default()).unwrap();
+    /// driver.run_until_idle(&mut |_call| Answer::data("hello").into());
+    /// assert_eq!(driver.status(), Status::Completed);
+    /// ```
     #[must_use]
     pub fn restarting(mut self) -> Self {
         self.restarts_from = self.host.store().path().map(Into::into);
@@ -108,6 +130,15 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Sets the workflows that the run may call. Calls of other workflows are simulated like any other call.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/call.txt")]
+    /// use std::collections::BTreeMap;
+    ///
+    /// let child = Builder::sample();
+    /// let children = BTreeMap::from([("child".into(), child)]);
+    /// let driver = VirtualDriver::new(&program, 0).with_children(&children);
+    /// ```
     #[must_use]
     pub fn with_children(mut self, programs: &BTreeMap<Arc<str>, Program>) -> Self {
         self.children.clone_from(programs);
@@ -115,6 +146,12 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Passes the notes to a listener instead of collecting them, because a loop may produce more than fits in memory.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/call.txt")]
+    /// let driver = VirtualDriver::new(&program, 0).with_note_listener(Box::new(|note| println!("{:?}", note.kind)));
+    /// assert!(driver.notes().is_empty());
+    /// ```
     #[must_use]
     pub fn with_note_listener(mut self, listener: NoteListener) -> Self {
         self.listener = Some(listener);
@@ -122,6 +159,11 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Sets the most ops that the run may execute; 0 means no limit.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/call.txt")]
+    /// let driver = VirtualDriver::new(&program, 0).with_max_ops(1_000_000);
+    /// ```
     #[must_use]
     pub fn with_max_ops(mut self, max_ops: u64) -> Self {
         self.host = self.host.with_max_ops(max_ops);
@@ -129,6 +171,13 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Starts the run. Nothing is performed before [`Self::run_until_idle`].
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/call.txt")]
+    /// let mut driver = VirtualDriver::new(&program, 0);
+    /// driver.start(Value::Null, Object::default()).unwrap();
+    /// assert_eq!(driver.status(), Status::Running);
+    /// ```
     pub fn start(&mut self, input: Value, facts: Object) -> Result<(), Rejected> {
         let text = |text: &str| text.to_owned();
         let document = Document { name: text(&self.id), dialect: text(""), origin: text(""), text: text("") };
@@ -146,6 +195,12 @@ impl<'p> VirtualDriver<'p> {
 
     /// Runs until no call is pending: calls are performed one after the other, in order, and pauses before retries pass. Waits and
     /// requests to people stay until the clock is advanced.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// driver.run_until_idle(&mut |_call| Answer::data("hello").into());
+    /// assert_eq!(driver.result(), Some(&"hello".into()));
+    /// ```
     pub fn run_until_idle(&mut self, answers: &mut CallSimulator<'_>) {
         loop {
             self.finish();
@@ -160,11 +215,23 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Advances the clock. Timers fire at their own times, and the run continues between them.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// driver.advance_clock(60_000, &mut |_call| Answer::data("hello").into());
+    /// assert_eq!(driver.now_ms(), 60_000);
+    /// ```
     pub fn advance_clock(&mut self, ms: i64, answers: &mut CallSimulator<'_>) {
         self.advance_clock_to(self.now_ms.saturating_add(ms), answers);
     }
 
     /// Advances the clock to a time, as [`Self::advance_clock`] does. Time never goes back.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// driver.advance_clock_to(60_000, &mut |_call| Answer::data("hello").into());
+    /// assert_eq!(driver.now_ms(), 60_000);
+    /// ```
     pub fn advance_clock_to(&mut self, at_ms: i64, answers: &mut CallSimulator<'_>) {
         loop {
             self.run_until_idle(answers);
@@ -177,16 +244,34 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// When the first timer is due.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// assert_eq!(driver.next_timer_ms(), None);
+    /// ```
     pub fn next_timer_ms(&self) -> Option<i64> {
         self.host.timers().map(|(due_ms, _)| due_ms).next()
     }
 
     /// Sends a signal. Nothing is performed before [`Self::run_until_idle`].
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// let rejected = driver.signal("line", "hello".into(), Some("ada"));
+    /// assert!(rejected.is_err(), "the run has no such signal");
+    /// ```
     pub fn signal(&mut self, name: &str, payload: Value, sender: Option<&str>) -> Result<(), Rejected> {
         self.deliver(Event::Signal { name: name.into(), payload, sender: sender.map(Into::into), key: None })
     }
 
     /// Answers an open approval as a user.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// let approval = driver.approvals()[0].key.clone();
+    /// driver.answer(&approval, Some("ada"), &"approve".into(), Some("fine")).unwrap();
+    /// assert_eq!(driver.status(), Status::Completed);
+    /// ```
     pub fn answer(
         &mut self,
         approval: &ApprovalKey,
@@ -198,6 +283,14 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Votes on a request.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// let request = driver.requested_approvals()[0].request;
+    /// assert!(driver.vote(request, "bob", "approve", None).is_err(), "bob is not a recipient");
+    /// driver.vote(request, "ada", "approve", None).unwrap();
+    /// assert_eq!(driver.result().unwrap().get("outcome"), Some(&"approve".into()));
+    /// ```
     pub fn vote(
         &mut self,
         request: RequestNo,
@@ -209,33 +302,36 @@ impl<'p> VirtualDriver<'p> {
     }
 
     /// Cancels a request as an operator.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// let request = driver.requested_approvals()[0].request;
+    /// driver.cancel_request(request, Some("no longer needed")).unwrap();
+    /// assert!(!driver.requested_approvals()[0].is_open);
+    /// ```
     pub fn cancel_request(&mut self, request: RequestNo, reason: Option<&str>) -> Result<(), Rejected> {
         let cancel = ApprovalKey::Request(request).cancel(None, reason);
         self.deliver(cancel.expect("a request can be cancelled"))
     }
 
     /// Cancels the run.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/virtual.txt")]
+    /// driver.cancel(Some("enough")).unwrap();
+    /// assert_eq!(driver.status(), Status::Cancelled);
+    /// ```
     pub fn cancel(&mut self, reason: Option<&str>) -> Result<(), Rejected> {
         self.deliver(Event::Cancel { reason: reason.map(Into::into) })
     }
 
-    /// The status of the run.
-    pub fn status(&self) -> Status {
-        status(self.program, self.state())
-    }
-
-    /// The result object of a run that has ended.
-    pub fn result(&self) -> Option<&Value> {
-        self.state().result().map(|(_, result)| result)
-    }
-
-    /// A view of the run, by name; `None` if there is no such view or it cannot be read.
-    pub fn view(&self, name: &str) -> Option<Value> {
-        let id = self.program.views.iter().position(|view| &*view.name == name)?;
-        view(self.program, self.state(), ViewId(u32::try_from(id).ok()?)).ok()
-    }
-
     /// Unloads the run and opens it again from the store.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// driver.reload();
+    /// assert_eq!(driver.status(), Status::WaitingPeople);
+    /// ```
     pub fn reload(&mut self) {
         if let Some(run) = self.run {
             self.finish();
@@ -243,49 +339,6 @@ impl<'p> VirtualDriver<'p> {
             self.turn();
             self.after_turn();
         }
-    }
-
-    /// All notes in order, unless a listener receives them.
-    pub fn notes(&self) -> &[Note] {
-        &self.notes
-    }
-
-    /// All requests to people in order. Settled ones are not open.
-    pub fn requested_approvals(&self) -> &[RequestedApproval] {
-        &self.requested
-    }
-
-    /// The open approvals of the run.
-    pub fn approvals(&self) -> Vec<Approval> {
-        let specs = self.requested.iter().map(|requested| (requested.request, requested.spec.clone()));
-        approvals(self.program, self.state(), &specs.collect())
-    }
-
-    /// The state of the run.
-    pub fn state(&self) -> &State {
-        self.run.and_then(|run| self.host.state_in_memory(run)).unwrap_or(&self.unloaded_state)
-    }
-
-    /// The accepted events of the run.
-    pub fn journal(&self) -> Vec<(Stamp, Event, u32)> {
-        let journal = self.run.map(|run| self.host.store().journal(run));
-        journal.map_or(Vec::new(), |journal| journal.expect("stored data can be read"))
-    }
-
-    /// The store of the run.
-    pub fn store(&self) -> &Store {
-        self.host.store()
-    }
-
-    /// The calls, approvals and signals of the run and its child runs.
-    pub fn history(&self) -> History {
-        let history = self.run.map(|run| self.host.store().history(run));
-        history.map_or_else(History::default, |history| history.expect("stored data can be read"))
-    }
-
-    /// The virtual time.
-    pub fn now_ms(&self) -> i64 {
-        self.now_ms
     }
 
     fn perform(&mut self, call: Call, answers: &mut CallSimulator<'_>) {

@@ -51,6 +51,14 @@ impl Default for ImportLimits {
 
 impl Store {
     /// Imports the runs of a file, all of them or none. A run that this store has already is left unchanged.
+    ///
+    /// ```
+    #[doc = include_str!("../../../docs/run.txt")]
+    /// let mut lines = Vec::new();
+    /// store.export(&[run], &mut lines).unwrap();
+    /// let other = Store::in_memory().unwrap();
+    /// assert_eq!(other.import(&lines[..], ImportLimits::default(), 2).unwrap().runs, ["r-1"]);
+    /// ```
     pub fn import(&self, lines: impl BufRead, limits: ImportLimits, now_ms: i64) -> Result<Imported, TransferError> {
         let prepared = self.prepare(ImportFile::read(lines)?, limits)?;
         self.change(|| self.write_file(prepared, now_ms))
