@@ -161,6 +161,13 @@ impl Driver {
     }
 
     /// Starts a run with the first events of another, replayed on a changed workflow.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let run = driver.start(Start::new(workflow, "r-1".into(), Value::from("hello"))).unwrap().unwrap().run;
+    /// let forked = driver.fork_on(run, 1, workflow, "r-2".into(), CallSource::Script).unwrap().unwrap();
+    /// assert!(forked.new);
+    /// ```
     pub fn fork_on(
         &self,
         from: RunNo,
@@ -173,6 +180,12 @@ impl Driver {
     }
 
     /// Moves a waiting run to a changed workflow.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/driver.txt")]
+    /// let run = driver.start(Start::new(workflow, "r-1".into(), Value::from("hello"))).unwrap().unwrap().run;
+    /// assert!(driver.migrate(run, workflow).unwrap().is_err(), "the run has ended");
+    /// ```
     pub fn migrate(&self, run: RunNo, workflow: WorkflowNo) -> Result<OrderResult, StoreError> {
         self.order(move |host, ticket| host.migrate(run, workflow, ticket))
     }

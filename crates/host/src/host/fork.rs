@@ -13,11 +13,26 @@ use crate::store::{Packing, Run, StoreError, WorkflowNo};
 
 impl Host {
     /// Queues a new run that begins with the first `events` events of another run. A fork of a scripted run has the same script.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// host.fork((run, 1), "r-2".into(), false, CallSource::Script, Ticket::default());
+    /// host.turn(2).unwrap();
+    /// assert!(host.store().run("r-2").unwrap().is_some());
+    /// ```
     pub fn fork(&mut self, from: (RunNo, u64), id: String, watched: bool, with: CallSource, ticket: Ticket) {
         self.queue_fork(from, None, id, (watched, with), ticket);
     }
 
     /// The same, on a changed workflow: the events are replayed into its program.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let workflow = host.store().row(run).unwrap().workflow;
+    /// host.fork_on((run, 1), workflow, "r-2".into(), false, CallSource::Script, Ticket::default());
+    /// host.turn(2).unwrap();
+    /// assert!(host.store().run("r-2").unwrap().is_some());
+    /// ```
     pub fn fork_on(
         &mut self,
         from: (RunNo, u64),

@@ -13,6 +13,15 @@ use crate::store::{Run, StoreError, WorkflowNo};
 
 impl Host {
     /// Queues the move of a waiting run to a changed workflow.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// let workflow = host.store().row(run).unwrap().workflow;
+    /// host.migrate(run, workflow, Ticket::default());
+    /// let outputs = host.turn(2).unwrap();
+    /// let is_rejected = |output: &TurnOutput| matches!(output, TurnOutput::OrderDone { outcome: Err(_), .. });
+    /// assert!(outputs.iter().any(is_rejected), "the run has ended");
+    /// ```
     pub fn migrate(&mut self, run: RunNo, workflow: WorkflowNo, ticket: Ticket) {
         self.schedule.queue.push_back(Order::Migrate { run, workflow, requester: Requester::Caller(ticket) });
     }
