@@ -49,6 +49,7 @@ mod table;
 mod terminal;
 mod text_extraction;
 mod time;
+mod token;
 mod usage;
 mod work;
 mod workflow;
@@ -79,6 +80,7 @@ enum Command {
     Run(run::Arguments),
     Work(work::Arguments),
     Serve(serve::Arguments),
+    Token(token::Arguments),
     Graph(graph::Arguments),
     Diff(diff::Arguments),
     Ir(ir::Arguments),
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Work(arguments) => work::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Token(arguments) => token::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Ir(arguments) => ir::run(&arguments),

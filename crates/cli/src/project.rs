@@ -12,6 +12,7 @@ use branchpoint_host::CallLimits;
 use branchpoint_host::host::MAX_OPS;
 use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::{SecretStore, Secrets, read_text_file};
+use branchpoint_server::{Pattern, Permission};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
@@ -71,6 +72,8 @@ pub(crate) struct Project {
     pub(crate) people: People,
     /// The groups that approvals can name, with their members.
     pub(crate) groups: BTreeMap<String, Vec<String>>,
+    /// What documents that are saved over the API may use of this machine.
+    permissions: Vec<PermissionSettings>,
     limits: LimitSettings,
     pub(crate) notify: Notify,
     pub(crate) secrets: SecretFile,
@@ -94,6 +97,23 @@ pub(crate) struct People {
     pub(crate) owner: Option<String>,
     pub(crate) admins: Vec<String>,
     pub(crate) members: Vec<String>,
+}
+
+/// What workflows whose names match a pattern may use, although their documents were saved over the API.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PermissionSettings {
+    workflow: Pattern,
+    #[serde(default)]
+    commands: bool,
+    #[serde(default)]
+    agents: bool,
+    #[serde(default)]
+    files: bool,
+    #[serde(default)]
+    secrets: Vec<Pattern>,
+    #[serde(default)]
+    environment: Vec<Pattern>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -129,6 +149,15 @@ pub(crate) struct SecretFile {
 }
 
 impl Project {
+    /// What documents that are saved over the API may use of this machine.
+    pub(crate) fn permissions(&self) -> Vec<Permission> {
+        let permission = |settings: &PermissionSettings| {
+            let PermissionSettings { workflow, commands, agents, files, secrets, environment } = settings.clone();
+            Permission { workflow, commands, agents, files, secrets, environment }
+        };
+        self.permissions.iter().map(permission).collect()
+    }
+
     /// The project of the working directory; an empty one if there is no file.
     pub(crate) fn find() -> Result<Self> {
         let here = current_folder()?;

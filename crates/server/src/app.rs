@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::access::{Access, AuditLog};
 use crate::catalogue::Catalogue;
 use crate::content::Content;
 use crate::executables::Executables;
@@ -12,6 +13,7 @@ use crate::handles::Handles;
 use crate::host::Host;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::permissions::Permission;
 use crate::problem::Problem;
 use crate::routes::workflows::KnownFacts;
 use crate::settings::Settings;
@@ -45,13 +47,17 @@ pub(crate) struct HostFacts {
     pub(crate) user: String,
     pub(crate) account: branchpoint_expr::Value,
     pub(crate) runner_check: crate::host::RunnerCheck,
+    /// The credentials; none if everybody is the local user.
+    pub(crate) access: Option<Access>,
+    pub(crate) audit: Option<AuditLog>,
+    pub(crate) permissions: Vec<Permission>,
 }
 
 impl App {
     pub(crate) fn new(host: Host, content: Content, settings: Settings) -> Result<Self, Problem> {
-        let Host { backend, user, account, runner_check, examples: _, texts: _ } = host;
+        let Host { backend, user, account, runner_check, examples: _, texts: _, access, audit, permissions } = host;
         let handles = Handles::new(backend, settings.handles);
-        let host = HostFacts { user, account, runner_check };
+        let host = HostFacts { user, account, runner_check, access, audit, permissions };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
         let (catalogue, traces, default_scripts) = (Catalogue::default(), Traces::default(), Mutex::default());
         Ok(Self(Arc::new(Parts {

@@ -2,29 +2,24 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use serde::Serialize;
-use utoipa::ToSchema;
+use axum::http::{HeaderMap, Method, header};
 
+use crate::access::{Credential, CredentialKind, Pattern, Role};
 use crate::app::App;
 use crate::problem::{Problem, ProblemKind};
-
-/// What a caller is allowed to do, each role with all rights of those before it, except that approvers cannot operate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Role {
-    /// Everything.
-    Admin,
-}
+use crate::time::now_ms;
 
 /// The person or program that sends a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// The user name.
     pub(crate) user: String,
-    /// The roles.
-    pub(crate) roles: Vec<Role>,
-    /// Whether the caller is the local user, who needs no credentials.
-    pub(crate) is_local: bool,
+    /// What the user may do.
+    pub(crate) role: Role,
+    /// The workflows for which the user has the role.
+    workflows: Vec<Pattern>,
+    /// The id of the credential; none for the local user, who needs none.
+    pub(crate) credential: Option<String>,
 }
 
 /// What an endpoint does.
@@ -61,22 +56,49 @@ impl Action {
 pub(crate) enum Resource<'a> {
     /// The server, or all workflows.
     Server,
+    /// At least one workflow. The endpoint then selects those that the caller may use.
+    Some,
     /// A workflow with its runs, sessions and approvals, by name.
     Workflow(&'a str),
 }
 
 /// Whether a caller may do something. The only place that decides it.
 pub(crate) fn authorize(caller: &Caller, action: Action, resource: Resource<'_>) -> Result<(), Problem> {
-    let is_allowed = match (action, resource) {
-        (_, Resource::Server | Resource::Workflow(_)) => caller.roles.contains(&Role::Admin),
+    let by_role = match action {
+        Action::Read | Action::Try => true,
+        Action::Operate => matches!(caller.role, Role::Operator | Role::Editor | Role::Admin),
+        Action::Approve => matches!(caller.role, Role::Approver | Role::Editor | Role::Admin),
+        Action::Edit => matches!(caller.role, Role::Editor | Role::Admin),
+        Action::Administer => caller.role == Role::Admin,
     };
-    if is_allowed {
+    let by_workflow = match resource {
+        Resource::Server => caller.workflows.iter().any(Pattern::is_all),
+        Resource::Some => !caller.workflows.is_empty(),
+        Resource::Workflow(name) => caller.workflows.iter().any(|pattern| pattern.matches(name)),
+    };
+    if by_role && by_workflow {
         return Ok(());
     }
-    Err(Problem::new(ProblemKind::Forbidden, format!("{} may not do this.", caller.user)))
+    let on = match resource {
+        Resource::Workflow(name) => format!(" with workflow `{name}`"),
+        Resource::Server | Resource::Some => String::new(),
+    };
+    let detail = format!("{} may not do this{on} (role: {}).", caller.user, caller.role);
+    Err(Problem::new(ProblemKind::Forbidden, detail))
 }
 
 impl Caller {
+    /// The user of this machine, who may do everything.
+    fn local(app: &App) -> Self {
+        let (user, workflows) = (app.host.user.clone(), vec![Pattern::all()]);
+        Self { user, role: Role::Admin, workflows, credential: None }
+    }
+
+    fn of(credential: Credential) -> Self {
+        let Credential { id, user, role, workflows, .. } = credential;
+        Self { user, role, workflows, credential: Some(id) }
+    }
+
     /// Fails unless the caller may do something with a workflow.
     pub(crate) fn may(&self, action: Action, workflow: &str) -> Result<(), Problem> {
         authorize(self, action, Resource::Workflow(workflow))
@@ -84,7 +106,7 @@ impl Caller {
 
     /// Fails unless the caller may do something with at least one workflow.
     pub(crate) fn may_on_some(&self, action: Action) -> Result<(), Problem> {
-        authorize(self, action, Resource::Server)
+        authorize(self, action, Resource::Some)
     }
 
     /// Fails unless the caller may do something with the server as a whole.
@@ -93,11 +115,59 @@ impl Caller {
     }
 }
 
+/// The name of the cookie of a browser that has signed in.
+pub(crate) const COOKIE: &str = "branchpoint";
+
+/// The header that the page sends, and that a form of another site cannot send.
+const PAGE_HEADER: &str = "x-branchpoint";
+
+/// The caller of a request: the owner of its bearer token or of its cookie, else the local user where no credentials are required.
+/// None if there is nobody. Reads a small file.
+pub(crate) fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+    let invalid = |detail: &str| Problem::new(ProblemKind::Unauthenticated, detail);
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let token = value.to_str().ok().and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        let token = token.ok_or_else(|| invalid("`Authorization` must be `Bearer` with a token."))?;
+        let found = app.find_credential(token, CredentialKind::Token)?;
+        let found = found.ok_or_else(|| invalid("The token is unknown, revoked or expired."))?;
+        return Ok(Some(Caller::of(found)));
+    }
+    if let Some(cookie) = cookie_of(headers)
+        && let Some(found) = app.find_credential(cookie, CredentialKind::Browser)?
+    {
+        let is_safe = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        if !is_safe && !headers.contains_key(PAGE_HEADER) {
+            let detail = format!("A request of a browser that changes something needs the header `{PAGE_HEADER}`.");
+            return Err(Problem::new(ProblemKind::Forbidden, detail));
+        }
+        return Ok(Some(Caller::of(found)));
+    }
+    Ok((!app.settings.requires_sign_in).then(|| Caller::local(app)))
+}
+
+/// The credential in the cookie of a request.
+pub(crate) fn cookie_of(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.into_iter().find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+}
+
+impl App {
+    fn find_credential(&self, text: &str, kind: CredentialKind) -> Result<Option<Credential>, Problem> {
+        let Some(access) = &self.host.access else { return Ok(None) };
+        Ok(access.find(text, kind, now_ms())?)
+    }
+}
+
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
-    /// The local user: the server listens on loopback only, and the guard rejects requests of web pages of other origins.
-    async fn from_request_parts(_: &mut Parts, app: &App) -> Result<Self, Problem> {
-        Ok(Self { user: app.host.user.clone(), roles: vec![Role::Admin], is_local: true })
+    /// The caller that the guard has identified.
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let missing = || Problem::new(ProblemKind::Unauthenticated, "Send a token with `Authorization: Bearer`.");
+        parts.extensions.get::<Self>().cloned().ok_or_else(missing)
     }
 }

@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use branchpoint_backend::{Backend, WorkflowNo};
+use branchpoint_core::effect::AGENT;
 use branchpoint_expr::Dialect;
 use branchpoint_runners::Secrets;
 
 use crate::app::App;
 use crate::catalogue::Version;
 use crate::documents::{Executable, Source, dialect_named, load_scripted};
+use crate::permissions::Needs;
 use crate::problem::Problem;
+use crate::routes::workflows::ORIGIN;
 use crate::scripts::RunScript;
 
 /// A saved workflow with what a start needs to know of it.
@@ -21,6 +24,8 @@ pub(crate) struct Prepared {
     pub(crate) dialect: Option<Dialect>,
     /// The secrets in the programs.
     pub(crate) secrets: Secrets,
+    /// What it uses of the machine, as far as its documents were saved over the API.
+    pub(crate) needs: Needs,
     loaded: Instant,
 }
 
@@ -51,7 +56,8 @@ pub(crate) fn prepare(
         return Ok(known);
     }
     let executable = executable(backend, version, key.1.clone())?;
-    let prepared = Arc::new(prepare_unsaved(&executable, executable.save(backend)?));
+    let needs = needs_of(app, backend, version, &executable, &key.1)?;
+    let prepared = Arc::new(Prepared { needs, ..prepare_unsaved(&executable, executable.save(backend)?) });
     let mut known = app.executables.0.lock().unwrap_or_else(PoisonError::into_inner);
     if known.len() >= KEPT {
         known.clear();
@@ -66,7 +72,41 @@ pub(crate) fn prepare_unsaved(executable: &Executable, workflow: WorkflowNo) -> 
     for program in executable.children.values() {
         secrets.add(Secrets::in_program(program).values());
     }
-    Prepared { workflow, dialect: executable.dialect, secrets, loaded: Instant::now() }
+    Prepared { workflow, dialect: executable.dialect, secrets, needs: Needs::default(), loaded: Instant::now() }
+}
+
+/// What a workflow uses of the machine, as far as its documents were saved over the API.
+fn needs_of(
+    app: &App,
+    backend: &dyn Backend,
+    version: &Version,
+    executable: &Executable,
+    scripted: &BTreeSet<String>,
+) -> Result<Needs, Problem> {
+    let is_root_saved = *version.origin == *ORIGIN;
+    let mut programs = Vec::new();
+    if is_root_saved {
+        programs.push(&executable.program);
+    }
+    for (name, program) in executable.children.iter().filter(|(name, _)| !name.starts_with(AGENT)) {
+        let is_saved = |version: &Arc<Version>| *version.origin == *ORIGIN;
+        if is_root_saved || app.versions(backend, name)?.last().is_some_and(is_saved) {
+            programs.push(program);
+        }
+    }
+    if !programs.is_empty() {
+        programs
+            .extend(executable.children.iter().filter(|(name, _)| name.starts_with(AGENT)).map(|(_, program)| program));
+    }
+    Ok(Needs::of(programs, scripted))
+}
+
+/// Fails unless a version of a workflow may perform its calls without a script.
+pub(crate) fn check_live(app: &App, backend: &dyn Backend, version: &Version) -> Result<(), Problem> {
+    let scripted = BTreeSet::new();
+    let executable = executable(backend, version, scripted.clone())?;
+    let needs = needs_of(app, backend, version, &executable, &scripted)?;
+    needs.check(&version.name, &app.host.permissions)
 }
 
 /// Loads a version of a workflow for a run in which a script answers these steps.

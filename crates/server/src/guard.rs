@@ -8,13 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::Semaphore;
 
+use crate::access::AuditEntry;
 use crate::app::App;
+use crate::caller::{Caller, identify};
 use crate::problem::{Problem, ProblemKind};
+use crate::time::{now_ms, rfc3339};
 
 /// How long a request may take in addition to the limit when it waits for a run.
 pub(crate) const MAX_WAIT_S: u64 = 60;
@@ -69,11 +72,79 @@ async fn handle(guard: &Guard, request: Request, next: Next) -> Result<Response,
         return Err(Problem::new(ProblemKind::Unavailable, detail).retry_after(1));
     };
     let is_waiting = request.uri().query().is_some_and(|query| query.contains("wait="));
+    let request = identified(app, request).await?;
+    let change = Change::of(app, &request);
     let wait = std::time::Duration::from_secs(if is_waiting { MAX_WAIT_S } else { 0 });
     let limit = app.settings.request_time + wait;
     let response = tokio::time::timeout(limit, next.run(request)).await;
-    response
-        .map_err(|_| Problem::new(ProblemKind::Timeout, format!("The request took more than {} s.", limit.as_secs())))
+    let response = response.unwrap_or_else(|_| {
+        let detail = format!("The request took more than {} s.", limit.as_secs());
+        Problem::new(ProblemKind::Timeout, detail).into_response()
+    });
+    if let Some(change) = change {
+        change.log(app, response.status()).await;
+    }
+    Ok(response)
+}
+
+/// Adds the caller to a request.
+async fn identified(app: &App, mut request: Request) -> Result<Request, Problem> {
+    let (method, headers) = (request.method().clone(), request.headers().clone());
+    let needs_file = headers.contains_key(header::AUTHORIZATION) || headers.contains_key(header::COOKIE);
+    let caller = if needs_file {
+        let shared = app.clone();
+        app.compute(move || identify(&shared, &method, &headers)).await?
+    } else {
+        identify(app, &method, &headers)?
+    };
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    Ok(request)
+}
+
+/// Paths of requests that store nothing, although their method could.
+const NO_CHANGES: [&str; 6] = ["/check", "/format", "/drawing", "/eval", "/topics", "/what-if"];
+
+/// A request that may change something, for the audit log.
+struct Change {
+    user: Option<String>,
+    credential: Option<String>,
+    method: String,
+    path: String,
+}
+
+impl Change {
+    fn of(app: &App, request: &Request) -> Option<Self> {
+        let path = request.uri().path();
+        let is_change = !is_safe(request.method()) && !NO_CHANGES.iter().any(|end| path.ends_with(end));
+        if app.host.audit.is_none() || !is_change {
+            return None;
+        }
+        let caller = request.extensions().get::<Caller>();
+        Some(Self {
+            user: caller.map(|caller| caller.user.clone()),
+            credential: caller.and_then(|caller| caller.credential.clone()),
+            method: request.method().to_string(),
+            path: path.to_owned(),
+        })
+    }
+
+    async fn log(self, app: &App, status: StatusCode) {
+        let Self { user, credential, method, path } = self;
+        let at = rfc3339(now_ms());
+        let entry = AuditEntry { at, user, credential, method, path, status: status.as_u16() };
+        let shared = app.clone();
+        let logged = app.compute(move || {
+            let log = shared.host.audit.as_ref();
+            log.map_or(Ok(()), |log| log.append(&entry)).map_err(|error| {
+                Problem::new(ProblemKind::Unavailable, format!("The audit log cannot be written: {error}."))
+            })
+        });
+        if logged.await.is_err() {
+            app.metrics.lost_audit_entries.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 fn is_safe(method: &Method) -> bool {

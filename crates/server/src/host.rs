@@ -1,12 +1,14 @@
 //! What a server needs of the program that starts it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use branchpoint_backend::Backend;
 use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Object, Value};
 
-use crate::{Example, TextFeed};
+use crate::access::{Access, AuditLog};
+use crate::{Example, Permission, TextFeed};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
 pub(crate) type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
@@ -19,6 +21,9 @@ pub struct Host {
     pub(crate) runner_check: RunnerCheck,
     pub(crate) examples: Vec<Example>,
     pub(crate) texts: Option<TextFeed>,
+    pub(crate) access: Option<Access>,
+    pub(crate) audit: Option<AuditLog>,
+    pub(crate) permissions: Vec<Permission>,
 }
 
 impl Host {
@@ -40,6 +45,9 @@ impl Host {
             runner_check: Arc::new(|_, _| Vec::new()),
             examples: Vec::new(),
             texts: None,
+            access: None,
+            audit: None,
+            permissions: Vec::new(),
         }
     }
 
@@ -53,6 +61,18 @@ impl Host {
     #[must_use]
     pub fn with_runner_check(self, runner_check: RunnerCheck) -> Self {
         Self { runner_check, ..self }
+    }
+
+    /// What documents that are saved over the API may use of the machine. Without permissions: nothing.
+    #[must_use]
+    pub fn with_permissions(self, permissions: Vec<Permission>) -> Self {
+        Self { permissions, ..self }
+    }
+
+    /// Stores credentials and the log of changes in files beside the store at this path.
+    #[must_use]
+    pub fn with_access(self, store: &Path) -> Self {
+        Self { access: Some(Access::of_store(store)), audit: Some(AuditLog::of_store(store)), ..self }
     }
 
     /// Streams the texts of models to clients that follow their runs.

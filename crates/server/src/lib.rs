@@ -14,6 +14,7 @@
 //! }
 //! ```
 
+mod access;
 mod app;
 mod body;
 mod caller;
@@ -31,6 +32,7 @@ mod list;
 mod live;
 mod metrics;
 mod openapi;
+mod permissions;
 mod problem;
 mod random;
 mod router;
@@ -42,9 +44,13 @@ mod text_feed;
 mod time;
 mod traces;
 
+pub use access::{
+    Access, AccessError, Credential, CredentialKind, InvalidPattern, NewCredential, Pattern, Role, UnknownRole,
+};
 pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};
 pub use host::Host;
+pub use permissions::Permission;
 pub use settings::Settings;
 pub use text_feed::TextFeed;
 

@@ -17,6 +17,8 @@ pub(crate) struct Metrics {
     pub(crate) streams: AtomicU64,
     pub(crate) dropped_streams: AtomicU64,
     pub(crate) connections: AtomicU64,
+    /// Changes that the audit log could not record.
+    pub(crate) lost_audit_entries: AtomicU64,
 }
 
 impl Metrics {
@@ -40,6 +42,12 @@ impl Metrics {
             ("http_requests_total", "counter", "Requests", one(&self.requests)),
             ("http_responses_total", "counter", "Responses by class of status", responses.collect::<Vec<_>>()),
             ("http_connections", "gauge", "Open connections", one(&self.connections)),
+            (
+                "audit_entries_lost_total",
+                "counter",
+                "Changes that the audit log could not record",
+                one(&self.lost_audit_entries),
+            ),
             ("event_streams", "gauge", "Open event streams", one(&self.streams)),
             ("event_streams_dropped_total", "counter", "Event streams of slow clients", one(&self.dropped_streams)),
         ];

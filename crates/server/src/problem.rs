@@ -9,6 +9,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::access::AccessError;
+
 /// The media type of problem responses.
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -44,7 +46,9 @@ macro_rules! problem_kinds {
 
 problem_kinds! {
     BadRequest "bad_request" BAD_REQUEST "The request is malformed",
+    Unauthenticated "unauthenticated" UNAUTHORIZED "Sign in first",
     Forbidden "forbidden" FORBIDDEN "This action is not allowed",
+    NotPermitted "not_permitted" FORBIDDEN "Not permitted for documents saved over the API",
     NotRecipient "not_recipient" FORBIDDEN "Not an approver",
     NotFound "not_found" NOT_FOUND "Not found",
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED "Unsupported method",
@@ -162,10 +166,27 @@ impl IntoResponse for Problem {
         };
         let mut response = (status, serde_json::to_vec(&body).unwrap_or_default()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
+        if kind == ProblemKind::Unauthenticated {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+impl From<AccessError> for Problem {
+    fn from(error: AccessError) -> Self {
+        match error {
+            AccessError::Missing(id) => Self::not_found(format!("Credential `{id}` does not exist.")),
+            AccessError::Full => Self::new(ProblemKind::Conflict, "There are too many credentials. Revoke some."),
+            // The path of the file is nothing that a client must know.
+            AccessError::File(..) | AccessError::Damaged(..) | AccessError::NoRandom => Self::new(
+                ProblemKind::Unavailable,
+                "The credentials cannot be read. `branchpoint token list` shows why.",
+            ),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::guard::{Guard, guard};
 use crate::openapi;
 use crate::problem::{Problem, ProblemKind};
-use crate::routes::{api, health};
+use crate::routes::{api, health, sign_in};
 
 /// The service of a server.
 pub(crate) fn router(app: &App) -> Router {
@@ -24,6 +24,7 @@ pub(crate) fn router(app: &App) -> Router {
     let routes = routes
         .route("/openapi.json", get(move || std::future::ready(Json(document.clone()))))
         .route("/api/docs", get(openapi::page))
+        .merge(sign_in::page())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed);
     let base = app.settings.base_path.trim_end_matches('/');

@@ -17,6 +17,9 @@ pub struct Settings {
     pub base_path: String,
     /// Host names under which the server may be addressed, besides loopback names and the address it listens on.
     pub hosts: Vec<String>,
+    /// Whether requests need a token or a cookie. Without it, everybody who can connect is the local user, so the server must listen on
+    /// loopback only.
+    pub requires_sign_in: bool,
     /// Whether a proxy in front of the server sets `Forwarded` or `X-Forwarded-Host` and `X-Forwarded-Proto`.
     pub behind_proxy: bool,
     /// The most bytes of a request body, except for attachments.
@@ -49,6 +52,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             base_path: String::new(),
             hosts: Vec::new(),
+            requires_sign_in: false,
             behind_proxy: false,
             body_bytes: 4 * 1024 * 1024,
             upload_bytes: 64 * 1024 * 1024,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use branchpoint_server::{Host, Settings, TextFeed, serve_until};
 use tempfile::TempDir;
 
@@ -54,6 +54,10 @@ pub(crate) struct Listen {
     /// Host name that clients may use besides localhost; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+
+    /// Demand a token or a sign-in link; always so beyond this machine
+    #[arg(long)]
+    require_sign_in: bool,
 
     /// Trust the `Forwarded` header of the proxy in front
     #[arg(long)]
@@ -108,13 +112,6 @@ impl Place {
 
 /// Serves until Ctrl-C or SIGTERM.
 fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> {
-    if !listen.listen.ip().is_loopback() {
-        bail!(
-            "{} can be reached from other machines, and the server has no sign-in yet\n\
-             help: listen on 127.0.0.1 and put a proxy that authenticates users in front of it",
-            listen.listen
-        );
-    }
     let store = place.store();
     let texts = TextFeed::default();
     let listeners = OutputListeners { words: texts.listener(), ..OutputListeners::of(|_| {}) };
@@ -127,6 +124,8 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     backend.drive_all()?;
     let user = project.user(None);
     let mut host = Host::new(backend, &user).with_account(local_runner::account(project, &user)).with_texts(texts);
+    let path = project.store_path(&store)?;
+    host = host.with_access(&path).with_permissions(project.permissions());
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
     }
@@ -135,7 +134,6 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     }
     let token = interrupt::cancellation_token()?;
     let is_temporary = matches!(place, Place::Temporary(_));
-    let path = project.store_path(&store)?;
     serve_until(host, content::CONTENT, listen.settings(), &token, |address| {
         announce(address, listen, is_temporary, &path);
     })
@@ -149,15 +147,22 @@ fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: &Pa
     } else {
         format!("Store: {}", store.display())
     };
-    terminal::message(&format!("Serving http://{address}{}\n{store}\n", listen.base_path));
+    let sign_in = if listen.requires_sign_in() { "Requests need a token: `branchpoint token create`.\n" } else { "" };
+    terminal::message(&format!("Serving http://{address}{}\n{store}\n{sign_in}", listen.base_path));
 }
 
 impl Listen {
+    /// Whoever can reach an address of other machines must say who they are.
+    fn requires_sign_in(&self) -> bool {
+        self.require_sign_in || self.behind_proxy || !self.listen.ip().is_loopback()
+    }
+
     fn settings(&self) -> Settings {
         Settings {
             listen: self.listen,
             base_path: self.base_path.clone(),
             hosts: self.hosts.clone(),
+            requires_sign_in: self.requires_sign_in(),
             behind_proxy: self.behind_proxy,
             grace: Duration::from_secs(self.grace),
             ..Settings::default()

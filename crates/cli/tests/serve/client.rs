@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,13 +24,18 @@ pub(crate) struct Server {
 impl Server {
     /// A server with the examples.
     pub(crate) fn demo() -> Self {
-        Self::start(&["serve", "--demo", "--listen", "127.0.0.1:0"], &[])
+        Self::start(&["serve", "--demo", "--listen", "127.0.0.1:0"])
     }
 
-    /// A server with these arguments and variables.
-    pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+    /// A server with these arguments.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_in(Path::new("."), arguments)
+    }
+
+    /// A server in a folder with these arguments.
+    pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Self {
         let mut command = command(arguments);
-        command.envs(environment.iter().copied()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = Process(command.spawn().expect("the program starts"));
         let mut stderr = BufReader::new(process.0.stderr.take().expect("stderr is piped"));
         let mut seen = String::new();

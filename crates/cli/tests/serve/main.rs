@@ -3,6 +3,7 @@
 mod approvals;
 mod client;
 mod events;
+mod identity;
 mod runs;
 mod sessions;
 mod workflows;

@@ -235,6 +235,16 @@ impl Live {
         self.state().remove(client);
     }
 
+    /// Ends the streams of callers for whom this is true.
+    pub(crate) fn disconnect(&self, is_gone: impl Fn(&Caller) -> bool) {
+        let mut state = self.state();
+        let gone: Vec<String> =
+            state.clients.iter().filter(|(_, client)| is_gone(&client.caller)).map(|(id, _)| id.clone()).collect();
+        for id in gone {
+            state.remove(&id);
+        }
+    }
+
     /// Ends all streams.
     pub(crate) fn close(&self) {
         let mut state = self.state();

@@ -9,6 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::caller::{Action, Caller};
 use crate::problem::{Problem, ProblemKind};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -39,7 +40,8 @@ async fn readyz(State(app): State<App>) -> Result<&'static str, Problem> {
 
 /// Counters in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses((status = 200, description = "The counters", body = String)))]
-async fn metrics(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
+async fn metrics(State(app): State<App>, caller: Caller) -> Result<impl IntoResponse, Problem> {
+    caller.may_on_server(Action::Read)?;
     let metrics = app.clone();
     let text = app.call(move |backend| metrics.metrics.render(backend)).await?;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))

@@ -9,9 +9,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Role;
 use crate::app::App;
 use crate::body::Path;
-use crate::caller::{Action, Caller, Resource, Role, authorize};
+use crate::caller::{Action, Caller, Resource, authorize};
 use crate::problem::Problem;
 use crate::time::{now_ms, rfc3339};
 
@@ -24,10 +25,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 struct Me {
     /// The user name.
     user: String,
+    role: Role,
+    /// The role, as a list.
     roles: Vec<Role>,
     /// The groups of the user.
     groups: Vec<String>,
-    /// What the user may do with the server as a whole, by action.
+    /// What the user may do with at least one workflow, by action.
     can: BTreeMap<&'static str, bool>,
     /// Whether the user needs no credentials because the request comes from this machine.
     local: bool,
@@ -48,14 +51,15 @@ struct ServerFacts {
 /// Shows the caller and the server.
 #[utoipa::path(get, path = "/me", tag = "general", responses((status = 200, description = "The caller and the server", body = Me)))]
 async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
-    let can = Action::ALL.map(|(action, name)| (name, authorize(&caller, action, Resource::Server).is_ok()));
+    let can = Action::ALL.map(|(action, name)| (name, authorize(&caller, action, Resource::Some).is_ok()));
     let version = app.content.version;
     Json(Me {
         user: caller.user,
-        roles: caller.roles,
+        role: caller.role,
+        roles: vec![caller.role],
         groups: Vec::new(),
         can: can.into_iter().collect(),
-        local: caller.is_local,
+        local: caller.credential.is_none(),
         server: ServerFacts { version, build: version, now: rfc3339(now_ms()), host: "sqlite" },
     })
 }
@@ -72,7 +76,7 @@ struct DocPage {
 #[utoipa::path(get, path = "/docs/{kind}", tag = "general", params(("kind" = String, Path, description = "The kind")),
     responses((status = 200, description = "The page", body = DocPage)))]
 async fn page(State(app): State<App>, caller: Caller, Path(kind): Path<String>) -> Result<Json<DocPage>, Problem> {
-    caller.may_on_server(Action::Try)?;
+    caller.may_on_some(Action::Try)?;
     let markdown = app.content.page.and_then(|page| page(&kind));
     let markdown = markdown.ok_or_else(|| Problem::not_found(format!("There is no page about `{kind}`.")))?;
     let title = markdown.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(&kind).to_owned();

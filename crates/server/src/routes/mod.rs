@@ -9,6 +9,8 @@ mod me;
 pub(crate) mod overview;
 pub(crate) mod runs;
 mod sessions;
+mod settings;
+pub(crate) mod sign_in;
 pub(crate) mod workflows;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -27,4 +29,6 @@ pub(crate) fn api() -> OpenApiRouter<App> {
         .merge(approvals::routes())
         .merge(eval::routes())
         .merge(sessions::routes())
+        .merge(settings::routes())
+        .merge(sign_in::api())
 }

@@ -25,6 +25,7 @@ use crate::app::App;
 use crate::body::{Body, Path, Query};
 use crate::caller::{Action, Caller};
 use crate::documents::dialect_named;
+use crate::executables::check_live;
 use crate::list::{Page, PageRequest};
 use crate::live::{NewEvent, Topic};
 use crate::problem::{Problem, ProblemKind};
@@ -529,6 +530,7 @@ async fn turn(
     let run = app
         .call(move |backend| {
             let session = session_of(&shared, backend, (&name, &session_id), SessionOptions::default())?;
+            check_live(&shared, backend, &*shared.find_version(backend, &name, None)?)?;
             begin_turn(backend, &session, &request.text)
         })
         .await?;

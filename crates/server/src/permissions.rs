@@ -1,0 +1,121 @@
+//! What documents that were saved over the API may use of the machine. Without a permission: nothing.
+//!
+//! Whoever saves a document over the API need not be somebody who may log in to the machine. So its runs must not execute commands or
+//! programs of agents, read files or variables, or send secrets, unless the operator permits it for workflows of this name.
+
+use std::collections::BTreeSet;
+
+use branchpoint_core::effect::{FilesOperation, Kind, Request, SecretForm};
+use branchpoint_core::ir::{Effect, Index as _, Program};
+
+use crate::access::Pattern;
+use crate::problem::{Problem, ProblemKind};
+
+/// What workflows whose names match a pattern may use, although their documents were saved over the API.
+#[derive(Clone, Debug)]
+pub struct Permission {
+    /// The workflows.
+    pub workflow: Pattern,
+    /// Commands of the shell.
+    pub commands: bool,
+    /// Programs of agents.
+    pub agents: bool,
+    /// Files of the machine.
+    pub files: bool,
+    /// Secrets, by patterns of their names.
+    pub secrets: Vec<Pattern>,
+    /// Variables of the environment, by patterns of their names.
+    pub environment: Vec<Pattern>,
+}
+
+/// What programs use of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    commands: bool,
+    agents: bool,
+    files: bool,
+    /// The names of secrets; `*` for one whose name depends on the run.
+    secrets: BTreeSet<String>,
+    /// The names of variables; `*` for all.
+    environment: BTreeSet<String>,
+}
+
+impl Needs {
+    /// What programs use when a script answers these steps.
+    pub(crate) fn of<'p>(programs: impl IntoIterator<Item = &'p Program>, scripted: &BTreeSet<String>) -> Self {
+        let mut needs = Self::default();
+        for program in programs {
+            needs
+                .environment
+                .extend(program.facts.iter().filter_map(|fact| fact.strip_prefix("env.")).map(str::to_owned));
+            let is_scripted =
+                |effect: &&Effect| effect.step.is_some_and(|step| scripted.contains(&*program.steps[step.index()].id));
+            for effect in program.effects.iter().map(|effect| &**effect).filter(|effect| !is_scripted(effect)) {
+                needs.add(effect);
+            }
+        }
+        needs
+    }
+
+    fn add(&mut self, effect: &Effect) {
+        for secret in &effect.secrets {
+            self.secrets.insert(match &secret.form {
+                SecretForm::Credential { secret, .. } => secret.to_string(),
+                SecretForm::Plain | SecretForm::ShellWord => "*".to_owned(),
+            });
+        }
+        match effect.request() {
+            Ok(Request::Process(_)) => self.commands = true,
+            Ok(Request::Model(request)) => self.agents |= request.program,
+            Ok(Request::Files(request)) if request.operation == FilesOperation::Environment => {
+                self.environment.insert("*".to_owned());
+            }
+            Ok(Request::Files(request)) => self.files |= request.operation.is_local(),
+            // A request that depends on the run is checked by its kind alone.
+            Err(_) => {
+                self.commands |= effect.kind == Kind::Process;
+                self.files |= effect.kind == Kind::Files;
+                self.agents |= effect.kind == Kind::Model;
+            }
+            Ok(_) => {}
+        }
+    }
+
+    /// Fails unless these permissions cover the needs of a workflow.
+    pub(crate) fn check(&self, workflow: &str, permissions: &[Permission]) -> Result<(), Problem> {
+        let granted: Vec<&Permission> =
+            permissions.iter().filter(|permission| permission.workflow.matches(workflow)).collect();
+        let any = |is: fn(&Permission) -> bool| granted.iter().any(|permission| is(permission));
+        let covers = |patterns: fn(&Permission) -> &[Pattern], name: &String| {
+            granted.iter().flat_map(|permission| patterns(permission)).any(|pattern| match name.as_str() {
+                "*" => pattern.is_all(),
+                name => pattern.matches(name),
+            })
+        };
+        let mut missing: Vec<String> = Vec::new();
+        if self.commands && !any(|permission| permission.commands) {
+            missing.push("commands".into());
+        }
+        if self.agents && !any(|permission| permission.agents) {
+            missing.push("programs of agents".into());
+        }
+        if self.files && !any(|permission| permission.files) {
+            missing.push("files of the machine".into());
+        }
+        let secrets = self.secrets.iter().filter(|name| !covers(|permission| &permission.secrets, name));
+        missing.extend(secrets.map(|name| if name == "*" { "secrets".into() } else { format!("the secret `{name}`") }));
+        let variables = self.environment.iter().filter(|name| !covers(|permission| &permission.environment, name));
+        missing.extend(variables.map(|name| match name.as_str() {
+            "*" => "variables of the environment".into(),
+            name => format!("the variable `{name}` of the environment"),
+        }));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let detail = format!(
+            "Workflow `{workflow}` was saved over the API and may not use {}. An operator permits it with `[[permissions]]` in branchpoint.toml.",
+            missing.join(", ")
+        );
+        Err(Problem::new(ProblemKind::NotPermitted, detail).with("missing", missing))
+    }
+}

@@ -1,0 +1,259 @@
+//! Settings: people, credentials, the state of the store, and the log of changes.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use branchpoint_backend::{Health, KeyState};
+use branchpoint_expr::Value;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::{Access, AuditEntry, Credential, CredentialKind, NewCredential, Pattern, Role};
+use crate::app::App;
+use crate::body::{Body, Path, Query};
+use crate::caller::{Action, Caller};
+use crate::list::PageRequest;
+use crate::problem::{Problem, ProblemKind};
+use crate::time::{now_ms, rfc3339};
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(people))
+        .routes(routes!(doctor))
+        .routes(routes!(tokens, create_token))
+        .routes(routes!(revoke_token))
+        .routes(routes!(audit))
+}
+
+/// The possible approvers of workflows that name none.
+#[derive(Serialize, ToSchema)]
+struct People {
+    owner: Option<String>,
+    admins: Vec<String>,
+    members: Vec<String>,
+}
+
+/// Shows the possible approvers of workflows that name none.
+#[utoipa::path(get, path = "/settings/people", tag = "settings", operation_id = "get_people",
+    responses((status = 200, description = "The people", body = People)))]
+async fn people(State(app): State<App>, caller: Caller) -> Result<Json<People>, Problem> {
+    caller.may_on_server(Action::Read)?;
+    let account = &app.host.account;
+    let listed = |key: &str| {
+        let listed = account.get(key).and_then(Value::as_list).unwrap_or_default();
+        listed.iter().map(Value::to_string).collect()
+    };
+    let owner = account.get("owner").filter(|owner| **owner != Value::Null).map(Value::to_string);
+    Ok(Json(People { owner, admins: listed("admins"), members: listed("members") }))
+}
+
+/// Something that was checked.
+#[derive(Serialize, ToSchema)]
+struct Finding {
+    name: &'static str,
+    ok: bool,
+    message: String,
+}
+
+/// The findings about the store.
+#[derive(Serialize, ToSchema)]
+struct Findings {
+    items: Vec<Finding>,
+}
+
+/// A timer that is late by less than this is not overdue.
+const TOLERANCE_MS: i64 = 60_000;
+
+/// Less free space on the disk than this is too little.
+const MIN_DISK_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Checks the store. It reads all of it.
+#[utoipa::path(get, path = "/settings/doctor", tag = "settings", operation_id = "check_store",
+    responses((status = 200, description = "The findings", body = Findings)))]
+async fn doctor(State(app): State<App>, caller: Caller) -> Result<Json<Findings>, Problem> {
+    caller.may_on_server(Action::Administer)?;
+    app.call(|backend| {
+        let health = backend.check(now_ms(), TOLERANCE_MS)?;
+        let drivers = backend.drivers()?.len();
+        let mut items = findings(&health);
+        items.push(Finding {
+            name: "processes",
+            ok: backend.is_driving(),
+            message: format!("{drivers} processes drive runs."),
+        });
+        Ok(Json(Findings { items }))
+    })
+    .await
+}
+
+fn findings(health: &Health) -> Vec<Finding> {
+    let store = if health.damage.is_empty() {
+        format!("The store is intact: version {}, {} bytes.", health.version, health.file_bytes)
+    } else {
+        format!("The store is damaged: {}. Restore a backup.", health.damage.join("; "))
+    };
+    let (key_ok, key) = match &health.key {
+        KeyState::None => (true, "There are no sealed secrets.".to_owned()),
+        KeyState::Fits => (true, "The key opens the sealed secrets.".to_owned()),
+        KeyState::Unusable(reason) => (false, format!("The key cannot be used: {reason}.")),
+    };
+    let disk = health.disk_bytes.map_or("The free space on the disk is unknown.".to_owned(), |bytes| {
+        format!("{} MB are free on the disk.", bytes / 1_000_000)
+    });
+    let count = |name, count: u64, what: &str| Finding { name, ok: count == 0, message: format!("{count} {what}.") };
+    vec![
+        Finding { name: "store", ok: health.damage.is_empty(), message: store },
+        Finding { name: "key", ok: key_ok, message: key },
+        count("permissions", health.open_files.len() as u64, "files of the store can be read by other users"),
+        Finding { name: "disk", ok: health.disk_bytes.is_none_or(|bytes| bytes >= MIN_DISK_BYTES), message: disk },
+        count("clock", health.future_runs, "runs have events dated in the future"),
+        count("timers", health.overdue, "timers are overdue"),
+        count("runs", health.abandoned, "runs are abandoned"),
+    ]
+}
+
+/// A credential without its secret.
+#[derive(Serialize, ToSchema)]
+struct CredentialRecord {
+    id: String,
+    /// `token`, `link` or `browser`.
+    kind: &'static str,
+    user: String,
+    role: Role,
+    /// Patterns of the workflows that it is for.
+    workflows: Vec<String>,
+    created: String,
+    expires: Option<String>,
+}
+
+impl From<Credential> for CredentialRecord {
+    fn from(credential: Credential) -> Self {
+        Self {
+            id: credential.id,
+            kind: match credential.kind {
+                CredentialKind::Token => "token",
+                CredentialKind::Link => "link",
+                CredentialKind::Browser => "browser",
+            },
+            user: credential.user,
+            role: credential.role,
+            workflows: credential.workflows.iter().map(ToString::to_string).collect(),
+            created: rfc3339(credential.created_ms),
+            expires: credential.expires_ms.map(rfc3339),
+        }
+    }
+}
+
+fn access(app: &App) -> Result<&Access, Problem> {
+    let missing = || Problem::new(ProblemKind::Conflict, "This server stores no credentials.");
+    app.host.access.as_ref().ok_or_else(missing)
+}
+
+/// Lists the credentials that have not expired.
+#[utoipa::path(get, path = "/settings/tokens", tag = "settings", operation_id = "list_tokens",
+    responses((status = 200, description = "The credentials", body = Vec<CredentialRecord>)))]
+async fn tokens(State(app): State<App>, caller: Caller) -> Result<Json<Vec<CredentialRecord>>, Problem> {
+    caller.may_on_server(Action::Administer)?;
+    let shared = app.clone();
+    app.compute(move || {
+        let listed = access(&shared)?.list(now_ms())?;
+        Ok(Json(listed.into_iter().map(CredentialRecord::from).collect()))
+    })
+    .await
+}
+
+/// A token to create.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct TokenRequest {
+    /// The user who acts with the token.
+    user: String,
+    role: Role,
+    /// Patterns of the workflows that it is for; all if absent.
+    #[serde(default)]
+    workflows: Vec<String>,
+    /// The days until it expires; never if absent.
+    #[serde(default)]
+    expires_days: Option<u32>,
+}
+
+/// A new token.
+#[derive(Serialize, ToSchema)]
+struct NewToken {
+    /// The token. It is shown once.
+    token: String,
+    #[serde(flatten)]
+    credential: CredentialRecord,
+}
+
+/// Creates a token. Its text is in the response and stored nowhere.
+#[utoipa::path(post, path = "/settings/tokens", tag = "settings", operation_id = "create_token", request_body = TokenRequest,
+    responses((status = 201, description = "The token", body = NewToken)))]
+async fn create_token(
+    State(app): State<App>,
+    caller: Caller,
+    Body(request): Body<TokenRequest>,
+) -> Result<(StatusCode, Json<NewToken>), Problem> {
+    caller.may_on_server(Action::Administer)?;
+    let user = request.user.trim().to_owned();
+    if user.is_empty() || user.len() > 200 || user.chars().any(char::is_control) {
+        return Err(Problem::invalid_input("A user has 1 to 200 characters that are not control characters."));
+    }
+    let patterns = request.workflows.iter().map(|pattern| pattern.parse()).collect::<Result<Vec<Pattern>, _>>();
+    let mut workflows = patterns.map_err(|error| Problem::invalid_input(format!("Rejected: {error}.")))?;
+    if workflows.is_empty() {
+        workflows.push(Pattern::all());
+    }
+    let shared = app.clone();
+    app.compute(move || {
+        let now_ms = now_ms();
+        let expires_ms = request.expires_days.map(|days| now_ms.saturating_add(i64::from(days) * 86_400_000));
+        let new = NewCredential { kind: CredentialKind::Token, user, role: request.role, workflows, expires_ms };
+        let (credential, token) = access(&shared)?.create(new, now_ms)?;
+        Ok((StatusCode::CREATED, Json(NewToken { token, credential: credential.into() })))
+    })
+    .await
+}
+
+/// Revokes a token, a link or the sign-in of a browser, and ends its event streams.
+#[utoipa::path(delete, path = "/settings/tokens/{credential}", tag = "settings", operation_id = "revoke_token",
+    params(("credential" = String, Path, description = "The id of the credential")),
+    responses((status = 204, description = "The credential is revoked")))]
+async fn revoke_token(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+    caller.may_on_server(Action::Administer)?;
+    let (shared, revoked) = (app.clone(), id.clone());
+    app.compute(move || Ok(access(&shared)?.revoke(&revoked, now_ms())?)).await?;
+    app.live.disconnect(|caller| caller.credential.as_deref() == Some(&id));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// How many entries.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct AuditRequest {
+    /// The most items, from 1 to 200.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+}
+
+/// Lists the latest changes, newest first: who requested what, and the status of the response.
+#[utoipa::path(get, path = "/settings/audit", tag = "settings", operation_id = "list_changes", params(AuditRequest),
+    responses((status = 200, description = "The changes", body = Vec<AuditEntry>)))]
+async fn audit(
+    State(app): State<App>,
+    caller: Caller,
+    Query(request): Query<AuditRequest>,
+) -> Result<Json<Vec<AuditEntry>>, Problem> {
+    caller.may_on_server(Action::Administer)?;
+    let limit = PageRequest::new(request.limit, None).limit()? as usize;
+    let shared = app.clone();
+    app.compute(move || {
+        let Some(log) = &shared.host.audit else { return Ok(Json(Vec::new())) };
+        let unreadable =
+            |error| Problem::new(ProblemKind::Unavailable, format!("The audit log cannot be read: {error}."));
+        Ok(Json(log.latest(limit).map_err(unreadable)?))
+    })
+    .await
+}
