@@ -228,7 +228,7 @@ fn a_document_saved_over_the_api_gets_no_shell_and_no_keys() {
     let etag = server.get("/workflows/release").headers["etag"].clone();
     let text = server.get("/workflows/release").expect(200)["text"].as_str().unwrap().replace("git", "echo");
     let changed = json!({"text": format!("{text}\n# changed\n")});
-    assert_eq!(server.put("/workflows/release", &[("if-match", &etag)], &changed).status, 200);
+    assert_eq!(server.replace("/workflows/release", &[("if-match", &etag)], &changed).status, 200);
     assert_eq!(server.post("/runs", &json!({"workflow": "release", "live": true})).problem(403), "not_permitted");
     assert_eq!(server.get("/runs").expect(200)["items"], json!([]));
 }
