@@ -7,8 +7,9 @@ use smallvec::SmallVec;
 use crate::builtins;
 use crate::diagnostic::Span;
 use crate::dialect::Dialect;
+use crate::draft::Draft;
 use crate::pattern::Pattern;
-use crate::program::{Access, Draft, Id, Key, Name, Node, Path};
+use crate::program::{Access, Id, Key, Name, Node, Path};
 use crate::syntax::ast::{Binary, Call, Element, Expr, ExprKind};
 use crate::value::Value;
 

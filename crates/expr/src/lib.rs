@@ -139,6 +139,7 @@ mod context;
 mod diagnostic;
 mod dialect;
 mod display;
+mod draft;
 mod environment;
 mod error;
 mod eval;

@@ -122,7 +122,7 @@ pub(crate) const COOKIE: &str = "branchpoint";
 const PAGE_HEADER: &str = "x-branchpoint";
 
 /// The caller of a request: the owner of its bearer token or of its cookie, else the local user where no credentials are required.
-/// None if there is nobody. Reads a small file.
+/// None if the request has no caller. Reads a small file.
 pub(crate) fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
     let invalid = |detail: &str| Problem::new(ProblemKind::Unauthenticated, detail);
     if let Some(value) = headers.get(header::AUTHORIZATION) {
@@ -131,9 +131,9 @@ pub(crate) fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Resul
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
         let token = token.ok_or_else(|| invalid("`Authorization` must be `Bearer` with a token."))?;
-        let found = app.find_credential(token, CredentialKind::Token)?;
-        let found = found.ok_or_else(|| invalid("The token is unknown, revoked or expired."))?;
-        return Ok(Some(Caller::of(found)));
+        let credential = app.find_credential(token, CredentialKind::Token)?;
+        let credential = credential.ok_or_else(|| invalid("The token is unknown, revoked or expired."))?;
+        return Ok(Some(Caller::of(credential)));
     }
     if let Some(cookie) = cookie_of(headers)
         && let Some(found) = app.find_credential(cookie, CredentialKind::Browser)?

@@ -1,6 +1,6 @@
 //! What documents that were saved over the API may use of the machine. Without a permission: nothing.
 //!
-//! Whoever saves a document over the API need not be somebody who may log in to the machine. So its runs must not execute commands or
+//! A caller that saves a document over the API need not be a person who may log in to the machine. So its runs must not execute commands or
 //! programs of agents, read files or variables, or send secrets, unless the operator permits it for workflows of this name.
 
 use std::collections::BTreeSet;

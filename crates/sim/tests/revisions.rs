@@ -97,7 +97,7 @@ fn observe(program: &Program, answers: &Answers) -> Observed {
     let mut effects: BTreeMap<(String, Vec<u32>), Vec<u64>> = BTreeMap::new();
     loop {
         driver.run_until_idle(&mut |call| {
-            let place = (call.name().to_string(), call.path.to_vec());
+            let place = (call.name().to_string(), call.path.clone());
             let known = effects.entry(place.clone()).or_default();
             if !known.contains(&call.effect.0) {
                 known.push(call.effect.0);
@@ -105,13 +105,12 @@ fn observe(program: &Program, answers: &Answers) -> Observed {
             let count = known.iter().position(|effect| *effect == call.effect.0).unwrap_or_default() + 1;
             let key = (place.0, place.1, count, call.attempt);
             observed.calls.insert(key.clone(), call.input.clone());
-            match answers.results.get(&key) {
-                Some(answer) => answer.clone().into(),
-                None => {
-                    observed.pending.insert(key);
-                    let missing: SimulatedAnswer = Answer::Missing.into();
-                    SimulatedAnswer { is_missing: true, ..missing }
-                }
+            if let Some(answer) = answers.results.get(&key) {
+                answer.clone().into()
+            } else {
+                observed.pending.insert(key);
+                let missing: SimulatedAnswer = Answer::Missing.into();
+                SimulatedAnswer { is_missing: true, ..missing }
             }
         });
         let open = driver.approvals();
@@ -191,7 +190,7 @@ fn load(document: &Value, scripted: &BTreeSet<String>) -> Option<Program> {
     load_with(&text, &options).program
 }
 
-/// An example of `steps` that ran with its script until it ended or nobody answers.
+/// An example of `steps` that ran with its script until it ended or waited for an answer.
 fn example(path: &Path) -> Example {
     let text = |path: &Path| fs::read_to_string(path).expect("the example can be read");
     let script = read(&text(&path.with_extension("script.yaml"))).expect("a script").to_value();
@@ -331,7 +330,7 @@ fn random_edits_continue_like_a_fresh_run_or_are_refused_for_a_true_reason() {
                             assert!(key(&old).is_some(), "{difference}: {}", context());
                             assert!(key(&fresh).is_none() || fresh.calls != old.calls, "{difference}: {}", context());
                         }
-                        Cause::AskedAgain => assert!(!example.program.has_meaning_of(&new), "{difference}"),
+                        Cause::OpenAgain => assert!(!example.program.has_meaning_of(&new), "{difference}"),
                         cause => panic!("{cause:?}: {}", context()),
                     }
                 }

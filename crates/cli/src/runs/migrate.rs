@@ -120,7 +120,7 @@ fn line(Planned { run, outcome }: &Planned, verb: &str) -> String {
         Ok(migration) => {
             let void = migration.void_votes.iter().map(|(approval, votes)| {
                 let noun = if *votes == 1 { "vote is" } else { "votes are" };
-                format!("; `{approval}` is asked again, {votes} {noun} void")
+                format!("; approval `{approval}` opens again, {votes} {noun} void")
             });
             let waits_at = migration.waits_at.join(", ");
             format!("✓ {} {verb}: it waits at {waits_at}{}\n", run.id, void.collect::<String>())

@@ -152,7 +152,7 @@ fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: &Pa
 }
 
 impl Listen {
-    /// Whoever can reach an address of other machines must say who they are.
+    /// Callers of an address that other machines can reach must identify themselves.
     fn requires_sign_in(&self) -> bool {
         self.require_sign_in || self.behind_proxy || !self.listen.ip().is_loopback()
     }

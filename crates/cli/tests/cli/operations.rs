@@ -206,7 +206,7 @@ fn bulk_actions_preview_confirm_and_report() {
     for (filter, expected) in [
         ("state=failed", "there is no filter `state`"),
         ("failed", "is not a filter"),
-        ("status=broken", "there is no status `broken`"),
+        ("status=broken", "unknown status `broken`"),
     ] {
         let refused = place.run(&["runs", "cancel", "--where", filter, "--yes"]);
         assert!(!refused.status.success() && err(&refused).contains(expected), "{}", err(&refused));

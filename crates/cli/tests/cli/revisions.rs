@@ -64,7 +64,7 @@ fn a_waiting_run_moves_and_keeps_its_id() {
     expect(folder, &["runs", "migrate", "--to", "new.yaml", "--apply"], 0, "✓ r1 moved");
     expect(folder, &["runs", "migrate", "--to", "new.yaml"], 0, "no waiting runs");
     expect(folder, &["runs", "trace", "r1~1"], 0, "the run continues on a changed workflow as `r1`");
-    expect(folder, &["doctor"], 0, "whole");
+    expect(folder, &["doctor"], 0, "intact");
     expect(folder, &["approvals", "vote", "r1", "yes", "--as", "ada"], 0, "1 of 2");
     expect(folder, &["approvals", "vote", "r1", "yes", "--as", "bob"], 0, "completed");
     assert_eq!(calls(folder), "checked\nrefunded\n");
@@ -80,11 +80,11 @@ fn votes_for_what_has_changed_are_void() {
     write(folder, "same.yaml", "name: refund\n", "# A comment.\nname: refund\ndescription: The same.\n");
     expect(folder, &["runs", "migrate", "r1", "--to", "same.yaml"], 0, "✓ r1 can move: it waits at ask\n");
     write(folder, "new.yaml", "echo paid", "echo refunded");
-    expect(folder, &["runs", "migrate", "r1", "--to", "new.yaml"], 0, "`ask` is asked again, 1 vote is void");
+    expect(folder, &["runs", "migrate", "r1", "--to", "new.yaml"], 0, "approval `ask` opens again, 1 vote is void");
     expect(folder, &["runs", "migrate", "r1", "--to", "new.yaml", "--apply"], 0, "moved");
     expect(folder, &["approvals", "vote", "r1", "yes", "--as", "bob"], 0, "1 of 2");
     write(folder, "prompt.yaml", "Refund?", "Refund now?");
-    expect(folder, &["runs", "migrate", "r1", "--to", "prompt.yaml"], 0, "`ask` is asked again, 1 vote is void");
+    expect(folder, &["runs", "migrate", "r1", "--to", "prompt.yaml"], 0, "approval `ask` opens again, 1 vote is void");
     assert_eq!(calls(folder), "checked\n");
 }
 
@@ -173,19 +173,19 @@ fn a_killed_migration_leaves_every_run_on_one_version() {
         migration.kill().expect("it can be killed");
         migration.wait().expect("it ends");
         delay_ms += 15;
-        let found = statuses(folder);
-        let moved = found.iter().filter(|(id, _)| id.ends_with("~1")).count();
-        assert_eq!(found.len(), RUNS + moved, "{found:?}");
-        for (id, status) in &found {
+        let runs = statuses(folder);
+        let moved = runs.iter().filter(|(id, _)| id.ends_with("~1")).count();
+        assert_eq!(runs.len(), RUNS + moved, "{runs:?}");
+        for (id, status) in &runs {
             let expected = if id.ends_with("~1") { "cancelled" } else { "waiting_people" };
-            assert_eq!(status, expected, "{id} in {found:?}");
+            assert_eq!(status, expected, "{id} in {runs:?}");
         }
         if moved == RUNS {
             break;
         }
         assert!(delay_ms < 60_000, "{moved} of {RUNS} runs have moved");
     }
-    expect(folder, &["doctor"], 0, "whole");
+    expect(folder, &["doctor"], 0, "intact");
     for number in 0..RUNS {
         let id = format!("r{number}");
         expect(folder, &["approvals", "vote", &id, "yes", "--as", "ada"], 0, "1 of 2");

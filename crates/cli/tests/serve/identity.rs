@@ -118,7 +118,7 @@ fn a_revoked_token_is_rejected_at_once() {
 }
 
 #[test]
-fn a_link_signs_in_one_browser_and_opening_it_signs_in_nobody() {
+fn a_link_signs_in_one_browser_and_only_its_button_does() {
     let guarded = Guarded::new();
     let link = guarded.token(&["link", "--user", "eve", "--role", "editor"]);
     let code = link.split_once("code=").unwrap().1.to_owned();

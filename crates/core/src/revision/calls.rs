@@ -187,10 +187,10 @@ pub(super) struct Recorded {
 /// An event in words that both programs share.
 pub(super) struct RecordedEvent {
     pub(super) stamp: Stamp,
-    pub(super) what: What,
+    pub(super) what: EventUse,
 }
 
-pub(super) enum What {
+pub(super) enum EventUse {
     Start(Event),
     Settled {
         call: CallName,
@@ -237,7 +237,7 @@ impl Recorded {
                 records.add(&note);
             });
             let folded = folded.map(|folded| folded.map_err(|error| journal_error(&error.to_string()))).transpose()?;
-            if let What::Settled { effect, .. } = &what {
+            if let EventUse::Settled { effect, .. } = &what {
                 recorded.calls.settled(*effect);
             }
             if let Some(folded) = folded {
@@ -250,30 +250,30 @@ impl Recorded {
         Ok(recorded)
     }
 
-    fn what(&self, program: &Program, state: &State, event: Event) -> Result<What, Difference> {
+    fn what(&self, program: &Program, state: &State, event: Event) -> Result<EventUse, Difference> {
         Ok(match event {
-            Event::Start { .. } => What::Start(event),
+            Event::Start { .. } => EventUse::Start(event),
             Event::Settled { effect, attempt, result, usage } => {
                 let call = self.calls.effects.get(&effect);
                 let call =
                     call.map(|call| call.name.clone()).ok_or_else(|| journal_error("a result without a call"))?;
-                What::Settled { call, attempt, result, usage, effect }
+                EventUse::Settled { call, attempt, result, usage, effect }
             }
-            Event::TimerFired(_) => What::Timer,
-            Event::Cancel { .. } => What::Cancel(event),
-            Event::Continue => What::Continue,
+            Event::TimerFired(_) => EventUse::Timer,
+            Event::Cancel { .. } => EventUse::Cancel(event),
+            Event::Continue => EventUse::Continue,
             Event::Adopt(adopted) => {
                 let last_no = adopted.last_no;
                 if crate::advance::with_numbers_after(state, last_no) != *adopted {
                     return Err(Difference { at: nowhere(), cause: Cause::Unsupported });
                 }
-                What::SkipNumbers(last_no)
+                EventUse::SkipNumbers(last_no)
             }
             Event::Signal { ref payload, ref name, .. } => match request_of(payload) {
-                Some(request) if self.calls.requests.contains_key(&request) => What::Answer { event, request },
+                Some(request) if self.calls.requests.contains_key(&request) => EventUse::Answer { event, request },
                 _ => {
                     let approval = Answered::find(program, state, name, payload);
-                    What::Signal { event, approval }
+                    EventUse::Signal { event, approval }
                 }
             },
         })

@@ -109,7 +109,7 @@ pub enum Cause {
     /// The call was made and abandoned, and the new program waits for it.
     Abandoned,
     /// The approval was answered, but it has changed, or what follows it has, so people must answer again.
-    AskedAgain,
+    OpenAgain,
     /// The new program does not accept a recorded signal.
     Signal {
         /// Why.
@@ -267,7 +267,7 @@ impl fmt::Display for Difference {
             Cause::Abandoned => {
                 write!(f, "the call of step {at} was abandoned, and the new version would wait for its result")
             }
-            Cause::AskedAgain => {
+            Cause::OpenAgain => {
                 write!(
                     f,
                     "approval {at} would be open again: it, or what follows it, has changed since it was answered"

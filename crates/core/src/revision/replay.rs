@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use branchpoint_expr::Value;
 
-use super::calls::{Answered, Calls, Recorded, RecordedEvent, What, nowhere, waiting_steps};
+use super::calls::{Answered, Calls, EventUse, Recorded, RecordedEvent, nowhere, waiting_steps};
 use super::same_future::has_same_future;
 use super::{CallName, Cause, Continued, Difference, Revision, ended};
 use crate::advance::{Rejected, advance_noting};
@@ -91,41 +91,41 @@ impl<'r> Replay<'r> {
         let stamp = &recorded.stamp;
         match &recorded.what {
             // The recorded run stopped at the same operation, if both programs are the same.
-            What::Continue if self.more => return self.hand(stamp, Event::Continue),
-            What::Continue => return Ok(()),
-            What::Cancel(event) => {
+            EventUse::Continue if self.more => return self.hand(stamp, Event::Continue),
+            EventUse::Continue => return Ok(()),
+            EventUse::Cancel(event) => {
                 let cancelled = ended(&self.state).is_none();
                 return if cancelled { self.hand(stamp, event.clone()) } else { Ok(()) };
             }
             _ => self.finish()?,
         }
         match &recorded.what {
-            What::Start(event) => self.start(stamp, event),
-            What::Timer => {
+            EventUse::Start(event) => self.start(stamp, event),
+            EventUse::Timer => {
                 // One timer for each recorded one, so that each has the seed of its own event.
                 self.fire_first_due(stamp)?;
                 Ok(())
             }
-            What::Settled { .. } => {
+            EventUse::Settled { .. } => {
                 self.fire_due(stamp)?;
                 self.settle(recorded)
             }
-            What::Answer { event, request } => {
+            EventUse::Answer { event, request } => {
                 self.fire_due(stamp)?;
                 self.answer(recorded, event, *request)
             }
-            What::Signal { event, approval } => {
+            EventUse::Signal { event, approval } => {
                 self.fire_due(stamp)?;
                 self.signal(stamp, event, approval.as_ref())
             }
-            What::SkipNumbers(last_no) => {
+            EventUse::SkipNumbers(last_no) => {
                 let adopted = crate::advance::with_numbers_after(&self.state, *last_no);
                 if adopted.last_no == self.state.last_no || ended(&self.state).is_some() {
                     return Ok(());
                 }
                 self.hand(stamp, Event::Adopt(Box::new(adopted)))
             }
-            What::Continue | What::Cancel(_) => Ok(()),
+            EventUse::Continue | EventUse::Cancel(_) => Ok(()),
         }
     }
 
@@ -145,7 +145,7 @@ impl<'r> Replay<'r> {
 
     /// Hands the recorded result of a call to the new program, now or when it makes the call.
     fn settle(&mut self, recorded: &'r RecordedEvent) -> Result<(), Difference> {
-        let What::Settled { call: name, attempt, .. } = &recorded.what else { return Ok(()) };
+        let EventUse::Settled { call: name, attempt, .. } = &recorded.what else { return Ok(()) };
         if let Some((effect, _)) = self.calls.pending_call(name).filter(|(_, call)| call.attempt == *attempt) {
             return self.settle_now(recorded, effect);
         }
@@ -154,7 +154,9 @@ impl<'r> Replay<'r> {
     }
 
     fn settle_now(&mut self, recorded: &RecordedEvent, effect: EffectNo) -> Result<(), Difference> {
-        let What::Settled { call: name, attempt, result, usage, effect: old } = &recorded.what else { return Ok(()) };
+        let EventUse::Settled { call: name, attempt, result, usage, effect: old } = &recorded.what else {
+            return Ok(());
+        };
         let (new_call, old_call) = (&self.calls.effects[&effect], &self.recorded.calls.effects[old]);
         let fields = old_call.differing_fields(new_call);
         if !fields.is_empty() {
@@ -176,11 +178,11 @@ impl<'r> Replay<'r> {
             {
                 return Ok(());
             }
-            let found = self.calls.pending().find_map(|(effect, call)| {
+            let early = self.calls.pending().find_map(|(effect, call)| {
                 let recorded = self.early.get(&(call.name.clone(), call.attempt))?;
                 Some((effect, (call.name.clone(), call.attempt), *recorded))
             });
-            if let Some((effect, key, recorded)) = found {
+            if let Some((effect, key, recorded)) = early {
                 self.finish()?;
                 self.early.remove(&key);
                 self.settle_now(recorded, effect)?;
@@ -196,7 +198,7 @@ impl<'r> Replay<'r> {
                 continue;
             };
             self.finish()?;
-            if let What::Answer { event, request } = &recorded.what {
+            if let EventUse::Answer { event, request } = &recorded.what {
                 self.answer_now(&recorded.stamp, event, *request)?;
             }
         }
@@ -264,10 +266,10 @@ impl<'r> Replay<'r> {
     /// Every recorded result must have been used.
     fn require_all_used(&self) -> Result<(), Difference> {
         let first = self.recorded.events.iter().find_map(|event| match &event.what {
-            What::Settled { call, attempt, .. } if self.early.contains_key(&(call.clone(), *attempt)) => {
+            EventUse::Settled { call, attempt, .. } if self.early.contains_key(&(call.clone(), *attempt)) => {
                 Some(call.clone())
             }
-            What::Answer { request, .. } if self.early_answers.contains_key(request) => {
+            EventUse::Answer { request, .. } if self.early_answers.contains_key(request) => {
                 Some(self.recorded.calls.requests[request].name.clone())
             }
             _ => None,
@@ -275,7 +277,7 @@ impl<'r> Replay<'r> {
         let Some(at) = first else { return Ok(()) };
         // Work after an approval is missing because people must answer it again.
         if let Some(approval) = self.void.keys().next() {
-            return Err(Difference { at: approval.clone(), cause: Cause::AskedAgain });
+            return Err(Difference { at: approval.clone(), cause: Cause::OpenAgain });
         }
         let is_new = |name: &CallName| self.recorded.calls.call(name).is_none();
         let instead = self.calls.pending().map(|(_, call)| call.name.clone()).find(is_new);

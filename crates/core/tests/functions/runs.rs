@@ -41,9 +41,9 @@ fn stored_names_of_functions_do_not_change() {
     let names = ENVIRONMENT.functions.names().collect::<Vec<_>>().join(" ");
     assert_eq!(
         names,
-        "putPath nested pick declared assigned wholeNumber rounds field webAddress keyed sameAs listed joinTexts loopItems \
-         pickAttachments durationMs instantMs itemsOf integerOf expandTemplate elapsedText environmentNames offeredTools \
-         approvalAnswer callFailed filledIn withDefaults inputProblems attachmentsIn storedAttachments joinAttachments \
-         maskedJson"
+        "putPath nested pick declared assigned wholeNumber rounds field webAddress keyed sameAs listed joinTexts \
+         loopItems pickAttachments durationMs instantMs itemsOf integerOf expandTemplate elapsedText \
+         environmentNames offeredTools approvalAnswer approvalChanges callFailed filledIn withDefaults \
+         inputProblems attachmentsIn storedAttachments joinAttachments maskedJson"
     );
 }

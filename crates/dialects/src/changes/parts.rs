@@ -55,7 +55,7 @@ pub(super) struct Layout {
     /// The field with the id of a step.
     id: &'static str,
     /// The field with the type of a step.
-    kind: &'static str,
+    type_field: &'static str,
     /// The object in a step with its settings, which count as fields of the step.
     settings: Option<&'static str>,
     /// The fields with lists of steps.
@@ -70,7 +70,7 @@ pub(super) struct Layout {
 
 const STEPS: Layout = Layout {
     id: "id",
-    kind: "step_type",
+    type_field: "step_type",
     settings: None,
     lists: &["steps", "child_steps", "then_steps", "else_steps", "then", "else", "body", "on_error", "on_budget"],
     entries: &["cases", "branches", "elif"],
@@ -79,7 +79,7 @@ const STEPS: Layout = Layout {
 };
 const FLOW: Layout = Layout {
     id: "id",
-    kind: "type",
+    type_field: "type",
     settings: Some("config"),
     lists: &["steps", "truePath", "falsePath", "loopBlocks", "defaultBlocks", "blocks"],
     entries: &["cases"],
@@ -88,7 +88,7 @@ const FLOW: Layout = Layout {
 };
 const MACHINE: Layout = Layout {
     id: "name",
-    kind: "type",
+    type_field: "type",
     settings: None,
     lists: &[],
     entries: &[],
@@ -97,7 +97,7 @@ const MACHINE: Layout = Layout {
 };
 const SESSION: Layout = Layout {
     id: "name",
-    kind: "type",
+    type_field: "type",
     settings: None,
     lists: &["steps"],
     entries: &[],
@@ -106,7 +106,7 @@ const SESSION: Layout = Layout {
 };
 const GRAPH: Layout = Layout {
     id: "id",
-    kind: "type",
+    type_field: "type",
     settings: Some("data"),
     lists: &["nodes"],
     entries: &[],
@@ -218,7 +218,7 @@ impl<'d> Reader<'d> {
         let part = Part {
             is_named: id.is_some(),
             id: id.unwrap_or_else(|| format!("step_{}", number + 1).into()),
-            kind: text(self.layout.kind).unwrap_or_else(|| "".into()),
+            kind: text(self.layout.type_field).unwrap_or_else(|| "".into()),
             parent,
             list: list.to_owned(),
             path: path.to_vec(),

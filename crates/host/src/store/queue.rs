@@ -151,8 +151,8 @@ impl Store {
     /// The slot of a run, as this process sees it; none if the run has no limits. A slot of another process is that of one that is gone.
     pub(crate) fn slot(&self, run: RunNo, owner: i64) -> Result<Option<SlotState>, StoreError> {
         let read = |row: &Row<'_>| Ok((SlotState::of(row.get(0)?), row.get::<_, Option<i64>>(1)?));
-        let found = self.first("SELECT state, holder FROM queue WHERE run = ?1", [run.0], read)?;
-        Ok(found.map(|(state, holder)| match state {
+        let slot = self.first("SELECT state, holder FROM queue WHERE run = ?1", [run.0], read)?;
+        Ok(slot.map(|(state, holder)| match state {
             SlotState::Driven if holder != Some(owner) => SlotState::Queued,
             state => state,
         }))
@@ -238,8 +238,8 @@ impl Store {
         let mut admissions = Admissions::default();
         while let Some(Reverse((.., head))) = heads.pop() {
             let next = match takers.of(&head)? {
-                // Nobody drives it now: the next one of its group may be driven.
-                Taker::Nobody => self.next_of_group(name, &head)?.map(|next| (self.turn(name, &next), next)),
+                // No process drives it now: the next one of its group may be driven.
+                Taker::None => self.next_of_group(name, &head)?.map(|next| (self.turn(name, &next), next)),
                 taker => {
                     match room.admits(&head)? {
                         Verdict::Yes => {}
@@ -273,15 +273,15 @@ impl Store {
     /// The first queued run of each priority and group.
     fn heads(&self, name: &str) -> Result<Vec<Head>, StoreError> {
         let first = format!("SELECT {HEAD} WHERE state = 1 AND name = ?1 ORDER BY {HEAD_ORDER} LIMIT 1");
-        let next = format!(
+        let following = format!(
             "SELECT {HEAD} WHERE state = 1 AND name = ?1 AND (rank, document_group, operator_group) > (?2, ?3, ?4)
             ORDER BY {HEAD_ORDER} LIMIT 1"
         );
         let mut heads = Vec::new();
-        let mut found = self.first(&first, [name], Head::read)?;
-        while let Some(head) = found {
+        let mut next = self.first(&first, [name], Head::read)?;
+        while let Some(head) = next {
             let (document, operator) = (&head.limits.document.group, &head.limits.operator.group);
-            found = self.first(&next, params![name, head.rank, document, operator], Head::read)?;
+            next = self.first(&following, params![name, head.rank, document, operator], Head::read)?;
             heads.push(head);
         }
         Ok(heads)
@@ -418,7 +418,7 @@ impl SlotLimits {
 enum Taker {
     This,
     Another,
-    Nobody,
+    None,
 }
 
 struct Takers<'s> {
@@ -445,7 +445,7 @@ impl Takers<'_> {
             let owners: Vec<i64> = self.store.rows(sql, [self.by.owner], |row| row.get(0))?;
             *self.others_drive_all.insert(owners.into_iter().any(|owner| self.store.is_alive(owner)))
         };
-        Ok(if others { Taker::Another } else { Taker::Nobody })
+        Ok(if others { Taker::Another } else { Taker::None })
     }
 }
 

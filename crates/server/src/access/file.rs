@@ -1,4 +1,4 @@
-//! The file of credentials. It contains hashes only, so that nobody who reads it can sign in.
+//! The file of credentials. It contains hashes only, so reading it is not enough to sign in.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -96,11 +96,11 @@ pub enum AccessError {
 #[derive(Debug)]
 pub struct Access {
     path: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<Cached>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Cached {
     credentials: Vec<Credential>,
     /// The time and the size of the file that was read.
     read: Option<(SystemTime, u64)>,
@@ -158,12 +158,12 @@ impl Access {
         let (Some(PREFIX), Some(id), Some(secret)) = (parts.next(), parts.next(), parts.next()) else {
             return Ok(None);
         };
-        let found = self.read()?.into_iter().find(|credential| credential.id == id);
+        let credential = self.read()?.into_iter().find(|credential| credential.id == id);
         let hash = hash(secret);
         let is_valid = |credential: &Credential| {
             is_equal(&credential.hash, &hash) && credential.kind == kind && !credential.is_expired(now_ms)
         };
-        Ok(found.filter(is_valid))
+        Ok(credential.filter(is_valid))
     }
 
     /// Replaces the link of a text with the credential of a browser. Only the first of several requests succeeds.

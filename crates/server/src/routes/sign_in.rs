@@ -45,7 +45,7 @@ impl Code {
     }
 }
 
-/// Shows a button. Opening a link signs nobody in, because mail clients and chats open links.
+/// Shows a button. Opening a link is not enough to sign in, because mail clients and chats open links.
 async fn form(State(app): State<App>, code: Result<RawQuery<Code>, QueryRejection>) -> Response {
     let Some(code) = code.as_ref().ok().and_then(|RawQuery(code)| code.checked()) else {
         let page = Html(
@@ -97,11 +97,11 @@ async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Result<Response
     let shared = app.clone();
     let revoked = app.compute(move || {
         let (Some(access), Some(cookie)) = (&shared.host.access, cookie) else { return Ok(None) };
-        let found = access.find(&cookie, CredentialKind::Browser, now_ms())?;
-        if let Some(found) = &found {
-            access.revoke(&found.id, now_ms())?;
+        let credential = access.find(&cookie, CredentialKind::Browser, now_ms())?;
+        if let Some(credential) = &credential {
+            access.revoke(&credential.id, now_ms())?;
         }
-        Ok(found.map(|found| found.id))
+        Ok(credential.map(|credential| credential.id))
     });
     if let Some(id) = revoked.await? {
         app.live.disconnect(|caller| caller.credential.as_deref() == Some(&id));
