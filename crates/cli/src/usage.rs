@@ -18,7 +18,8 @@ pub(crate) fn to_json(usage: Usage) -> Value {
     json::object([("tokens", json::count(usage.tokens)), ("cost_micros", json::count(usage.cost_micros))])
 }
 
-fn plural(count: u64) -> &'static str {
+/// The ending of a noun after a number.
+pub(crate) fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 

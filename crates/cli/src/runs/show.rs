@@ -37,7 +37,7 @@ pub(super) fn run(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCo
         ("started", time::local(row.started_ms)),
         ("took", time::active_duration(&row, status)),
         ("last event", time::local(row.updated_ms)),
-        ("journal", format!("{events} events, {bytes} bytes")),
+        ("journal", format!("{events} event{}, {bytes} bytes", usage::plural(events))),
     ];
     if !row.tags.is_empty() {
         facts.push(("tags", row.tags.as_slice().join(", ")));

@@ -18,6 +18,8 @@ static VOLATILE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\b[0-9][0-9a-z]{16}\b", "RUN"),
         (r"\b127\.0\.0\.1:\d+\b", "ADDRESS"),
         (r"\b[0-9a-f]{64}\b", "HASH"),
+        // The times in a journal have more or fewer digits.
+        (r"\b\d+ bytes\b", "SIZE"),
         (r" {2,}", "  "),
     ];
     patterns.map(|(pattern, word)| (Regex::new(pattern).expect("the pattern compiles"), word)).into()
