@@ -34,6 +34,14 @@ enum Command {
         /// Id, as shown by `token list`
         id: String,
     },
+    /// Make the links of approval mails invalid
+    RevokeLinks {
+        /// Only the links of this user
+        #[arg(long, value_name = "USER")]
+        user: Option<String>,
+    },
+    /// Sign new links of approval mails with a new key
+    RotateLinkKey,
 }
 
 #[derive(clap::Args)]
@@ -95,6 +103,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Revoke { id } => {
             access.revoke(id, time::now_ms())?;
             terminal::message(&format!("Revoked `{id}`.\n"));
+        }
+        Command::RevokeLinks { user } => {
+            access.revoke_links(user.as_deref(), time::now_ms())?;
+            let whose = user.as_deref().unwrap_or("everybody");
+            terminal::message(&format!("Revoked the approval links of {whose}. New links are valid.\n"));
+        }
+        Command::RotateLinkKey => {
+            access.rotate_link_key(time::now_ms())?;
+            terminal::message("New links have a new key. Earlier links stay valid until they expire.\n");
         }
     }
     Ok(ExitCode::SUCCESS)

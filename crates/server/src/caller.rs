@@ -99,6 +99,12 @@ impl Caller {
         Self { user, role, workflows, credential: Some(id) }
     }
 
+    /// The user of a link to an approval of a workflow. The link is checked, and its endpoints give access to this approval only.
+    pub(crate) fn of_link(user: String, workflow: &str) -> Self {
+        let workflows = vec![Pattern::exact(workflow)];
+        Self { user, role: Role::Approver, workflows, credential: Some("link".into()) }
+    }
+
     /// Fails unless the caller may do something with a workflow.
     pub(crate) fn may(&self, action: Action, workflow: &str) -> Result<(), Problem> {
         authorize(self, action, Resource::Workflow(workflow))

@@ -73,7 +73,8 @@ async fn handle(guard: &Guard, request: Request, next: Next) -> Result<Response,
     };
     let is_waiting = request.uri().query().is_some_and(|query| query.contains("wait="));
     let request = identified(app, request).await?;
-    let change = Change::of(app, &request);
+    let caller = request.extensions().get::<Caller>().cloned();
+    let change = Change::of(app, request.method().clone(), request.uri().path().to_owned(), caller).await?;
     let wait = std::time::Duration::from_secs(if is_waiting { MAX_WAIT_S } else { 0 });
     let limit = app.settings.request_time + wait;
     let response = tokio::time::timeout(limit, next.run(request)).await;
@@ -106,6 +107,9 @@ async fn identified(app: &App, mut request: Request) -> Result<Request, Problem>
 /// Paths of requests that store nothing, although their method could.
 const NO_CHANGES: [&str; 6] = ["/check", "/format", "/drawing", "/eval", "/topics", "/what-if"];
 
+/// The part of a path before a signed link.
+const LINKS: &str = "/api/v1/links/";
+
 /// A request that may change something, for the audit log.
 struct Change {
     user: Option<String>,
@@ -115,19 +119,32 @@ struct Change {
 }
 
 impl Change {
-    fn of(app: &App, request: &Request) -> Option<Self> {
-        let path = request.uri().path();
-        let is_change = !is_safe(request.method()) && !NO_CHANGES.iter().any(|end| path.ends_with(end));
+    async fn of(app: &App, method: Method, path: String, caller: Option<Caller>) -> Result<Option<Self>, Problem> {
+        let is_change = !is_safe(&method) && !NO_CHANGES.iter().any(|end| path.ends_with(end));
         if app.host.audit.is_none() || !is_change {
-            return None;
+            return Ok(None);
         }
-        let caller = request.extensions().get::<Caller>();
-        Some(Self {
-            user: caller.map(|caller| caller.user.clone()),
-            credential: caller.and_then(|caller| caller.credential.clone()),
-            method: request.method().to_string(),
-            path: path.to_owned(),
+        let method = method.to_string();
+        if let Some((before, link)) = path.split_once(LINKS) {
+            return Self::by_link(app, method, before.to_owned(), link.to_owned()).await.map(Some);
+        }
+        let (user, credential) = caller.map(|caller| (caller.user, caller.credential)).unzip();
+        Ok(Some(Self { user, credential: credential.flatten(), method, path }))
+    }
+
+    /// A change by a signed link. The log has its approval in the place of the link, which is a credential.
+    async fn by_link(app: &App, method: String, before: String, rest: String) -> Result<Self, Problem> {
+        let shared = app.clone();
+        app.compute(move || {
+            let (link, rest) = rest.split_once('/').unwrap_or((&rest, ""));
+            let access = shared.host.access.as_ref();
+            let link = access.and_then(|access| access.verify_link(link, now_ms()).ok());
+            let approval = link.as_ref().map_or("***".to_owned(), |link| format!("{}/{}", link.run, link.number));
+            let path = format!("{before}{LINKS}{approval}/{rest}");
+            let credential = link.is_some().then(|| "link".to_owned());
+            Ok(Self { user: link.map(|link| link.user), credential, method, path })
         })
+        .await
     }
 
     async fn log(self, app: &App, status: StatusCode) {

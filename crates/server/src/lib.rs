@@ -45,7 +45,8 @@ mod time;
 mod traces;
 
 pub use access::{
-    Access, AccessError, Credential, CredentialKind, InvalidPattern, NewCredential, Pattern, Role, UnknownRole,
+    Access, AccessError, ApprovalLink, Credential, CredentialKind, InvalidLink, InvalidPattern, MAX_LINK_MS,
+    NewCredential, Pattern, Role, UnknownRole,
 };
 pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::access::AccessError;
+use crate::access::{AccessError, InvalidLink};
 
 /// The media type of problem responses.
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -50,6 +50,9 @@ problem_kinds! {
     Forbidden "forbidden" FORBIDDEN "This action is not allowed",
     NotPermitted "not_permitted" FORBIDDEN "Not permitted for documents saved over the API",
     NotRecipient "not_recipient" FORBIDDEN "Not an approver",
+    LinkInvalid "link_invalid" NOT_FOUND "Invalid link",
+    LinkExpired "link_expired" GONE "The link has expired",
+    LinkUsed "link_used" CONFLICT "The link has been used",
     NotFound "not_found" NOT_FOUND "Not found",
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED "Unsupported method",
     Timeout "timeout" REQUEST_TIMEOUT "The request took too long",
@@ -186,6 +189,18 @@ impl From<AccessError> for Problem {
                 ProblemKind::Unavailable,
                 "The credentials cannot be read. `branchpoint token list` shows why.",
             ),
+        }
+    }
+}
+
+impl From<InvalidLink> for Problem {
+    fn from(error: InvalidLink) -> Self {
+        match error {
+            InvalidLink::Invalid => {
+                Self::new(ProblemKind::LinkInvalid, "The link is invalid. Open it from the mail again, or sign in.")
+            }
+            InvalidLink::Expired => Self::new(ProblemKind::LinkExpired, "The link has expired. Sign in to vote."),
+            InvalidLink::Access(error) => error.into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod find;
 mod form;
+mod link;
 mod text;
 mod vote;
 
@@ -89,6 +90,8 @@ enum Command {
         #[arg(long)]
         revoke: bool,
     },
+    /// Create a link with which one person votes without signing in
+    Link(link::Arguments),
     /// Cancel an approval, as owner or admin of branchpoint.toml
     Cancel {
         /// A run with one open approval, RUN/N or RUN/STEP
@@ -132,6 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             let until_ms = until.as_deref().map(delegation_end).transpose()?;
             answer(approval, Response::Delegate(to.as_deref().zip(until_ms)), opened)
         }
+        Command::Link(link) => link::run(&opened, &arguments.on.store, link, arguments.on.json),
         Command::Cancel { approval, reason } => answer(approval, Response::Cancel(reason.as_deref()), opened),
     }
 }

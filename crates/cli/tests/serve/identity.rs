@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use crate::client::{Response, Server, command};
 
 /// A server with a store of its own that demands sign-in.
-struct Guarded {
-    server: Server,
-    folder: tempfile::TempDir,
+pub(crate) struct Guarded {
+    pub(crate) server: Server,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 const HELLO: &str = "name: hello\nsteps:\n  - {id: greet, step_type: text, template: Hello}\n";
 
 impl Guarded {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("there is room for a store");
         let store = folder.path().join("store.db");
         let store = store.to_str().expect("a plain path").to_owned();
@@ -23,12 +23,12 @@ impl Guarded {
         Self { server: Server::start(&arguments), folder }
     }
 
-    fn store(&self) -> String {
+    pub(crate) fn store(&self) -> String {
         self.folder.path().join("store.db").to_str().expect("a plain path").to_owned()
     }
 
     /// Runs `branchpoint token`, and returns what it prints.
-    fn token(&self, arguments: &[&str]) -> String {
+    pub(crate) fn token(&self, arguments: &[&str]) -> String {
         let store = self.store();
         let arguments = [&["token"], arguments, &["--store", &store]].concat();
         let output = command(&arguments).output().expect("the program runs");
@@ -36,7 +36,7 @@ impl Guarded {
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     }
 
-    fn with(&self, token: &str, method: &str, path: &str, body: &Value) -> Response {
+    pub(crate) fn with(&self, token: &str, method: &str, path: &str, body: &Value) -> Response {
         let bearer = format!("Bearer {token}");
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
         let body = if *body == Value::Null { String::new() } else { body.to_string() };

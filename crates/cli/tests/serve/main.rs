@@ -4,6 +4,7 @@ mod approvals;
 mod client;
 mod events;
 mod identity;
+mod links;
 mod runs;
 mod sessions;
 mod workflows;

@@ -1,4 +1,4 @@
-//! The file of credentials. It contains hashes only, so reading it is not enough to sign in.
+//! The file of credentials and of the keys of links. Credentials are stored as hashes, so reading them is not enough to sign in.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,6 +10,7 @@ use branchpoint_runners::hexadecimal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::links::{LinkKey, RevokedLinks};
 use super::{Pattern, Role};
 
 /// The start of every credential, so that scanners of secrets recognise one.
@@ -99,9 +100,29 @@ pub struct Access {
     known: Mutex<Cached>,
 }
 
+/// The content of the file.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Stored {
+    pub(super) credentials: Vec<Credential>,
+    /// The keys that sign links to approvals, the newest last.
+    #[serde(default)]
+    pub(super) link_keys: Vec<LinkKey>,
+    /// The users whose earlier links do not work any more.
+    #[serde(default)]
+    pub(super) revoked_links: Vec<RevokedLinks>,
+}
+
+/// The content of a file: of this version, or the list of credentials that earlier versions wrote.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AnyStored {
+    Stored(Stored),
+    Credentials(Vec<Credential>),
+}
+
 #[derive(Debug, Default)]
 struct Cached {
-    credentials: Vec<Credential>,
+    stored: Stored,
     /// The time and the size of the file that was read.
     read: Option<(SystemTime, u64)>,
 }
@@ -116,7 +137,7 @@ impl Access {
 
     /// The credentials that have not expired.
     pub fn list(&self, now_ms: i64) -> Result<Vec<Credential>, AccessError> {
-        Ok(self.read()?.into_iter().filter(|credential| !credential.is_expired(now_ms)).collect())
+        Ok(self.read()?.credentials.into_iter().filter(|credential| !credential.is_expired(now_ms)).collect())
     }
 
     /// Creates a credential. Returns it with its text, which is shown once and stored nowhere.
@@ -133,7 +154,7 @@ impl Access {
             expires_ms: new.expires_ms,
         };
         let added = credential.clone();
-        self.change(now_ms, move |credentials| {
+        self.change(now_ms, move |Stored { credentials, .. }| {
             if credentials.len() >= MAX_CREDENTIALS {
                 return Err(AccessError::Full);
             }
@@ -145,7 +166,7 @@ impl Access {
 
     /// Revokes a credential.
     pub fn revoke(&self, id: &str, now_ms: i64) -> Result<(), AccessError> {
-        self.change(now_ms, |credentials| {
+        self.change(now_ms, |Stored { credentials, .. }| {
             let before = credentials.len();
             credentials.retain(|credential| credential.id != id);
             if credentials.len() == before { Err(AccessError::Missing(id.to_owned())) } else { Ok(()) }
@@ -158,7 +179,7 @@ impl Access {
         let (Some(PREFIX), Some(id), Some(secret)) = (parts.next(), parts.next(), parts.next()) else {
             return Ok(None);
         };
-        let credential = self.read()?.into_iter().find(|credential| credential.id == id);
+        let credential = self.read()?.credentials.into_iter().find(|credential| credential.id == id);
         let hash = hash(secret);
         let is_valid = |credential: &Credential| {
             is_equal(&credential.hash, &hash) && credential.kind == kind && !credential.is_expired(now_ms)
@@ -188,8 +209,8 @@ impl Access {
         AccessError::File(self.path.clone(), error)
     }
 
-    /// The credentials of the file, which is read again when it has changed.
-    fn read(&self) -> Result<Vec<Credential>, AccessError> {
+    /// The content of the file, which is read again when it has changed.
+    pub(super) fn read(&self) -> Result<Stored, AccessError> {
         let state = match fs::metadata(&self.path) {
             Ok(metadata) => Some((metadata.modified().map_err(|error| self.failed(error))?, metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -197,35 +218,39 @@ impl Access {
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_none() || known.read != state {
-            known.credentials = if state.is_some() { self.parse()? } else { Vec::new() };
+            known.stored = if state.is_some() { self.parse()? } else { Stored::default() };
             known.read = state;
         }
-        Ok(known.credentials.clone())
+        Ok(known.stored.clone())
     }
 
-    fn parse(&self) -> Result<Vec<Credential>, AccessError> {
+    fn parse(&self) -> Result<Stored, AccessError> {
         let mut text = String::new();
         let file = match File::open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Stored::default()),
             Err(error) => return Err(self.failed(error)),
         };
         file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| self.failed(error))?;
-        serde_json::from_str(&text).map_err(|error| AccessError::Damaged(self.path.clone(), error.to_string()))
+        match serde_json::from_str(&text) {
+            Ok(AnyStored::Stored(stored)) => Ok(stored),
+            Ok(AnyStored::Credentials(credentials)) => Ok(Stored { credentials, ..Stored::default() }),
+            Err(error) => Err(AccessError::Damaged(self.path.clone(), error.to_string())),
+        }
     }
 
     /// Changes the file. Only one process does at a time, and a reader sees the file before or after the change.
-    fn change(
+    pub(super) fn change<T>(
         &self,
         now_ms: i64,
-        change: impl FnOnce(&mut Vec<Credential>) -> Result<(), AccessError>,
-    ) -> Result<(), AccessError> {
+        change: impl FnOnce(&mut Stored) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
         let lock = private(&self.path.with_extension("lock")).map_err(|error| self.failed(error))?;
         lock.lock().map_err(|error| self.failed(error))?;
-        let mut credentials = self.parse()?;
-        credentials.retain(|credential| !credential.is_expired(now_ms));
-        change(&mut credentials)?;
-        let text = serde_json::to_string_pretty(&credentials)
+        let mut stored = self.parse()?;
+        stored.credentials.retain(|credential| !credential.is_expired(now_ms));
+        let result = change(&mut stored)?;
+        let text = serde_json::to_string_pretty(&stored)
             .map_err(|error| AccessError::Damaged(self.path.clone(), error.to_string()))?;
         let written = self.path.with_extension("new");
         let replace = || -> io::Result<()> {
@@ -237,7 +262,7 @@ impl Access {
         };
         replace().map_err(|error| self.failed(error))?;
         self.known.lock().unwrap_or_else(PoisonError::into_inner).read = None;
-        Ok(())
+        Ok(result)
     }
 }
 
@@ -260,7 +285,7 @@ pub(super) fn private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn random(bytes: usize) -> Result<String, AccessError> {
+pub(super) fn random(bytes: usize) -> Result<String, AccessError> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|_| AccessError::NoRandom)?;
     Ok(hexadecimal(&random))

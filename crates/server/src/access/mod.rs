@@ -2,10 +2,12 @@
 
 mod audit;
 mod file;
+mod links;
 mod pattern;
 
 pub(crate) use audit::{AuditEntry, AuditLog};
 pub use file::{Access, AccessError, Credential, CredentialKind, NewCredential};
+pub use links::{ApprovalLink, InvalidLink, MAX_LINK_MS};
 pub use pattern::{InvalidPattern, Pattern};
 
 use serde::{Deserialize, Serialize};

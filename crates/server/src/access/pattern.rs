@@ -32,6 +32,11 @@ impl Pattern {
         Self("*".into())
     }
 
+    /// The narrowest pattern of a name: the name itself, in which `*` still means any text.
+    pub(crate) fn exact(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
     /// Whether it is the pattern of all names.
     pub(crate) fn is_all(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'*')

@@ -1,5 +1,6 @@
 //! Approvals: lists, one approval, votes, and cancellations.
 
+mod links;
 mod record;
 
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use branchpoint_backend::{ApprovalRecord, Backend, BackendError, OpenApproval, Rejection, Run};
 use branchpoint_core::ir::DecisionKind;
-use branchpoint_core::{ApprovalKey, Event, Rejected, VoteRejection, resume_rejection};
+use branchpoint_core::{ApprovalKey, Ballot, Event, Rejected, VoteRejection, resume_rejection};
 use branchpoint_expr::{Value, preview};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -28,7 +29,12 @@ use crate::problem::{Problem, ProblemKind};
 use crate::time::{now_ms, rfc3339};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(vote)).routes(routes!(cancel))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(get))
+        .routes(routes!(vote))
+        .routes(routes!(cancel))
+        .merge(links::routes())
 }
 
 /// Which approvals.
@@ -216,6 +222,25 @@ struct VoteRequest {
     /// A comment, which the run records.
     #[serde(default)]
     comment: Option<String>,
+    /// The values of the form, by field. Its defaults apply to absent fields.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    form: Option<Value>,
+    /// The `shown_hash` of the approval that the voter saw. The vote is rejected if the approval shows something else now.
+    #[serde(default)]
+    shown_hash: Option<String>,
+}
+
+impl VoteRequest {
+    fn ballot(&self, open: &OpenApproval) -> Ballot {
+        let given = open.approval.ballot(&self.choice);
+        Ballot {
+            comment: self.comment.as_deref().map(Into::into),
+            form: self.form.clone().or(given.form),
+            shown_hash: self.shown_hash.as_deref().map(Into::into).or(given.shown_hash),
+            ..given
+        }
+    }
 }
 
 /// Votes as the caller. A vote cannot be changed. Repeating it with the same `Idempotency-Key` changes nothing.
@@ -236,33 +261,41 @@ async fn vote(
     let shared = app.clone();
     app.call(move |backend| {
         let (row, _) = find(&shared, backend, &caller, &run, Action::Approve)?;
-        let open = find_open(backend, &row, &number)?;
-        let Some(open) = open else {
-            let settled = shown(&shared, backend, &caller, &row, &number)?;
-            if is_repeatable && has_vote(&settled, &caller, &request) {
-                return Ok(Json(settled));
-            }
-            let detail = settled_message(&settled);
-            return Err(Problem::new(ProblemKind::NotPending, detail).with("approval", settled));
-        };
-        let choice = Value::from(request.choice.as_str());
-        let event = open.approval.key.answer(Some(&caller.user), &choice, request.comment.as_deref());
-        match backend.send(open.run, &event) {
-            Ok(_) => Ok(Json(shown_or(&shared, backend, &caller, &row, &open)?)),
-            Err(error) => {
-                let now = shown_or(&shared, backend, &caller, &row, &open)?;
-                let is_repeated = matches!(
-                    error,
-                    BackendError::Rejection(Rejection::Rejected(
-                        Rejected::Vote(VoteRejection::AlreadyVoted | VoteRejection::NotPending) | Rejected::NotPending
-                    ))
-                ) && is_repeatable
-                    && has_vote(&now, &caller, &request);
-                if is_repeated { Ok(Json(now)) } else { Err(rejection(backend, &open, error, &event, &caller, now)) }
-            }
-        }
+        cast(&shared, backend, &caller, &row, &number, &request, is_repeatable).map(Json)
     })
     .await
+}
+
+/// Casts a vote of the caller, who may vote on approvals of the run's workflow. If the approval is settled or the caller has voted, the
+/// problem has the recorded state.
+fn cast(
+    app: &App,
+    backend: &dyn Backend,
+    caller: &Caller,
+    row: &Run,
+    number: &str,
+    request: &VoteRequest,
+    is_repeatable: bool,
+) -> Result<ApprovalJson, Problem> {
+    let Some(open) = find_open(backend, row, number)? else {
+        let settled = shown(app, backend, caller, row, number)?;
+        if is_repeatable && has_vote(&settled, caller, request) {
+            return Ok(settled);
+        }
+        let detail = settled_message(&settled);
+        return Err(Problem::new(ProblemKind::NotPending, detail).with("approval", settled));
+    };
+    let event = open.approval.key.vote(&caller.user, &request.ballot(&open));
+    let Err(error) = backend.send(open.run, &event) else { return shown_or(app, backend, caller, row, &open) };
+    let now = shown_or(app, backend, caller, row, &open)?;
+    let is_repeated = matches!(
+        error,
+        BackendError::Rejection(Rejection::Rejected(
+            Rejected::Vote(VoteRejection::AlreadyVoted | VoteRejection::NotPending) | Rejected::NotPending
+        ))
+    ) && is_repeatable
+        && has_vote(&now, caller, request);
+    if is_repeated { Ok(now) } else { Err(rejection(backend, &open, error, &event, caller, now)) }
 }
 
 /// The record of an approval after an event; the answer of anyone leaves none behind, so the approval as it was.
@@ -323,6 +356,9 @@ fn rejection(
         (Rejected::Vote(VoteRejection::UnknownChoice), _) => {
             let choices = open.approval.choices().join(", ");
             new(ProblemKind::UnknownChoice, format!("Unknown choice (choices: {choices})."))
+        }
+        (Rejected::Vote(VoteRejection::BadForm { problem, .. }), _) => {
+            new(ProblemKind::InvalidInput, format!("Rejected: {problem}."))
         }
         (Rejected::Vote(VoteRejection::NotPending) | Rejected::NotPending | Rejected::Ended, _) => {
             new(ProblemKind::NotPending, settled_message(&now))

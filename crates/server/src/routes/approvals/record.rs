@@ -71,6 +71,14 @@ pub(crate) struct ApprovalJson {
     /// What the approvers decide on.
     #[schema(value_type = Option<Value>)]
     pub(super) content: Value,
+    /// The JSON Schema of the form that a vote carries; null without a form.
+    #[schema(value_type = Option<Object>)]
+    pub(super) form: Value,
+    /// The proposed values of the form, by field.
+    #[schema(value_type = Option<Object>)]
+    pub(super) form_defaults: Value,
+    /// Identifies what the approval shows. A vote with it is rejected if the approval shows something else by then.
+    pub(super) shown_hash: Option<String>,
     /// The decisions that led to the approval. Only in the record of one approval.
     pub(super) decisions: Vec<LeadingDecision>,
     /// The tokens and the cost of the run so far. Only in the record of one approval.
@@ -147,6 +155,9 @@ pub(crate) fn record(
         status: "open",
         outcome: None,
         content: content_of(&approval.spec, &secrets),
+        form: part_of(&approval.spec, "form", &secrets),
+        form_defaults: secrets.mask_value(&approval.form_defaults()),
+        shown_hash: approval.shown_hash().map(ToString::to_string),
         decisions: Vec::new(),
         usage: None,
     })
@@ -168,6 +179,10 @@ pub(super) fn vote_record(vote: &Vote, secrets: &Secrets) -> VoteRecord {
         comment: vote.comment.as_ref().map(|comment| secrets.mask(comment).into_owned()),
         at: rfc3339(vote.at_ms),
     }
+}
+
+fn part_of(spec: &Value, key: &str, secrets: &Secrets) -> Value {
+    spec.get(key).map(|part| secrets.mask_value(part)).unwrap_or_default()
 }
 
 /// What a workflow shows to approvers beside the prompt.
@@ -215,6 +230,9 @@ pub(super) fn closed_record(
         status: if outcome.is_some() && outcome.as_deref() != Some("cancelled") { "settled" } else { "cancelled" },
         outcome,
         content: content_of(spec, &secrets),
+        form: part_of(spec, "form", &secrets),
+        form_defaults: part_of(spec, "defaults", &secrets),
+        shown_hash: None,
         decisions: Vec::new(),
         usage: None,
     })
