@@ -98,6 +98,11 @@ book: ## build the documentation as a book in target/book (needs mdbook)
 	@command -v mdbook >/dev/null || { echo 'make book needs mdbook: cargo install --locked mdbook' >&2; exit 1; }
 	mdbook build
 
+.PHONY: api
+api: need-cargo ## renew the OpenAPI document and the types of the web page (after a change of the API)
+	UPDATE_OPENAPI=1 $(CARGO) test $(LOCKED) -p branchpoint-server --lib openapi
+	node web/dev/api-types.mjs
+
 .PHONY: fmt
 fmt: setup ## format the source
 	$(CARGO) fmt --all

@@ -36,6 +36,7 @@ struct DrawingNode {
     /// The type of the step.
     kind: String,
     /// `action`, `decision`, `approval`, `loop`, `start` or `end`.
+    #[schema(value_type = crate::schemas::NodeShape)]
     shape: &'static str,
     /// The enclosing step.
     parent: Option<String>,
@@ -53,6 +54,7 @@ struct DrawingEdge {
     to: String,
     label: Option<String>,
     /// `next`, `branch` or `loop`.
+    #[schema(value_type = crate::schemas::EdgeKind)]
     kind: &'static str,
     /// Whether the edge is followed after a failure.
     failure: bool,

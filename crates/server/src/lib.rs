@@ -37,6 +37,7 @@ mod problem;
 mod random;
 mod router;
 mod routes;
+mod schemas;
 mod scripts;
 mod settings;
 mod structure;

@@ -4,7 +4,6 @@ use axum::response::Html;
 use utoipa::OpenApi;
 use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApi as Document, RefOr, ResponseBuilder, ServerBuilder};
 
-use crate::app::App;
 use crate::problem::ProblemBody;
 
 #[derive(OpenApi)]
@@ -12,15 +11,15 @@ use crate::problem::ProblemBody;
 struct Components;
 
 /// The document before the routes are added.
-pub(crate) fn base(app: &App) -> Document {
+pub(crate) fn base(version: &str, base_path: &str) -> Document {
     let mut document = Components::openapi();
     document.info = InfoBuilder::new()
         .title("Branchpoint")
-        .version(app.content.version)
+        .version(version)
         .description(Some("Workflows, runs, live events, approvals and sessions. Errors are RFC 9457 problem details."))
         .build();
-    let base = app.settings.base_path.trim_end_matches('/');
-    document.servers = Some(vec![ServerBuilder::new().url(if base.is_empty() { "/" } else { base }).build()]);
+    let base_path = if base_path.is_empty() { "/" } else { base_path };
+    document.servers = Some(vec![ServerBuilder::new().url(base_path).build()]);
     document
 }
 
@@ -48,4 +47,27 @@ pub(crate) fn finish(mut document: Document) -> Document {
 /// A page that lists the operations. It needs nothing but the document.
 pub(crate) async fn page() -> Html<&'static str> {
     Html(include_str!("openapi.html"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::router::documented;
+
+    /// The web page's types are generated from this file.
+    const STORED: &str = "../../web/src/api/openapi.json";
+
+    #[test]
+    fn the_stored_document_is_current() {
+        let (_, document) = documented("0.0.0", "");
+        let mut current = serde_json::to_string_pretty(&document).unwrap();
+        current.push('\n');
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(STORED);
+        if std::env::var_os("UPDATE_OPENAPI").is_some() {
+            std::fs::write(&path, &current).unwrap();
+        }
+        let stored = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(stored == current, "web/src/api/openapi.json is not current. Renew it with: make api");
+    }
 }

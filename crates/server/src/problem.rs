@@ -147,7 +147,7 @@ pub(crate) struct ProblemBody {
     kind: &'static str,
     /// Findings about the document of the request, with spans in its text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<crate::schemas::Diagnostic>>)]
     diagnostics: Option<Value>,
     #[serde(flatten)]
     #[schema(ignore)]

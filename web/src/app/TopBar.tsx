@@ -26,7 +26,7 @@ function isCurrent(to: string, path: string): boolean {
 
 /** How many approvals wait for me. */
 export function useMine(): number {
-  return useQuery(overviewQuery).data?.approvals.mine ?? 0
+  return useQuery(overviewQuery).data?.approvals?.mine ?? 0
 }
 
 export function TopBar({ onSearch }: { onSearch: () => void }) {

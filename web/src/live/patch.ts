@@ -11,7 +11,7 @@ export function applyEvents(client: QueryClient, events: LiveEvent[]): void {
     else if (event === 'step') patchStep(client, data as { run: string; step: Step })
     else if (event === 'text') patchText(data as { run: string; key: string; text: string; offset: number })
     else if (event === 'approval' || event === 'approval_settled') patchApproval(client, data as Approval, stale)
-    else if (event === 'overview') client.setQueryData<Overview>(['overview'], data as Overview)
+    else if (event === 'overview') patchOverview(client, data as Overview)
     else if (event === 'workflow') stale.add('workflows').add('workflow')
     else if (event === 'session') stale.add('sessions').add('session')
     else if (event === 'reset') resetTopic((data as { topic?: string }).topic ?? '', stale)
@@ -78,6 +78,11 @@ class NewRuns {
 }
 
 export const newRuns = new NewRuns()
+
+/** Live events are the same for everyone, so they lack the approvals that await this person. */
+function patchOverview(client: QueryClient, overview: Overview): void {
+  client.setQueryData<Overview>(['overview'], (old) => ({ ...overview, approvals: overview.approvals ?? old?.approvals }))
+}
 
 function patchStep(client: QueryClient, { run, step }: { run: string; step: Step }): void {
   traceStore(run).merge(step)

@@ -63,7 +63,7 @@ struct CheckResult {
     dialect: Option<String>,
     /// The findings in the order of the text: `{kind, severity, message, help, line, column, start, end, text, step, fixes}`. `start` and
     /// `end` count bytes. A fix is `{title, edits}`, an edit `{start, end, text}`.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::schemas::Diagnostic>)]
     diagnostics: Vec<Value>,
     /// Whether there are no errors.
     ok: bool,

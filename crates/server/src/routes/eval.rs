@@ -70,7 +70,7 @@ struct CaseResult {
     outcome: Option<bool>,
     error: Option<CaseError>,
     /// The outcome, one sentence, and every part of the condition with its value.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<crate::schemas::Explanation>)]
     explanation: Option<JsonValue>,
     /// The position of the condition that matched, for a list of conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ struct CaseResult {
 #[derive(Serialize, ToSchema)]
 struct EvalResult {
     /// Findings about the condition. With an error, there are no results.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::schemas::Diagnostic>)]
     diagnostics: JsonValue,
     /// One result for each context.
     cases: Vec<CaseResult>,

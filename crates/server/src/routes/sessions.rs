@@ -127,11 +127,11 @@ struct SessionView {
     /// Why the step is active, in one sentence.
     why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     persona: Option<Value>,
     /// Conditions that failed and so were not true: `{step, kind, message}`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::schemas::StepError>)]
     problems: Vec<Value>,
 }
 
@@ -331,7 +331,7 @@ struct StepOutcome {
     /// Whether the conditions were true at the event; null if they were not evaluated.
     holds: Option<bool>,
     /// The outcome, one sentence, and every part with its value.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<crate::schemas::Explanation>)]
     explanation: Option<serde_json::Value>,
     active: bool,
 }
@@ -343,6 +343,7 @@ struct SessionEvent {
     n: u64,
     at: String,
     /// `message`, `tool`, `reset` or `turn`.
+    #[schema(value_type = crate::schemas::SessionEventKind)]
     kind: String,
     /// The text of the message, or the name of the tool.
     value: Value,
@@ -356,7 +357,7 @@ struct SessionState {
     document: String,
     id: String,
     /// The tools and the step.
-    #[schema(value_type = Object)]
+    #[schema(value_type = crate::schemas::Gate)]
     view: Value,
     tools: Vec<ToolRecord>,
     /// The steps that were evaluated at the event, in order.
@@ -495,10 +496,10 @@ struct TurnRequest {
 #[derive(Serialize, ToSchema)]
 struct TurnRecord {
     /// The reply of the agent: `{text, …}`, or `{error}`; null while the turn continues.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<crate::schemas::Reply>)]
     turn: Value,
     /// The tools and the step after the turn.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<crate::schemas::Gate>)]
     view: Value,
     /// The id of the run of the session, whose trace shows the turn.
     run: String,

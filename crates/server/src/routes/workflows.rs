@@ -42,6 +42,7 @@ pub(crate) const ORIGIN: &str = "api";
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct LatestRun {
     id: String,
+    #[schema(value_type = crate::schemas::RunStatus)]
     status: &'static str,
     started: String,
     duration_ms: i64,

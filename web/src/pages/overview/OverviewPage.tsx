@@ -4,7 +4,7 @@ import { Play, Plus, Terminal } from 'lucide-react'
 import { overviewQuery, recentRunsQuery, sessionsQuery, workflowsQuery } from '../../api/queries.ts'
 import { useTopics } from '../../live/connect.ts'
 import { Button } from '../../ui/Button.tsx'
-import { formatCount } from '../../ui/format.ts'
+import { formatCount, plural } from '../../ui/format.ts'
 import { Icon } from '../../ui/icons.tsx'
 import { Failed, SkeletonRows } from '../../ui/States.tsx'
 import { StatusIcon } from '../../ui/StatusIcon.tsx'
@@ -111,7 +111,7 @@ function RecentSessions() {
         {sessions.slice(0, 2).map((session) => (
           <Link key={`${session.document}/${session.id}`} className="li" to="/sessions/$document/$id" params={{ document: session.document, id: session.id }}>
             <span className="grow clip"><b>{session.document}</b> <span className="muted small">{session.id}</span></span>
-            {session.step && <span className="muted small">in <b className="soft">{session.step}</b>, {session.tools_offered} of {session.tools_total} tools</span>}
+            {session.step && <span className="muted small">in <b className="soft">{session.step}</b>, {plural(session.tools_offered, 'tool')}</span>}
           </Link>
         ))}
       </div>

@@ -103,7 +103,7 @@ export class TraceStore {
     }
     this.children.set(parent, {
       keys,
-      next: page.next,
+      next: page.next ?? null,
       loading: false,
       error: null,
       counts: page.counts ?? known.counts,

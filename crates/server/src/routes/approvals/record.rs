@@ -19,6 +19,7 @@ use crate::time::{now_ms, rfc3339};
 pub(crate) struct Choice {
     pub(super) name: String,
     /// `yes`, `no` or `other`.
+    #[schema(value_type = crate::schemas::Meaning)]
     pub(super) meaning: &'static str,
 }
 
@@ -65,6 +66,7 @@ pub(crate) struct ApprovalJson {
     /// Whether the caller can vote now.
     pub(crate) may_vote: bool,
     /// `open`, `settled` or `cancelled`.
+    #[schema(value_type = crate::schemas::ApprovalStatus)]
     pub(super) status: &'static str,
     /// The choice that was made, `timeout`, `no_quorum` or `cancelled`.
     pub(super) outcome: Option<String>,

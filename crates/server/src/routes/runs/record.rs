@@ -85,7 +85,7 @@ pub(crate) struct RunRecord {
     /// The version of the workflow.
     version: u32,
     dialect: String,
-    #[schema(example = "completed")]
+    #[schema(value_type = crate::schemas::RunStatus, example = "completed")]
     status: &'static str,
     started: String,
     /// The time of the latest event.
@@ -105,6 +105,7 @@ pub(crate) struct RunRecord {
     /// The run that called this run.
     parent: Option<String>,
     /// What answers the calls: `none` for runners, `script`, or `recording`.
+    #[schema(value_type = crate::schemas::AnsweredBy)]
     script: &'static str,
     /// Whether a process drives the run.
     driven: bool,

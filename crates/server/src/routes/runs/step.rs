@@ -39,6 +39,7 @@ struct AttemptRecord {
     began: String,
     ended: Option<String>,
     /// The error of a failed attempt.
+    #[schema(value_type = Option<crate::schemas::StepError>)]
     error: Value,
 }
 
@@ -53,16 +54,17 @@ pub(crate) struct StepJson {
     /// The id of the step.
     step: String,
     /// The name that the document gives the step.
+    #[schema(value_type = Option<String>)]
     name: Value,
     r#type: String,
     /// The number of this execution among those of the step at the same position, counted from 1.
     run: u32,
-    #[schema(example = "completed")]
+    #[schema(value_type = crate::schemas::StepStatus, example = "completed")]
     status: &'static str,
     /// Why the step did not run.
     reason: Option<String>,
     /// The rounds of the enclosing loops, outermost first: `{loop, index, item}`.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::schemas::Iteration>)]
     iterations: Vec<Value>,
     /// The branch that the step took.
     branch: Option<String>,
@@ -79,14 +81,16 @@ pub(crate) struct StepJson {
     children_counts: BTreeMap<&'static str, u64>,
     depth: usize,
     /// The decisions with all branches. The trees of evaluated conditions are only in the record of one step.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::schemas::Decision>)]
     decisions: Vec<Value>,
     /// The number of decisions omitted between the first and the last.
     decisions_omitted: u64,
     /// The number of items of a loop.
     items: Option<u32>,
     warnings: Vec<String>,
+    #[schema(value_type = Option<String>)]
     output_content_type: Value,
+    #[schema(value_type = Option<crate::schemas::StepError>)]
     error: Value,
     /// The ids of the runs that the step called.
     child_runs: Vec<String>,
@@ -103,7 +107,7 @@ pub(crate) struct StepDetail {
     /// The output, in the same form.
     output: Value,
     /// The tool calls of an agent's turn.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::schemas::ToolCall>)]
     tool_calls: Vec<Value>,
 }
 

@@ -181,9 +181,9 @@ pub(super) struct WhatIf {
     number: usize,
     /// Whether the same branch is chosen.
     same: bool,
-    #[schema(value_type = Object)]
+    #[schema(value_type = crate::schemas::Decision)]
     was: Value,
-    #[schema(value_type = Object)]
+    #[schema(value_type = crate::schemas::Decision)]
     would_be: Value,
 }
 

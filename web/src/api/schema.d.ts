@@ -1,0 +1,1056 @@
+// Generated from openapi.json by `npm run api`. Do not edit.
+
+/** The answer of a person that decided. */
+export type AnswerFacts = {
+  note: unknown
+  user?: string | null
+}
+
+/** What answers the calls of a run. */
+export type AnsweredBy = "none" | "script" | "recording"
+
+/** An approval. */
+export type Approval = {
+  choices: Choice[]
+  /** What the approvers decide on. */
+  content?: unknown
+  deadline?: string | null
+  /** The decisions that led to the approval. Only in the record of one approval. */
+  decisions: LeadingDecision[]
+  /** The id of the run, `/`, and the number of the request or the id of the step. */
+  key: string
+  /** Whether the caller can vote now. */
+  may_vote: boolean
+  /** The choice that was made, `timeout`, `no_quorum` or `cancelled`. */
+  outcome?: string | null
+  /** The question, as Markdown. */
+  prompt: string
+  /** The approvers; null if anyone can answer. */
+  recipients?: string[] | null
+  requested: string
+  /** The number of equal votes that settle it; null if the first answer does. */
+  required?: number | null
+  run: string
+  /** `open`, `settled` or `cancelled`. */
+  status: ApprovalStatus
+  step: string
+  usage?: UsageRecord | null
+  version: number
+  votes: Vote[]
+  /** The approvers who have not voted. */
+  waits_for?: string[] | null
+  workflow: string
+}
+
+/** The number of open approvals. */
+export type ApprovalCounts = {
+  all: number
+  /** Those that await the caller. */
+  mine: number
+}
+
+/** The status of an approval. */
+export type ApprovalStatus = "open" | "settled" | "cancelled"
+
+/** An attempt of a call. */
+export type AttemptRecord = {
+  began: string
+  ended?: string | null
+  error?: StepError | null
+}
+
+/** A change that somebody requested. */
+export type AuditEntry = {
+  at: string
+  /** The id of the credential; null for the local user. */
+  credential?: string | null
+  method: string
+  /** The path without its query. */
+  path: string
+  /** The status of the response. */
+  status: number
+  /** The user; null if the request had no valid credential. */
+  user?: string | null
+}
+
+/** A branch of a decision. */
+export type Branch = {
+  column?: number | null
+  /** The condition as the document spells it. */
+  condition?: string | null
+  error?: StepError | null
+  line?: number | null
+  name: string
+  outcome: BranchOutcome
+  sentence?: string | null
+  /** The steps to which it leads. */
+  targets: string[]
+  tree?: Part | null
+}
+
+/** The outcome of a branch of a decision. */
+export type BranchOutcome = "taken" | "true" | "false" | "error" | "not_evaluated"
+
+/** A call in flight. */
+export type CallInFlight = {
+  kind: string
+  since: string
+  step: string
+}
+
+/** Why a run is cancelled. */
+export type CancelRequest = {
+  /** The reason, which the run shows. */
+  reason?: string | null
+}
+
+/** Why an evaluation failed. */
+export type CaseError = {
+  kind: string
+  message: string
+}
+
+/** The result of one context. */
+export type CaseResult = {
+  error?: CaseError | null
+  explanation?: Explanation | null
+  /** The position of the condition that matched, for a list of conditions. */
+  matched?: number | null
+  /** True, false, or null for an error. */
+  outcome?: boolean | null
+  /** The values that the condition reads, by path. */
+  reads: Record<string, unknown>
+}
+
+/** The findings about a document. */
+export type CheckResult = {
+  /** The findings in the order of the text: `{kind, severity, message, help, line, column, start, end, text, step, fixes}`. `start` and `end` count bytes. A fix is `{title, edits}`, an edit `{start, end, text}`. */
+  diagnostics: Diagnostic[]
+  dialect?: string | null
+  inputs: InputDeclaration[]
+  /** Whether there are no errors. */
+  ok: boolean
+  structure?: Structure | null
+}
+
+/** A choice of an approval. */
+export type Choice = {
+  /** `yes`, `no` or `other`. */
+  meaning: Meaning
+  name: string
+}
+
+/** A count that a decision compared with a limit. */
+export type CountFacts = {
+  done: number
+  limit?: number | null
+  unit: string
+}
+
+/** The number of runs by status. Ended runs are those of the last 24 hours. */
+export type Counts = {
+  completed_today: number
+  failed_today: number
+  running: number
+  waiting_people: number
+  waiting_timer: number
+}
+
+/** A new workflow. */
+export type CreateRequest = {
+  /** The dialect; detected by the content if absent. */
+  dialect?: string | null
+  /** The name; that of the document if absent. */
+  name?: string | null
+  /** The document. */
+  text: string
+}
+
+/** A credential without its secret. */
+export type CredentialRecord = {
+  created: string
+  expires?: string | null
+  id: string
+  /** `token`, `link` or `browser`. */
+  kind: string
+  role: Role
+  user: string
+  /** Patterns of the workflows that it is for. */
+  workflows: string[]
+}
+
+/** A choice between branches, with all branches in order. */
+export type Decision = {
+  answer?: AnswerFacts | null
+  /** The votes of an approval that decided, with the rule. */
+  approval?: unknown
+  at: string
+  attempt?: RetryFacts | null
+  branches: Branch[]
+  /** The budget that decided. */
+  budget?: unknown
+  /** The branch that was chosen. */
+  chosen?: string | null
+  count?: CountFacts | null
+  error?: StepError | null
+  inputs?: InputState[] | null
+  items?: ItemFacts | null
+  kind: string
+  /** Its position, counted from 1. */
+  position?: number | null
+  sentence: string
+  signal?: string | null
+  step: string
+  values: ValueRead[]
+}
+
+/** A finding about a document. Its page is at `/docs/{kind}`. */
+export type Diagnostic = {
+  column: number
+  /** The kind of the mistake in an embedded condition or template. */
+  detail?: string | null
+  end: number
+  /** Edits that fix it. Only in the response of `/check`. */
+  fixes?: Fix[]
+  /** What to do. */
+  help?: string | null
+  kind: string
+  line: number
+  message: string
+  /** The name of the document. */
+  origin: string
+  related?: RelatedPlace | null
+  severity: Severity
+  /** The place in bytes. */
+  start: number
+  /** The innermost step around the place. Only in the response of `/check`. */
+  step?: string | null
+  /** The source text at the place, cut. */
+  text: string
+}
+
+/** The page about a kind of diagnostic. */
+export type DocPage = {
+  kind: string
+  markdown: string
+  title: string
+}
+
+/** A document that is not saved. */
+export type DocumentRequest = {
+  /** The dialect; detected by the content if absent. */
+  dialect?: string | null
+  /** The name under which it will be saved. A call of this name is circular. */
+  name?: string | null
+  /** The document. */
+  text: string
+}
+
+/** A workflow as nodes and edges. */
+export type Drawing = {
+  dialect: string
+  edges: DrawingEdge[]
+  /** Whether edits of the drawing can be applied to the text. */
+  editable: boolean
+  /** Changes with the drawing, for caches of layouts. */
+  hash: string
+  nodes: DrawingNode[]
+}
+
+/** A branch of a decision. */
+export type DrawingBranch = {
+  /** The condition; null for a default. */
+  condition?: string | null
+  /** The condition with paths shortened to their last segments. */
+  condition_short?: string | null
+  default: boolean
+  /** The line of the condition, counted from 1. */
+  line?: number | null
+  name: string
+  /** The steps to which the branch leads. */
+  targets: string[]
+}
+
+/** A connection between two nodes. */
+export type DrawingEdge = {
+  /** Whether the edge is followed after a failure. */
+  failure: boolean
+  from: string
+  /** The branch of the decision from which the edge leads. */
+  from_branch?: string | null
+  id: string
+  /** `next`, `branch` or `loop`. */
+  kind: EdgeKind
+  label?: string | null
+  to: string
+}
+
+/** A step, the start or an end. */
+export type DrawingNode = {
+  branches: DrawingBranch[]
+  id: string
+  /** The type of the step. */
+  kind: string
+  /** The enclosing step. */
+  parent?: string | null
+  /** `action`, `decision`, `approval`, `loop`, `start` or `end`. */
+  shape: NodeShape
+  span?: SpanRecord | null
+  title: string
+}
+
+/** What an edge of a drawing is. */
+export type EdgeKind = "next" | "branch" | "loop" | "subagent"
+
+/** An error of a run or of a step. */
+export type ErrorRecord = {
+  kind: string
+  message: string
+  /** The step that failed. */
+  step?: string | null
+}
+
+/** A condition and the contexts to evaluate it over. */
+export type EvalRequest = {
+  /** The contexts: objects with the values that the condition can see. At most 50. */
+  cases?: Record<string, unknown>[]
+  /** The condition. */
+  condition: string
+  /** The dialect, which decides what missing values mean. */
+  dialect: string
+  spelling: Spelling
+}
+
+/** The results of a condition. */
+export type EvalResult = {
+  /** One result for each context. */
+  cases: CaseResult[]
+  /** Findings about the condition. With an error, there are no results. */
+  diagnostics: Diagnostic[]
+  /** The paths that the condition reads. */
+  reads: string[]
+}
+
+/** Why a condition is true, false or an error. */
+export type Explanation = {
+  /** True, false, or `{error, message}`. */
+  outcome: unknown
+  sentence: string
+  tree: Part
+}
+
+/** Something that was checked. */
+export type Finding = {
+  message: string
+  name: string
+  ok: boolean
+}
+
+/** The findings about the store. */
+export type Findings = {
+  items: Finding[]
+}
+
+/** Edits that fix a finding. */
+export type Fix = {
+  edits: TextEdit[]
+  title: string
+}
+
+/** A new run that repeats another from a step on. */
+export type ForkRequest = {
+  /** The id of the new run; generated if absent. */
+  id?: string | null
+  /** Runners perform the calls, instead of the script of the run. */
+  live?: boolean
+  /** The key of the step in the trace, or the id of a step, which means its first execution. */
+  step: string
+}
+
+/** A formatted document. */
+export type Formatted = {
+  /** Whether formatting changed the text. */
+  changed: boolean
+  text: string
+}
+
+/** The step and the tools of a session. */
+export type Gate = {
+  activeStep?: string | null
+  allowedTools: string[]
+  changed: boolean
+  persona?: unknown
+  recentlyUsedTools: string[]
+  sequenceIndex: number
+  why?: string | null
+}
+
+/** What happened in an hour. */
+export type Hour = {
+  cancelled: number
+  completed: number
+  decisions: number
+  failed: number
+  /** The beginning of the hour. */
+  hour: string
+  started: number
+}
+
+/** An input that a workflow declares. */
+export type InputDeclaration = {
+  default: unknown
+  description?: string | null
+  /** The possible values; null if any value of the type is possible. */
+  enum: unknown
+  name: string
+  required: boolean
+  /** Whether the name says that the value is secret. */
+  secret: boolean
+  type?: string | null
+}
+
+/** What has arrived at an input of a merge. */
+export type InputState = {
+  name: string
+  state: string
+}
+
+/** The items over which a decision was made. */
+export type ItemFacts = {
+  count: number
+  failed: number[]
+  left_out: number
+}
+
+/** A round of a loop. */
+export type Iteration = {
+  /** Counted from 0. */
+  index: number
+  /** The item of a loop over a list. */
+  item: unknown
+  /** The id of the loop. */
+  loop: string
+}
+
+/** The latest decision of a run. */
+export type LastDecision = {
+  branch?: string | null
+  sentence?: string | null
+  step: string
+}
+
+/** A run in the list of the latest runs of a workflow. */
+export type LatestRun = {
+  duration_ms: number
+  id: string
+  started: string
+  status: RunStatus
+}
+
+/** A decision that led to an approval. */
+export type LeadingDecision = {
+  branch?: string | null
+  sentence?: string | null
+  step: string
+}
+
+/** The caller and the server. */
+export type Me = {
+  /** What the user may do with at least one workflow, by action. */
+  can: Record<string, boolean>
+  /** The groups of the user. */
+  groups: string[]
+  /** Whether the user needs no credentials because the request comes from this machine. */
+  local: boolean
+  role: Role
+  /** The role, as a list. */
+  roles: Role[]
+  server: ServerFacts
+  /** The user name. */
+  user: string
+}
+
+/** What a choice of an approval means. */
+export type Meaning = "yes" | "no" | "other"
+
+/** A message of the user. */
+export type MessageRequest = {
+  /** A key that makes it safe to repeat the request. */
+  key?: string | null
+  text: string
+}
+
+/** A new token. */
+export type NewToken = CredentialRecord & {
+  /** The token. It is shown once. */
+  token: string
+}
+
+/** The shape of a node of a drawing. */
+export type NodeShape = "action" | "decision" | "approval" | "loop" | "start" | "end" | "subagent" | "note"
+
+/** The parts of a long run that its trace does not contain. */
+export type OmittedRecord = {
+  /** The number of events after the trace. */
+  after: number
+  /** The number of events before the trace. */
+  before: number
+  /** The number of ended steps in between. */
+  steps: number
+}
+
+/** The numbers of the overview. */
+export type Overview = {
+  approvals?: ApprovalCounts | null
+  counts: Counts
+  /** The last 24 hours, the oldest first. */
+  hours: Hour[]
+}
+
+/** An evaluated part of a condition. */
+export type Part = {
+  children: Part[]
+  /** Whether it decided the outcome. */
+  decided: boolean
+  end?: number | null
+  error?: string | null
+  /** The place in the source, in bytes; null if the part is not in the document. */
+  start?: number | null
+  text: string
+  /** How often it was evaluated. */
+  times: number
+  type?: string | null
+  /** The value, shortened; null if the part was not evaluated or failed. */
+  value?: string | null
+}
+
+/** The possible approvers of workflows that name none. */
+export type People = {
+  admins: string[]
+  members: string[]
+  owner?: string | null
+}
+
+/** The body of a problem response. */
+export type Problem = {
+  /** What happened, and what to do. */
+  detail: string
+  /** Findings about the document of the request, with spans in its text. */
+  diagnostics?: Diagnostic[] | null
+  /** The stable name of the kind. */
+  kind: string
+  /** The HTTP status. */
+  status: number
+  /** The kind in a few words. */
+  title: string
+  /** The page about the kind of problem. */
+  type: string
+}
+
+/** Another place that a finding is about. */
+export type RelatedPlace = {
+  column: number
+  end: number
+  line: number
+  message: string
+  start: number
+}
+
+/** The reply of an agent. */
+export type Reply = {
+  error?: StepError | null
+  text?: string | null
+  warnings?: string[] | null
+}
+
+/** What answers the calls of a scripted run from now on. */
+export type ResumeRequest = {
+  /** Runners perform the calls, instead of the script of the run. */
+  live?: boolean
+}
+
+/** The attempt after which a decision to retry was made. */
+export type RetryFacts = {
+  delay_ms?: number | null
+  limit: number
+  number: number
+  retryable: boolean
+}
+
+/** A new run that repeats the failed call of another. */
+export type RetryRequest = {
+  /** The id of the new run; generated if absent. */
+  id?: string | null
+  /** Runners perform the calls, instead of the script of the run. */
+  live?: boolean
+}
+
+/** What the owner of a credential may do with the workflows that it is for. */
+export type Role = "viewer" | "operator" | "approver" | "editor" | "admin"
+
+/** A run in a list. */
+export type Run = {
+  /** The duration without waits for people. */
+  active_ms: number
+  /** The steps that run or wait now. */
+  current: string[]
+  dialect: string
+  /** Whether a process drives the run. */
+  driven: boolean
+  ended?: string | null
+  error?: ErrorRecord | null
+  id: string
+  last_decision?: LastDecision | null
+  /** The run that called this run. */
+  parent?: string | null
+  /** What answers the calls: `none` for runners, `script`, or `recording`. */
+  script: AnsweredBy
+  started: string
+  status: RunStatus
+  tags: string[]
+  /** The time of the latest event. */
+  updated: string
+  usage: UsageRecord
+  /** The version of the workflow. */
+  version: number
+  /** The duration of waits for people. */
+  waited_ms: number
+  waiting_for?: WaitsFor | null
+  /** The name of the workflow. */
+  workflow: string
+}
+
+/** A run with everything that is not in its trace. */
+export type RunDetail = Run & {
+  /** The calls in flight. */
+  calls_in_flight: CallInFlight[]
+  /** The runs that this run called. */
+  children: Run[]
+  /** The facts that the run was started with. */
+  facts: unknown
+  /** The flags that policies have set. */
+  flags: unknown
+  input: unknown
+  /** Why the secrets of the run are not available, or why the run cannot be read. */
+  problem?: string | null
+  /** The hash of the workflow with its programs. */
+  program_hash: string
+  result: unknown
+  /** The number of events. */
+  seq: number
+}
+
+/** The text that a run was started with. */
+export type RunSource = {
+  dialect: string
+  name: string
+  /** The text; empty for a run of a called workflow, of which only the program is stored. */
+  text: string
+}
+
+/** The status of a run. */
+export type RunStatus = "running" | "waiting_people" | "waiting_timer" | "completed" | "failed" | "cancelled"
+
+/** A new version of a workflow. */
+export type SaveRequest = {
+  /** The version that was edited. `If-Match` with the `ETag` of that version does the same. */
+  base_version?: number | null
+  /** The dialect; detected by the content if absent. */
+  dialect?: string | null
+  /** The document. */
+  text: string
+}
+
+export type ServerFacts = {
+  /** Changes with every build of the program. */
+  build: string
+  /** What stores and drives the runs. */
+  host: string
+  /** The time of the server, RFC 3339. */
+  now: string
+  version: string
+}
+
+/** An event of a session. */
+export type SessionEvent = {
+  at: string
+  /** `message`, `tool`, `reset` or `turn`. */
+  kind: SessionEventKind
+  /** The number of the event. */
+  n: number
+  step_after?: string | null
+  step_before?: string | null
+  /** The text of the message, or the name of the tool. */
+  value: unknown
+}
+
+/** The kind of an event of a session. */
+export type SessionEventKind = "message" | "tool" | "reset" | "turn"
+
+/** A session in a list. */
+export type SessionRecord = {
+  document: string
+  /** Whether it has expired. The next request opens a new one. */
+  expired: boolean
+  id: string
+  /** The id of its run. */
+  run: string
+  /** The active step. */
+  step?: string | null
+  /** The number of tools that are offered now. */
+  tools_offered: number
+  updated: string
+}
+
+/** A session as of an event. */
+export type SessionState = {
+  document: string
+  /** The latest events. */
+  events: SessionEvent[]
+  /** Whether the session has expired. */
+  expired: boolean
+  id: string
+  /** The steps that were evaluated at the event, in order. */
+  steps: StepOutcome[]
+  tools: ToolRecord[]
+  /** The tools and the step. */
+  view: Gate
+}
+
+/** A session after a request. */
+export type SessionView = {
+  activeStep?: string | null
+  allowedTools: string[]
+  /** Whether the request changed the step. */
+  changed: boolean
+  persona?: unknown
+  /** Conditions that failed and so were not true: `{step, kind, message}`. */
+  problems?: StepError[]
+  recentlyUsedTools: string[]
+  sequenceIndex: number
+  sessionId: string
+  /** Why the step is active, in one sentence. */
+  why?: string | null
+}
+
+/** How serious a finding is. */
+export type Severity = "error" | "warning"
+
+/** A signal: an event that a person or a program sends. */
+export type SignalRequest = {
+  /** The name of the signal. */
+  name: string
+  /** The data of the signal. */
+  payload?: unknown
+}
+
+/** A place in the source of a document, in bytes. */
+export type SpanRecord = {
+  end: number
+  /** The line, counted from 1. */
+  line: number
+  start: number
+}
+
+/** How a condition is written. */
+export type Spelling = "expression" | "group" | "targets" | "history" | "text_match"
+
+/** The run to start. */
+export type StartRun = {
+  /** Shows the path of the run. Nothing is performed or stored. */
+  dry_run?: boolean
+  /** The id of the run; generated if absent. A second start with the same id changes nothing. */
+  id?: string | null
+  /** The inputs by name. */
+  inputs?: Record<string, unknown>
+  /** Runners perform the calls of an example, which otherwise has a script. */
+  live?: boolean
+  /** The priority of the run in queues, from -100 to 100. */
+  priority?: number
+  /** Answers for calls and approvals, as YAML, as JSON text, or as an object. Calls that it answers are not performed. */
+  script?: unknown
+  /** Tags of the run. */
+  tags?: string[]
+  /** The version of the workflow; the latest if absent. */
+  version?: number | null
+  /** The name of the workflow. */
+  workflow: string
+}
+
+/** One execution of a step. */
+export type Step = {
+  attempts: AttemptRecord[]
+  began?: string | null
+  /** The branch that the step took. */
+  branch?: string | null
+  /** The ids of the runs that the step called. */
+  child_runs: string[]
+  /** The number of enclosed steps by status. */
+  children_counts: Record<string, number>
+  /** The decisions with all branches. The trees of evaluated conditions are only in the record of one step. */
+  decisions: Decision[]
+  /** The number of decisions omitted between the first and the last. */
+  decisions_omitted: number
+  depth: number
+  ended?: string | null
+  error?: StepError | null
+  has_children: boolean
+  /** The part of `waited_ms` that the step waited for people. */
+  hitl_wait_ms: number
+  /** The number of items of a loop. */
+  items?: number | null
+  /** The rounds of the enclosing loops, outermost first: `{loop, index, item}`. */
+  iterations: Iteration[]
+  /** Identifies the execution within its run, and stays the same while the run continues. */
+  key: string
+  /** The name that the document gives the step. */
+  name?: string | null
+  output_content_type?: string | null
+  /** The key of the enclosing step. */
+  parent?: string | null
+  /** Why the step did not run. */
+  reason?: string | null
+  /** The number of this execution among those of the step at the same position, counted from 1. */
+  run: number
+  span?: SpanRecord | null
+  status: StepStatus
+  /** The id of the step. */
+  step: string
+  took_ms?: number | null
+  type: string
+  usage: UsageRecord
+  waited_ms: number
+  warnings: string[]
+}
+
+/** One execution of a step with its values. */
+export type StepDetail = Step & {
+  /** The input. A value above 4 KB is `{truncated, bytes}` unless the request asks for whole values. */
+  input: unknown
+  /** The output, in the same form. */
+  output: unknown
+  /** The tool calls of an agent's turn. */
+  tool_calls: ToolCall[]
+}
+
+/** An error of a run, a step, a condition or an attempt. */
+export type StepError = {
+  kind: string
+  message: string
+  step?: string | null
+}
+
+/** A step with the outcome of its conditions. */
+export type StepOutcome = {
+  active: boolean
+  explanation?: Explanation | null
+  /** Whether the conditions were true at the event; null if they were not evaluated. */
+  holds?: boolean | null
+  step: string
+}
+
+/** A page of a trace. */
+export type StepPage = {
+  /** The number of steps by status, before the filter by status. */
+  counts: Record<string, number>
+  items: Step[]
+  /** The cursor of the next page; null at the end. */
+  next?: string | null
+  omitted?: OmittedRecord | null
+  /** The number of steps that match. */
+  total: number
+}
+
+/** The status of an execution of a step. */
+export type StepStatus = "running" | "waiting_people" | "waiting_timer" | "completed" | "failed" | "cancelled" | "skipped"
+
+/** The number of steps of a workflow by what they do. */
+export type Structure = {
+  /** Steps that wait for people. */
+  approvals: number
+  /** Steps that choose a branch. */
+  decisions: number
+  /** Steps that repeat other steps. */
+  loops: number
+  steps: number
+}
+
+/** A workflow that people start from. */
+export type TemplateRecord = {
+  description: string
+  dialect: string
+  /** Inputs for a run. */
+  inputs?: Record<string, unknown> | null
+  name: string
+  /** Answers for its calls and approvals, as YAML. */
+  script?: string | null
+  /** The document, named after the template. */
+  text: string
+  title: string
+}
+
+/** A replacement of a part of a text. `start` and `end` count bytes. */
+export type TextEdit = {
+  end: number
+  start: number
+  text: string
+}
+
+/** A token to create. */
+export type TokenRequest = {
+  /** The days until it expires; never if absent. */
+  expires_days?: number | null
+  role: Role
+  /** The user who acts with the token. */
+  user: string
+  /** Patterns of the workflows that it is for; all if absent. */
+  workflows?: string[]
+}
+
+/** A tool call of an agent's turn. */
+export type ToolCall = {
+  arguments: unknown
+  began: string
+  ended?: string | null
+  error?: StepError | null
+  output: unknown
+  status: StepStatus
+  tool: unknown
+}
+
+/** A tool of an agent. */
+export type ToolRecord = {
+  name: string
+  offered: boolean
+  /** Why it is offered or not, in a few words. */
+  reason: string
+}
+
+/** A use of a tool. */
+export type ToolRequest = {
+  /** A key that makes it safe to repeat the request. */
+  key?: string | null
+  tool: string
+}
+
+/** Changes of the topics of a client. */
+export type TopicsRequest = {
+  /** Topics to follow. */
+  add?: string[]
+  /** Topics to leave. */
+  remove?: string[]
+}
+
+/** A turn of a chat. */
+export type TurnRecord = {
+  /** The id of the run of the session, whose trace shows the turn. */
+  run: string
+  turn?: Reply | null
+  view?: Gate | null
+}
+
+/** A line of a chat. */
+export type TurnRequest = {
+  /** What the user says. */
+  text: string
+}
+
+/** The tokens and the cost of calls. */
+export type UsageRecord = {
+  /** The cost in millionths of a dollar. */
+  cost_micros: number
+  tokens: number
+}
+
+/** A value that a decision read. */
+export type ValueRead = {
+  path: string
+  type?: string | null
+  value: unknown
+}
+
+/** A version of a workflow. */
+export type VersionRecord = {
+  hash: string
+  /** The number of runs of this version. */
+  runs: number
+  saved_at: string
+  version: number
+}
+
+/** A person's vote. */
+export type Vote = {
+  at: string
+  choice: string
+  comment?: string | null
+  user: string
+}
+
+/** A vote, or the answer of anyone. */
+export type VoteRequest = {
+  /** One of the choices, exactly as the approval lists it. */
+  choice: string
+  /** A comment, which the run records. */
+  comment?: string | null
+}
+
+/** What a run waits for. */
+export type WaitsFor = {
+  /** The key of the approval. */
+  approval?: string | null
+  /** The approvers who have not voted; null if anyone can answer. */
+  people?: string[] | null
+  /** The end of the wait. */
+  until?: string | null
+}
+
+/** A decision of a run, and the decision with other values. */
+export type WhatIf = {
+  /** The number of the decision among those of the step, counted from 1. */
+  number: number
+  /** Whether the same branch is chosen. */
+  same: boolean
+  was: Decision
+  would_be: Decision
+}
+
+/** Other values for a decision. */
+export type WhatIfRequest = {
+  /** The number of the decision, counted from 1; all decisions of the step if absent. */
+  decision?: number | null
+  /** The changed values by path, such as `{"step.score.output.score": 0.9}`. */
+  with: Record<string, unknown>
+}
+
+/** A workflow with its text. */
+export type WorkflowDetail = WorkflowRecord & {
+  /** The workflows that it calls. */
+  callees: string[]
+  inputs: InputDeclaration[]
+  text: string
+  /** All versions, newest first. */
+  versions: VersionRecord[]
+}
+
+/** A workflow in a list. */
+export type WorkflowRecord = {
+  description?: string | null
+  dialect: string
+  /** Whether the drawing can be edited. */
+  editable: boolean
+  /** The hash of the version, which is also its `ETag`. */
+  hash: string
+  last_run_at?: string | null
+  /** The latest runs, newest first. */
+  last_runs: LatestRun[]
+  name: string
+  /** Where the document comes from: `api`, `example`, or the path of a file. */
+  origin: string
+  runs_total: number
+  saved_at: string
+  structure?: Structure | null
+  /** The latest version. */
+  version: number
+  /** The number of runs that wait for people. */
+  waiting: number
+}
