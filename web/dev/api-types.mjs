@@ -9,7 +9,7 @@ const OUTPUT = new URL('../src/api/schema.d.ts', import.meta.url)
 /** The TypeScript text of an OpenAPI 3.1 document: one type for each schema. */
 export function typesOf(document) {
   const schemas = Object.entries(document.components.schemas)
-  const parts = ['// Generated from openapi.json by `npm run api`. Do not edit.']
+  const parts = ['// @generated from openapi.json by `npm run api`. Do not edit.']
   for (const [name, schema] of schemas) {
     if (isPage(name)) continue
     parts.push(`${comment(schema, '')}export type ${identifier(name)} = ${typeOf(schema, '')}`)

@@ -22,7 +22,7 @@ describe('the types of the API', () => {
       Status: { type: 'string', enum: ['running', 'failed'] },
       Page_Run: { type: 'object' },
     }
-    expect(typesOf({ components: { schemas } })).toBe(`// Generated from openapi.json by \`npm run api\`. Do not edit.
+    expect(typesOf({ components: { schemas } })).toBe(`// @generated from openapi.json by \`npm run api\`. Do not edit.
 
 export type Run = {
   /** Its id. */

@@ -1,4 +1,4 @@
-// Generated from openapi.json by `npm run api`. Do not edit.
+// @generated from openapi.json by `npm run api`. Do not edit.
 
 /** The answer of a person that decided. */
 export type AnswerFacts = {
