@@ -18,7 +18,7 @@ export interface Page<T> {
 /** A step in the trace, or its full record: values and evaluation trees are only in the latter. */
 export type Step = Api.Step & Partial<Pick<Api.StepDetail, 'input' | 'output' | 'tool_calls'>>
 export type StepDetail = Api.StepDetail
-/** The status of a step, and what the page shows where there is none: not reached, a gate that blocked, a run that nobody executes. */
+/** The status of a step, and what the page shows where there is none: not reached, a gate that blocked, a run without a process that executes it. */
 export type StepStatus = Api.StepStatus | 'pending' | 'blocked' | 'interrupted'
 
 export type Attempt = Api.AttemptRecord
