@@ -1,9 +1,11 @@
 import './tokens.css'
 import './styles/index.css'
+import { CSPProvider } from '@base-ui/react/csp-provider'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { STYLE_NONCE } from './api/base.ts'
 import { Problem } from './api/client.ts'
 import { router } from './app/router.tsx'
 import { onLiveEvents, startLive } from './live/connect.ts'
@@ -23,8 +25,8 @@ const client = new QueryClient({
 
 client.getQueryCache().subscribe((event) => {
   const error = event.type === 'updated' && event.action.type === 'error' ? event.action.error : null
-  if (error instanceof Problem && error.status === 401 && !/^\/(signin|a\/)/.test(location.pathname)) {
-    void router.navigate({ to: '/signin', search: { to: location.pathname + location.search }, replace: true })
+  if (error instanceof Problem && error.status === 401 && !/^\/(signin|a\/)/.test(router.state.location.pathname)) {
+    void router.navigate({ to: '/signin', search: { to: router.state.location.href }, replace: true })
   }
 })
 
@@ -36,9 +38,11 @@ const container = document.getElementById('root')
 if (container) {
   createRoot(container).render(
     <StrictMode>
-      <QueryClientProvider client={client}>
-        <RouterProvider router={router} />
-      </QueryClientProvider>
+      <CSPProvider nonce={STYLE_NONCE}>
+        <QueryClientProvider client={client}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </CSPProvider>
     </StrictMode>,
   )
 }

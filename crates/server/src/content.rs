@@ -1,5 +1,7 @@
 //! Texts that are part of the program that starts a server: pages, templates and examples.
 
+use crate::page::WebFile;
+
 /// The texts that a server offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Content {
@@ -7,13 +9,15 @@ pub struct Content {
     pub page: Option<fn(&str) -> Option<&'static str>>,
     /// The workflows that people start from.
     pub templates: fn() -> Vec<Template>,
+    /// The files of the built web page; none if the program was built without it.
+    pub web: &'static [WebFile],
     /// The version of the program.
     pub version: &'static str,
 }
 
 impl Default for Content {
     fn default() -> Self {
-        Self { page: None, templates: Vec::new, version: env!("CARGO_PKG_VERSION") }
+        Self { page: None, templates: Vec::new, web: &[], version: env!("CARGO_PKG_VERSION") }
     }
 }
 

@@ -32,6 +32,7 @@ mod list;
 mod live;
 mod metrics;
 mod openapi;
+mod page;
 mod permissions;
 mod problem;
 mod random;
@@ -52,6 +53,7 @@ pub use access::{
 pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};
 pub use host::Host;
+pub use page::WebFile;
 pub use permissions::Permission;
 pub use settings::Settings;
 pub use text_feed::TextFeed;

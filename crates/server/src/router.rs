@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::guard::{Guard, guard};
 use crate::openapi;
+use crate::page;
 use crate::problem::{Problem, ProblemKind};
 use crate::routes::{api, health, sign_in};
 
@@ -23,7 +24,7 @@ pub(crate) fn router(app: &App) -> Router {
         .route("/openapi.json", get(move || std::future::ready(Json(document.clone()))))
         .route("/api/docs", get(openapi::page))
         .merge(sign_in::page())
-        .fallback(not_found)
+        .fallback(page::serve)
         .method_not_allowed_fallback(method_not_allowed);
     let routes = if base.is_empty() { routes } else { Router::new().nest(base, routes).fallback(not_found) };
     routes

@@ -1,6 +1,7 @@
+import { BASE_PATH } from './base.ts'
 import type { Diagnostic } from './types.ts'
 
-const BASE = '/api/v1'
+export const API = `${BASE_PATH}/api/v1`
 
 /** A failed request, with the server's explanation (`application/problem+json`). */
 export class Problem extends Error {
@@ -61,7 +62,7 @@ export async function request<T>(method: string, path: string, options: RequestO
   }
   let response: Response
   try {
-    response = await fetch(BASE + path, { method, headers, body, signal: options.signal, credentials: 'same-origin' })
+    response = await fetch(API + path, { method, headers, body, signal: options.signal, credentials: 'same-origin' })
   } catch (error) {
     if (options.signal?.aborted) throw error
     throw new Problem(0, { kind: 'unavailable', detail: 'Check that the server is running, then try again.' })

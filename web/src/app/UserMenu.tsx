@@ -1,13 +1,13 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Bell, Keyboard, LogOut, Settings } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
+import { BASE_PATH } from '../api/base.ts'
 import { post } from '../api/client.ts'
 import type { Me } from '../api/types.ts'
-import { Dialog } from '../ui/Dialog.tsx'
 import { Menu } from '../ui/Menu.tsx'
 import { setSingleLetters, singleLettersEnabled } from '../ui/shortcuts.ts'
-import { useToastLog } from '../ui/toasts.tsx'
-import { When } from '../ui/Values.tsx'
+
+const NotificationLog = lazy(() => import('./NotificationLog.tsx'))
 
 export function UserMenu({ me }: { me: Me }) {
   const navigate = useNavigate()
@@ -15,7 +15,7 @@ export function UserMenu({ me }: { me: Me }) {
   const [showLog, setShowLog] = useState(false)
   const signOut = async () => {
     await post('/sign-out')
-    location.assign('/signin')
+    location.assign(`${BASE_PATH}/signin`)
   }
   return (
     <>
@@ -36,27 +36,11 @@ export function UserMenu({ me }: { me: Me }) {
           ...(me.local ? [] : [null, { label: 'Sign out', icon: LogOut, onSelect: () => void signOut() }]),
         ]}
       />
-      {showLog && <NotificationLog onClose={() => setShowLog(false)} />}
+      <Suspense>{showLog && <NotificationLog onClose={() => setShowLog(false)} />}</Suspense>
     </>
   )
 }
 
 export function initial(user: string): string {
   return (user[0] ?? '?').toUpperCase()
-}
-
-function NotificationLog({ onClose }: { onClose: () => void }) {
-  const log = useToastLog()
-  return (
-    <Dialog open onClose={onClose} title="Recent notifications">
-      {log.length === 0 && <p className="soft">Nothing has been reported since this page was opened.</p>}
-      {log.map((toast) => (
-        <div key={toast.id} className="toast">
-          {toast.icon}
-          <span className="grow">{toast.text}</span>
-          <span className="muted small"><When at={new Date(toast.at).toISOString()} /></span>
-        </div>
-      ))}
-    </Dialog>
-  )
 }

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { BASE_PATH } from '../api/base.ts'
 import { OverviewPage } from '../pages/overview/OverviewPage.tsx'
 import { App } from './App.tsx'
 import { NotFound, RouteError } from './NotFound.tsx'
@@ -138,6 +139,7 @@ export const router = createRouter({
     overview, workflows, workflow, workflowRuns, workflowVersions, runs, run, approvals, approval, signedLink, sessions, session, chat, playground,
     settingsHome, settings, signIn, docs,
   ]),
+  basepath: BASE_PATH || '/',
   defaultPreload: 'intent',
   scrollRestoration: true,
   // Every parameter is text: the default would turn `q=42` into a number.

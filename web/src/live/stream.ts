@@ -1,3 +1,5 @@
+import { BASE_PATH } from '../api/base.ts'
+
 // One event stream per browser. This class runs in the shared worker, or in the page where there is none.
 
 export interface LiveEvent {
@@ -104,7 +106,7 @@ export class EventStream {
   private async change(body: { add: string[]; remove: string[] }): Promise<void> {
     if (this.client === null) return
     try {
-      await fetch(`/api/v1/events/${encodeURIComponent(this.client)}/topics`, {
+      await fetch(`${BASE_PATH}/api/v1/events/${encodeURIComponent(this.client)}/topics`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-branchpoint': '1' },
         body: JSON.stringify(body),
@@ -121,7 +123,7 @@ export class EventStream {
       const headers: Record<string, string> = { accept: 'text/event-stream' }
       if (this.lastId !== null) headers['last-event-id'] = this.lastId
       const topics = [...this.topics.keys()].join(',')
-      const response = await fetch(`/api/v1/events?topics=${encodeURIComponent(topics)}`, { headers, signal: controller.signal })
+      const response = await fetch(`${BASE_PATH}/api/v1/events?topics=${encodeURIComponent(topics)}`, { headers, signal: controller.signal })
       if (!response.ok || response.body === null) throw new Error(`status ${response.status}`)
       await this.read(response.body)
     } catch {

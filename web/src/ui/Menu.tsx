@@ -1,6 +1,7 @@
-import { Menu as Base } from '@base-ui/react/menu'
-import type { ReactElement, ReactNode } from 'react'
-import { Icon, type IconComponent } from './icons.tsx'
+import { cloneElement, lazy, type MouseEventHandler, type ReactElement, type ReactNode, Suspense, useState } from 'react'
+import type { IconComponent } from './icons.tsx'
+
+const LoadedMenu = lazy(() => import('./LoadedMenu.tsx'))
 
 export interface MenuEntry {
   label: ReactNode
@@ -13,35 +14,19 @@ export interface MenuEntry {
   href?: string
 }
 
-/** A button with a menu. `null` entries are separators. */
-export function Menu({ trigger, entries, align = 'end' }: { trigger: ReactElement; entries: (MenuEntry | null)[]; align?: 'start' | 'end' }) {
+export interface MenuProperties {
+  trigger: ReactElement
+  entries: (MenuEntry | null)[]
+  align?: 'start' | 'end'
+}
+
+/** A button with a menu. `null` entries are separators. A click before the menu is loaded opens it once it is. */
+export function Menu(properties: MenuProperties) {
+  const [isWanted, setIsWanted] = useState(false)
+  const trigger = properties.trigger as ReactElement<{ onClick?: MouseEventHandler }>
   return (
-    <Base.Root modal={false}>
-      <Base.Trigger render={trigger} />
-      <Base.Portal>
-        <Base.Positioner className="layer" sideOffset={6} align={align}>
-          <Base.Popup className="menu menu-popup">
-            {entries.map((entry, index) =>
-              entry === null ? (
-                <Base.Separator key={index} className="menu-line" />
-              ) : (
-                <Base.Item
-                  key={index}
-                  className={`mi${entry.danger ? ' sev-error' : ''}`}
-                  disabled={entry.disabled}
-                  onClick={entry.onSelect}
-                  render={entry.href ? <a href={entry.href} download /> : undefined}
-                >
-                  {entry.icon && <Icon of={entry.icon} size={15} />}
-                  <span className="grow">{entry.label}</span>
-                  {entry.checked && <span aria-label="selected">✓</span>}
-                  {entry.shortcut && <kbd>{entry.shortcut}</kbd>}
-                </Base.Item>
-              ),
-            )}
-          </Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
+    <Suspense fallback={cloneElement(trigger, { onClick: () => setIsWanted(true) })}>
+      <LoadedMenu {...properties} isOpenAtFirst={isWanted} />
+    </Suspense>
   )
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use branchpoint_server::{Content, Example, Template};
+use branchpoint_server::{Content, Example, Template, WebFile};
 use include_dir::{Dir, File, include_dir};
 
 use crate::explain;
@@ -12,7 +12,10 @@ use crate::new::TEMPLATES;
 static EXAMPLES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../examples");
 
 pub(super) const CONTENT: Content =
-    Content { page: Some(explain::page), templates, version: env!("CARGO_PKG_VERSION") };
+    Content { page: Some(explain::page), templates, web: WEB, version: env!("CARGO_PKG_VERSION") };
+
+/// The built web page, which `build.rs` lists; empty if it was not built.
+static WEB: &[WebFile] = include!(concat!(env!("OUT_DIR"), "/web_files.rs"));
 
 fn templates() -> Vec<Template> {
     let template = |template: &'static crate::new::Template| Template {

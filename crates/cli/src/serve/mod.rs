@@ -148,7 +148,12 @@ fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: &Pa
         format!("Store: {}", store.display())
     };
     let sign_in = if listen.requires_sign_in() { "Requests need a token: `branchpoint token create`.\n" } else { "" };
-    terminal::message(&format!("Serving http://{address}{}\n{store}\n{sign_in}", listen.base_path));
+    let page = if content::CONTENT.web.is_empty() {
+        "This program was built without the web page. To add it: make web, then build again.\n"
+    } else {
+        ""
+    };
+    terminal::message(&format!("Serving http://{address}{}\n{store}\n{sign_in}{page}", listen.base_path));
 }
 
 impl Listen {

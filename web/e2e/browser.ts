@@ -1,0 +1,102 @@
+import { mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Server } from './server.ts'
+
+export interface Look {
+  dark?: boolean
+  /** 390 px wide, with touch. */
+  phone?: boolean
+  /** A token, sent with every request, for servers that require it. */
+  token?: string
+  reducedMotion?: boolean
+}
+
+const PHONE = { width: 390, height: 844 }
+const DESKTOP = { width: 1440, height: 900 }
+
+export async function launch(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking'],
+  })
+}
+
+/** A person at a browser: a context of their own, and what went wrong in it. */
+export class Visitor {
+  /** Errors of the page's scripts, and messages about its security policy. */
+  readonly mistakes: string[] = []
+  /** Requests that did not go to the server. */
+  readonly foreign: string[] = []
+
+  private constructor(readonly context: BrowserContext, readonly page: Page, private readonly server: Server) {}
+
+  static async arrive(browser: Browser, server: Server, look: Look = {}): Promise<Visitor> {
+    const context = await browser.newContext({
+      viewport: look.phone ? PHONE : DESKTOP,
+      hasTouch: look.phone,
+      isMobile: look.phone,
+      colorScheme: look.dark ? 'dark' : 'light',
+      reducedMotion: look.reducedMotion === false ? 'no-preference' : 'reduce',
+      timezoneId: 'UTC',
+      locale: 'en-US',
+      extraHTTPHeaders: look.token ? { authorization: `Bearer ${look.token}` } : {},
+    })
+    context.setDefaultTimeout(20_000)
+    const page = await context.newPage()
+    const visitor = new Visitor(context, page, server)
+    page.on('pageerror', (error) => visitor.mistakes.push(String(error.stack ?? error)))
+    page.on('console', (message) => {
+      if (/content security policy/i.test(message.text())) visitor.mistakes.push(message.text())
+    })
+    context.on('request', (request) => {
+      const url = request.url()
+      if (/^https?:/.test(url) && new URL(url).origin !== new URL(server.url).origin) visitor.foreign.push(url)
+    })
+    return visitor
+  }
+
+  /** Opens an address of the page, such as `/runs`, and waits until its main part is there. */
+  async open(path: string): Promise<Page> {
+    await this.page.goto(this.server.url + path)
+    await this.page.locator('#main').waitFor()
+    return this.page
+  }
+
+  /** Waits until a text can be seen. */
+  async sees(text: string | RegExp): Promise<void> {
+    await this.page.getByText(text).locator('visible=true').first().waitFor()
+  }
+
+  /** Waits until nothing of this text can be seen any more. */
+  async losesSightOf(text: string | RegExp): Promise<void> {
+    await this.page.getByText(text).locator('visible=true').first().waitFor({ state: 'hidden' })
+  }
+
+  /** What axe-core finds on the page, in a form that a failed assertion shows well. */
+  async accessibilityFindings(): Promise<string[]> {
+    // Skeletons and transitions have ended when no element says that it is busy.
+    await this.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
+    await this.page.evaluate(AXE_SOURCE)
+    return this.page.evaluate(async () => {
+      const { axe } = window as unknown as { axe: typeof import('axe-core') }
+      const result = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+      return result.violations.flatMap((violation) => violation.nodes.map((node) => `${violation.id}: ${violation.help}: ${node.html.slice(0, 160)}`))
+    })
+  }
+
+  /** Saves what can be seen now, for people who look at a failed test. */
+  async picture(name: string): Promise<void> {
+    mkdirSync(PICTURES, { recursive: true })
+    await this.page.screenshot({ path: `${PICTURES}/${name.replace(/[^\w-]+/g, '-')}.png` })
+  }
+
+  async leave(): Promise<void> {
+    await this.context.close()
+  }
+}
+
+const PICTURES = fileURLToPath(new URL('../test-results', import.meta.url))
+import { readFileSync } from 'node:fs'
+const AXE_SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
