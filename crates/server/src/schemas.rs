@@ -345,3 +345,12 @@ pub(crate) enum SessionEventKind {
     Reset,
     Turn,
 }
+
+/// Whose line of a chat it is.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(crate) enum Speaker {
+    User,
+    Agent,
+    Tool,
+}

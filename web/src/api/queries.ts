@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { get, query, segment } from './client.ts'
 import type {
-  Approval, ApprovalOutcome, Diff, Drawing, Me, Overview, Page, PaletteEntry, Run, RunDetail, SessionDetail, SessionSummary, Step, Template,
+  AgentRecord, Approval, ApprovalOutcome, Chat, Diff, Drawing, Me, Overview, Page, PaletteEntry, Run, RunDetail, SessionDetail, SessionSummary, Step, Template,
   WorkflowDetail, WorkflowSummary,
 } from './types.ts'
 
@@ -118,6 +118,16 @@ export const sessionQuery = (document: string, id: string, at?: number) =>
   queryOptions({
     queryKey: ['session', document, id, at ?? 'now'],
     queryFn: ({ signal }) => get<SessionDetail>(`/agents/${segment(document)}/sessions/${segment(id)}/state${query({ at })}`, signal),
+  })
+
+export const agentQuery = (document: string) =>
+  queryOptions({ queryKey: ['agent', document], queryFn: ({ signal }) => get<AgentRecord>(`/agents/${segment(document)}`, signal), retry: false })
+
+export const chatQuery = (document: string, id: string) =>
+  queryOptions({
+    queryKey: ['chat', document, id],
+    queryFn: ({ signal }) => get<Chat>(`/agents/${segment(document)}/sessions/${segment(id)}/chat`, signal),
+    retry: false,
   })
 
 export const docQuery = (kind: string) =>

@@ -1,5 +1,36 @@
 // @generated from openapi.json by `npm run api`. Do not edit.
 
+/** The agent of a document. */
+export type AgentRecord = {
+  /** Whether it has a chat. The other documents are gates for programs that run their own model and tools. */
+  chats: boolean
+  document: string
+  /** What the agent says before the first message. */
+  initial_messages: string[]
+  /** The name that the document gives the agent. */
+  name?: string | null
+  placeholder?: string | null
+  /** Messages that a person may begin with. */
+  prompts: string[]
+  /** The steps in the order of the document. */
+  steps: AgentStep[]
+  /** The tools with which a session is opened unless the request lists others. */
+  tools: string[]
+}
+
+/** A step of an agent. */
+export type AgentStep = {
+  /** The patterns of the tools that it allows; all tools if empty. */
+  allowed: string[]
+  /** The patterns of the tools that it denies. */
+  denied: string[]
+  /** Whether a session begins with this step. */
+  is_default: boolean
+  name: string
+  /** The tools that fit each position of its sequence. */
+  sequence: string[][]
+}
+
 /** The answer of a person that decided. */
 export type AnswerFacts = {
   note: unknown
@@ -120,6 +151,33 @@ export type CaseResult = {
   outcome?: boolean | null
   /** The values that the condition reads, by path. */
   reads: Record<string, unknown>
+}
+
+/** A chat so far. */
+export type Chat = {
+  /** Whether the agent has not replied to the last line yet. */
+  in_turn: boolean
+  lines: ChatLine[]
+  /** The id of the run of the session; none before the first message. */
+  run?: string | null
+}
+
+/** A line of a chat. */
+export type ChatLine = {
+  /** The arguments of the tool call. */
+  arguments: unknown
+  at: string
+  error?: StepError | null
+  /** The result of the tool call; null while it runs. */
+  result: unknown
+  /** `user`, `agent` or `tool`. */
+  role: Speaker
+  /** The active step after the line. */
+  step?: string | null
+  /** What was said; null for a tool call. */
+  text?: string | null
+  /** The name of the called tool. */
+  tool?: string | null
 }
 
 /** The findings about a document. */
@@ -699,18 +757,24 @@ export type SessionRecord = {
   step?: string | null
   /** The number of tools that are offered now. */
   tools_offered: number
+  /** The number of tools of the agent. */
+  tools_total: number
   updated: string
 }
 
 /** A session as of an event. */
 export type SessionState = {
+  /** Whether the agent has a chat. */
+  chats: boolean
   document: string
   /** The latest events. */
   events: SessionEvent[]
   /** Whether the session has expired. */
   expired: boolean
   id: string
-  /** The steps that were evaluated at the event, in order. */
+  /** The id of its run. */
+  run: string
+  /** The steps in the order of the document, with the outcomes of their latest evaluation. */
   steps: StepOutcome[]
   tools: ToolRecord[]
   /** The tools and the step. */
@@ -751,6 +815,9 @@ export type SpanRecord = {
   line: number
   start: number
 }
+
+/** Whose line of a chat it is. */
+export type Speaker = "user" | "agent" | "tool"
 
 /** How a condition is written. */
 export type Spelling = "expression" | "group" | "targets" | "history" | "text_match"
@@ -843,9 +910,17 @@ export type StepError = {
 /** A step with the outcome of its conditions. */
 export type StepOutcome = {
   active: boolean
+  /** The patterns of the tools that it allows; all tools if empty. */
+  allowed: string[]
+  /** The patterns of the tools that it denies. */
+  denied: string[]
   explanation?: Explanation | null
   /** Whether the conditions were true at the event; null if they were not evaluated. */
   holds?: boolean | null
+  /** Whether a session begins with this step. */
+  is_default: boolean
+  /** The tools that fit each position of its sequence. */
+  sequence: string[][]
   step: string
 }
 
@@ -949,7 +1024,7 @@ export type TurnRecord = {
   view?: Gate | null
 }
 
-/** A line of a chat. */
+/** What a person says in a chat. */
 export type TurnRequest = {
   /** What the user says. */
   text: string

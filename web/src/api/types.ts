@@ -3,7 +3,7 @@
 import type * as Api from './schema.d.ts'
 
 export type {
-  AnswerFacts, Approval, ApprovalStatus, BranchOutcome, Choice, DocPage, Diagnostic, Drawing, DrawingBranch, DrawingEdge, DrawingNode, EdgeKind,
+  AgentRecord, AgentStep, AnswerFacts, Approval, ApprovalStatus, BranchOutcome, Chat, ChatLine, Choice, DocPage, Diagnostic, Drawing, DrawingBranch, DrawingEdge, DrawingNode, EdgeKind,
   EvalRequest, EvalResult, Explanation, Finding, Formatted, InputDeclaration, Iteration, LeadingDecision, Me, Meaning, NodeShape, Part, People, Role,
   Run, RunDetail, RunSource, RunStatus, SessionEvent, SessionState, SessionView, Spelling, StepError, StepPage, Structure, TextEdit, ToolCall,
   TurnRecord, ValueRead, Vote, WhatIf, WorkflowDetail,

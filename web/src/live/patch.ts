@@ -13,7 +13,7 @@ export function applyEvents(client: QueryClient, events: LiveEvent[]): void {
     else if (event === 'approval' || event === 'approval_settled') patchApproval(client, data as Approval, stale)
     else if (event === 'overview') patchOverview(client, data as Overview)
     else if (event === 'workflow') stale.add('workflows').add('workflow')
-    else if (event === 'session') stale.add('sessions').add('session')
+    else if (event === 'session') stale.add('sessions').add('session').add('chat')
     else if (event === 'reset') resetTopic((data as { topic?: string }).topic ?? '', stale)
   }
   for (const key of stale) void client.invalidateQueries({ queryKey: [key] })
@@ -23,7 +23,7 @@ function resetTopic(topic: string, stale: Set<string>): void {
   if (topic.startsWith('run:')) {
     traceStore(topic.slice(4)).reload()
     stale.add('run').add('step')
-  } else if (topic.startsWith('session:')) stale.add('session')
+  } else if (topic.startsWith('session:')) stale.add('session').add('chat')
   else for (const key of ['runs', 'overview', 'approvals', 'workflows', 'sessions']) stale.add(key)
 }
 

@@ -69,6 +69,7 @@ const TABLE: &[(&str, (u8, u8), Types, Implementation)] = &[
     ("storedAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::stored),
     ("joinAttachments", (1, 1), Types::LIST.union(Types::NIL), attachments::join),
     ("maskedJson", (1, 1), Types::ANY, loops_and_times::masked_json),
+    ("toolStates", (4, 4), Types::LIST, tools::tool_states),
 ];
 
 fn functions() -> Functions {

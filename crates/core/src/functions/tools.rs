@@ -1,7 +1,7 @@
 //! The tools that an agent may use, selected by patterns of names and by the position in a sequence.
 
 use branchpoint_expr::function::{Outcome, Work, wrong_kind};
-use branchpoint_expr::{ListView, View};
+use branchpoint_expr::{ListView, ObjectView, View};
 
 /// `offeredTools(tools, {allowed, denied, sequence}, index)`: the tools that match a pattern of `allowed` (an empty list allows all)
 /// and no pattern of `denied`, and are allowed at the current position of an unfinished sequence. Without a rule: all tools.
@@ -28,6 +28,64 @@ pub(super) fn offered_tools<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outc
         }
     }
     work.list(&offered)
+}
+
+/// `toolStates(tools, rules, active, index)`: for each tool `{name, offered, reason}` under the rule of the active step. `rules` has the
+/// rules of all steps by name, because a reason names the steps that list a tool. Offered tools are those of `offeredTools`.
+pub(super) fn tool_states<'a>(work: &Work<'a>, arguments: &[View<'a>]) -> Outcome<View<'a>> {
+    let tools = list(work, arguments[0])?;
+    let View::Object(rules) = arguments[1] else { return wrong_kind("toolStates()", "objects", arguments[1]) };
+    let active = match arguments[2] {
+        View::Null => None,
+        active => Some(active.expect_text("toolStates()")?),
+    };
+    let rule = active.map(|active| work.field(rules, active)).transpose()?.flatten().unwrap_or(View::Null);
+    let offered = offered_tools(work, &[arguments[0], rule, arguments[3]])?;
+    let mut states = Vec::new();
+    for tool in tools.into_iter().flat_map(ListView::iter) {
+        let name = tool.expect_text("toolStates()")?;
+        let is_offered = any(work, list(work, offered)?, name, |written, name| written == name)?;
+        let reason = match (active, rule) {
+            (Some(active), View::Object(rule)) => reason(work, rules, (active, rule), name, is_offered)?,
+            _ => "no step is active, so every tool is offered".to_owned(),
+        };
+        let state = [("name", tool), ("offered", View::Bool(is_offered)), ("reason", work.text(&reason)?)];
+        states.push(work.object(&state)?);
+    }
+    work.list(&states)
+}
+
+/// Why the active step offers a tool or not.
+fn reason<'a>(
+    work: &Work<'a>,
+    rules: ObjectView<'a>,
+    (active, rule): (&str, ObjectView<'a>),
+    name: &str,
+    is_offered: bool,
+) -> Outcome<String> {
+    if is_offered {
+        return Ok(format!("allowed by {active}"));
+    }
+    let part = |rule, key: &str| list(work, work.field(rule, key)?.unwrap_or(View::Null));
+    for pattern in part(rule, "denied")?.into_iter().flat_map(ListView::iter) {
+        let pattern = pattern.expect_text("toolStates()")?;
+        if matches_name(pattern, name) {
+            return Ok(format!("denied by {pattern} in {active}"));
+        }
+    }
+    let allowed = part(rule, "allowed")?;
+    if allowed.is_none_or(ListView::is_empty) || any(work, allowed, name, matches_name)? {
+        return Ok(format!("not next in the sequence of {active}"));
+    }
+    let mut others = Vec::new();
+    for (step, rule) in rules.iter() {
+        let View::Object(rule) = rule else { continue };
+        if step != active && any(work, part(rule, "allowed")?, name, matches_name)? {
+            others.push(step);
+        }
+    }
+    let elsewhere = if others.is_empty() { String::new() } else { format!("; listed in {}", others.join(", ")) };
+    Ok(format!("not listed in {active}{elsewhere}"))
 }
 
 /// Whether any text of a list matches a name. The work of the comparison counts against the limit of the evaluation.

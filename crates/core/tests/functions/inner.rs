@@ -59,6 +59,25 @@ fn tools_are_offered_by_patterns_and_position() {
 }
 
 #[test]
+fn each_tool_has_the_reason_why_it_is_offered_or_not() {
+    let rules = "{plan: {allowed: ['think', 'web_*'], denied: ['web_delete'], sequence: []}, \
+         search: {allowed: ['web_*'], denied: [], sequence: [['web_search'], ['web_read']]}}";
+    let reasons = |tool: &str, active: &str, index: u8, expect: &str| {
+        let call = format!("toolStates(['{tool}'], {rules}, {active}, {index})[0]");
+        check(&format!("({call}.offered ? 'yes: ' : 'no: ') + {call}.reason"), &format!("\"{expect}\""));
+    };
+    reasons("think", "'plan'", 0, "yes: allowed by plan");
+    reasons("think", "'search'", 0, "no: not listed in search; listed in plan");
+    reasons("save", "'plan'", 0, "no: not listed in plan");
+    reasons("web_delete", "'plan'", 0, "no: denied by web_delete in plan");
+    reasons("web_read", "'search'", 0, "no: not next in the sequence of search");
+    reasons("web_read", "'search'", 1, "yes: allowed by search");
+    reasons("save", "nil", 0, "yes: no step is active, so every tool is offered");
+    check(&format!("toolStates(nil, {rules}, nil, 0)"), "[]");
+    check("toolStates([], nil, nil, 0)", "error wrong_kind");
+}
+
+#[test]
 fn defaults_replace_null_at_any_depth() {
     check(
         "filledIn([{model: nil, other: nil, below: [{model: 'own'}, {model: nil}]}], {model: 'm'})",

@@ -44,6 +44,6 @@ fn stored_names_of_functions_do_not_change() {
         "putPath nested pick declared assigned wholeNumber rounds field webAddress keyed sameAs listed joinTexts \
          loopItems pickAttachments durationMs instantMs itemsOf integerOf expandTemplate elapsedText \
          environmentNames offeredTools approvalAnswer approvalChanges callFailed filledIn withDefaults \
-         inputProblems attachmentsIn storedAttachments joinAttachments maskedJson"
+         inputProblems attachmentsIn storedAttachments joinAttachments maskedJson toolStates"
     );
 }

@@ -13,7 +13,7 @@ use branchpoint_core::ir::builder::{Builder, ROOT};
 use branchpoint_core::ir::{Arm, OnEarly, PlaceId, Program, Status, Write};
 use branchpoint_expr::{Dialect, Object, Span, Value};
 
-use super::raw::Agent;
+use super::raw::{Agent, Step};
 use crate::lowering::{self, Names, object};
 use crate::report::{Report, unlowered};
 
@@ -207,6 +207,8 @@ impl<'a, 'd> Lower<'a, 'd> {
              recentlyUsedTools: history, sequenceIndex: index, changed: before != active, why: why{persona}}}"
         ));
         self.b.view("session", view);
+        let tools = self.formula("toolStates(given ?? own, rules, active, index)");
+        self.b.view("tools", tools);
         let problems = self.b.read(self.slots["problems"]);
         self.b.view("problems", problems);
         let agent = self.b.value(describe(self.own.agent));
@@ -235,7 +237,36 @@ fn document_values(agent: &Agent<'_>) -> Vec<(&'static str, Value)> {
 /// The description of an agent for clients before it runs.
 fn describe(agent: &Agent<'_>) -> Value {
     let default = agent.default.map_or(Value::Null, |step| Value::Str(agent.steps[step].name.clone()));
-    let mut describe: Object = [(Arc::from("defaultStep"), default)].into_iter().collect();
+    let steps = Value::from(agent.steps.iter().map(describe_step).collect::<Vec<_>>());
+    let tools = Value::from(named_tools(agent).into_iter().map(Value::Str).collect::<Vec<_>>());
+    let fields = [("defaultStep", default), ("steps", steps), ("tools", tools)];
+    // A template brings its own tools, which replace those that its steps name.
+    let mut describe: Object = fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
     describe.extend(agent.template.iter().flat_map(chat::describe));
     Value::from(describe)
+}
+
+fn describe_step(step: &Step<'_>) -> Value {
+    let texts = |list: &[Arc<str>]| Value::from(list.iter().cloned().map(Value::Str).collect::<Vec<_>>());
+    let sequence: Vec<_> = step.positions.iter().map(|position| texts(position)).collect();
+    object([
+        ("name", Value::Str(step.name.clone())),
+        ("allowed", texts(&step.allowed)),
+        ("denied", texts(&step.denied)),
+        ("sequence", Value::from(sequence)),
+    ])
+}
+
+/// The tools that the steps name in full, in the order of the document: what a client can offer to open a session with.
+fn named_tools(agent: &Agent<'_>) -> Vec<Arc<str>> {
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for step in &agent.steps {
+        let listed = step.allowed.iter().chain(&step.denied).filter(|pattern| !pattern.contains('*'));
+        for name in listed.chain(step.positions.iter().flatten()) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+    }
+    names
 }
