@@ -20,9 +20,11 @@ fn main() -> io::Result<()> {
     let mut list = String::from("&[\n");
     for file in files.iter().filter(|file| !files.contains(&packed(file))) {
         let is_gzip = file.extension().is_some_and(|ending| ending == "gz");
-        let path = file.strip_prefix(root.join("page")).expect("it is below the folder").to_string_lossy().replace('\\', "/");
+        let path =
+            file.strip_prefix(root.join("page")).expect("it is below the folder").to_string_lossy().replace('\\', "/");
         let path = if is_gzip { path.trim_end_matches(".gz") } else { &path };
-        writeln!(list, "    WebFile {{ path: {path:?}, bytes: include_bytes!({file:?}), is_gzip: {is_gzip} }},").expect("text can be written");
+        writeln!(list, "    WebFile {{ path: {path:?}, bytes: include_bytes!({file:?}), is_gzip: {is_gzip} }},")
+            .expect("text can be written");
     }
     list.push(']');
     let output = env::var("OUT_DIR").expect("cargo sets it");

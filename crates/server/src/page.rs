@@ -30,7 +30,18 @@ const DOCUMENT: &str = "index.html";
 
 /// The first segments of the addresses of pages. Everything else that is not a file does not exist.
 const PAGES: [&str; 12] = [
-    "", "a", "approvals", "chat", "docs", "playground", "runs", "sessions", "settings", "signin", "start", "workflows",
+    "",
+    "a",
+    "approvals",
+    "chat",
+    "docs",
+    "playground",
+    "runs",
+    "sessions",
+    "settings",
+    "signin",
+    "start",
+    "workflows",
 ];
 
 /// Responds to a request that no endpoint of the API handles.
@@ -64,6 +75,7 @@ fn asset(file: &WebFile, headers: &HeaderMap) -> Response {
     let lifetime = if is_hashed { "public, max-age=31536000, immutable" } else { "public, max-age=3600" };
     let mut response = Response::builder()
         .header(header::CONTENT_TYPE, media_type(file.path))
+        .header(header::CONTENT_SECURITY_POLICY, ASSET_POLICY)
         .header(header::CACHE_CONTROL, lifetime);
     let is_packed = file.is_gzip && accepts(headers, &header::ACCEPT_ENCODING, "gzip");
     if file.is_gzip {
@@ -75,6 +87,9 @@ fn asset(file: &WebFile, headers: &HeaderMap) -> Response {
     let body = if file.is_gzip && !is_packed { unpacked(file.bytes).into() } else { Body::from(file.bytes) };
     response.body(body).unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
+
+/// A worker has the policy of its script, and the worker of the event stream connects to this server.
+const ASSET_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'";
 
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut content = Vec::new();
@@ -144,7 +159,9 @@ mod tests {
 
     #[test]
     fn encodings_that_a_client_rejects_are_not_used() {
-        for (value, expect) in [("gzip", true), ("br, gzip;q=0.5", true), ("gzip;q=0", false), ("*", false), ("br", false)] {
+        for (value, expect) in
+            [("gzip", true), ("br, gzip;q=0.5", true), ("gzip;q=0", false), ("*", false), ("br", false)]
+        {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(value));
             assert_eq!(accepts(&headers, &header::ACCEPT_ENCODING, "gzip"), expect, "{value}");

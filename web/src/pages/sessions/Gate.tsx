@@ -122,7 +122,7 @@ function History({ session }: { session: SessionDetail }) {
 
 /** The widest window of the history that an evaluated condition read, from its explanation. */
 function windowOf(session: SessionDetail): number | null {
-  const found = JSON.stringify(session.steps.map((step) => step.explanation?.tree ?? null)).matchAll(/last (\d+) tools/g)
+  const found = JSON.stringify(session.steps.map((step) => step.explanation?.tree ?? null)).matchAll(/last (\d+) (?:of )?tools/g)
   const sizes = [...found].map((match) => Number(match[1]))
   return sizes.length === 0 ? null : Math.max(...sizes)
 }

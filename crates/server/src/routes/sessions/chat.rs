@@ -139,7 +139,8 @@ pub(super) async fn chat(
         if !agent_of(backend, &*shared.find_version(backend, &document, None)?)?.chats {
             return Err(no_chat(&document));
         }
-        find(backend, &document, &id)?.map_or_else(|| Ok(Json(Chat::default())), |session| Ok(Json(transcript(backend, session.run)?)))
+        find(backend, &document, &id)?
+            .map_or_else(|| Ok(Json(Chat::default())), |session| Ok(Json(transcript(backend, session.run)?)))
     })
     .await
 }
@@ -198,7 +199,8 @@ fn add_lines(lines: &mut Vec<ChatLine>, message: &Value, at: &str, step: Option<
         }
         _ => {
             let name = message.get("name").map(Value::to_string);
-            let is_open = |line: &&mut ChatLine| line.tool == name && line.result == Value::Null && line.error == Value::Null;
+            let is_open =
+                |line: &&mut ChatLine| line.tool == name && line.result == Value::Null && line.error == Value::Null;
             if let Some(line) = lines.iter_mut().find(is_open) {
                 let part = |key: &str| message.get(key).cloned().unwrap_or_default();
                 (line.result, line.error) = (part("content"), part("error"));

@@ -306,4 +306,3 @@ async fn reset(
 ) -> Result<Json<SessionView>, Problem> {
     send(&app, caller, path, open, SessionAction::Reset, None).await
 }
-
