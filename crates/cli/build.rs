@@ -23,7 +23,8 @@ fn main() -> io::Result<()> {
         let path =
             file.strip_prefix(root.join("page")).expect("it is below the folder").to_string_lossy().replace('\\', "/");
         let path = if is_gzip { path.trim_end_matches(".gz") } else { &path };
-        writeln!(list, "    WebFile {{ path: {path:?}, bytes: include_bytes!({file:?}), is_gzip: {is_gzip} }},")
+        let place = file.display().to_string();
+        writeln!(list, "    WebFile {{ path: {path:?}, bytes: include_bytes!({place:?}), is_gzip: {is_gzip} }},")
             .expect("text can be written");
     }
     list.push(']');
