@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Dialect, Field, Located, Shape, Span};
 
-use super::parts::{Layout, Segment, UNORDERED};
+use super::parts::{Layout, UNORDERED};
+use crate::path::Segment;
 
 /// A document with the keys of every object in the order of another document, and likewise the entries of lists whose order has no
 /// meaning.

@@ -7,7 +7,7 @@
 mod arrange;
 mod classify;
 mod matching;
-mod parts;
+pub(crate) mod parts;
 mod text;
 mod values;
 
@@ -19,12 +19,13 @@ use branchpoint_core::ir::picture::{ComparedPicture, Picture, compare};
 use branchpoint_expr::{Diagnostic, Dialect, Located, Severity, Value};
 
 use crate::load::lower;
+use crate::path::Segment;
 use crate::recognise::recognise;
 use crate::{LoadOptions, export, read};
 
 use classify::{always_counts, classify_field, group_of_step};
 use matching::{Matching, Move};
-use parts::{Field, Part, Parts, Segment};
+use parts::{Field, Part, Parts};
 
 /// The number of fields that are tested for a meaning. Beyond it, every difference counts.
 const TESTED_FIELDS: usize = 300;

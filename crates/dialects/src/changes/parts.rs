@@ -4,50 +4,45 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Dialect, Located, Object, Value};
 
+use crate::path::{Segment, extended};
+
 /// A document in parts.
 #[derive(Debug, Default)]
-pub(super) struct Parts<'d> {
+pub(crate) struct Parts<'d> {
     /// The fields of the document.
-    pub(super) fields: Vec<Field<'d>>,
+    pub(crate) fields: Vec<Field<'d>>,
     /// The steps, in the order of the text.
-    pub(super) steps: Vec<Part<'d>>,
+    pub(crate) steps: Vec<Part<'d>>,
 }
 
 /// A step, a state or a node.
 #[derive(Debug)]
-pub(super) struct Part<'d> {
+pub(crate) struct Part<'d> {
     /// The id, or a position for a step without an id.
-    pub(super) id: Arc<str>,
+    pub(crate) id: Arc<str>,
     /// Whether the author wrote the id.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
     /// The type.
-    pub(super) kind: Arc<str>,
+    pub(crate) kind: Arc<str>,
     /// The enclosing step.
-    pub(super) parent: Option<usize>,
+    pub(crate) parent: Option<usize>,
     /// The list of the enclosing step that contains it, such as `then_steps` or `cases.urgent`.
-    pub(super) list: String,
+    pub(crate) list: String,
     /// The path of its object in the document.
-    pub(super) path: Vec<Segment>,
+    pub(crate) path: Vec<Segment>,
     /// Its fields, without the steps in it.
-    pub(super) fields: Vec<Field<'d>>,
+    pub(crate) fields: Vec<Field<'d>>,
 }
 
 /// A field of a step or of the document.
 #[derive(Clone, Debug)]
-pub(super) struct Field<'d> {
-    pub(super) name: Arc<str>,
-    pub(super) value: Value,
+pub(crate) struct Field<'d> {
+    pub(crate) name: Arc<str>,
+    pub(crate) value: Value,
     /// The path from the object of the step to the field.
-    pub(super) inside: Vec<Segment>,
+    pub(crate) inside: Vec<Segment>,
     /// The value in the document; none if the field combines several places or contains steps.
-    pub(super) located: Option<&'d Located>,
-}
-
-/// One part of a path in a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
-    Key(Arc<str>),
-    Index(usize),
+    pub(crate) located: Option<&'d Located>,
 }
 
 /// Where a dialect has steps.
@@ -138,7 +133,7 @@ impl Layout {
 pub(super) const UNORDERED: &str = "nodes";
 
 impl<'d> Parts<'d> {
-    pub(super) fn of(document: &'d Located, dialect: Dialect) -> Self {
+    pub(crate) fn of(document: &'d Located, dialect: Dialect) -> Self {
         let mut reader = Reader { layout: Layout::of(dialect), parts: Self::default() };
         match dialect {
             Dialect::Machine => reader.machine(document),
@@ -293,10 +288,6 @@ impl<'d> Reader<'d> {
 
 pub(super) fn key(name: &str) -> Segment {
     Segment::Key(name.into())
-}
-
-fn extended(path: &[Segment], segment: Segment) -> Vec<Segment> {
-    path.iter().cloned().chain([segment]).collect()
 }
 
 fn written(name: Arc<str>, value: &Located, inside: Vec<Segment>) -> Field<'_> {

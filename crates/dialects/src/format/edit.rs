@@ -4,16 +4,16 @@ use std::ops::Range;
 
 /// Replacements that do not overlap.
 #[derive(Default)]
-pub(super) struct Edits(Vec<(Range<usize>, String)>);
+pub(crate) struct Edits(Vec<(Range<usize>, String)>);
 
 impl Edits {
     /// Replaces the bytes of a range.
-    pub(super) fn replace(&mut self, range: Range<usize>, by: impl Into<String>) {
+    pub(crate) fn replace(&mut self, range: Range<usize>, by: impl Into<String>) {
         self.0.push((range, by.into()));
     }
 
     /// The text with all replacements applied; none if two of them overlap.
-    pub(super) fn apply(mut self, text: &str) -> Option<String> {
+    pub(crate) fn apply(mut self, text: &str) -> Option<String> {
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let mut out = String::with_capacity(text.len());
         let mut at = 0;

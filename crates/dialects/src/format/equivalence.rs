@@ -6,7 +6,7 @@ use granit_parser::{Event, Parser, options};
 use crate::read;
 
 /// Whether a changed text reads as the same document, with the same comments. The order of a step's keys may differ.
-pub(super) fn is_equivalent(before: &str, document: &Located, after: &str) -> bool {
+pub(crate) fn is_equivalent(before: &str, document: &Located, after: &str) -> bool {
     read(after).is_ok_and(|changed| equal(document, &changed)) && comments(before) == comments(after)
 }
 
@@ -30,13 +30,19 @@ fn equal(one: &Located, other: &Located) -> bool {
 
 /// The comments of a text, sorted, because comments move with their keys.
 fn comments(text: &str) -> Option<Vec<String>> {
+    let mut comments: Vec<String> = comments_at(text)?.into_iter().map(|(_, comment)| comment).collect();
+    comments.sort_unstable();
+    Some(comments)
+}
+
+/// The comments of a text with their positions; none if the text cannot be parsed.
+pub(crate) fn comments_at(text: &str) -> Option<Vec<(usize, String)>> {
     let events = Parser::new_from_str_with_options(text, options! { emit_comments: true });
     let mut comments = Vec::new();
     for event in events {
-        if let (Event::Comment(comment, ..), _) = event.ok()? {
-            comments.push(comment.trim_end().to_owned());
+        if let (Event::Comment(comment, ..), place) = event.ok()? {
+            comments.push((place.byte_range()?.start, comment.trim_end().to_owned()));
         }
     }
-    comments.sort_unstable();
     Some(comments)
 }

@@ -5,65 +5,65 @@ use std::ops::Range;
 use branchpoint_expr::{Located, Shape, Span};
 
 /// The positions at which the lines of a text begin.
-pub(super) struct Lines<'t> {
-    pub(super) text: &'t str,
+pub(crate) struct Lines<'t> {
+    pub(crate) text: &'t str,
     starts: Vec<usize>,
 }
 
 impl<'t> Lines<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Self { text, starts: std::iter::once(0).chain(breaks).collect() }
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.starts.len()
     }
 
     /// The line that holds a byte.
-    pub(super) fn of(&self, at: usize) -> usize {
+    pub(crate) fn of(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at) - 1
     }
 
     /// The bytes of a line, without its line break.
-    pub(super) fn range(&self, line: usize) -> Range<usize> {
+    pub(crate) fn range(&self, line: usize) -> Range<usize> {
         let start = self.starts[line];
         let end = self.starts.get(line + 1).map_or(self.text.len(), |next| next - 1);
         start..end
     }
 
-    pub(super) fn start(&self, line: usize) -> usize {
+    pub(crate) fn start(&self, line: usize) -> usize {
         self.starts[line]
     }
 
-    pub(super) fn line(&self, line: usize) -> &'t str {
+    pub(crate) fn line(&self, line: usize) -> &'t str {
         &self.text[self.range(line)]
     }
 
     /// The column of a byte, in bytes.
-    pub(super) fn column(&self, at: usize) -> usize {
+    pub(crate) fn column(&self, at: usize) -> usize {
         at - self.starts[self.of(at)]
     }
 
     /// The number of blanks at the beginning of a line.
-    pub(super) fn indent(&self, line: usize) -> usize {
+    pub(crate) fn indent(&self, line: usize) -> usize {
         let line = self.line(line);
         line.len() - line.trim_start_matches(' ').len()
     }
 
     /// Whether a byte is the first of its line that is not a blank.
-    pub(super) fn is_first(&self, at: usize) -> bool {
+    pub(crate) fn is_first(&self, at: usize) -> bool {
         self.column(at) == self.indent(self.of(at))
     }
 
-    pub(super) fn is_blank(&self, line: usize) -> bool {
+    pub(crate) fn is_blank(&self, line: usize) -> bool {
         self.line(line).trim_matches([' ', '\t']).is_empty()
     }
 }
 
 /// The notation of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// An object by indentation.
     BlockObject,
     BlockList,
@@ -76,7 +76,7 @@ pub(super) enum Style {
 }
 
 /// The notation of a value. `after` is the end of its key or dash.
-pub(super) fn style(text: &str, after: usize, value: &Located) -> Style {
+pub(crate) fn style(text: &str, after: usize, value: &Located) -> Style {
     let bracketed = |value: &Located| text[value.span.range()].starts_with(['{', '[']);
     match &value.shape {
         Shape::Object(fields) if !fields.is_empty() && !bracketed(value) => Style::BlockObject,
@@ -100,6 +100,6 @@ fn header(text: &str, after: usize, span: Span) -> Option<&str> {
 }
 
 /// Whether a value is in the range of its parent. The value of an alias is elsewhere.
-pub(super) fn is_within(value: &Located, range: Range<usize>) -> bool {
+pub(crate) fn is_within(value: &Located, range: Range<usize>) -> bool {
     range.start <= value.span.start as usize && value.span.end as usize <= range.end
 }

@@ -13,11 +13,11 @@
 //! Every stage is checked: a stage whose result is not the same document with the same comments is skipped.
 
 mod blanks;
-mod edit;
-mod equivalence;
+pub(crate) mod edit;
+pub(crate) mod equivalence;
 mod indent;
 mod json;
-mod lines;
+pub(crate) mod lines;
 mod step_order;
 
 use branchpoint_expr::{Diagnostic, Dialect, Located};

@@ -30,8 +30,16 @@ use branchpoint_expr::{Diagnostic, Located, Severity};
 pub(crate) use picture::picture;
 pub(crate) use schema::schema;
 
+use crate::fields::Generator;
 use crate::report::Report;
 use raw::Graph;
+use raw::tables::{DATA, TYPES};
+
+/// The types of nodes: the name, the description and the JSON Schema of the data. Older names are left out.
+pub(crate) fn node_types() -> impl Iterator<Item = (&'static str, &'static str, serde_json::Value)> {
+    let current = TYPES.iter().filter(|(name, ..)| *name != "input");
+    current.map(|(name, about, table)| (*name, *about, Generator(DATA).object(&[table])))
+}
 
 /// The program of a document, and the findings.
 pub(crate) fn load(document: &Located) -> (Option<Program>, Vec<Diagnostic>) {

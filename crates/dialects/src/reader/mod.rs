@@ -101,6 +101,11 @@ pub(crate) fn is_json(source: &str) -> bool {
     json::parts(source).is_some()
 }
 
+/// Whether YAML reads these characters, without quotes, as text and not as null, a boolean or a number.
+pub(crate) fn is_plain_text(text: &str) -> bool {
+    matches!(scalar::plain(text), scalar::PlainScalar::Text)
+}
+
 /// The problems found so far.
 #[derive(Default)]
 struct Findings {

@@ -22,16 +22,46 @@ mod schema;
 mod tree;
 mod types;
 
+use std::sync::Arc;
+
 use branchpoint_core::ir::{DefectKind, Program};
-use branchpoint_expr::{Diagnostic, Kind, Located, Severity};
+use branchpoint_expr::{Diagnostic, Kind, Located, Severity, Span};
 
 pub(crate) use calls::children;
 pub use missing_input::missing_input;
 pub(crate) use schema::schema;
 
 use crate::DocumentKinds as _;
+use crate::fields::Generator;
 use crate::load::LoadOptions;
 use crate::report::unlowered;
+
+/// Every place of a document that names a step: the id with the span of the reference, or of the text around it.
+pub(crate) fn references(document: &Located) -> Vec<(Arc<str>, Span)> {
+    rules::references(&raw::read(document, &mut Vec::new()))
+}
+
+pub(crate) use raw::is_id;
+
+/// The current name of a type of step; none if there is no such type.
+pub(crate) fn current_type(name: &str) -> Option<&'static str> {
+    types::find(name).map(|kind| kind.name)
+}
+
+/// The types of steps: the name, the description and the JSON Schema of the fields.
+pub(crate) fn step_types() -> impl Iterator<Item = (&'static str, &'static str, serde_json::Value)> {
+    types::types().map(|kind| (kind.name, kind.about, Generator(kind.style()).object(&kind.tables())))
+}
+
+/// Whether the children of a step run one after the other. Those of other steps run side by side.
+pub(crate) fn has_chain_below(step_type: &str) -> bool {
+    types::find(step_type).is_some_and(types::StepType::has_chain_below)
+}
+
+/// Whether a step ends its line, so that it has no children.
+pub(crate) fn is_leaf(step_type: &str) -> bool {
+    types::find(step_type).is_some_and(types::StepType::is_leaf)
+}
 
 /// The program of a document, and the findings.
 pub(crate) fn load(document: &Located, options: &LoadOptions) -> (Option<Program>, Vec<Diagnostic>) {

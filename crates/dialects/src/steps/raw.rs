@@ -198,7 +198,7 @@ impl<'d> Reader<'d, '_> {
 static UNKNOWN: StepType = StepType { name: "", family: types::Family::Pure, about: "", fields: &[] };
 
 /// Whether a text is a valid id of a step.
-pub(super) fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 

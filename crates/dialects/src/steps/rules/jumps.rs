@@ -94,6 +94,7 @@ impl Check<'_, '_> {
             return None;
         };
         if let Some(id) = value.text().filter(|id| is_id(id)) {
+            self.refers(id, value.span);
             return Some((id.to_string(), value.span));
         }
         let help = "an id has letters, digits, `_` and `-`";

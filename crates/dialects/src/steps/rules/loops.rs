@@ -48,6 +48,9 @@ impl Check<'_, '_> {
     }
 
     fn attachment_rule(&mut self, rule: &Located) {
+        if let Some((id, span)) = rule.given("step_id").and_then(|id| Some((id.text()?, id.span))) {
+            self.refers(id, span);
+        }
         let text = |key: &str| rule.given(key).and_then(Located::text).map(|text| &**text);
         let is_empty = |key: &str| text(key).is_none_or(str::is_empty);
         let problem = match (text("source"), text("kind")) {

@@ -14,6 +14,8 @@ mod trigger;
 
 pub(super) use policies::rules as mask_rules;
 
+use std::sync::Arc;
+
 use branchpoint_expr::{Diagnostic, Kind, Located, Span};
 
 use super::tree::{Document, Step, StepIndex};
@@ -24,22 +26,24 @@ use crate::load::LoadOptions;
 
 /// Reports the errors and warnings of the steps of a document.
 pub(super) fn check(document: &Document<'_>, options: &LoadOptions, findings: &mut Vec<Diagnostic>) {
-    let mut check = Check { document, options, findings, suggestions: 0 };
-    check.document();
-    for (index, step) in document.steps.iter().enumerate() {
-        // A step of an unknown type is reported once; its keys are not checked.
-        if !step.kind.name.is_empty() {
-            check.step(index, step);
-        }
-    }
-    check.placements();
-    check.jumps();
+    Check { document, options, findings, references: None, suggestions: 0 }.run();
+}
+
+/// Every place of a document that names a step: the id with the span of the reference, or of the text around it.
+pub(super) fn references(document: &Document<'_>) -> Vec<(Arc<str>, Span)> {
+    let (options, mut findings) = (LoadOptions::default(), Vec::new());
+    let references = Some(Vec::new());
+    let mut check = Check { document, options: &options, findings: &mut findings, references, suggestions: 0 };
+    check.run();
+    check.references.unwrap_or_default()
 }
 
 struct Check<'c, 'd> {
     document: &'c Document<'d>,
     options: &'c LoadOptions,
     findings: &'c mut Vec<Diagnostic>,
+    /// The references to steps, if they are collected.
+    references: Option<Vec<(Arc<str>, Span)>>,
     /// The number of names that were compared with all ids.
     suggestions: usize,
 }
@@ -48,6 +52,26 @@ struct Check<'c, 'd> {
 const MOST_SUGGESTIONS: usize = 50;
 
 impl<'d> Check<'_, 'd> {
+    fn run(&mut self) {
+        let document = self.document;
+        self.document();
+        for (index, step) in document.steps.iter().enumerate() {
+            // A step of an unknown type is reported once; its keys are not checked.
+            if !step.kind.name.is_empty() {
+                self.step(index, step);
+            }
+        }
+        self.placements();
+        self.jumps();
+    }
+
+    /// Collects a place that names a step.
+    fn refers(&mut self, id: &Arc<str>, span: Span) {
+        if let Some(references) = &mut self.references {
+            references.push((Arc::clone(id), span));
+        }
+    }
+
     fn document(&mut self) {
         let located = self.document.located;
         fields::Check::new(STYLE, self.findings).object(Path::Root(""), located, &[DOCUMENT]);

@@ -40,6 +40,11 @@ impl Check<'_, '_> {
             self.condition(&condition::at_key(written));
         }
         if let Some(target) = step.get("target_step_id")
+            && let Some(id) = target.text()
+        {
+            self.refers(id, target.span);
+        }
+        if let Some(target) = step.get("target_step_id")
             && let Some(id) = target.text().filter(|id| is_id(id) && self.document.find(id).is_none())
         {
             self.unknown_step(id, target.span, format!("there is no step `{id}`"));
@@ -91,6 +96,9 @@ impl Check<'_, '_> {
         }
         let [root, id, ..] = &reference.parts[..] else { return };
         self.meter_reference(reference, id, reference.span);
+        if &**root == "step" {
+            self.refers(id, reference.span);
+        }
         if &**root != "step" || self.document.find(id).is_some() {
             return;
         }
