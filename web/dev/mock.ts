@@ -92,6 +92,28 @@ function session(): Json {
   }
 }
 
+class MockProblem extends Error {
+  constructor(readonly status: number, readonly kind: string, readonly title: string, readonly detail: string) {
+    super(detail)
+  }
+}
+
+const SETTINGS: Record<string, Json> = {
+  people: { owner: 'ada', admins: ['bob'], members: ['eve', 'cid'], groups: [{ name: 'finance', members: ['bob', 'cid'] }, { name: 'legal', members: ['eve'] }] },
+  tokens: [
+    { id: 'c41f', kind: 'token', user: 'ci', role: 'operator', workflows: ['support-*'], created: ago(86_400_000 * 3), expires: ago(-86_400_000 * 87) },
+    { id: 'a02b', kind: 'browser', user: 'bob', role: 'approver', workflows: ['*'], created: ago(3_600_000), expires: ago(-3_600_000 * 11) },
+  ],
+  secrets: { items: [{ name: 'DEPLOY_TOKEN', workflows: ['deploy-*'], set_by: 'ada', set: ago(86_400_000 * 2) }], next: null },
+  providers: { items: [{ name: 'anthropic', endpoint: 'api.anthropic.com', models: ['claude-sonnet-4-5'], key: 'set', used_by: 4 }, { name: 'openai', endpoint: 'api.openai.com', models: [], key: 'missing', used_by: 0 }], next: null },
+  webhooks: { items: [{ name: 'team', url: 'https://hooks.example.com/services/…', events: ['run.failed', 'approval.requested'], format: 'slack', workflows: ['*'] }], next: null },
+  deliveries: { items: [{ id: 'd1', target: 'webhook:team', user: null, event: 'run.failed', run: 'fb-3', created: ago(180_000), status: 'failed', attempts: 5, due: null, response: '500 Internal Server Error' }, { id: 'd2', target: 'mail', user: 'ada', event: 'approval.requested', run: 'triage-204', created: ago(120_000), status: 'delivered', attempts: 1, due: null, response: '250 OK' }], next: null },
+  audit: [{ at: ago(60_000), user: 'ada', credential: null, method: 'POST', path: '/api/v1/runs', status: 202 }, { at: ago(120_000), user: 'bob', credential: 'a02b', method: 'POST', path: '/api/v1/approvals/triage-204/18/vote', status: 200 }, { at: ago(240_000), user: null, credential: null, method: 'POST', path: '/api/v1/workflows', status: 401 }],
+  doctor: { items: [{ name: 'store', ok: true, message: 'The store is intact: version 17, 331776 bytes.' }, { name: 'disk', ok: true, message: '29647 MB are free on the disk.' }, { name: 'timers', ok: false, message: '2 timers are overdue.' }] },
+}
+
+const settings = (section: string): Json => SETTINGS[section] ?? null
+
 const hour = (n: number) => new Date(START - n * 3_600_000).toISOString()
 const BARS = [2, 1, 3, 2, 0, 1, 4, 6, 9, 12, 10, 14, 11, 9, 13, 12, 15, 10, 8, 6, 9, 7, 5, 24]
 const FAILS: Record<number, number> = { 9: 1, 12: 2, 16: 1, 23: 1 }
@@ -99,7 +121,7 @@ const FAILS: Record<number, number> = { 9: 1, 12: 2, 16: 1, 23: 1 }
 function answer(method: string, path: string, parameters: URLSearchParams, body: Json): Json {
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent)
   const [head, id, sub, key] = parts
-  if (head === 'me') return { user: 'ada', roles: ['admin'], groups: ['support'], can: { start: true, vote: true, edit: true, admin: true }, local: true, server: { version: '0.9.0', build: 'dev', now: now().toISOString(), host: 'sqlite' } }
+  if (head === 'me') return { user: 'ada', roles: ['admin'], groups: ['support'], can: { read: true, try: true, edit: true, operate: true, approve: true, administer: true }, local: true, server: { version: '0.9.0', build: 'dev', now: now().toISOString(), host: 'sqlite' } }
   if (head === 'overview') return { counts: { running: 1, waiting_people: 5, waiting_timer: 1, failed_today: 5, completed_today: 188 }, hours: BARS.map((n, i) => ({ hour: hour(23 - i), completed: n, failed: FAILS[i] ?? 0 })), approvals: { mine: 6 } }
   if (head === 'workflows') {
     if (!id) return { items: workflows.filter((w) => (!parameters.get('dialect') || w.dialect === parameters.get('dialect')) && w.name.includes(parameters.get('q') ?? '')), next: null }
@@ -118,14 +140,28 @@ function answer(method: string, path: string, parameters: URLSearchParams, body:
     if (sub === 'drawing') return run.drawing
     if (sub === 'source') return run.source
     if (sub === 'trace') return key ? run.steps.find((step: Json) => step.key === key) ?? null : trace(run, parameters)
-    if (sub === 'approvals') return [{ choice: 'approve', leads_to: ['decide', 'mail_approved'] }, { choice: 'deny', leads_to: ['decide', 'held'] }, { choice: 'timeout', leads_to: ['decide', 'held'] }]
     return run.run
   }
   if (head === 'approvals') {
-    if (!id) return { items: approvals, next: null }
-    return approvals.find((approval) => approval.key === `${id}/${sub}`) ?? null
+    if (!id) {
+      const show = parameters.get('show') ?? 'mine'
+      return { items: approvals.filter((a) => (show === 'answered' ? a.status !== 'open' : a.status === 'open' && (show === 'all' || !a.votes.some((v: Json) => v.user === 'ada')))), next: null }
+    }
+    const approval = approvals.find((a) => a.key === `${id}/${sub}`)
+    if (key === 'outcomes') return { items: id === 'triage-204' ? [['approve', 'mail_approved'], ['deny', 'held'], ['timeout', 'held']].map(([choice, step]) => ({ choice, is_timeout: choice === 'timeout', leads_to: [step], at: choice === 'timeout' ? approval.deadline : null, decisions: [{ step: 'decide', branch: choice, sentence: 'true' }], ends: null })) : [] }
+    if (approval && method === 'POST' && key === 'vote') {
+      approval.votes.push({ user: 'ada', choice: body.choice, comment: body.comment ?? null, at: now().toISOString() })
+      const same = approval.votes.filter((v: Json) => v.choice === body.choice).length
+      if (same >= (approval.required ?? 1)) Object.assign(approval, { status: 'settled', outcome: body.choice, settled: now().toISOString(), settled_by: 'quorum' })
+      approval.may_vote = false
+      approval.waits_for = approval.waits_for?.filter((user: string) => user !== 'ada')
+    }
+    return approval ?? null
   }
-  if (head === 'links') return approvals.find((approval) => approval.run === 'triage-204')
+  if (head === 'links') {
+    if (id === 'used') throw new MockProblem(409, 'link_used', 'The link has been used', 'The link was used for the vote `approve` at 21:16.')
+    return { user: 'ada', expires: ago(-86_400_000), used: false, approval: approvals.find((approval) => approval.run === 'triage-204') }
+  }
   if (head === 'sessions') return { items: [{ document: 'research-then-plan', id: 'main', step: 'research', tools_offered: 2, tools_total: 4, updated: ago(0) }, { document: 'agent-template', id: 'main', step: 'reflect', tools_offered: 2, tools_total: 4, updated: ago(120_000) }, { document: 'guard', id: 's-17', step: 'order', tools_offered: 1, tools_total: 4, updated: ago(360_000) }, { document: 'personas', id: 's-16', step: 'planner', tools_offered: 2, tools_total: 5, updated: ago(660_000) }], next: null }
   if (head === 'agents') return session()
   if (head === 'check') return { dialect: 'steps', diagnostics: /max_atempts|scores/.test(body?.text ?? '') ? fixture('problems') : [], ok: true, structure: null, inputs: [] }
@@ -133,7 +169,8 @@ function answer(method: string, path: string, parameters: URLSearchParams, body:
   if (head === 'format') return { text: body?.text ?? '' }
   if (head === 'eval') return { diagnostics: [], cases: (body?.cases ?? [0]).map(() => fixture('eval')), reads: ['inputs.mode', 'inputs.regions', 'states.lint.ExitCode'] }
   if (head === 'templates') return [{ name: 'approval', title: 'support', dialect: 'steps', description: 'Drafts a reply to a customer. Weak drafts are dropped; uncertain ones need approval.', text: recorded['triage-204'].source.text }]
-  if (head === 'settings') return id === 'doctor' ? { items: [{ name: 'store', ok: true, message: 'The store can be read and written.' }] } : { items: [] }
+  if (head === 'settings') return settings(id ?? '')
+  if (head === 'sign-in') return method === 'GET' ? { required: true, token: true, oidc: { name: 'Example Org' } } : {}
   if (head === 'docs') return { kind: id, title: id, markdown: `# ${id}\n\nThe page of \`${id}\`.` }
   return method === 'GET' ? null : {}
 }
@@ -164,10 +201,18 @@ export function mockApi(): Plugin {
         if (!url.pathname.startsWith('/api/v1/')) return next()
         const path = url.pathname.slice('/api/v1'.length)
         if (path === '/events') return stream(response)
-        const result = answer(request.method ?? 'GET', path, url.searchParams, await bodyOf(request))
-        const status = result === null ? 404 : 200
-        response.writeHead(status, { 'content-type': status === 200 ? 'application/json' : 'application/problem+json' })
-        response.end(JSON.stringify(result ?? { title: 'Not found', status, detail: `Nothing is stored at ${path}.`, kind: 'not_found' }))
+        const problem = new MockProblem(404, 'not_found', 'Not found', `Nothing is stored at ${path}.`)
+        let result: Json
+        try {
+          result = answer(request.method ?? 'GET', path, url.searchParams, await bodyOf(request)) ?? problem
+        } catch (error) {
+          result = error
+        }
+        const { status, kind, title, detail } = result as MockProblem
+        const failed = result instanceof MockProblem
+        response.setHeader('date', now().toUTCString())
+        response.writeHead(failed ? status : 200, { 'content-type': failed ? 'application/problem+json' : 'application/json' })
+        response.end(JSON.stringify(failed ? { status, kind, title, detail } : result))
       })
     },
   }

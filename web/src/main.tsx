@@ -8,7 +8,7 @@ import { createRoot } from 'react-dom/client'
 import { STYLE_NONCE } from './api/base.ts'
 import { Problem } from './api/client.ts'
 import { router } from './app/router.tsx'
-import { onLiveEvents, startLive } from './live/connect.ts'
+import { onLiveEvents, onSignedOut } from './live/connect.ts'
 import { applyEvents } from './live/patch.ts'
 import { handleShortcut } from './ui/shortcuts.ts'
 
@@ -25,12 +25,16 @@ const client = new QueryClient({
 
 client.getQueryCache().subscribe((event) => {
   const error = event.type === 'updated' && event.action.type === 'error' ? event.action.error : null
-  if (error instanceof Problem && error.status === 401 && !/^\/(signin|a\/)/.test(router.state.location.pathname)) {
-    void router.navigate({ to: '/signin', search: { to: router.state.location.href }, replace: true })
-  }
+  if (error instanceof Problem && error.status === 401) goToSignIn()
 })
 
-startLive()
+function goToSignIn(): void {
+  const { pathname, href } = router.state.location
+  if (/^\/(signin|a\/)/.test(pathname)) return
+  void router.navigate({ to: '/signin', search: { to: href }, replace: true })
+}
+
+onSignedOut(goToSignIn)
 onLiveEvents((events) => applyEvents(client, events))
 window.addEventListener('keydown', handleShortcut)
 

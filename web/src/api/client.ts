@@ -1,3 +1,4 @@
+import { noteResponseDate } from '../ui/clock.ts'
 import { BASE_PATH } from './base.ts'
 import type { Diagnostic } from './types.ts'
 
@@ -67,6 +68,7 @@ export async function request<T>(method: string, path: string, options: RequestO
     if (options.signal?.aborted) throw error
     throw new Problem(0, { kind: 'unavailable', detail: 'Check that the server is running, then try again.' })
   }
+  noteResponseDate(response.headers.get('date'))
   const content = await response.text()
   const parsed = parse(content)
   if (!response.ok) {

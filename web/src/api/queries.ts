@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { get, query, segment } from './client.ts'
 import type {
-  AgentRecord, Approval, ApprovalOutcome, Chat, Diff, Drawing, Me, Overview, Page, PaletteEntry, Run, RunDetail, SessionDetail, SessionSummary, Step, Template,
+  AgentRecord, Approval, Chat, Diff, Drawing, Me, Overview, Page, PaletteEntry, Run, RunDetail, SessionDetail, SessionSummary, Step, Template,
   WorkflowDetail, WorkflowSummary,
 } from './types.ts'
 
@@ -99,14 +99,6 @@ export const approvalQuery = (run: string, n: string) =>
   queryOptions({
     queryKey: ['approval', `${run}/${n}`],
     queryFn: ({ signal }) => get<Approval>(`/approvals/${segment(run)}/${segment(n)}`, signal),
-  })
-
-export const outcomesQuery = (run: string, n: string) =>
-  queryOptions({
-    queryKey: ['outcomes', `${run}/${n}`],
-    queryFn: async ({ signal }) =>
-      list(await get<ApprovalOutcome[] | Page<ApprovalOutcome>>(`/runs/${segment(run)}/approvals/${segment(n)}/outcomes`, signal)),
-    staleTime: Infinity,
   })
 
 export const sessionsQuery = queryOptions({

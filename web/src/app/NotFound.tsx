@@ -6,7 +6,7 @@ export function NotFound({ what }: { what?: string }) {
   const path = useLocation().pathname
   return (
     <main id="main" className="page-scroll">
-      <Empty icon={SearchX} title={`${what ?? 'This page'} does not exist`} action={<Link className="btn btn-small" to="/">Go to the overview</Link>}>
+      <Empty heading="h1" icon={SearchX} title={`${what ?? 'This page'} does not exist`} action={<Link className="btn btn-small" to="/">Go to the overview</Link>}>
         Requested: <code>{decodeURIComponent(path)}</code>. Press <kbd>Ctrl K</kbd> to search.
       </Empty>
     </main>

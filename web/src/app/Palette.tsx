@@ -1,13 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { FlaskConical, Play, Search, UserRoundCheck, Workflow } from 'lucide-react'
+import { useLocation, useNavigate } from '@tanstack/react-router'
+import { FlaskConical, Play, Search, Settings, UserRoundCheck, Workflow } from 'lucide-react'
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { type KeyboardEvent, type ReactNode, useMemo, useState } from 'react'
 import { approvalsQuery, recentRunsQuery, workflowsQuery } from '../api/queries.ts'
+import type { Step } from '../api/types.ts'
+import { traceStore } from '../pages/run/traceStore.ts'
+import { stepLabel } from '../ui/format.ts'
 import { fuzzyScore } from '../ui/fuzzy.ts'
 import { Icon } from '../ui/icons.tsx'
 import { StatusIcon } from '../ui/StatusIcon.tsx'
 import { NAVIGATION } from './TopBar.tsx'
+import { useCan } from './useCan.ts'
 
 interface Entry {
   id: string
@@ -85,6 +89,12 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 }
 
 function useEntries(): Entry[] {
+  const canStart = useCan('operate')
+  const canEdit = useCan('edit')
+  const isAdmin = useCan('administer')
+  const path = useLocation().pathname
+  const openRun = /^\/runs\/([^/]+)$/.exec(path)?.[1]
+  const steps = useMemo(() => stepsOf(openRun), [openRun])
   const runs = useQuery(recentRunsQuery(50)).data?.items
   const workflows = useQuery(workflowsQuery()).data?.items
   const approvals = useQuery(approvalsQuery('mine')).data?.items
@@ -96,16 +106,31 @@ function useEntries(): Entry[] {
     for (const workflow of workflows ?? []) {
       const path = `/workflows/${encodeURIComponent(workflow.name)}`
       entries.push({ id: `workflow:${workflow.name}`, group: 'Go to', icon: <Icon of={Workflow} />, label: workflow.name, note: `workflow, ${workflow.dialect}`, path })
-      if (workflow.dialect !== 'session') entries.push({ id: `start:${workflow.name}`, group: 'Commands', icon: <Icon of={Play} />, label: `Run ${workflow.name}`, path: `${path}?run=${encodeURIComponent(workflow.name)}` })
+      if (canStart && workflow.dialect !== 'session') entries.push({ id: `start:${workflow.name}`, group: 'Commands', icon: <Icon of={Play} />, label: `Run ${workflow.name}`, path: `${path}?run=${encodeURIComponent(workflow.name)}` })
     }
     for (const approval of approvals ?? []) {
       entries.push({ id: `answer:${approval.key}`, group: 'Commands', icon: <Icon of={UserRoundCheck} />, label: `Answer ${approval.step} in ${approval.run}`, path: `/approvals/${approval.key.split('/').map(encodeURIComponent).join('/')}` })
     }
     for (const page of NAVIGATION) entries.push({ id: `page:${page.to}`, group: 'Go to', icon: <Icon of={Search} />, label: page.label, note: 'page', path: page.to })
-    entries.push({ id: 'new', group: 'Commands', icon: <Icon of={Workflow} />, label: 'New workflow', path: '/workflows?new=template' })
+    for (const section of isAdmin ? ['people', 'tokens', 'secrets', 'providers', 'webhooks', 'audit', 'doctor'] : ['people']) {
+      entries.push({ id: `settings:${section}`, group: 'Go to', icon: <Icon of={Settings} />, label: `Settings: ${section}`, note: 'page', path: `/settings/${section}` })
+    }
+    for (const step of steps) {
+      entries.push({ id: `step:${openRun}:${step.key}`, group: 'Go to', icon: <StatusIcon status={step.status} />, label: step.label, note: 'step of this run', path: `/runs/${openRun}?step=${encodeURIComponent(step.label)}` })
+    }
+    if (canEdit) entries.push({ id: 'new', group: 'Commands', icon: <Icon of={Workflow} />, label: 'New workflow', path: '/workflows?new=template' })
     entries.push({ id: 'try', group: 'Commands', icon: <Icon of={FlaskConical} />, label: 'Try a condition', path: '/playground' })
     return entries
-  }, [runs, workflows, approvals])
+  }, [runs, workflows, approvals, steps, canStart, canEdit, isAdmin, openRun])
+}
+
+const MAX_STEPS = 500
+
+/** The steps of the open run that the page has loaded. */
+function stepsOf(run: string | undefined): { key: string; label: string; status: Step['status'] }[] {
+  if (run === undefined) return []
+  const steps = [...traceStore(decodeURIComponent(run)).allSteps()].slice(0, MAX_STEPS)
+  return steps.map((step) => ({ key: step.key, label: stepLabel(step), status: step.status }))
 }
 
 function search(entries: Entry[], text: string): Entry[] {

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
-import { Ellipsis, Inbox, ListTree, type LucideIcon, Moon, Search, Sun, Workflow } from 'lucide-react'
+import { Moon, Search, Sun } from 'lucide-react'
 import { meQuery, overviewQuery } from '../api/queries.ts'
 import { IconButton } from '../ui/Button.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
 import { Menu } from '../ui/Menu.tsx'
 import { useConnection } from '../ui/online.ts'
+import { useIsPhone } from '../ui/viewport.ts'
 import { useTheme } from './theme.ts'
 import { UserMenu } from './UserMenu.tsx'
 
@@ -18,7 +19,7 @@ export const NAVIGATION = [
   { to: '/playground', label: 'Playground', key: 'p' },
 ] as const
 
-function isCurrent(to: string, path: string): boolean {
+export function isCurrent(to: string, path: string): boolean {
   if (to === '/') return path === '/'
   if (to === '/sessions' && path.startsWith('/chat/')) return true
   return path === to || path.startsWith(`${to}/`)
@@ -32,6 +33,7 @@ export function useMine(): number {
 export function TopBar({ onSearch }: { onSearch: () => void }) {
   const path = useLocation().pathname
   const mine = useMine()
+  if (useIsPhone()) return <PhoneTopBar path={path} onSearch={onSearch} />
   return (
     <header className="topbar">
       <Link className="brand" to="/"><Logo /><span>Branchpoint</span></Link>
@@ -44,8 +46,8 @@ export function TopBar({ onSearch }: { onSearch: () => void }) {
         ))}
       </nav>
       <span className="grow" />
-      <button type="button" className="search" onClick={onSearch} aria-label="Search or type a command">
-        <Icon of={Search} size={14} /><span>Search or type a command</span><kbd>{isMac ? '⌘ K' : 'Ctrl K'}</kbd>
+      <button type="button" className="search" onClick={onSearch}>
+        <Icon of={Search} size={14} /><span>Search or type a command</span><kbd>{SEARCH_KEYS}</kbd>
       </button>
       <ConnectionDot />
       <ThemeButton />
@@ -54,7 +56,19 @@ export function TopBar({ onSearch }: { onSearch: () => void }) {
   )
 }
 
-const isMac = typeof navigator !== 'undefined' && /Mac|iPhone|iPad/.test(navigator.userAgent)
+/** The title of the section, the connection, and search. Pages inside a section bring a bar of their own. */
+function PhoneTopBar({ path, onSearch }: { path: string; onSearch: () => void }) {
+  const section = NAVIGATION.find((entry) => isCurrent(entry.to, path))?.label ?? (path.startsWith('/settings') ? 'Settings' : 'Branchpoint')
+  return (
+    <header className="topbar">
+      <b className="grow topbar-title" aria-hidden>{section}</b>
+      <ConnectionDot />
+      <IconButton label="Search or type a command" icon={Search} size={20} onClick={onSearch} />
+    </header>
+  )
+}
+
+const SEARCH_KEYS = typeof navigator !== 'undefined' && /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘ K' : 'Ctrl K'
 
 function UserMenuOfMe() {
   const me = useQuery(meQuery).data
@@ -79,36 +93,5 @@ function ThemeButton() {
         onSelect: () => choose(value),
       }))}
     />
-  )
-}
-
-const TABS: { to: string; label: string; icon: LucideIcon }[] = [
-  { to: '/approvals', label: 'Approvals', icon: Inbox },
-  { to: '/runs', label: 'Runs', icon: ListTree },
-  { to: '/workflows', label: 'Workflows', icon: Workflow },
-]
-
-/** The navigation of narrow windows, at the bottom. */
-export function TabBar() {
-  const path = useLocation().pathname
-  const mine = useMine()
-  return (
-    <nav className="tabbar" aria-label="Main">
-      {TABS.map((tab) => (
-        <Link key={tab.to} to={tab.to} aria-current={isCurrent(tab.to, path) ? 'page' : undefined} activeProps={{ className: '' }}>
-          <Icon of={tab.icon} size={20} /><span>{tab.label}</span>
-          {tab.to === '/approvals' && mine > 0 && <i className="dot" aria-label={`${mine} waiting for you`}>{mine}</i>}
-        </Link>
-      ))}
-      <Menu
-        trigger={<button type="button" className="tab-more"><Icon of={Ellipsis} size={20} /><span>More</span></button>}
-        entries={[
-          { label: <Link to="/">Overview</Link> },
-          { label: <Link to="/sessions">Sessions</Link> },
-          { label: <Link to="/playground">Playground</Link> },
-          { label: <Link to="/settings/$section" params={{ section: 'people' }}>Settings</Link> },
-        ]}
-      />
-    </nav>
   )
 }

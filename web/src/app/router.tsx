@@ -124,7 +124,7 @@ const settings = createRoute({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/signin',
-  validateSearch: parameters('to'),
+  validateSearch: parameters('to', 'code'),
   component: lazyRouteComponent(() => import('../pages/signin/SignInPage.tsx'), 'SignInPage'),
 })
 

@@ -18,8 +18,15 @@ let missed: number | null = null
 const FLUSH_MS = 100
 const LOST_AFTER_MS = 3000
 
-/** Connects this tab to the browser's event stream. */
-export function startLive(): void {
+let signedOut: () => void = () => undefined
+
+/** Names what happens when the server no longer knows the user of the stream. */
+export function onSignedOut(handler: () => void): void {
+  signedOut = handler
+}
+
+/** Connects this tab to the browser's event stream. Pages without a signed-in user have none. */
+function startLive(): void {
   if (send !== null) return
   if (typeof SharedWorker === 'function') {
     const worker = new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'branchpoint-events' })
@@ -47,6 +54,7 @@ export function retryNow(): void {
 function accept(message: StreamMessage): void {
   if (message.type === 'lost') return lost(message.retryAt)
   if (message.type === 'open') return opened(message.reconnected)
+  if (message.type === 'signed_out') return signedOut()
   const { event } = message
   if (event.event === 'hello') hello(event.data as { now?: string; build?: string })
   else enqueue(event)
@@ -103,6 +111,7 @@ export function useTopics(topics: string[]): void {
   useEffect(() => {
     const list = joined === '' ? [] : joined.split(',')
     if (list.length === 0) return
+    startLive()
     send?.({ type: 'subscribe', topics: list })
     return () => send?.({ type: 'unsubscribe', topics: list })
   }, [joined])

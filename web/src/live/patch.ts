@@ -1,5 +1,6 @@
 import type { InfiniteData, QueryClient } from '@tanstack/react-query'
-import type { Approval, Overview, Page, Run, RunDetail, Step } from '../api/types.ts'
+import type { ApprovalRecord } from '../api/approvals.ts'
+import type { Overview, Page, Run, RunDetail, Step } from '../api/types.ts'
 import { traceStore } from '../pages/run/traceStore.ts'
 import type { LiveEvent } from './stream.ts'
 
@@ -10,7 +11,7 @@ export function applyEvents(client: QueryClient, events: LiveEvent[]): void {
     if (event === 'run') patchRun(client, data as Run, stale)
     else if (event === 'step') patchStep(client, data as { run: string; step: Step })
     else if (event === 'text') patchText(data as { run: string; key: string; text: string; offset: number })
-    else if (event === 'approval' || event === 'approval_settled') patchApproval(client, data as Approval, stale)
+    else if (event === 'approval' || event === 'approval_settled') patchApproval(client, data as ApprovalRecord, stale)
     else if (event === 'overview') patchOverview(client, data as Overview)
     else if (event === 'workflow') stale.add('workflows').add('workflow')
     else if (event === 'session') stale.add('sessions').add('session').add('chat')
@@ -97,20 +98,27 @@ function patchText(data: { run: string; key: string; text: string; offset: numbe
   traceStore(data.run).appendText(data.key, data.text, data.offset)
 }
 
-function patchApproval(client: QueryClient, approval: Approval, stale: Set<string>): void {
+/** Live records are the same for everyone: whether I may vote is kept from before, and asked again when the rules change. */
+function patchApproval(client: QueryClient, approval: ApprovalRecord, stale: Set<string>): void {
+  stale.add('overview')
   if (typeof approval?.key !== 'string' || !Array.isArray(approval.votes)) {
-    stale.add('approvals').add('approval').add('overview')
+    stale.add('approvals').add('approval')
     return
   }
-  client.setQueryData<Approval>(['approval', approval.key], (old) => (old ? { ...old, ...approval } : old))
-  let known = false
-  client.setQueriesData<Page<Approval>>({ queryKey: ['approvals'] }, (old) => {
+  const known = client.getQueryData<ApprovalRecord>(['approval', approval.key])
+  if (known && rulesOf(known) !== rulesOf({ ...known, ...approval })) void client.invalidateQueries({ queryKey: ['approval', approval.key] })
+  client.setQueryData<ApprovalRecord>(['approval', approval.key], (old) => (old ? { ...old, ...approval } : old))
+  let isListed = false
+  client.setQueriesData<Page<ApprovalRecord>>({ queryKey: ['approvals'] }, (old) => {
     if (!old) return old
     const index = old.items.findIndex((item) => item.key === approval.key)
     if (index < 0) return old
-    known = true
+    isListed = true
     return { ...old, items: old.items.map((item) => (item.key === approval.key ? { ...item, ...approval } : item)) }
   })
-  if (!known && approval.status === 'open') stale.add('approvals')
-  stale.add('overview')
+  if (!isListed && approval.status === 'open') stale.add('approvals')
+}
+
+function rulesOf(approval: ApprovalRecord): string {
+  return JSON.stringify([approval.status, approval.recipients, approval.delegations, approval.escalation, approval.shown_hash])
 }

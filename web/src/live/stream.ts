@@ -12,6 +12,7 @@ export type StreamMessage =
   | { type: 'event'; event: LiveEvent }
   | { type: 'open'; reconnected: boolean }
   | { type: 'lost'; retryAt: number }
+  | { type: 'signed_out' }
 
 export interface SseRecord {
   event: string
@@ -61,6 +62,8 @@ export function backoff(attempt: number, random = Math.random()): number {
 export class EventStream {
   private topics = new Map<string, number>()
   private client: string | null = null
+  /** The topics that the current connection was opened with. */
+  private requested: string[] = []
   private lastId: string | null = null
   private attempt = 0
   private opened = false
@@ -122,8 +125,9 @@ export class EventStream {
     try {
       const headers: Record<string, string> = { accept: 'text/event-stream' }
       if (this.lastId !== null) headers['last-event-id'] = this.lastId
-      const topics = [...this.topics.keys()].join(',')
-      const response = await fetch(`${BASE_PATH}/api/v1/events?topics=${encodeURIComponent(topics)}`, { headers, signal: controller.signal })
+      this.requested = [...this.topics.keys()]
+      const response = await fetch(`${BASE_PATH}/api/v1/events?topics=${encodeURIComponent(this.requested.join(','))}`, { headers, signal: controller.signal })
+      if (response.status === 401) this.emit({ type: 'signed_out' })
       if (!response.ok || response.body === null) throw new Error(`status ${response.status}`)
       await this.read(response.body)
     } catch {
@@ -154,15 +158,20 @@ export class EventStream {
     }
     if (record.id !== null && record.id !== '') this.lastId = record.id
     if (record.event === 'hello') {
-      const before = new Set(this.topics.keys())
       this.client = (data as { client?: string }).client ?? null
       this.emit({ type: 'open', reconnected: this.opened })
       this.opened = true
       this.attempt = 0
-      const current = [...this.topics.keys()].filter((topic) => !before.has(topic))
-      if (current.length > 0) void this.change({ add: current, remove: [] })
+      this.followChangesSinceRequest()
     }
     this.emit({ type: 'event', event: { event: record.event, id: record.id, data } })
+  }
+
+  /** Pages subscribe and unsubscribe while the connection is being opened: the server learns of it once the client has an id. */
+  private followChangesSinceRequest(): void {
+    const add = [...this.topics.keys()].filter((topic) => !this.requested.includes(topic))
+    const remove = this.requested.filter((topic) => !this.topics.has(topic))
+    if (add.length > 0 || remove.length > 0) void this.change({ add, remove })
   }
 
   private retryLater(): void {

@@ -9,8 +9,8 @@ let state: StreamMessage | null = null
 let hello: StreamMessage | null = null
 
 const stream = new EventStream((message) => {
-  if (message.type !== 'event') state = message
-  else if (message.event.event === 'hello') hello = message
+  if (message.type === 'lost' || message.type === 'open') state = message
+  else if (message.type === 'event' && message.event.event === 'hello') hello = message
   for (const port of ports.keys()) port.postMessage(message)
 })
 

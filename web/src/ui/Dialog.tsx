@@ -31,7 +31,7 @@ export function Dialog({ open, onClose, title, note, children, width = 480, onCo
             <Base.Title className="t15">{title}</Base.Title>
             {note && <span className="muted small">{note}</span>}
             <span className="grow" />
-            <Base.Close className="kbd-button" aria-label="Close"><kbd>Esc</kbd></Base.Close>
+            <Base.Close className="kbd-button" aria-label="Close, Esc"><kbd>Esc</kbd></Base.Close>
           </div>
           {children}
         </Base.Popup>

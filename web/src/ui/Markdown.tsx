@@ -3,7 +3,8 @@ import { useMemo } from 'react'
 
 // Models and users write this text: no HTML, no images, only http(s) and mail links, each with its host in view.
 const renderer = new MarkdownIt({ html: false, linkify: false, typographer: false }).disable('image')
-renderer.validateLink = (url) => /^(https?:|mailto:|\/)/i.test(url.trim())
+// A path of this site starts with one slash: two, or a backslash, would name another host.
+renderer.validateLink = (url) => /^(https?:|mailto:|\/(?![/\\]))/i.test(url.trim())
 renderer.renderer.rules.link_open = (tokens, index) => {
   const href = String(tokens[index]?.attrGet('href') ?? '')
   const host = /^https?:/i.test(href) ? hostOf(href) : ''
@@ -30,6 +31,16 @@ function hostOf(url: string): string {
 
 export function renderMarkdown(text: string): string {
   return renderer.render(text)
+}
+
+/** Markdown of one line, such as the question of an approval. */
+export function renderMarkdownLine(text: string): string {
+  return renderer.renderInline(text)
+}
+
+export function MarkdownLine({ text }: { text: string }) {
+  const html = useMemo(() => renderMarkdownLine(text), [text])
+  return <span className="markdown-line" dangerouslySetInnerHTML={{ __html: html }} />
 }
 
 export default function Markdown({ text, className = '' }: { text: string; className?: string }) {

@@ -20,8 +20,14 @@ export function leadingVotes(approval: Pick<Approval, 'votes'>): { choice: strin
   return best
 }
 
+type Counted = Pick<Approval, 'required' | 'recipients'> & { votes: (Approval['votes'][number] & { groups?: string[] })[]; need?: { group: string; needed: number }[] }
+
 /** Votes so far, in words: "First vote decides", "1 of 2 · bob approved", "Anyone can answer". */
-export function quorumText(approval: Pick<Approval, 'votes' | 'required' | 'recipients'>): string {
+export function quorumText(approval: Counted): string {
+  if (approval.need?.length) {
+    const { choice } = leadingVotes(approval)
+    return approval.need.map((need) => `${need.group} ${approval.votes.filter((vote) => vote.choice === choice && vote.groups?.includes(need.group)).length} of ${need.needed}`).join(', ')
+  }
   if (approval.required === null || approval.required === undefined) return 'Anyone can answer'
   if (approval.required === 1 && approval.votes.length === 0) return 'First vote decides'
   const { count } = leadingVotes(approval)
@@ -36,11 +42,11 @@ export function pastOf(choice: string): string {
   return `chose ${choice}`
 }
 
-export function Quorum({ approval, lower }: { approval: Pick<Approval, 'votes' | 'required' | 'recipients'>; lower?: boolean }) {
+export function Quorum({ approval, lower }: { approval: Counted; lower?: boolean }) {
   const text = quorumText(approval)
   return (
     <>
-      {approval.required !== null && approval.required !== undefined && <Pips filled={leadingVotes(approval).count} of={approval.required} />}
+      {!approval.need?.length && approval.required !== null && approval.required !== undefined && <Pips filled={leadingVotes(approval).count} of={approval.required} />}
       <span className={lower ? 'muted small' : ''}>{lower ? text.charAt(0).toLowerCase() + text.slice(1) : text}</span>
     </>
   )

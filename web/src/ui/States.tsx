@@ -6,11 +6,18 @@ import { clockSeconds } from './format.ts'
 import { Icon, type IconComponent } from './icons.tsx'
 
 /** What would appear here, and one action. */
-export function Empty({ icon = Inbox, title, children, action }: { icon?: IconComponent; title: string; children?: ReactNode; action?: ReactNode }) {
+export function Empty({ icon = Inbox, title, children, action, heading: Heading = 'h3' }: {
+  icon?: IconComponent
+  title: string
+  children?: ReactNode
+  action?: ReactNode
+  /** `h1` where it is the whole page. */
+  heading?: 'h1' | 'h3'
+}) {
   return (
     <div className="empty">
       <Icon of={icon} size={22} />
-      <h3>{title}</h3>
+      <Heading>{title}</Heading>
       {children && <p>{children}</p>}
       {action}
     </div>

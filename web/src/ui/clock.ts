@@ -2,6 +2,7 @@ import { useSyncExternalStore } from 'react'
 
 // All times tick from the server's clock: the offset is measured when a response carries the server's time.
 let offset = 0
+let isMeasured = false
 const listeners = new Set<() => void>()
 let current = Date.now()
 let timer: ReturnType<typeof setInterval> | null = null
@@ -9,6 +10,15 @@ let timer: ReturnType<typeof setInterval> | null = null
 export function setServerTime(now: string): void {
   const server = Date.parse(now)
   if (Number.isNaN(server)) return
+  offset = server - Date.now()
+  isMeasured = true
+  tick()
+}
+
+/** The `Date` of a response, in whole seconds: for pages that have no event stream to measure with. */
+export function noteResponseDate(date: string | null): void {
+  const server = Date.parse(date ?? '')
+  if (isMeasured || Number.isNaN(server) || Math.abs(server - serverNow()) < 2000) return
   offset = server - Date.now()
   tick()
 }

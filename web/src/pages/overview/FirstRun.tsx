@@ -7,6 +7,7 @@ import { templatesQuery } from '../../api/queries.ts'
 import type { Run, Template, WorkflowSummary } from '../../api/types.ts'
 import { Button } from '../../ui/Button.tsx'
 import { Icon } from '../../ui/icons.tsx'
+import { newKey } from '../../ui/newKey.ts'
 import { showToast } from '../../ui/toasts.tsx'
 import { ExamplePicture } from './ExamplePicture.tsx'
 
@@ -26,7 +27,7 @@ export function FirstRun({ workflows }: { workflows: WorkflowSummary[] }) {
   const runTemplate = async (template: Template) => {
     if (!workflows.some((workflow) => workflow.name === template.title)) await post('/workflows', { text: template.text, name: template.title })
     if (template.dialect === 'session') return void navigate({ to: '/sessions/$document/$id', params: { document: template.title, id: 'main' } })
-    const run = await post<Run>('/runs', { workflow: template.title, script: template.script ?? undefined, inputs: template.inputs ?? undefined }, { 'idempotency-key': crypto.randomUUID() })
+    const run = await post<Run>('/runs', { workflow: template.title, script: template.script ?? undefined, inputs: template.inputs ?? undefined }, { 'idempotency-key': newKey() })
     void navigate({ to: '/runs/$id', params: { id: run.id } })
   }
   const cards: Card[] = workflows.length > 0

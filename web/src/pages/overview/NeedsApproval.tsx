@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { splitKey } from '../../api/approvals.ts'
 import { approvalsQuery } from '../../api/queries.ts'
 import { Quorum } from '../../ui/Pips.tsx'
 import { Failed } from '../../ui/States.tsx'
 import { StatusIcon } from '../../ui/StatusIcon.tsx'
 import { Deadline } from '../../ui/Values.tsx'
-import { byDeadline, plainPrompt } from '../approvals/order.ts'
+import { byDeadline, firstParagraph, plainPrompt } from '../approvals/order.ts'
 
 const SHOWN = 4
 
@@ -23,12 +24,12 @@ export function NeedsApproval() {
       <table className="needs-table">
         <tbody>
           {approvals.slice(0, SHOWN).map((approval, index) => {
-            const [run = '', n = ''] = approval.key.split('/')
+            const [run, n] = splitKey(approval.key)
             return (
               <tr key={approval.key}>
                 <td className="tall needs-icon"><StatusIcon status="waiting_people" /></td>
                 <td className="needs-prompt">
-                  <div className="clip"><b>{plainPrompt(approval.prompt)}</b></div>
+                  <div className="clip"><b>{plainPrompt(firstParagraph(approval.prompt))}</b></div>
                   <small className="clip">{approval.workflow} <span className="dotsep">·</span> {approval.step} <span className="dotsep">·</span> {approval.run}</small>
                 </td>
                 <td><span className="quorum"><Quorum approval={approval} lower /></span></td>

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Play, Plus, Terminal } from 'lucide-react'
 import { overviewQuery, recentRunsQuery, sessionsQuery, workflowsQuery } from '../../api/queries.ts'
+import { useCan } from '../../app/useCan.ts'
 import { useTopics } from '../../live/connect.ts'
 import { Button } from '../../ui/Button.tsx'
 import { formatCount, plural } from '../../ui/format.ts'
@@ -10,6 +11,7 @@ import { Failed, SkeletonRows } from '../../ui/States.tsx'
 import { StatusIcon } from '../../ui/StatusIcon.tsx'
 import { useTitle } from '../../ui/title.ts'
 import { When } from '../../ui/Values.tsx'
+import { NewRunsPill, useNewRuns } from '../runs/NewRuns.tsx'
 import { RunTable } from '../runs/RunTable.tsx'
 import { StartRunMenu } from '../start/StartRunMenu.tsx'
 import { FirstRun } from './FirstRun.tsx'
@@ -20,22 +22,25 @@ import { NeedsApproval } from './NeedsApproval.tsx'
 export function OverviewPage() {
   useTitle('Overview')
   useTopics(['runs', 'workflows'])
+  const canEdit = useCan('edit')
   const overview = useQuery(overviewQuery)
   const runs = useQuery(recentRunsQuery(8))
   const workflows = useQuery(workflowsQuery({ sort: 'saved' }))
+  const [fresh, showNew] = useNewRuns(true)
   if (runs.data?.items.length === 0 && workflows.isSuccess) return <FirstRun workflows={workflows.data.items} />
   return (
     <main id="main" className="page-scroll">
       <div className="page">
         <div className="page-head">
           <h1>Overview</h1><span className="grow" />
-          <Link className="btn" to="/workflows" search={{ new: 'template' }}><Icon of={Plus} size={15} />New workflow</Link>
+          {canEdit && <Link className="btn" to="/workflows" search={{ new: 'template' }}><Icon of={Plus} size={15} />New workflow</Link>}
           <StartRunMenu><Button look="primary" icon={Play} shortcut="R">Start run</Button></StartRunMenu>
         </div>
         <Numbers />
         <div className="cols">
           <div className="stack col-main">
             <NeedsApproval />
+            <NewRunsPill count={fresh} onShow={showNew} />
             <section className="card table-card">
               <div className="card-head"><h2>Recent runs</h2><span className="grow" /><Link className="link small" to="/runs">All runs</Link></div>
               {runs.isPending && <SkeletonRows rows={8} height={40} />}

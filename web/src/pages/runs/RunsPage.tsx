@@ -1,21 +1,19 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { ArrowUp, Download, Play } from 'lucide-react'
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { Download, Play } from 'lucide-react'
+import { useEffect, useState } from 'react'
 import { type RunFilter, runsQuery, workflowsQuery } from '../../api/queries.ts'
 import type { Run } from '../../api/types.ts'
 import { useTopics } from '../../live/connect.ts'
-import { newRuns } from '../../live/patch.ts'
 import { Button } from '../../ui/Button.tsx'
 import { serverNow } from '../../ui/clock.ts'
 import { downloadText } from '../../ui/clipboard.ts'
-import { plural } from '../../ui/format.ts'
-import { Icon } from '../../ui/icons.tsx'
 import { SearchInput } from '../../ui/SearchInput.tsx'
 import { Select } from '../../ui/Select.tsx'
 import { Empty, Failed, NoMatches, SkeletonRows } from '../../ui/States.tsx'
 import { useTitle } from '../../ui/title.ts'
 import { StartRunMenu } from '../start/StartRunMenu.tsx'
+import { NewRunsPill, useNewRuns } from './NewRuns.tsx'
 import { RunTable } from './RunTable.tsx'
 
 export const STATUS_OPTIONS = [
@@ -75,22 +73,10 @@ export function RunsPage() {
 /** The table of runs with paging and the pill of new runs; used by the list and by a workflow's tab. */
 export function RunList({ filter, filters, onClear, withoutWorkflow }: { filter: RunFilter; filters: string[]; onClear: () => void; withoutWorkflow?: boolean }) {
   const query = useInfiniteQuery(runsQuery(filter))
-  const client = useQueryClient()
-  const fresh = useSyncExternalStore(newRuns.subscribe, newRuns.count)
   const [page, setPage] = useState(0)
   const key = JSON.stringify(filter)
   useEffect(() => setPage(0), [key])
-  const showNew = () => {
-    newRuns.clear()
-    setPage(0)
-    void client.invalidateQueries({ queryKey: ['runs'] })
-  }
-  useEffect(() => {
-    // New runs slide in only when the list is at its top and the pointer is elsewhere; otherwise the pill says so.
-    if (fresh === 0) return
-    const scroller = document.querySelector('.page-scroll')
-    if (page === 0 && (scroller?.scrollTop ?? 0) < 8 && !document.querySelector('.runs-table:hover')) showNew()
-  }, [fresh])
+  const [fresh, showNew] = useNewRuns(page === 0, () => setPage(0))
   if (query.isPending) return <section className="card"><SkeletonRows rows={12} height={40} /></section>
   if (query.isError) return <section className="card"><Failed what="the runs" error={query.error} onRetry={() => void query.refetch()} /></section>
   const runs = query.data.pages[page]?.items ?? []
@@ -110,7 +96,7 @@ export function RunList({ filter, filters, onClear, withoutWorkflow }: { filter:
   const hasOlder = page + 1 < query.data.pages.length || query.hasNextPage
   return (
     <>
-      {fresh > 0 && <button type="button" className="newrows" onClick={showNew}><Icon of={ArrowUp} size={13} />{plural(fresh, 'new run')}</button>}
+      <NewRunsPill count={fresh} onShow={showNew} />
       <section className="card table-card">
         <RunTable runs={runs} withoutWorkflow={withoutWorkflow} />
         <div className="card-foot">

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { ReactElement } from 'react'
+import { useCan } from '../../app/useCan.ts'
 import { workflowsQuery } from '../../api/queries.ts'
 import { Menu } from '../../ui/Menu.tsx'
 
@@ -8,7 +9,8 @@ import { Menu } from '../../ui/Menu.tsx'
 export function StartRunMenu({ children }: { children: ReactElement }) {
   const navigate = useNavigate()
   const workflows = (useQuery(workflowsQuery()).data?.items ?? []).filter((workflow) => workflow.dialect !== 'session')
-  if (workflows.length === 0) return null
+  const canStart = useCan('operate')
+  if (workflows.length === 0 || !canStart) return null
   return (
     <Menu
       trigger={children}

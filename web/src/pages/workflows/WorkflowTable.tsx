@@ -1,6 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Ellipsis, Play, Repeat, Split, Square, UserRound } from 'lucide-react'
 import { type MouseEvent, useState } from 'react'
+import { useCan } from '../../app/useCan.ts'
 import type { RunStatus, Structure, WorkflowSummary } from '../../api/types.ts'
 import { IconButton } from '../../ui/Button.tsx'
 import { plural } from '../../ui/format.ts'
@@ -14,12 +15,13 @@ export function WorkflowTable({ workflows }: { workflows: WorkflowSummary[] }) {
   const navigate = useNavigate()
   const [at, setAt] = useState(-1)
   const open = (workflow: WorkflowSummary | undefined) => workflow && void navigate({ to: '/workflows/$name', params: { name: workflow.name } })
+  const canStart = useCan('operate')
   const start = (name: string) => void navigate({ to: '.', search: (old) => ({ ...old, run: name }) as never })
   useShortcuts([
     { keys: 'j', label: 'Next workflow', run: () => setAt(Math.min(workflows.length - 1, at + 1)) },
     { keys: 'k', label: 'Previous workflow', run: () => setAt(Math.max(0, at - 1)) },
     { keys: 'Enter', label: 'Open the selected workflow', run: () => open(workflows[at]) },
-    ...(workflows[at] ? [{ keys: 'r', label: `Run ${workflows[at].name}`, run: () => start(workflows[at]?.name ?? '') }] : []),
+    ...(workflows[at] && canStart ? [{ keys: 'r', label: `Run ${workflows[at].name}`, run: () => start(workflows[at]?.name ?? '') }] : []),
   ])
   const onRow = (event: MouseEvent, workflow: WorkflowSummary) => {
     if (!(event.target as HTMLElement).closest('a, button')) open(workflow)
@@ -46,7 +48,7 @@ export function WorkflowTable({ workflows }: { workflows: WorkflowSummary[] }) {
             <td className="muted">{workflow.last_runs.at(-1)?.status === 'running' ? 'running' : <When at={workflow.last_run_at} />}</td>
             <td className="muted" title={workflow.hash.slice(0, 7)}>v{workflow.version}</td>
             <td className="right">
-              {workflow.dialect !== 'session' && <IconButton label={`Run ${workflow.name}`} icon={Play} size={15} onClick={() => start(workflow.name)} />}
+              {canStart && workflow.dialect !== 'session' && <IconButton label={`Run ${workflow.name}`} icon={Play} size={15} onClick={() => start(workflow.name)} />}
               <Menu
                 trigger={<IconButton label={`More about ${workflow.name}`} icon={Ellipsis} />}
                 entries={[

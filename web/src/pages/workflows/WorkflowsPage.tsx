@@ -4,6 +4,7 @@ import { Download, Plus } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { workflowsQuery } from '../../api/queries.ts'
 import type { WorkflowSummary } from '../../api/types.ts'
+import { useCan } from '../../app/useCan.ts'
 import { useTopics } from '../../live/connect.ts'
 import { Button, Segments } from '../../ui/Button.tsx'
 import { SearchInput } from '../../ui/SearchInput.tsx'
@@ -26,7 +27,8 @@ export function WorkflowsPage() {
   const query = useQuery(workflowsQuery())
   const change = (patch: Record<string, string | undefined>) => void navigate({ search: (old) => ({ ...old, ...patch }), replace: true })
   const create = (how: string) => change({ new: how })
-  useShortcuts([{ keys: 'n', label: 'New workflow', run: () => create('template') }])
+  const canEdit = useCan('edit')
+  useShortcuts([{ keys: 'n', label: 'New workflow', run: () => create('template') }], canEdit)
   const all = query.data?.items ?? []
   const shown = sorted(all.filter((workflow) => matches(workflow, search.q, search.dialect)), search.sort ?? 'run')
   const filters = [search.dialect && `dialect ${search.dialect}`, search.q && `“${search.q}”`].filter((text): text is string => Boolean(text))
@@ -35,8 +37,8 @@ export function WorkflowsPage() {
       <div className="page">
         <div className="page-head">
           <h1>Workflows</h1>{query.data && <span className="count">{all.length}</span>}<span className="grow" />
-          <Button icon={Download} onClick={() => create('import')}>Import</Button>
-          <Button look="primary" icon={Plus} shortcut="N" onClick={() => create('template')}>New workflow</Button>
+          {canEdit && <Button icon={Download} onClick={() => create('import')}>Import</Button>}
+          {canEdit && <Button look="primary" icon={Plus} shortcut="N" onClick={() => create('template')}>New workflow</Button>}
         </div>
         <div className="filters">
           <SearchInput label="Find a workflow" value={search.q ?? ''} onChange={(q) => change({ q: q || undefined })} width={260} />
@@ -56,7 +58,7 @@ export function WorkflowsPage() {
             : <Empty title="No workflows yet" action={<Button small icon={Plus} onClick={() => create('template')}>New workflow</Button>}>Saved workflows appear here. Start from a template, or drop a file on this page.</Empty>)}
         </section>
       </div>
-      {search.new && <Suspense><NewWorkflowDialog how={search.new} onClose={() => change({ new: undefined })} /></Suspense>}
+      {search.new && canEdit && <Suspense><NewWorkflowDialog how={search.new} onClose={() => change({ new: undefined })} /></Suspense>}
     </main>
   )
 }

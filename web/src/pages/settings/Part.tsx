@@ -1,0 +1,29 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { Failed, SkeletonRows } from '../../ui/States.tsx'
+
+/** A card of the settings: title, one sentence, actions, and what a query loads. */
+export function Part<T>({ title, note, action, query, what, children }: {
+  title: string
+  note?: ReactNode
+  action?: ReactNode
+  query: UseQueryResult<T>
+  what: string
+  children: (loaded: T) => ReactNode
+}) {
+  return (
+    <section className="card table-card settings-part">
+      <div className="card-head"><h2>{title}</h2><span className="grow" />{action}</div>
+      {note && <p className="settings-note">{note}</p>}
+      {query.isPending && <SkeletonRows rows={4} height={40} />}
+      {query.isError && <Failed what={what} error={query.error} onRetry={() => void query.refetch()} />}
+      {query.isSuccess && children(query.data)}
+    </section>
+  )
+}
+
+/** Patterns of workflow names; `*` is all of them. */
+export function Patterns({ of: patterns }: { of: string[] }) {
+  if (patterns.length === 0 || patterns.includes('*')) return <span className="muted">all workflows</span>
+  return <span className="patterns">{patterns.map((pattern) => <code key={pattern} className="tag">{pattern}</code>)}</span>
+}
