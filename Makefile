@@ -1,5 +1,5 @@
 # The two main commands are `make run` and `make test`; `make` alone lists all targets.
-# Every target is a plain cargo command.
+# Every target is a plain cargo or npm command.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,6 +16,8 @@ VECTORS ?= vectors/expr-golden.json vectors/machine-conditions.json vectors/flow
 SCRATCH ?= $(or $(wildcard /dev/shm),/tmp)
 # Seeds to simulate.
 SEEDS ?= 0..20000
+# The address of `make run`.
+LISTEN ?= 127.0.0.1:8080
 # The built program. If your cargo configuration has another target folder, set CARGO_TARGET_DIR to it.
 BRANCHPOINT := $(or $(CARGO_TARGET_DIR),target)/release/branchpoint
 
@@ -29,16 +31,36 @@ endif
 .PHONY: help
 help: ## list the targets
 	@echo 'Branchpoint. Targets:'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: need-cargo ## build the program and show a tour of workflows and conditions
+run: need-cargo ## build the web page and the program, and serve the examples on this machine
+	@if command -v npm >/dev/null; then $(MAKE) web; else \
+	    echo 'npm is not on the PATH, so the program is built without the web page. Install Node.js 20 or newer to get it.' >&2; fi
+	$(CARGO) build --release $(LOCKED) -p branchpoint
+	@echo 'Ctrl-C stops the server. Another port: make run LISTEN=127.0.0.1:9000'
+	@$(BRANCHPOINT) serve --demo --listen $(LISTEN)
+
+.PHONY: tour
+tour: need-cargo ## build the program and show a tour of workflows and conditions in the terminal
 	$(CARGO) build --release $(LOCKED) -p branchpoint
 	@BRANCHPOINT="$(BRANCHPOINT)" examples/tour.sh
 
+.PHONY: web
+web: need-npm web/node_modules ## build the web page into web/dist, which the next build of the program contains
+	cd web && npm run --silent build
+
+web/node_modules: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --silent
+	@touch web/node_modules
+
+.PHONY: need-npm
+need-npm:
+	@command -v npm >/dev/null || { echo 'npm is not on the PATH. Install Node.js 20 or newer (https://nodejs.org), then try again.' >&2; exit 1; }
+
 .PHONY: test
-test: setup fmt-check clippy unit doc vectors sim ## run everything: format, lints, tests, repo checks, doc tests, vectors, simulation
-	@echo 'everything passed: format, lints, tests, repo checks, doc tests, vectors, simulation'
+test: setup fmt-check web-test clippy unit doc e2e-test vectors sim ## run everything: format, lints, tests, repo checks, doc tests, browser tests, vectors, simulation
+	@echo 'everything passed: format, lints, tests, repo checks, doc tests, browser tests, vectors, simulation'
 
 .PHONY: test-long
 test-long: ## run the simulation over 200,000 other seeds
@@ -103,6 +125,19 @@ api: need-cargo ## renew the OpenAPI document and the types of the web page (aft
 	UPDATE_OPENAPI=1 $(CARGO) test $(LOCKED) -p branchpoint-server --lib openapi
 	node web/dev/api-types.mjs
 
+# A part of the browser tests, by file name: make e2e ONLY=sessions
+ONLY ?=
+
+.PHONY: e2e
+e2e: web ## run the browser tests on the built program
+	$(CARGO) build $(LOCKED) -p branchpoint
+	BRANCHPOINT_BIN="$(abspath $(or $(CARGO_TARGET_DIR),target)/debug/branchpoint)" node web/e2e/run.mjs $(ONLY)
+
+.PHONY: screens
+screens: web ## write screenshots of every page to docs/screens
+	$(CARGO) build $(LOCKED) -p branchpoint
+	BRANCHPOINT_BIN="$(abspath $(or $(CARGO_TARGET_DIR),target)/debug/branchpoint)" node web/e2e/run.mjs --config e2e/screens.config.ts
+
 .PHONY: fmt
 fmt: setup ## format the source
 	$(CARGO) fmt --all
@@ -126,6 +161,19 @@ setup: need-cargo ## check the tools; add rustfmt and clippy where rustup can
 	done
 
 # The parts of `make test`; each can be run alone.
+
+# Without npm the page and its tests are skipped with a notice; with CI=true that is a failure.
+NO_NPM = { echo '*** $(1) SKIPPED: npm is not on the PATH. Install Node.js 20 or newer. ***' >&2; [ "$${CI:-}" != true ]; }
+
+.PHONY: web-test
+web-test:
+	@echo '== web page: types, tests, build'
+	@if command -v npm >/dev/null; then $(MAKE) web && cd web && npm run --silent test; else $(call NO_NPM,TESTS OF THE WEB PAGE); fi
+
+.PHONY: e2e-test
+e2e-test:
+	@echo '== browser tests'
+	@if command -v npm >/dev/null; then $(MAKE) e2e; else $(call NO_NPM,BROWSER TESTS); fi
 
 .PHONY: need-cargo
 need-cargo:
