@@ -51,8 +51,10 @@
 //! ```
 
 mod approval;
+mod delivery;
 mod error;
 mod event;
+mod named_secret;
 mod run;
 mod session;
 mod start;
@@ -71,8 +73,10 @@ use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
 pub use approval::{ApprovalRecord, OpenApproval, OpenApprovals};
+pub use delivery::{Attempted, Delivery, DeliveryStatus, NewDelivery};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
+pub use named_secret::{MAX_SECRET_BYTES, MAX_SECRET_NAME, MAX_SECRETS, NamedSecret, NewSecret, is_secret_name};
 pub use run::{
     Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Queued, Replayed, Run, RunFailure, RunNo,
     RunScript, RunView,
@@ -289,6 +293,45 @@ pub trait Backend: Send {
     /// The pending notices of a process and those of processes that no longer exist.
     fn notices(&self, owner: i64) -> Result<Vec<Notice>, BackendError>;
 
-    /// Removes a notice that was sent.
-    fn drop_notice(&self, notice: &Notice) -> Result<(), BackendError>;
+    /// Replaces a notice with deliveries of a process, all or none.
+    fn dispatch(
+        &self,
+        notice: &Notice,
+        deliveries: &[NewDelivery],
+        owner: i64,
+        now_ms: i64,
+    ) -> Result<(), BackendError>;
+
+    /// Stores a delivery, which the first process with its target attempts. Returns its id.
+    fn add_delivery(&self, delivery: &NewDelivery, now_ms: i64) -> Result<String, BackendError>;
+
+    /// Takes over the pending deliveries to a target from processes that no longer exist.
+    fn claim_deliveries(&self, owner: i64, target: &str, now_ms: i64) -> Result<(), BackendError>;
+
+    /// The deliveries of a process to a target that are due, the oldest first.
+    fn due_deliveries(&self, owner: i64, target: &str, now_ms: i64, limit: u32) -> Result<Vec<Delivery>, BackendError>;
+
+    /// When the next delivery of a process to a target is due.
+    fn next_delivery_ms(&self, owner: i64, target: &str) -> Result<Option<i64>, BackendError>;
+
+    /// Records an attempt of a delivery.
+    fn record_attempt(&self, delivery: &Delivery, attempted: &Attempted, now_ms: i64) -> Result<(), BackendError>;
+
+    /// The latest deliveries to a target, newest first. Only a limited number of settled ones is kept.
+    fn deliveries(&self, target: &str, limit: u32) -> Result<Vec<Delivery>, BackendError>;
+
+    /// When a person last got a delivery about this event.
+    fn last_delivered_ms(&self, target: &str, user: &str, event: &str) -> Result<Option<i64>, BackendError>;
+
+    /// Stores a named secret, or replaces it. It is sealed at rest.
+    fn set_secret(&self, secret: &NewSecret, now_ms: i64) -> Result<(), BackendError>;
+
+    /// Removes a named secret. Returns false if there is none.
+    fn remove_secret(&self, name: &str) -> Result<bool, BackendError>;
+
+    /// The named secrets without their values, by name.
+    fn named_secrets(&self) -> Result<Vec<NamedSecret>, BackendError>;
+
+    /// The value of a named secret, for calls. It must never be shown.
+    fn named_secret(&self, name: &str) -> Result<Option<String>, BackendError>;
 }

@@ -89,18 +89,19 @@ pub enum KeyState {
     Unusable(String),
 }
 
-/// A notice to people about a request. It is stored until it is dropped, so that a killed process loses none.
+/// A notice about a request to people or about the status of a run. It is stored until it is dispatched, so that a killed process loses
+/// none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     /// Its number.
     pub number: i64,
-    /// The run of the request.
+    /// The run.
     pub run: RunNo,
-    /// The request.
-    pub request: RequestNo,
-    /// What happened: `asked`, `reminded` or `ended`.
+    /// The request; none if the notice is about the run.
+    pub request: Option<RequestNo>,
+    /// What happened: `asked`, `reminded`, `escalated` or `ended`, or the new status of the run.
     pub kind: String,
-    /// The reminded users.
+    /// The users who were reminded, or who have become recipients.
     pub users: Vec<Arc<str>>,
     /// The outcome of an ended request; `None` if it was withdrawn.
     pub outcome: Option<Value>,

@@ -1,11 +1,11 @@
 //! Opens the backend. Everything else in the command line uses it through [`branchpoint_backend::Backend`].
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use branchpoint_backend::{Backend, BackendError};
+use branchpoint_backend::{Backend, BackendError, is_secret_name};
 use branchpoint_expr::Value;
 use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Durability, Store};
@@ -14,9 +14,9 @@ use branchpoint_runners::storage::Storage;
 use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Runner};
 
 use crate::local_runner::LocalRunner;
-use crate::notices::Notices;
+use crate::notices::{Notices, Waker};
 use crate::project::{FILE, Project, StoreArguments};
-use crate::time;
+use crate::{terminal, time};
 
 /// Opens the store to read and change it, and creates it if there is none.
 pub(crate) fn open(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
@@ -28,19 +28,49 @@ pub(crate) fn open_read_only(path: &Path) -> Result<Box<dyn Backend>> {
     Ok(Box::new(Embedded::read_only(Store::read_only(path).map_err(BackendError::from)?)))
 }
 
+/// The named secrets of a store, for calls. The store is opened when a secret is first needed.
+pub(crate) struct NamedSecrets {
+    path: PathBuf,
+    opened: Mutex<Option<Box<dyn Backend>>>,
+}
+
+impl NamedSecrets {
+    pub(crate) fn of_store(path: PathBuf) -> Self {
+        Self { path, opened: Mutex::default() }
+    }
+
+    /// The value of a secret; none if the store does not exist yet.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        if !is_secret_name(name) || !self.path.is_file() {
+            return None;
+        }
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = match &mut *opened {
+            Some(store) => store.named_secret(name).map_err(Into::into),
+            none => open_read_only(&self.path).and_then(|store| Ok(none.insert(store).named_secret(name)?)),
+        };
+        value.unwrap_or_else(|error| {
+            terminal::message(&format!("warning: the secret `{name}` of the store cannot be read: {error:#}\n"));
+            None
+        })
+    }
+}
+
 /// The runner for the runs that a process drives, with its limits.
 pub(crate) struct Driving {
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) limits: CallLimits,
     /// Counts the events that runs accept.
     pub(crate) events: Arc<AtomicU64>,
+    /// Wakes the threads that deliver notices, once the backend is open.
+    pub(crate) waker: Arc<OnceLock<Waker>>,
 }
 
 impl Driving {
     /// Uses a local runner within the limits of the project.
     pub(crate) fn here(here: &Arc<LocalRunner>, project: &Project) -> Self {
         let runner: Arc<dyn Runner> = Arc::<LocalRunner>::clone(here);
-        Self { runner, limits: project.limits(), events: Arc::default() }
+        Self { runner, limits: project.limits(), events: Arc::default(), waker: Arc::default() }
     }
 }
 
@@ -55,8 +85,15 @@ pub(crate) fn drive(
     let facts = Arc::clone(here);
     let host = host(project, arguments, command, move |name| facts.fact(name))?;
     let host = configure(host, here, project).with_event_counter(driving.events);
-    let notices = Notices::open(project, host.owner_number(), || open_to_notify(project, arguments))?;
+    let opened = Notices::open(project, arguments, host.owner_number(), || open_to_notify(project, arguments))?;
+    let (notices, waker) = opened.unzip();
     let host = if notices.is_some() { host.with_notices() } else { host };
+    let about_runs = notices.as_ref().is_some_and(Notices::are_about_runs);
+    let host = if about_runs { host.with_run_notices() } else { host };
+    if let Some(waker) = waker {
+        // A process opens one backend that drives runs.
+        let _ = driving.waker.set(waker);
+    }
     let driver = Driver::new(host, driving.runner, driving.limits);
     let backend = Embedded::with_driver(open_store(project, arguments)?, driver);
     if let Some(notices) = notices {

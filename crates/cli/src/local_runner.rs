@@ -73,11 +73,11 @@ impl LocalRunner {
     pub(crate) fn new(project: &Project, store: &StoreArguments, listeners: OutputListeners) -> Result<Self> {
         let private = project.private();
         let masks = SharedSecrets::from(private.clone());
-        let (file, seen) = (project.secrets()?, masks.clone());
+        let (known, seen) = (project.secret_store(store)?, masks.clone());
         let OutputListeners { printed, words } = listeners.masked(&masks);
         // Secrets that were inserted into a call are masked when its output contains them.
         let secrets: SecretStore = Arc::new(move |name| {
-            let value = env::var(name).ok().or_else(|| file.get(name).cloned());
+            let value = known(name);
             seen.add(value.clone());
             value
         });

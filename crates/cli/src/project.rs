@@ -18,7 +18,9 @@ use serde::Deserialize;
 
 use crate::source::unread;
 
+use crate::backend::NamedSecrets;
 use crate::login;
+use crate::notices::settings::{Notify, WebhookSettings};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "branchpoint.toml";
@@ -76,6 +78,7 @@ pub(crate) struct Project {
     permissions: Vec<PermissionSettings>,
     limits: LimitSettings,
     pub(crate) notify: Notify,
+    pub(crate) webhooks: Vec<WebhookSettings>,
     pub(crate) secrets: SecretFile,
     /// The settings of runners, which they read themselves.
     pub(crate) http: toml::Table,
@@ -97,6 +100,8 @@ pub(crate) struct People {
     pub(crate) owner: Option<String>,
     pub(crate) admins: Vec<String>,
     pub(crate) members: Vec<String>,
+    /// The mail boxes of people, by user name.
+    pub(crate) mail: BTreeMap<String, String>,
 }
 
 /// What workflows whose names match a pattern may use, although their documents were saved over the API.
@@ -129,16 +134,6 @@ struct LimitSettings {
     agent_cost_micros: Option<u32>,
     /// Limits on the runs of workflows, by name.
     workflow: BTreeMap<String, Value>,
-}
-
-/// Who is notified of approvals that are requested, reminded of, or settled.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Notify {
-    /// A command, which gets the event as JSON on its standard input.
-    pub(crate) command: Option<String>,
-    /// An address, to which the event is posted as JSON.
-    pub(crate) webhook: Option<String>,
 }
 
 /// Where secrets are that are not in the environment: lines of `NAME=value`.
@@ -234,6 +229,8 @@ impl Project {
         for table in settings {
             named_for_secrets(table, false, &mut names);
         }
+        let of_webhook = |webhook: &WebhookSettings| [webhook.url_env.clone(), webhook.secret_env.clone()];
+        names.extend(self.webhooks.iter().flat_map(of_webhook).flatten());
         Secrets::of_environment(&names)
     }
 
@@ -277,10 +274,11 @@ impl Project {
         user.unwrap_or_else(login::user_name)
     }
 
-    /// Where the secrets are found that settings name: the environment, then the secrets file.
-    pub(crate) fn secret_store(&self) -> Result<SecretStore> {
-        let file = self.secrets()?;
-        Ok(Arc::new(move |name| env::var(name).ok().or_else(|| file.get(name).cloned())))
+    /// Where the secrets are found that workflows and settings name: the environment, then the secrets file, then the named secrets of the
+    /// store.
+    pub(crate) fn secret_store(&self, store: &StoreArguments) -> Result<SecretStore> {
+        let (file, named) = (self.secrets()?, NamedSecrets::of_store(self.store_path(store)?));
+        Ok(Arc::new(move |name| env::var(name).ok().or_else(|| file.get(name).cloned()).or_else(|| named.get(name))))
     }
 
     /// The values of all secrets of the environment and the secrets file.

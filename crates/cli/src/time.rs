@@ -20,6 +20,12 @@ pub(crate) fn local(ms: i64) -> String {
     moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// A moment for readers in any time zone.
+pub(crate) fn utc(ms: i64) -> String {
+    Timestamp::from_millisecond(ms)
+        .map_or_else(|_| format!("{ms} ms"), |at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+}
+
 /// The same for machines: ISO 8601 in UTC.
 pub(crate) fn to_iso(ms: i64) -> Value {
     Timestamp::from_millisecond(ms).map_or(Value::Null, |moment| Value::from(moment.to_string()))

@@ -7,10 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use branchpoint_backend::{
-    Accepted, ApprovalRecord, Backend, BackendError, CallSource, Document, DriverProcess, EventListener, Exported,
-    Filter, HandledBy, Health, HourCount, Imported, Migration, Notice, OpenApproval, OpenApprovals, Prune, Pruned,
-    Queued, Rejection, Replayed, Run, RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse,
-    SessionSummary, Start, Tags, Workflow, WorkflowNo, WorkflowSummary,
+    Accepted, ApprovalRecord, Attempted, Backend, BackendError, CallSource, Delivery, Document, DriverProcess,
+    EventListener, Exported, Filter, HandledBy, Health, HourCount, Imported, Migration, NamedSecret, NewDelivery,
+    NewSecret, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Queued, Rejection, Replayed, Run, RunNo, RunScript,
+    RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Tags, Workflow, WorkflowNo,
+    WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -161,7 +162,18 @@ impl Backend for Embedded {
         backup(file: &Path) -> bool;
         compact(rewrite: bool) -> bool;
         notices(owner: i64) -> Vec<Notice>;
-        drop_notice(notice: &Notice) -> ();
+        dispatch(notice: &Notice, deliveries: &[NewDelivery], owner: i64, now_ms: i64) -> ();
+        add_delivery(delivery: &NewDelivery, now_ms: i64) -> String;
+        claim_deliveries(owner: i64, target: &str, now_ms: i64) -> ();
+        due_deliveries(owner: i64, target: &str, now_ms: i64, limit: u32) -> Vec<Delivery>;
+        next_delivery_ms(owner: i64, target: &str) -> Option<i64>;
+        record_attempt(delivery: &Delivery, attempted: &Attempted, now_ms: i64) -> ();
+        deliveries(target: &str, limit: u32) -> Vec<Delivery>;
+        last_delivered_ms(target: &str, user: &str, event: &str) -> Option<i64>;
+        set_secret(secret: &NewSecret, now_ms: i64) -> ();
+        remove_secret(name: &str) -> bool;
+        named_secrets() -> Vec<NamedSecret>;
+        named_secret(name: &str) -> Option<String>;
         drivers() -> Vec<DriverProcess>;
     }
 

@@ -18,6 +18,7 @@ use crate::problem::Problem;
 use crate::routes::workflows::KnownFacts;
 use crate::settings::Settings;
 use crate::traces::Traces;
+use crate::webhooks::Webhooks;
 
 /// The state of a server. Clones share it.
 #[derive(Clone)]
@@ -51,13 +52,15 @@ pub(crate) struct HostFacts {
     pub(crate) access: Option<Access>,
     pub(crate) audit: Option<AuditLog>,
     pub(crate) permissions: Vec<Permission>,
+    pub(crate) webhooks: Webhooks,
 }
 
 impl App {
     pub(crate) fn new(host: Host, content: Content, settings: Settings) -> Result<Self, Problem> {
-        let Host { backend, user, account, runner_check, examples: _, texts: _, access, audit, permissions } = host;
+        let Host { backend, user, account, runner_check, examples: _, texts: _, access, audit, permissions, webhooks } =
+            host;
         let handles = Handles::new(backend, settings.handles);
-        let host = HostFacts { user, account, runner_check, access, audit, permissions };
+        let host = HostFacts { user, account, runner_check, access, audit, permissions, webhooks };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
         let (catalogue, traces, default_scripts) = (Catalogue::default(), Traces::default(), Mutex::default());
         Ok(Self(Arc::new(Parts {

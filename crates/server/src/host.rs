@@ -8,7 +8,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Object, Value};
 
 use crate::access::{Access, AuditLog};
-use crate::{Example, Permission, TextFeed};
+use crate::{Example, Permission, TextFeed, Webhooks};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
 pub(crate) type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
@@ -24,6 +24,7 @@ pub struct Host {
     pub(crate) access: Option<Access>,
     pub(crate) audit: Option<AuditLog>,
     pub(crate) permissions: Vec<Permission>,
+    pub(crate) webhooks: Webhooks,
 }
 
 impl Host {
@@ -48,6 +49,7 @@ impl Host {
             access: None,
             audit: None,
             permissions: Vec::new(),
+            webhooks: Webhooks::default(),
         }
     }
 
@@ -67,6 +69,12 @@ impl Host {
     #[must_use]
     pub fn with_permissions(self, permissions: Vec<Permission>) -> Self {
         Self { permissions, ..self }
+    }
+
+    /// The webhooks that the settings show.
+    #[must_use]
+    pub fn with_webhooks(self, webhooks: Webhooks) -> Self {
+        Self { webhooks, ..self }
     }
 
     /// Stores credentials and the log of changes in files beside the store at this path.

@@ -45,6 +45,7 @@ mod structure;
 mod text_feed;
 mod time;
 mod traces;
+mod webhooks;
 
 pub use access::{
     Access, AccessError, ApprovalLink, Credential, CredentialKind, InvalidLink, InvalidPattern, MAX_LINK_MS,
@@ -57,6 +58,7 @@ pub use page::WebFile;
 pub use permissions::Permission;
 pub use settings::Settings;
 pub use text_feed::TextFeed;
+pub use webhooks::{Webhook, Webhooks};
 
 #[cfg(doc)]
 use branchpoint_backend::Backend;

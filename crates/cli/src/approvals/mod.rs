@@ -19,7 +19,8 @@ use crate::table::{facts, table};
 use crate::{json, terminal, time};
 use find::readable;
 use form::FormArguments;
-pub(crate) use text::{command, missing_voters, quoted, reference, shown, shown_with_command, to_value};
+pub(crate) use link::link_to;
+pub(crate) use text::{command, facts_of, missing_voters, quoted, reference, shown, shown_with_command, to_value};
 use vote::{Remarks, Response};
 
 /// List and answer the approvals of runs

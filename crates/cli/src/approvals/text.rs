@@ -46,6 +46,37 @@ pub(super) fn shown_parts(approval: &Approval) -> Vec<(&'static str, String)> {
     parts
 }
 
+/// What approvers see below the prompt of an approval, for readers in any time zone.
+pub(crate) fn facts_of(open: &OpenApproval) -> Vec<(&'static str, String)> {
+    let approval = &open.approval;
+    let mut facts: Vec<_> = shown_parts(approval).into_iter().map(|(name, part)| (capitalised(name), part)).collect();
+    facts.push(("Run", open.id.clone()));
+    facts.push(("Step", approval.step.to_string()));
+    if let Some(request) = &approval.request {
+        facts.push(("Approvers", request.recipients.join(", ")));
+        let needs = group_needs(request).unwrap_or_else(|| match request.required {
+            1 => "1 vote".to_owned(),
+            required => format!("{required} votes for one choice"),
+        });
+        facts.push(("Needs", needs));
+        let votes = request.votes.iter().map(|vote| format!("{}: {}", vote.user, vote.choice)).collect::<Vec<_>>();
+        if !votes.is_empty() {
+            facts.push(("Votes so far", votes.join(", ")));
+        }
+    }
+    facts.extend(approval.deadline_ms().map(|at_ms| ("Deadline", time::utc(at_ms))));
+    facts
+}
+
+fn capitalised(name: &'static str) -> &'static str {
+    match name {
+        "shown" => "Shown",
+        "changed" => "Changed",
+        "form" => "Form",
+        name => name,
+    }
+}
+
 /// What each group needs, and the votes that the choice with the most votes has; none if votes of any approvers count.
 pub(super) fn group_needs(request: &Request) -> Option<String> {
     let votes = |choice: &Arc<str>| request.votes.iter().filter(|vote| vote.choice == *choice).count();

@@ -20,7 +20,8 @@ impl RunnerCheck {
     pub(crate) fn find() -> Result<Option<Self>> {
         let Some(project) = Project::find_configured()? else { return Ok(None) };
         let storage = backend::storage(&project, &StoreArguments::default())?;
-        let tools = configured_runners::tools(&project, &project.secret_store()?)?.without_server_requests();
+        let tools = configured_runners::tools(&project, &project.secret_store(&StoreArguments::default())?)?
+            .without_server_requests();
         let runners = ConfiguredRunners::new(&project, tools, SharedSecrets::default(), Arc::new(|_, _| {}), storage)?;
         Ok(Some(Self(runners)))
     }

@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, store: &StoreArguments, json: bool) -> 
     check_size(arguments)?;
     let project = Project::find()?;
     let storage = backend::storage(&project, store)?;
-    let tools = configured_runners::tools(&project, &project.secret_store()?)?;
+    let tools = configured_runners::tools(&project, &project.secret_store(store)?)?;
     let (extractor, secrets) = (text_extraction::extractor()?, project.all_secrets()?);
     let metadata = arguments.metadata.iter().map(|(key, value)| (key.as_str().into(), Value::from(value.as_str())));
     let indexer = Indexer {

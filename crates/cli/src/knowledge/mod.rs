@@ -13,7 +13,7 @@ use branchpoint_runners::{CancellationToken, runtime};
 use crate::configured_runners;
 use crate::exit::Exit;
 use crate::listing::Listing;
-use crate::project::StoreCommand;
+use crate::project::{StoreArguments, StoreCommand};
 use crate::store_access::StoreAccess;
 use crate::{backend, excerpt, json, terminal, time};
 
@@ -83,7 +83,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::List { base: None } => list(&storage, json),
         Command::List { base: Some(base) } => list_documents(&storage, base, json),
         Command::Remove { documents, all, base } => remove(&storage, base, documents, *all, json),
-        Command::Search { words, limit, base } => search(&access, &storage, base, &words.join(" "), *limit, json),
+        Command::Search { words, limit, base } => {
+            search((&access, &arguments.on.store), &storage, base, &words.join(" "), *limit, json)
+        }
     }
 }
 
@@ -178,7 +180,7 @@ fn remove(storage: &Storage, base: &str, documents: &[String], all: bool, json: 
 }
 
 fn search(
-    access: &StoreAccess,
+    (access, store): (&StoreAccess, &StoreArguments),
     storage: &Storage,
     base: &str,
     words: &str,
@@ -188,7 +190,7 @@ fn search(
     if storage.knowledge().documents(base).map_err(storage_error)?.is_empty() {
         return Err(unknown_base(storage, base)?);
     }
-    let tools = configured_runners::tools(&access.project, &access.project.secret_store()?)?;
+    let tools = configured_runners::tools(&access.project, &access.project.secret_store(store)?)?;
     let cancel = CancellationToken::new();
     let query = access.project.all_secrets()?.mask(words).into_owned();
     let vector = runtime().block_on(tools.embed_query(&query, &cancel));

@@ -5,17 +5,18 @@ mod content;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use branchpoint_server::{Host, Settings, TextFeed, serve_until};
+use branchpoint_server::{Host, Settings, TextFeed, Webhook, Webhooks, serve_until};
 use tempfile::TempDir;
 
 use crate::backend::{self, Driving};
 use crate::check::RunnerCheck;
 use crate::exit::Exit;
 use crate::local_runner::{self, LocalRunner, OutputListeners};
+use crate::notices::Waker;
 use crate::project::{Project, Reach, StoreArguments};
 use crate::{interrupt, terminal};
 
@@ -120,12 +121,13 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     if let Some(calls) = listen.calls {
         driving.limits.calls = usize::try_from(calls)?;
     }
+    let waker = Arc::clone(&driving.waker);
     let backend = backend::drive(project, &store, "serve", &runner, driving)?;
     backend.drive_all()?;
     let user = project.user(None);
     let mut host = Host::new(backend, &user).with_account(local_runner::account(project, &user)).with_texts(texts);
     let path = project.store_path(&store)?;
-    host = host.with_access(&path).with_permissions(project.permissions());
+    host = host.with_access(&path).with_permissions(project.permissions()).with_webhooks(webhooks(project, waker));
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
     }
@@ -139,6 +141,12 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     })
     .map_err(|error| Exit::system(format!("cannot serve on {}: {error}", listen.listen)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The webhooks of a project, which a test wakes.
+fn webhooks(project: &Project, waker: Arc<OnceLock<Waker>>) -> Webhooks {
+    let configured = project.webhooks.iter().map(Webhook::from).collect();
+    Webhooks { configured, wake: Arc::new(move || waker.get().into_iter().for_each(Waker::wake)) }
 }
 
 fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: &Path) {

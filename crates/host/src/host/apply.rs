@@ -327,6 +327,11 @@ impl Host {
             } else {
                 self.store.update_status(run, seq, now_ms, status, driven.then_some(self.owner.number));
                 if status != open.row.0 {
+                    let event =
+                        notice_event(status).filter(|_| self.settings.notifies_of_runs && open.parent.is_none());
+                    if let Some(event) = event {
+                        self.store.put_run_notice_later(self.owner.number, run, event);
+                    }
                     let result = open.state.result().map(|(_, result)| result.clone());
                     let (id, kind) = (open.id.clone(), RunEventKind::Status(status, result));
                     self.current.outputs.push(TurnOutput::Event(RunEvent { run, id, kind }));
@@ -362,6 +367,14 @@ impl Open {
         let bytes = u64::try_from(self.snapshot_bytes).unwrap_or(u64::MAX);
         self.tail_bytes > self.snapshot_bytes.max(SNAPSHOT_BYTES)
             || self.tail_ops > (bytes / BYTES_PER_OP).max(SNAPSHOT_OPS)
+    }
+}
+
+/// The notice about a run that has got this status; none for a run that continues by itself.
+fn notice_event(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Completed | Status::Failed | Status::Cancelled | Status::WaitingPeople => Some(status.as_str()),
+        Status::Running | Status::WaitingTimer => None,
     }
 }
 

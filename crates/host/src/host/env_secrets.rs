@@ -1,5 +1,5 @@
-//! Secrets of this process's environment, such as keys of providers. A command may print them. A run seals a secret when it appears
-//! in its data, so that neither the store nor the output shows it.
+//! Secrets of this process's environment, such as keys of providers, and named secrets of the store. A command may print them. A run seals a
+//! secret when it appears in its data, so that neither the store nor the output shows it.
 
 use super::Host;
 use crate::store::{Packed, Packing, RunNo, StoreError};
@@ -10,11 +10,25 @@ use branchpoint_runners::{Finder, Secrets, SharedSecrets};
 pub(super) struct EnvSecrets {
     values: Vec<String>,
     finder: Option<Finder>,
+    /// The secrets of the environment.
+    environment: Vec<String>,
+    /// The named secrets of the store as they were sealed when they were read.
+    sealed: Vec<(String, Vec<u8>)>,
 }
+
+/// The shortest value of a named secret that is looked for in all data, in bytes. Shorter ones are masked in the calls that use them.
+const SHORTEST: usize = 8;
 
 impl EnvSecrets {
     pub(super) fn values(&self) -> &[String] {
         &self.values
+    }
+
+    fn set_named(&mut self, named: Vec<String>, sealed: Vec<(String, Vec<u8>)>) {
+        let named = named.into_iter().filter(|value| value.len() >= SHORTEST && !self.environment.contains(value));
+        self.values = self.environment.iter().cloned().chain(named).collect();
+        self.finder = Finder::of(&self.values);
+        self.sealed = sealed;
     }
 
     /// The secrets that appear in data to store, in any encoding, and are not sealed yet.
@@ -38,9 +52,36 @@ impl Host {
     /// ```
     #[must_use]
     pub fn with_env_secrets(mut self, secrets: &Secrets) -> Self {
-        let values = secrets.values().to_vec();
-        self.settings.env_secrets = EnvSecrets { finder: Finder::of(&values), values };
+        self.settings.env_secrets = EnvSecrets { environment: secrets.values().to_vec(), ..EnvSecrets::default() };
+        // Without the key of the store, no run can use its named secrets.
+        let named = self.store.named_secrets_sealed().and_then(|sealed| Ok((self.store.open_named(&sealed)?, sealed)));
+        let (named, sealed) = named.unwrap_or_default();
+        self.settings.env_secrets.set_named(named, sealed);
         self
+    }
+
+    /// Reads the named secrets of the store again, if they have changed.
+    pub(super) fn refresh_named_secrets(&mut self) -> Result<(), StoreError> {
+        let sealed = self.store.named_secrets_sealed()?;
+        if sealed == self.settings.env_secrets.sealed {
+            return Ok(());
+        }
+        match self.store.open_named(&sealed) {
+            Ok(named) => {
+                self.share_values(&named);
+                self.settings.env_secrets.set_named(named, sealed);
+            }
+            // Without the key, no run can use them.
+            Err(StoreError::Sealed(_)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn share_values(&self, values: &[String]) {
+        if let Some(shared) = &self.settings.shared_secrets {
+            shared.add(values.iter().filter(|value| value.len() >= SHORTEST).cloned());
+        }
     }
 
     /// Adds the sealed secrets of every opened run to a shared set, with which output masks them.

@@ -267,6 +267,19 @@ impl Host {
         self
     }
 
+    /// Stores a notice when a run that no other run has called ends or begins to wait for people.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/host.txt")]
+    /// let host = host.with_run_notices();
+    /// assert!(host.store().notices(host.owner_number()).unwrap().is_empty());
+    /// ```
+    #[must_use]
+    pub fn with_run_notices(mut self) -> Self {
+        self.settings.notifies_of_runs = true;
+        self
+    }
+
     /// The number of this process as an owner of runs.
     ///
     /// ```

@@ -31,6 +31,8 @@ pub(super) struct Settings {
     pub(super) run_limits: BTreeMap<String, RunLimits>,
     /// Whether notices to people are stored.
     pub(super) notifies: bool,
+    /// Whether notices about the status of runs are stored.
+    pub(super) notifies_of_runs: bool,
 }
 
 /// Work for later turns, and the times at which more is due.
@@ -101,6 +103,7 @@ impl Settings {
             max_ops: MAX_OPS,
             run_limits: BTreeMap::new(),
             notifies: false,
+            notifies_of_runs: false,
         }
     }
 }

@@ -11,7 +11,8 @@
 //! | `batch` | the writes of a turn |
 //! | `pack`, `seal` | placeholders for large and secret values, and the encryption of secrets |
 //! | `owner` | which process drives which run |
-//! | `notices` | notices about approvals, which are sent to people |
+//! | `notices`, `deliveries` | notices about approvals and runs, and the attempts to deliver them |
+//! | `named_secrets` | named secrets, sealed |
 //! | `status` | the status of a run with its child runs |
 //! | `scripts` | the scripts of runs |
 //! | `search` | the full-text index of runs |
@@ -29,9 +30,11 @@ mod approvals;
 mod attachments;
 mod batch;
 mod damage;
+mod deliveries;
 mod health;
 mod inbox;
 mod journal;
+mod named_secrets;
 mod notices;
 mod owner;
 mod pack;

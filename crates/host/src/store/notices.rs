@@ -1,5 +1,5 @@
-//! Notices to people about approvals. A notice is stored in the transaction that opens, reminds of or closes a request, and removed
-//! after it was sent. If a process dies in between, the next one sends it: a notice may be sent twice, and is never lost.
+//! Notices about approvals and runs. A notice is stored in the transaction of its event, and replaced with deliveries to its receivers. If a
+//! process dies in between, the next one does it: a notice may be sent twice, and is never lost.
 
 use std::sync::Arc;
 
@@ -23,6 +23,12 @@ impl Store {
         self.execute_later(run, sql, (owner, run.0, request.0, event, users, outcome));
     }
 
+    /// Stores a notice about the status of a run when the turn commits.
+    pub(crate) fn put_run_notice_later(&self, owner: i64, run: RunNo, event: &'static str) {
+        let sql = "INSERT INTO notices (owner, run, event, users) VALUES (?1, ?2, ?3, '[]')";
+        self.execute_later(run, sql, (owner, run.0, event));
+    }
+
     /// The notices that a process has to send, in order, including those of processes that have ended.
     ///
     /// ```
@@ -37,7 +43,7 @@ impl Store {
             Ok(Notice {
                 number: row.get(0)?,
                 run: RunNo(row.get(1)?),
-                request: RequestNo(row.get(2)?),
+                request: row.get::<_, Option<u64>>(2)?.map(RequestNo),
                 kind: row.get(3)?,
                 users: users.into_iter().map(Arc::from).collect(),
                 outcome: row.get::<_, Option<String>>(5)?.and_then(|outcome| serde_json::from_str(&outcome).ok()),

@@ -1,7 +1,7 @@
 //! The tables of a store and their version.
 //!
-//! A store is created with all tables at once. A store of version [`UPGRADABLE`] gets the tables of this version when it is opened; a
-//! store of any other version is rejected. A change of the tables needs a new [`VERSION`], and an
+//! A store is created with all tables at once. A store of version [`UPGRADABLE`] or later gets the tables of this version when it is opened;
+//! a store of any other version is rejected. A change of the tables needs a new [`VERSION`], and an
 //! upgrade from this one.
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -12,16 +12,18 @@ use super::StoreError;
 const APPLICATION: i32 = 0x4272_5074;
 
 /// The version of the tables. Versions 1 to 3 were written by builds whose tables differed under the same number.
-const VERSION: usize = 17;
+const VERSION: usize = 18;
 
-/// The version of stores that are upgraded when they are opened.
+/// The earliest version of stores that are upgraded when they are opened.
 const UPGRADABLE: usize = 16;
 
 const SCHEMA: [&str; 2] = [include_str!("schema.sql"), include_str!("operations.sql")];
 
-/// The statements that upgrade a store of version [`UPGRADABLE`].
-const UPGRADE: [&str; 3] =
-    [include_str!("upgrade_16.sql"), include_str!("operations.sql"), include_str!("fill_16.sql")];
+/// The statements that upgrade a store to the next version, from [`UPGRADABLE`] on.
+const UPGRADES: [&[&str]; VERSION - UPGRADABLE] = [
+    &[include_str!("upgrade_16.sql"), include_str!("operations.sql"), include_str!("fill_16.sql")],
+    &[include_str!("upgrade_17.sql")],
+];
 
 /// Creates the tables in an empty file, and brings an existing store to this version.
 pub(super) fn create_or_verify(db: &mut Connection) -> Result<(), StoreError> {
@@ -41,15 +43,18 @@ pub(super) fn create_or_verify(db: &mut Connection) -> Result<(), StoreError> {
     upgrade_or_verify(db)
 }
 
-/// Upgrades a store of the version before this one, whole or not at all, and rejects a file of any other version.
+/// Upgrades a store of an earlier version, whole or not at all, and rejects a file of an unknown version.
 pub(super) fn upgrade_or_verify(db: &mut Connection) -> Result<(), StoreError> {
-    if version(db)? != UPGRADABLE {
+    let is_upgradable = |version: usize| (UPGRADABLE..VERSION).contains(&version);
+    if !is_upgradable(version(db)?) {
         return verify(db);
     }
     let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have upgraded the store meanwhile.
-    if version(&change)? == UPGRADABLE {
-        UPGRADE.iter().try_for_each(|statements| change.execute_batch(statements))?;
+    let stored = version(&change)?;
+    if is_upgradable(stored) {
+        let statements = UPGRADES.iter().skip(stored - UPGRADABLE).copied().flatten();
+        statements.into_iter().try_for_each(|statements| change.execute_batch(statements))?;
         set_version(&change)?;
     }
     change.commit()?;
@@ -137,7 +142,7 @@ mod tests {
         let digest = hexadecimal(&hash(SCHEMA.map(str::as_bytes)));
         assert_eq!(
             (VERSION, &digest[..16]),
-            (17, "176cc7b881f221e4"),
+            (18, "b5ebf2993e265aca"),
             "the tables have changed: increase VERSION, add the way from the last one, then pin both here"
         );
     }
@@ -155,12 +160,17 @@ mod tests {
     #[test]
     fn an_upgraded_store_has_the_tables_of_a_new_one() {
         let folder = tempfile::tempdir().expect("there is room for a store");
-        let (old, new) = (folder.path().join("old.db"), folder.path().join("new.db"));
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/golden/store-16.db");
-        std::fs::copy(golden, &old).expect("the store of version 16 is in the repository");
-        let old = Store::open(&old, Durability::Normal).expect("it is upgraded");
-        let new = Store::open(&new, Durability::Normal).expect("it is created");
-        assert_eq!(tables(&old.db), tables(&new.db));
+        let new = Store::open(&folder.path().join("new.db"), Durability::Normal).expect("it is created");
+        let upgraded = |version: usize| {
+            let old = folder.path().join(format!("{version}.db"));
+            let golden = format!("{}/../sim/golden/store-{version}.db", env!("CARGO_MANIFEST_DIR"));
+            std::fs::copy(golden, &old).expect("stores of earlier versions are in the repository");
+            let old = Store::open(&old, Durability::Normal).expect("it is upgraded");
+            assert_eq!(tables(&old.db), tables(&new.db), "{version}");
+            old
+        };
+        (UPGRADABLE + 1..VERSION).for_each(|version| drop(upgraded(version)));
+        let old = upgraded(UPGRADABLE);
         let total: u64 = old.totals(None).expect("they are counted").iter().map(|(_, runs)| runs).sum();
         let runs = old.runs(&crate::store::Filter::default()).expect("they are listed");
         assert!(total == 4 && runs.len() == 4, "{runs:?}");

@@ -111,17 +111,38 @@ CREATE TABLE requests (
 ) WITHOUT ROWID;
 CREATE INDEX requests_open ON requests (asked_ms) WHERE closed_ms IS NULL;
 
--- Notifications about approvals that have not been sent yet. `outcome` says how an approval that has ended was settled, as JSON; null
--- if it was withdrawn, and for other notifications.
+-- Notices about approvals and runs that have no deliveries yet. `request` is null for notices about the status of a run. `outcome` is the
+-- outcome of an approval that has ended, as JSON; null if it was withdrawn, and for other notices.
 CREATE TABLE notices (
     notice  INTEGER PRIMARY KEY AUTOINCREMENT,
     owner   INTEGER NOT NULL,
     run     INTEGER NOT NULL,
-    request INTEGER NOT NULL,
+    request INTEGER,
     event   TEXT NOT NULL,
     users   TEXT NOT NULL,
     outcome TEXT
 );
+-- Notices for one receiver each, and the attempts to deliver them. `owner` is the process that attempts them. `due_ms` is null when a
+-- delivery is settled. The runs are named by id, because the log outlives them.
+CREATE TABLE deliveries (
+    delivery   INTEGER PRIMARY KEY AUTOINCREMENT,
+    id         TEXT NOT NULL UNIQUE,
+    owner      INTEGER NOT NULL,
+    target     TEXT NOT NULL,
+    user       TEXT,
+    event      TEXT NOT NULL,
+    run_id     TEXT,
+    request    INTEGER,
+    body       TEXT,
+    created_ms INTEGER NOT NULL,
+    due_ms     INTEGER,
+    attempts   INTEGER NOT NULL DEFAULT 0,
+    last_ms    INTEGER,
+    status     TEXT NOT NULL,
+    response   TEXT
+);
+CREATE INDEX deliveries_due ON deliveries (target, due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX deliveries_of_target ON deliveries (target, delivery);
 
 -- What senders call their signals: one of a key is taken by a run.
 CREATE TABLE signals (
@@ -208,6 +229,15 @@ CREATE TABLE key_check (
     id    INTEGER PRIMARY KEY CHECK (id = 1),
     bytes BLOB NOT NULL
 );
+
+-- Named secrets, encrypted together with their names. `workflows` is a JSON list of patterns.
+CREATE TABLE named_secrets (
+    name      TEXT PRIMARY KEY,
+    bytes     BLOB NOT NULL,
+    workflows TEXT NOT NULL,
+    set_by    TEXT NOT NULL,
+    set_ms    INTEGER NOT NULL
+) WITHOUT ROWID;
 
 -- Stored data that belongs to the store and not to a run. `memory_index` and `passage_index` are full-text indexes of the tables that
 -- they name; triggers keep them up to date.

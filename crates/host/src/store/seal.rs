@@ -1,4 +1,4 @@
-//! Encryption of the secrets of runs at rest: secret inputs and secrets of the environment. The key is a file next to the store and
+//! Encryption of secrets at rest: secret inputs, secrets of the environment that appear in runs, and named secrets. The key is a file next to the store and
 //! never in it, so a copy of the store alone reveals no secret.
 //!
 //! A key that is missing, damaged or of another store affects only runs with sealed secrets: all other runs continue, and the affected
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use branchpoint_backend::KeyState;
-use chacha20poly1305::aead::{Aead, KeyInit};
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 
 use super::permissions::private_file;
@@ -93,6 +93,7 @@ impl Key {
         }
         let fits = match self.fits_check(store)? {
             Some(fits) => fits,
+            // Stores of named secrets always have a check value.
             None => store.any_sealed()?.is_none_or(|sealed| self.open(&sealed).is_ok()),
         };
         if fits {
@@ -124,6 +125,24 @@ impl Key {
         String::from_utf8(opened).map_err(|_| damaged())
     }
 
+    /// Seals the value of a named secret together with its name.
+    pub(super) fn seal_named(&self, name: &str, value: &str) -> Result<Vec<u8>, StoreError> {
+        let nonce = random::<NONCE>()?;
+        let payload = Payload { msg: value.as_bytes(), aad: name.as_bytes() };
+        let sealed = self.0.encrypt(&Nonce::from(nonce), payload);
+        let sealed = sealed.map_err(|_| StoreError::Sealed("a value is too large".into()))?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// Opens the value of a named secret that was sealed under this name.
+    pub(super) fn open_named(&self, name: &str, sealed: &[u8]) -> Result<String, StoreError> {
+        let damaged = || StoreError::Sealed("their key does not fit, or they are damaged".into());
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE>().ok_or_else(damaged)?;
+        let payload = Payload { msg: sealed, aad: name.as_bytes() };
+        let opened = self.0.decrypt(&Nonce::from(*nonce), payload).map_err(|_| damaged())?;
+        String::from_utf8(opened).map_err(|_| damaged())
+    }
+
     /// Opens sealed secrets.
     pub(crate) fn opened(&self, sealed: &[Vec<u8>]) -> Result<Vec<String>, StoreError> {
         sealed.iter().map(|sealed| self.open(sealed)).collect()
@@ -143,6 +162,15 @@ impl Store {
             self.execute_later(run, sql, (run.0, number, sealed));
         }
         Ok(())
+    }
+
+    /// Stores the check value of a key, within a transaction.
+    pub(super) fn check_key(&self, key: &Key) -> Result<(), StoreError> {
+        if key.fits_check(self)?.unwrap_or(false) {
+            return Ok(());
+        }
+        let check = key.seal(CHECK)?;
+        self.execute("INSERT OR REPLACE INTO key_check (id, bytes) VALUES (1, ?1)", [check]).map(drop)
     }
 
     /// The sealed secrets of a run.
@@ -178,7 +206,7 @@ impl Store {
     }
 
     fn has_sealed(&self) -> Result<bool, StoreError> {
-        self.value("SELECT EXISTS (SELECT 1 FROM sealed)", [])
+        self.value("SELECT EXISTS (SELECT 1 FROM sealed) OR EXISTS (SELECT 1 FROM named_secrets)", [])
     }
 
     fn any_sealed(&self) -> Result<Option<Vec<u8>>, StoreError> {

@@ -50,6 +50,7 @@ pub use settings::{
     EmbeddingsSettings, FilesSettings, HttpSettings, MailSettings, McpSettings, ObjectsSettings, Redirects,
     SearchProvider, SearchSettings, Settings, WebhookSettings,
 };
+pub use webhook::signed_headers;
 
 /// The tools of a host. Dropping it ends its MCP servers.
 #[derive(Debug)]

@@ -72,18 +72,34 @@ impl Tools {
     }
 
     fn sign(&self, call: &Call, out: &mut Outgoing) -> Result<(), Answer> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (id, timestamp) = (call.key(), since.as_secs().to_string());
-        if let Some(name) = &self.settings.webhook.secret_env {
-            let secret = self.lookup.get(name);
-            let secret = secret.ok_or_else(|| impossible(self.webhook_unavailable_reason().unwrap_or_default()))?;
-            let signed = signature(secret.as_bytes(), &id, &timestamp, out.body.as_deref().unwrap_or_default());
-            set_header(&mut out.headers, SIGNATURE, &format!("v1={signed}"));
+        let secret = match &self.settings.webhook.secret_env {
+            Some(name) => {
+                let secret = self.lookup.get(name);
+                Some(secret.ok_or_else(|| impossible(self.webhook_unavailable_reason().unwrap_or_default()))?)
+            }
+            None => None,
+        };
+        let body = out.body.as_deref().unwrap_or_default();
+        for (name, value) in signed_headers(secret.as_deref().map(str::as_bytes), &call.key(), body) {
+            set_header(&mut out.headers, name, &value);
         }
-        set_header(&mut out.headers, TIMESTAMP, &timestamp);
-        set_header(&mut out.headers, ID, &id);
         Ok(())
     }
+}
+
+/// The headers by which the receiver of a notification recognises its sender, its time and repetitions: the id, the timestamp, and the
+/// signature if there is a secret.
+///
+/// ```
+/// let headers = branchpoint_runners::tools::signed_headers(Some(b"secret"), "run-1/7/0", b"{}");
+/// assert_eq!(headers[0], ("branchpoint-id", "run-1/7/0".to_owned()));
+/// assert!(headers[2].1.starts_with("v1="));
+/// ```
+pub fn signed_headers(secret: Option<&[u8]>, id: &str, body: &[u8]) -> Vec<(&'static str, String)> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let timestamp = since.as_secs().to_string();
+    let signed = secret.map(|secret| (SIGNATURE, format!("v1={}", signature(secret, id, &timestamp, body))));
+    [(ID, id.to_owned()), (TIMESTAMP, timestamp)].into_iter().chain(signed).collect()
 }
 
 /// The failure of a redirected webhook. Redirects are not followed: most drop the payload, and the signature is meant for the address in the

@@ -11,6 +11,7 @@ pub(crate) mod runs;
 mod sessions;
 mod settings;
 pub(crate) mod sign_in;
+mod webhooks;
 pub(crate) mod workflows;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -30,5 +31,6 @@ pub(crate) fn api() -> OpenApiRouter<App> {
         .merge(eval::routes())
         .merge(sessions::routes())
         .merge(settings::routes())
+        .merge(webhooks::routes())
         .merge(sign_in::api())
 }

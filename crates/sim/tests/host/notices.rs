@@ -56,3 +56,22 @@ fn no_reminder_is_sent_after_the_deadline() {
     let [(event, Some(outcome))] = ended.as_slice() else { panic!("{ended:?}") };
     assert_eq!((event.as_str(), outcome.get("outcome")), ("ended", Some(&Value::from("timeout"))));
 }
+
+#[test]
+fn a_run_that_waits_and_ends_leaves_notices_in_the_transaction_of_its_status() {
+    let folder = Folder::new();
+    let mut host = folder.host(DrivenRuns::All).with_run_notices();
+    let workflow = saved(host.store(), REMINDS, &[]);
+    start(&mut host, workflow, "r");
+    let mut outputs = TurnOutputs::default();
+    outputs.collect(&mut host, 0);
+    let waiting = host.store().notices(host.owner_number()).expect("the store is readable");
+    assert_eq!((waiting[0].kind.as_str(), waiting[0].request), ("waiting_people", None));
+    host.close().expect("the host closes");
+    let mut host = folder.host(DrivenRuns::All).with_run_notices();
+    let run = host.store().run("r").expect("the store is readable").expect("the run exists").run;
+    host.send(run, vote(open_request(host.store(), run), "approve", "anna"), Ticket::default());
+    outputs.collect(&mut host, 96_000);
+    let kinds: Vec<String> = events(&host).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["waiting_people", "completed"], "the notice of an ended process is taken over");
+}
