@@ -27,7 +27,7 @@ export const SINCE_OPTIONS = [
 ]
 
 /** `24h` in the address becomes a time for the server. */
-function sinceTime(since: string | undefined): string | undefined {
+export function sinceTime(since: string | undefined): string | undefined {
   const hours = { '1h': 1, '24h': 24, '7d': 168 }[since ?? '']
   if (hours === undefined) return since
   return new Date(Math.floor((serverNow() - hours * 3_600_000) / 60_000) * 60_000).toISOString()

@@ -1,0 +1,18 @@
+import { useNavigate } from '@tanstack/react-router'
+import { Play } from 'lucide-react'
+import type { WorkflowDetail } from '../../api/types.ts'
+import { Button } from '../../ui/Button.tsx'
+import { useShortcuts } from '../../ui/shortcuts.ts'
+
+/** Opens the dialog that starts a run of the saved version; sessions are opened instead. */
+export function RunButton({ detail, label = 'Run', onBefore }: { detail: WorkflowDetail; label?: string; onBefore?: () => Promise<boolean> }) {
+  const navigate = useNavigate()
+  const isSession = detail.dialect === 'session'
+  const start = async () => {
+    if (onBefore && !(await onBefore())) return
+    if (isSession) await navigate({ to: '/sessions/$document/$id', params: { document: detail.name, id: 'main' } })
+    else await navigate({ to: '.', search: (old) => ({ ...old, run: detail.name }) as never })
+  }
+  useShortcuts([{ keys: 'r', label: isSession ? 'Open a session' : `Run ${detail.name}`, run: () => void start() }])
+  return <Button look="primary" icon={Play} action onClick={() => void start()}>{isSession ? 'Open a session' : label}</Button>
+}

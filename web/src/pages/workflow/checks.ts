@@ -1,0 +1,110 @@
+import { useEffect, useRef, useState } from 'react'
+import { post, Problem, request } from '../../api/client.ts'
+import type { CheckResult, Diagnostic, Drawing } from '../../api/types.ts'
+import { ByteOffsets } from '../../source/offsets.ts'
+
+const CHECK_AFTER_MS = 200
+const DRAW_AFTER_MS = 150
+
+export interface Checked {
+  /** The text that was checked. */
+  text: string
+  result: CheckResult
+}
+
+export interface CheckState {
+  checked: Checked | null
+  /** A newer text is being checked. */
+  isPending: boolean
+  error: Problem | null
+}
+
+/** The problems of a text, from the server, 200 ms after the last keystroke. Earlier requests are cancelled. */
+export function useCheck(text: string, name: string | undefined, dialect: string | undefined): CheckState {
+  const [state, setState] = useState<CheckState>({ checked: null, isPending: true, error: null })
+  const isFirst = useRef(true)
+  useEffect(() => {
+    const controller = new AbortController()
+    setState((old) => ({ ...old, isPending: true }))
+    const timer = setTimeout(() => {
+      request<CheckResult>('POST', '/check', { body: { text, name, dialect }, signal: controller.signal }).then(
+        (result) => !controller.signal.aborted && setState({ checked: { text, result }, isPending: false, error: null }),
+        (error: unknown) => !controller.signal.aborted && setState((old) => ({ ...old, isPending: false, error: error instanceof Problem ? error : null })),
+      )
+    }, isFirst.current ? 0 : CHECK_AFTER_MS)
+    isFirst.current = false
+    return () => {
+      clearTimeout(timer)
+      controller.abort()
+    }
+  }, [text, name, dialect])
+  return state
+}
+
+export interface DrawState {
+  drawing: Drawing | null
+  /** The text of the drawing. */
+  text: string | null
+  /** The text cannot be drawn at the moment: the drawing is the last valid one. */
+  isStale: boolean
+  error: Problem | null
+}
+
+/** The drawing of a text, 150 ms after the last keystroke. While a text cannot be drawn, the last drawing stays. */
+export function useDrawing(text: string, name: string, dialect: string, isEnabled: boolean): DrawState & { accept: (text: string, drawing: Drawing) => void } {
+  const [state, setState] = useState<DrawState>({ drawing: null, text: null, isStale: false, error: null })
+  const known = useRef<string | null>(null)
+  const accept = (drawn: string, drawing: Drawing) => {
+    known.current = drawn
+    setState({ drawing, text: drawn, isStale: false, error: null })
+  }
+  useEffect(() => {
+    if (!isEnabled || known.current === text) return
+    let isCurrent = true
+    const timer = setTimeout(() => {
+      draw(text, name, dialect).then(
+        (drawing) => isCurrent && accept(text, drawing),
+        (error: unknown) => isCurrent && setState((old) => ({ ...old, isStale: true, error: error instanceof Problem ? error : null })),
+      )
+    }, known.current === null ? 0 : DRAW_AFTER_MS)
+    return () => {
+      isCurrent = false
+      clearTimeout(timer)
+    }
+  }, [text, name, isEnabled])
+  return { ...state, accept }
+}
+
+function draw(text: string, name: string, dialect: string): Promise<Drawing> {
+  return post<Drawing>('/drawing', { text, name, dialect })
+}
+
+export function countProblems(diagnostics: Diagnostic[]): { errors: number; warnings: number } {
+  const errors = diagnostics.filter((diagnostic) => diagnostic.severity === 'error').length
+  return { errors, warnings: diagnostics.length - errors }
+}
+
+/** A finding with its place in the text as JavaScript counts it. */
+export interface Finding extends Diagnostic {
+  from: number
+  to: number
+}
+
+/** Findings sorted by their place in the document. */
+export function findingsOf(checked: Checked | null): Finding[] {
+  if (!checked) return []
+  const offsets = new ByteOffsets(checked.text)
+  return checked.result.diagnostics
+    .map((diagnostic) => ({ ...diagnostic, from: offsets.toUnit(diagnostic.start ?? 0), to: offsets.toUnit(diagnostic.end ?? diagnostic.start ?? 0) }))
+    .sort((left, right) => left.from - right.from || left.to - right.to)
+}
+
+/** Applies edits whose offsets count bytes. */
+export function applyEdits(text: string, edits: { start: number; end: number; text: string }[]): string {
+  const offsets = new ByteOffsets(text)
+  let edited = text
+  for (const edit of [...edits].sort((left, right) => right.start - left.start)) {
+    edited = edited.slice(0, offsets.toUnit(edit.start)) + edit.text + edited.slice(offsets.toUnit(edit.end))
+  }
+  return edited
+}

@@ -1,0 +1,179 @@
+import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import { defaultKeymap, indentWithTab } from '@codemirror/commands'
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language'
+import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
+import { Annotation, Compartment, EditorState, Prec } from '@codemirror/state'
+import { drawSelection, EditorView, highlightSpecialChars, hoverTooltip, keymap, lineNumbers } from '@codemirror/view'
+import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
+import { completeDocument } from './completion.ts'
+import { cursorContext, isJson } from './cursorContext.ts'
+import { documentLanguage } from './language.ts'
+import { type Mark, marks as markExtensions, setHighlight, setMarks } from './marks.ts'
+import { descriptionOf, propertiesOf, type Schema, schemasAt } from './schema.ts'
+
+export interface SourceHandle {
+  focus: () => void
+  /** Moves the cursor and scrolls it into view. */
+  reveal: (position: number, focus?: boolean) => void
+  cursor: () => number
+}
+
+export interface SourceProps {
+  text: string
+  label: string
+  readOnly?: boolean
+  schema?: Schema | null
+  marks?: Mark[]
+  highlight?: { from: number; to: number } | null
+  onChange?: (text: string) => void
+  /** The cursor moved without an edit. */
+  onCursor?: (position: number) => void
+  onUndo?: () => void
+  onRedo?: () => void
+  onNextProblem?: (backwards: boolean) => void
+  onSave?: () => void
+  ref?: Ref<SourceHandle>
+}
+
+const fromOutside = Annotation.define<boolean>()
+
+/** The source of a document. Its undo history is the caller's, because the canvas edits the same text. */
+export default function SourceEditor(props: SourceProps) {
+  const host = useRef<HTMLDivElement>(null)
+  const view = useRef<EditorView | null>(null)
+  const current = useRef(props)
+  current.current = props
+  const compartments = useRef({ language: new Compartment(), access: new Compartment() })
+
+  useEffect(() => {
+    if (!host.current) return
+    const { language, access } = compartments.current
+    const editor = new EditorView({
+      parent: host.current,
+      state: EditorState.create({
+        doc: props.text,
+        extensions: [
+          lineNumbers(), markExtensions(), foldGutter({ openText: '⌄', closedText: '›' }), highlightSpecialChars(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
+          highlightSelectionMatches(), search({ top: true }), indentUnit.of('  '), EditorState.tabSize.of(2),
+          autocompletion({ override: [completeDocument(() => current.current.schema ?? null)], icons: false, maxRenderedOptions: 60 }),
+          schemaHover(() => current.current.schema ?? null),
+          Prec.high(keymap.of(ownKeys(() => current.current))),
+          keymap.of([...closeBracketsKeymap, ...completionKeymap, ...searchKeymap, ...foldKeymap, ...defaultKeymap]),
+          language.of(documentLanguage(isJson(props.text))),
+          access.of(accessOf(props)),
+          EditorView.updateListener.of((update) => {
+            const isOutside = update.transactions.some((transaction) => transaction.annotation(fromOutside))
+            if (update.docChanged && !isOutside) current.current.onChange?.(update.state.doc.toString())
+            else if (update.selectionSet && !isOutside) current.current.onCursor?.(update.state.selection.main.head)
+          }),
+        ],
+      }),
+    })
+    view.current = editor
+    return () => {
+      view.current = null
+      editor.destroy()
+    }
+  }, [])
+
+  useEffect(() => {
+    const editor = view.current
+    if (!editor) return
+    const shown = editor.state.doc.toString()
+    if (shown === props.text) return
+    editor.dispatch({ changes: smallestChange(shown, props.text), annotations: fromOutside.of(true) })
+    if (isJson(shown) !== isJson(props.text)) editor.dispatch({ effects: compartments.current.language.reconfigure(documentLanguage(isJson(props.text))) })
+  }, [props.text])
+
+  useEffect(() => {
+    view.current?.dispatch({ effects: compartments.current.access.reconfigure(accessOf(props)) })
+  }, [props.readOnly, props.label])
+
+  useEffect(() => {
+    view.current?.dispatch({ effects: setMarks.of(props.marks ?? []) })
+  }, [props.marks])
+
+  useEffect(() => {
+    view.current?.dispatch({ effects: setHighlight.of(props.highlight ?? null) })
+  }, [props.highlight?.from, props.highlight?.to])
+
+  useImperativeHandle(props.ref, () => ({
+    focus: () => view.current?.focus(),
+    cursor: () => view.current?.state.selection.main.head ?? 0,
+    reveal: (position, focus) => {
+      const editor = view.current
+      if (!editor) return
+      const at = Math.min(position, editor.state.doc.length)
+      editor.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }), annotations: fromOutside.of(true) })
+      if (focus) editor.focus()
+    },
+  }))
+
+  return <div className="source-editor" ref={host} />
+}
+
+function accessOf(props: SourceProps) {
+  return [
+    EditorState.readOnly.of(props.readOnly === true), EditorView.editable.of(props.readOnly !== true),
+    EditorView.contentAttributes.of({ 'aria-label': props.label, spellcheck: 'false', ...(props.readOnly ? { tabindex: '0', 'aria-readonly': 'true' } : {}) }),
+  ]
+}
+
+function ownKeys(props: () => SourceProps) {
+  const run = (action: ((props: SourceProps) => void) | undefined) => () => {
+    action?.(props())
+    return true
+  }
+  return [
+    { key: 'Mod-z', run: run((own) => own.onUndo?.()) },
+    { key: 'Mod-Shift-z', run: run((own) => own.onRedo?.()) },
+    { key: 'Mod-y', run: run((own) => own.onRedo?.()) },
+    { key: 'Mod-s', run: run((own) => own.onSave?.()) },
+    { key: 'F8', run: run((own) => own.onNextProblem?.(false)), shift: run((own) => own.onNextProblem?.(true)) },
+    { key: 'Tab', run: acceptCompletion },
+    // Escape leaves the editor, so Tab is no trap for the keyboard.
+    { key: 'Escape', run: (editor: EditorView) => (editor.contentDOM.blur(), true) },
+    indentWithTab,
+  ]
+}
+
+/** Shows what a key means. */
+function schemaHover(schema: () => Schema | null) {
+  return hoverTooltip((view, position) => {
+    const root = schema()
+    const line = view.state.doc.lineAt(position)
+    const word = /^(\s*(?:- )*["']?)([\w$-]+)["']?\s*:/.exec(line.text)
+    if (!root || !word) return null
+    const from = line.from + (word[1]?.length ?? 0)
+    const name = word[2] ?? ''
+    if (position < from || position > from + name.length) return null
+    const context = cursorContext(view.state.doc.toString(), from)
+    if (!context) return null
+    const siblings = { ...context.siblings }
+    const option = propertiesOf(schemasAt(root, context.path, siblings)).find((entry) => entry.name === name)
+    const description = option && descriptionOf([option.schema])
+    if (!description) return null
+    return {
+      pos: from,
+      end: from + name.length,
+      create: () => {
+        const dom = document.createElement('div')
+        dom.className = 'src-card'
+        const text = document.createElement('p')
+        text.textContent = description
+        dom.append(text)
+        return { dom }
+      },
+    }
+  })
+}
+
+/** Replaces only what differs, so the cursor and folded parts stay. */
+export function smallestChange(before: string, after: string): { from: number; to: number; insert: string } {
+  let start = 0
+  const limit = Math.min(before.length, after.length)
+  while (start < limit && before[start] === after[start]) start += 1
+  let end = 0
+  while (end < limit - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1
+  return { from: start, to: before.length - end, insert: after.slice(start, after.length - end) }
+}
