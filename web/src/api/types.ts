@@ -37,7 +37,8 @@ export type Span = Api.SpanRecord
 export type Template = Api.TemplateRecord
 export type Usage = Api.UsageRecord
 export type WorkflowSummary = Api.WorkflowRecord
-export type WorkflowVersion = Api.VersionRecord
+/** `saved_by` and `message` are not part of the OpenAPI document yet. */
+export type WorkflowVersion = Api.VersionRecord & { saved_by?: string | null; message?: string | null }
 
 /** The part of JSON Schema that forms use. */
 export interface JsonSchema {

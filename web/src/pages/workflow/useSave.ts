@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { get, Problem, put, segment } from '../../api/client.ts'
-import type { WorkflowDetail } from '../../api/types.ts'
+import type { WorkflowDetail, WorkflowVersion } from '../../api/types.ts'
 import { announce } from '../../ui/announce.tsx'
 import type { SaveConflict } from './Conflict.tsx'
 import type { Draft } from './draft/draft.ts'
@@ -27,7 +27,7 @@ export function useSave(name: string, draft: Draft): Saving {
     // The problem names the version; who saved it is in the workflow.
     const latest = await get<WorkflowDetail>(path).catch(() => null)
     if (latest) client.setQueryData(['workflow', name, 'latest'], latest)
-    const version = latest?.versions.find((entry) => entry.version === latest.version)
+    const version: WorkflowVersion | undefined = latest?.versions.find((entry) => entry.version === latest.version)
     return {
       version: latest?.version ?? Number(problem.extra.version ?? 0), savedBy: version?.saved_by ?? null, savedAt: latest?.saved_at ?? null,
       baseVersion: draft.snapshot().base.version,
