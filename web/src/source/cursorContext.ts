@@ -132,18 +132,18 @@ function flowContext(text: string, start: number, position: number, base: (strin
   let token = ''
   let tokenStart = start
   let at = Math.max(0, start)
-  let found: { levels: FlowLevel[]; token: string; tokenStart: number } | null = null
+  let reached: { levels: FlowLevel[]; token: string; tokenStart: number } | null = null
   const finish = () => {
     const level = top()
     if (level?.isMapping && level.key !== null) level.siblings[level.key] = scalar(token.trim())
     token = ''
   }
   while (at <= text.length) {
-    if (at === position && !found) {
+    if (at === position && !reached) {
       const trimmed = token.trimStart()
-      found = { levels: levels.map((level) => ({ ...level })), token: trimmed, tokenStart: trimmed === '' ? position : tokenStart + token.length - trimmed.length }
+      reached = { levels: levels.map((level) => ({ ...level })), token: trimmed, tokenStart: trimmed === '' ? position : tokenStart + token.length - trimmed.length }
       levels.forEach((level, index) => {
-        const copy = found!.levels[index]
+        const copy = reached!.levels[index]
         if (copy) copy.siblings = level.siblings
       })
     }
@@ -152,7 +152,7 @@ function flowContext(text: string, start: number, position: number, base: (strin
     if (character === '"' || character === "'") {
       const end = closingQuote(text, at)
       if (position > at && position < end) {
-        found = { levels: levels.map((level) => ({ ...level })), token: text.slice(at, position), tokenStart: at }
+        reached = { levels: levels.map((level) => ({ ...level })), token: text.slice(at, position), tokenStart: at }
       }
       if (token.trim() === '') {
         token = ''
@@ -166,12 +166,12 @@ function flowContext(text: string, start: number, position: number, base: (strin
       levels.push({ isMapping: character === '{', key: null, index: 0, siblings: {} })
       token = ''
     } else if (character === '}' || character === ']') {
-      if (!found || found.levels.length === levels.length) finish()
+      if (!reached || reached.levels.length === levels.length) finish()
       levels.pop()
       token = ''
       const level = top()
       if (level?.isMapping && level.key !== null) level.siblings[level.key] = null
-      if (found && levels.length < found.levels.length) break
+      if (reached && levels.length < reached.levels.length) break
       if (levels.length === 0) break
     } else if (character === ',') {
       const level = top()
@@ -191,12 +191,12 @@ function flowContext(text: string, start: number, position: number, base: (strin
     }
     at += 1
   }
-  if (!found || found.levels.length === 0) return null
-  const inner = found.levels[found.levels.length - 1]!
+  if (!reached || reached.levels.length === 0) return null
+  const inner = reached.levels[reached.levels.length - 1]!
   const path = [...base]
-  found.levels.slice(0, -1).forEach((level) => path.push(level.isMapping ? level.key ?? '' : level.index))
+  reached.levels.slice(0, -1).forEach((level) => path.push(level.isMapping ? level.key ?? '' : level.index))
   if (!inner.isMapping) path.push(inner.index)
-  return { path, siblings: inner.siblings, key: inner.isMapping ? inner.key : null, typed: found.token, from: found.tokenStart, isItem: !inner.isMapping, isFlow: true }
+  return { path, siblings: inner.siblings, key: inner.isMapping ? inner.key : null, typed: reached.token, from: reached.tokenStart, isItem: !inner.isMapping, isFlow: true }
 }
 
 function closingQuote(text: string, start: number): number {

@@ -1,5 +1,6 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { Ellipsis, Play, Repeat, Split, Square, UserRound } from 'lucide-react'
+import { CircleAlert, Ellipsis, Play, Repeat, Split, Square, UserRound } from 'lucide-react'
 import { type MouseEvent, useState } from 'react'
 import { useCan } from '../../app/useCan.ts'
 import type { RunStatus, Structure, WorkflowSummary } from '../../api/types.ts'
@@ -8,11 +9,14 @@ import { plural } from '../../ui/format.ts'
 import { Icon, type IconComponent } from '../../ui/icons.tsx'
 import { Menu } from '../../ui/Menu.tsx'
 import { useShortcuts } from '../../ui/shortcuts.ts'
+import { draftsQuery } from '../workflow/draft/draftsQuery.ts'
+import type { DraftRecord } from '../workflow/draft/draftRecords.ts'
 import { STATUS_LABEL } from '../../ui/StatusIcon.tsx'
 import { When } from '../../ui/Values.tsx'
 
 export function WorkflowTable({ workflows }: { workflows: WorkflowSummary[] }) {
   const navigate = useNavigate()
+  const drafts = useQuery(draftsQuery).data ?? []
   const [at, setAt] = useState(-1)
   const open = (workflow: WorkflowSummary | undefined) => workflow && void navigate({ to: '/workflows/$name', params: { name: workflow.name } })
   const canStart = useCan('operate')
@@ -39,6 +43,7 @@ export function WorkflowTable({ workflows }: { workflows: WorkflowSummary[] }) {
           <tr key={workflow.name} className="clickable" aria-selected={index === at} onClick={(event) => onRow(event, workflow)}>
             <td className="wf-name">
               <Link className="b clip" to="/workflows/$name" params={{ name: workflow.name }}>{workflow.name}</Link>
+              <DraftTag draft={drafts.find((draft) => draft.name === workflow.name)} />
               <small className="clip">{workflow.description}</small>
             </td>
             <td><span className="dialect">{workflow.dialect}</span></td>
@@ -63,6 +68,13 @@ export function WorkflowTable({ workflows }: { workflows: WorkflowSummary[] }) {
       </tbody>
     </table>
   )
+}
+
+/** The draft of this browser, with its errors. */
+function DraftTag({ draft }: { draft: DraftRecord | undefined }) {
+  if (!draft) return null
+  if (draft.errors === 0) return <span className="tag tag-fill draft-tag">draft</span>
+  return <span className="tag sev-error draft-tag"><Icon of={CircleAlert} size={11} />draft has {plural(draft.errors, 'error')}</span>
 }
 
 const COUNTS: { key: keyof Structure; one: string; icon: IconComponent }[] = [
