@@ -72,6 +72,10 @@ const PICTURES = [
   </>,
 ]
 
-export function ExamplePicture({ index }: { index: number }) {
-  return <svg viewBox="0 0 300 132" className="mini" aria-hidden>{PICTURES[index % PICTURES.length]}</svg>
+export type ExampleKind = 'approval' | 'loop' | 'gate'
+
+const KINDS: ExampleKind[] = ['approval', 'loop', 'gate']
+
+export function ExamplePicture({ kind }: { kind: ExampleKind }) {
+  return <svg viewBox="0 0 300 132" className="mini" aria-hidden>{PICTURES[KINDS.indexOf(kind)]}</svg>
 }

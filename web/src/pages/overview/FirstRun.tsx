@@ -9,10 +9,11 @@ import { Button } from '../../ui/Button.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { newKey } from '../../ui/newKey.ts'
 import { showToast } from '../../ui/toasts.tsx'
-import { ExamplePicture } from './ExamplePicture.tsx'
+import { type ExampleKind, ExamplePicture } from './ExamplePicture.tsx'
 
 interface Card {
   name: string
+  picture: ExampleKind
   dialect: string
   description: string
   start: () => Promise<void>
@@ -31,15 +32,15 @@ export function FirstRun({ workflows }: { workflows: WorkflowSummary[] }) {
     void navigate({ to: '/runs/$id', params: { id: run.id } })
   }
   const cards: Card[] = workflows.length > 0
-    ? workflows.slice(0, 3).map((workflow) => ({
-        name: workflow.name, dialect: workflow.dialect, description: workflow.description ?? '', verb: workflow.dialect === 'session' ? 'Open a session' : `Run ${workflow.name}`,
+    ? variedWorkflows(workflows).map((workflow) => ({
+        name: workflow.name, picture: pictureOf(workflow), dialect: workflow.dialect, description: workflow.description ?? '', verb: workflow.dialect === 'session' ? 'Open a session' : `Run ${workflow.name}`,
         start: async () => {
           if (workflow.dialect === 'session') await navigate({ to: '/sessions/$document/$id', params: { document: workflow.name, id: 'main' } })
           else await navigate({ to: '.', search: (old) => ({ ...old, run: workflow.name }) as never })
         },
       }))
-    : templates.slice(0, 3).map((template) => ({
-        name: template.title, dialect: template.dialect, description: template.description, verb: template.dialect === 'session' ? 'Open a session' : `Run ${template.title}`,
+    : examplesOf(templates).map(({ template, picture }) => ({
+        name: template.title, picture, dialect: template.dialect, description: sentence(template.description), verb: template.dialect === 'session' ? 'Open a session' : `Run ${template.title}`,
         start: () => runTemplate(template),
       }))
   const start = async (card: Card) => {
@@ -59,7 +60,7 @@ export function FirstRun({ workflows }: { workflows: WorkflowSummary[] }) {
         <div className="ex3">
           {cards.map((card, index) => (
             <article key={card.name} className="ex-card card">
-              <div className="ex-pic"><ExamplePicture index={index} /></div>
+              <div className="ex-pic"><ExamplePicture kind={card.picture} /></div>
               <div className="ex-body">
                 <div className="row"><h3>{card.name}</h3><span className="dialect">{card.dialect}</span></div>
                 <p>{card.description}</p>
@@ -87,8 +88,37 @@ export function FirstRun({ workflows }: { workflows: WorkflowSummary[] }) {
             <p className="muted small or-note">Runs started in the terminal appear here live.</p>
           </div>
         </div>
-        <p className="muted small foot">Branchpoint supports five dialects: steps, flow, machine, graph and session. <Link className="link" to="/workflows">See all workflows</Link></p>
+        <p className="muted small foot">Branchpoint supports five dialects: steps, flow, machine, graph and session. {workflows.length > 0 ? <Link className="link" to="/workflows">See all {workflows.length} workflows</Link> : <Link className="link" to="/workflows" search={{ new: 'template' }}>See all {templates.length} templates</Link>}</p>
       </div>
     </main>
   )
+}
+
+/** The templates of the first page: one with an approval, one with a loop, and one with a tool gate. */
+const EXAMPLES: { name: string; picture: ExampleKind }[] = [{ name: 'approval', picture: 'approval' }, { name: 'loop', picture: 'loop' }, { name: 'session', picture: 'gate' }]
+
+function examplesOf(templates: Template[]): { template: Template; picture: ExampleKind }[] {
+  const chosen = EXAMPLES.flatMap(({ name, picture }) => templates.filter((template) => template.name === name).map((template) => ({ template, picture })))
+  return chosen.length > 0 ? chosen : templates.slice(0, 3).map((template) => ({ template, picture: 'approval' }))
+}
+
+function pictureOf(workflow: WorkflowSummary): ExampleKind {
+  if (workflow.dialect === 'session') return 'gate'
+  return (workflow.structure?.loops ?? 0) > (workflow.structure?.approvals ?? 0) ? 'loop' : 'approval'
+}
+
+function sentence(text: string): string {
+  const capital = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.?!]$/.test(capital) ? capital : `${capital}.`
+}
+
+/** Three workflows that show different things: an approval, a loop, a tool gate. */
+function variedWorkflows(workflows: WorkflowSummary[]): WorkflowSummary[] {
+  const best = (kind: ExampleKind, holds: (workflow: WorkflowSummary) => boolean) => {
+    const fitting = workflows.filter((workflow) => pictureOf(workflow) === kind && holds(workflow))
+    return fitting.find((workflow) => workflow.description) ?? fitting[0]
+  }
+  const chosen = [best('approval', (workflow) => (workflow.structure?.approvals ?? 0) > 0), best('loop', () => true), best('gate', () => true)]
+  const varied = chosen.filter((workflow): workflow is WorkflowSummary => workflow !== undefined)
+  return [...varied, ...workflows.filter((workflow) => !varied.includes(workflow))].slice(0, 3)
 }
