@@ -5,6 +5,7 @@ import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/sea
 import { Annotation, Compartment, EditorState, Prec } from '@codemirror/state'
 import { drawSelection, EditorView, highlightSpecialChars, hoverTooltip, keymap, lineNumbers } from '@codemirror/view'
 import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
+import { STYLE_NONCE } from '../api/base.ts'
 import { completeDocument } from './completion.ts'
 import { cursorContext, isJson } from './cursorContext.ts'
 import { documentLanguage } from './language.ts'
@@ -53,7 +54,7 @@ export default function SourceEditor(props: SourceProps) {
       state: EditorState.create({
         doc: props.text,
         extensions: [
-          lineNumbers(), markExtensions(), foldGutter({ openText: '⌄', closedText: '›' }), highlightSpecialChars(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
+          ...(STYLE_NONCE ? [EditorView.cspNonce.of(STYLE_NONCE)] : []), lineNumbers(), markExtensions(), foldGutter({ openText: '⌄', closedText: '›' }), highlightSpecialChars(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
           highlightSelectionMatches(), search({ top: true }), indentUnit.of('  '), EditorState.tabSize.of(2),
           autocompletion({ override: [completeDocument(() => current.current.schema ?? null)], icons: false, maxRenderedOptions: 60 }),
           schemaHover(() => current.current.schema ?? null),
