@@ -68,6 +68,12 @@ function nameOf(event: KeyboardEvent): string {
   return `${event.ctrlKey || event.metaKey ? 'Ctrl+' : ''}${event.altKey ? 'Alt+' : ''}${shifted ? 'Shift+' : ''}${name}`
 }
 
+/** `Shift+1` by the place of the key: what it types differs between layouts. */
+function digitOf(event: KeyboardEvent): string | null {
+  const digit = /^Digit(\d)$/.exec(event.code)?.[1]
+  return digit !== undefined && event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey ? `Shift+${digit}` : null
+}
+
 export function handleShortcut(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return
   const name = nameOf(event)
@@ -77,7 +83,9 @@ export function handleShortcut(event: KeyboardEvent): void {
   if (single && (typing || !singleLettersEnabled())) return
   const sequence = prefix === '' ? name : `${prefix} ${name}`
   const all = layers.flat()
-  const found = all.find((shortcut) => shortcut.keys === sequence && (!typing || shortcut.always || name.startsWith('Ctrl+') || name === 'Escape'))
+  const isHere = (shortcut: Shortcut) => !typing || shortcut.always || name.startsWith('Ctrl+') || name === 'Escape'
+  const digit = digitOf(event)
+  const found = all.find((shortcut) => shortcut.keys === sequence && isHere(shortcut)) ?? all.find((shortcut) => shortcut.keys === digit && isHere(shortcut))
   clearTimeout(prefixTimer)
   prefix = ''
   if (found) {

@@ -1,0 +1,59 @@
+import { ChevronsDownUp } from 'lucide-react'
+import { IconButton } from '../ui/Button.tsx'
+import { formatCount, plural } from '../ui/format.ts'
+import { Icon, stepIcon } from '../ui/icons.tsx'
+import { STATUS_LABEL } from '../ui/StatusIcon.tsx'
+import type { GraphNode } from './model.ts'
+import type { FrameState, NodeState } from './states.ts'
+
+/** The double border around the body of a loop. Its head chooses the iteration that the graph shows. */
+export function LoopFrame({ node, state, frame, onIteration, onCollapse }: {
+  node: GraphNode
+  state: NodeState | undefined
+  frame: FrameState | undefined
+  onIteration: ((index: number) => void) | null
+  onCollapse: (() => void) | null
+}) {
+  return (
+    <div className="group-head">
+      <span className="tile loop-tile"><Icon of={stepIcon(node.node.kind, 'loop')} size={13} /></span>
+      <b className="clip" title={node.node.title}>{node.node.title}</b>
+      <small className="clip">{frame ? itemsText(frame) : node.node.kind}</small>
+      <span className="grow" />
+      {frame && frame.squares.length > 0 && <Squares frame={frame} onIteration={onIteration} />}
+      {frame && frame.squares.length === 0 && frame.chosen !== null && <small className="num">[{frame.chosen}]</small>}
+      {state?.status === 'skipped' && <span className="sr">{STATUS_LABEL.skipped}</span>}
+      {onCollapse && <IconButton extraSmall label={`Collapse ${node.node.title}`} icon={ChevronsDownUp} size={13} className="frame-fold" onClick={onCollapse} />}
+    </div>
+  )
+}
+
+export function itemsText(frame: FrameState): string {
+  if (frame.total === 0) return frame.status === 'pending' ? '' : 'no items'
+  return frame.done < frame.total && frame.status === 'running' ? `${formatCount(frame.done)} of ${formatCount(frame.total)}` : plural(frame.total, 'item')
+}
+
+/** One small button for each iteration. The same buttons are in the step tree. */
+export function Squares({ frame, onIteration }: { frame: FrameState; onIteration: ((index: number) => void) | null }) {
+  return (
+    <span className="iter" role="group" aria-label="Iterations">
+      {frame.squares.map((square) => (
+        <button
+          key={square.index} type="button" className={squareClass(square.status)} aria-pressed={square.index === frame.chosen}
+          aria-label={`Iteration ${square.index}, ${STATUS_LABEL[square.status].toLowerCase()}`} title={square.label}
+          onClick={(event) => {
+            event.stopPropagation()
+            onIteration?.(square.index)
+          }}
+        />
+      ))}
+    </span>
+  )
+}
+
+function squareClass(status: string): string {
+  if (status === 'skipped' || status === 'pending' || status === 'cancelled') return 'it-skip'
+  if (status === 'failed') return 'it-fail'
+  if (status === 'running') return 'it-run'
+  return status === 'waiting_people' ? 'it-people' : ''
+}
