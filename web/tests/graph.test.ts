@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Drawing } from '../src/api/types.ts'
+import type { Drawing, DrawingBranch, DrawingEdge, DrawingNode } from '../src/api/types.ts'
 import { cellsOf, MORE } from '../src/graph/branches.ts'
 import { describeNode, neighbour } from '../src/graph/describe.ts'
 import { elkInput } from '../src/graph/elkInput.ts'
@@ -10,6 +10,10 @@ import { nearestPoint, roundedPath } from '../src/graph/path.ts'
 import { edgeLooks, type NodeState, outcomeText, shortReason } from '../src/graph/states.ts'
 
 const triage = JSON.parse(readFileSync(new URL('../dev/fixtures/triage-204.json', import.meta.url), 'utf8')).drawing as Drawing
+
+const drawn = (id: string, change: Partial<DrawingNode> = {}): DrawingNode => ({ id, title: id, kind: 'text', shape: 'action', branches: [], ...change })
+const edge = (from: string, to: string, change: Partial<DrawingEdge> = {}): DrawingEdge => ({ id: `${from}>${to}`, from, to, kind: 'next', failure: false, ...change })
+const branch = (name: string, target: string, isDefault = false): DrawingBranch => ({ name, targets: [target], default: isDefault })
 
 const state = (change: Partial<NodeState>): NodeState => ({
   status: 'completed', took: 1, since: null, attempts: 1, iteration: null, branch: null, sentence: null, outcomes: {}, votes: null, note: null, ...change,
@@ -35,9 +39,9 @@ describe('the model of a drawing', () => {
   })
 
   test('a switchboard of many branches shows the first three, the taken one and the default', () => {
-    const branches = Array.from({ length: 12 }, (_, n) => ({ name: `b${n}`, condition: null, condition_short: null, default: n === 11, targets: [`t${n}`] }))
-    const edges = branches.map((branch) => ({ id: branch.name, from: 'many', from_branch: branch.name, to: branch.targets[0] ?? '', kind: 'branch' as const }))
-    const cells = cellsOf({ id: 'many', title: 'many', kind: 'switch', shape: 'decision', branches }, edges, 'run', 'b7')
+    const branches = Array.from({ length: 12 }, (_, n) => branch(`b${n}`, `t${n}`, n === 11))
+    const edges = branches.map(({ name, targets }) => edge('many', targets[0] ?? '', { from_branch: name, kind: 'branch' }))
+    const cells = cellsOf(drawn('many', { kind: 'switch', shape: 'decision', branches }), edges, 'run', 'b7')
     expect(cells.map((cell) => cell.name)).toEqual(['b0', 'b1', 'b2', 'b7', MORE, 'b11'])
     expect(cells.find((cell) => cell.name === MORE)?.more).toHaveLength(7)
   })
@@ -45,8 +49,8 @@ describe('the model of a drawing', () => {
   test('answers of an approval without declared branches become its cells', () => {
     const drawing: Drawing = {
       dialect: 'graph', editable: true, hash: 'h',
-      nodes: [{ id: 'boss', title: 'boss', kind: 'approval', shape: 'approval' }, { id: 'sign', title: 'sign', kind: 'agent', shape: 'action' }, { id: 'end', title: 'end', kind: '', shape: 'end' }],
-      edges: [{ id: 'a', from: 'boss', to: 'sign', label: 'approve', kind: 'next' }, { id: 'b', from: 'boss', to: 'end', label: 'reject', kind: 'next' }],
+      nodes: [drawn('boss', { kind: 'approval', shape: 'approval' }), drawn('sign'), drawn('end', { kind: '', shape: 'end' })],
+      edges: [edge('boss', 'sign', { label: 'approve' }), edge('boss', 'end', { label: 'reject' })],
     }
     const graph = buildModel(drawing, { mode: 'design' })
     expect(graph.byId.get('boss')?.cells.map((cell) => cell.name)).toEqual(['approve', 'reject'])
@@ -107,12 +111,12 @@ describe('large graphs', () => {
   const large: Drawing = {
     dialect: 'steps', editable: false, hash: 'large',
     nodes: [
-      { id: 'pick', title: 'pick', kind: 'switch', shape: 'decision', branches: [{ name: 'a', targets: ['a0'] }, { name: 'b', targets: ['b0'] }] },
-      ...[...chain('a', 100), ...chain('b', 100), 'end'].map((id) => ({ id, title: id, kind: 'text', shape: 'action' as const })),
+      drawn('pick', { kind: 'switch', shape: 'decision', branches: [branch('a', 'a0'), branch('b', 'b0')] }),
+      ...[...chain('a', 100), ...chain('b', 100), 'end'].map((id) => drawn(id)),
     ],
     edges: [
-      { id: 'pa', from: 'pick', from_branch: 'a', to: 'a0', kind: 'branch' }, { id: 'pb', from: 'pick', from_branch: 'b', to: 'b0', kind: 'branch' },
-      ...['a', 'b'].flatMap((prefix) => chain(prefix, 100).map((id, n) => ({ id: `e${id}`, from: id, to: n === 99 ? 'end' : `${prefix}${n + 1}`, kind: 'next' as const }))),
+      edge('pick', 'a0', { from_branch: 'a', kind: 'branch' }), edge('pick', 'b0', { from_branch: 'b', kind: 'branch' }),
+      ...['a', 'b'].flatMap((prefix) => chain(prefix, 100).map((id, n) => edge(id, n === 99 ? 'end' : `${prefix}${n + 1}`))),
     ],
   }
   const states = new Map(large.nodes.map((node) => [node.id, state({ status: node.id.startsWith('b') ? 'skipped' : 'completed', branch: node.id === 'pick' ? 'a' : null })]))

@@ -7,7 +7,7 @@ export interface Group {
   nodes: string[]
 }
 
-export type ContractedEdge = DrawingEdge & { failure?: boolean; sources: string[] }
+export type ContractedEdge = DrawingEdge & { sources: string[] }
 
 export interface Contracted {
   nodes: DrawingNode[]

@@ -9,11 +9,14 @@ export type CanvasMode = 'design' | 'run'
 /** How a node is drawn. `folded` stands for several steps that are not shown. */
 export type Look = 'step' | 'decision' | 'approval' | 'frame' | 'terminal' | 'merge' | 'folded'
 
+/** A node of the drawing. `summary` is one thing worth saying besides its type: "GET", "4 h". */
+export type DrawnNode = DrawingNode & { summary?: string | null }
+
 export interface GraphNode {
   id: string
   look: Look
   /** The node of the drawing; for folded steps the first of them. */
-  node: DrawingNode
+  node: DrawnNode
   /** The loop in whose frame the node is drawn. */
   frame: string | null
   cells: Cell[]
@@ -70,7 +73,7 @@ export function buildModel(drawing: Drawing, options: ModelOptions): GraphModel 
     .filter((edge) => edge.from !== edge.to && !isFrameEdge(edge, byId))
     .map((edge): GraphEdge => ({
       id: edge.id, from: edge.from, cell: cellOfEdge(edge, model.get(edge.from)?.cells ?? []), to: edge.to, kind: edge.kind,
-      failure: edge.failure === true, sources: edge.sources,
+      failure: edge.failure, sources: edge.sources,
     }))
   return { key: keyOf(drawing, options, nodes), mode: options.mode, nodes, edges, byId: model }
 }
