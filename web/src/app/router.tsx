@@ -58,7 +58,7 @@ const runs = createRoute({
 const run = createRoute({
   getParentRoute: () => root,
   path: '/runs/$id',
-  validateSearch: parameters('view', 'step', 'tab', 'show', 'seen'),
+  validateSearch: parameters('view', 'step', 'execution', 'tab', 'show', 'q', 'seen'),
   component: lazyRouteComponent(() => import('../pages/run/RunPage.tsx'), 'RunPage'),
 })
 

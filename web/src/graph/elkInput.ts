@@ -29,7 +29,7 @@ const ROOT_OPTIONS = {
   'elk.layered.crossingMinimization.forceNodeModelOrder': 'false',
   // Steps stand right below the branch that leads to them.
   'elk.layered.layering.strategy': 'LONGEST_PATH_SOURCE',
-  'elk.layered.nodePlacement.strategy': 'BRANDES_KOEPF',
+  'elk.layered.nodePlacement.strategy': 'SIMPLE',
   'elk.layered.nodePlacement.bk.fixedAlignment': 'BALANCED',
   'elk.layered.nodePlacement.favorStraightEdges': 'true',
   'elk.layered.mergeEdges': 'true',

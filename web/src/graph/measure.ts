@@ -33,9 +33,8 @@ export function sizeOf(node: DrawingNode, look: Look, cells: Cell[], mode: Canva
 
 /** Steps with short names are narrower, so that branches fit side by side. */
 function stepWidth(node: DrawingNode, mode: CanvasMode): number {
-  const end = mode === 'run' ? 72 : 0
-  const text = Math.max(node.title.length * 7.2 + end, node.kind.length * 5.9 + (end > 0 ? 24 : 0))
-  return text + 60 <= NARROW_WIDTH ? NARROW_WIDTH : NODE_WIDTH
+  const text = Math.max(node.title.length * 7.2, node.kind.length * 5.3)
+  return 52 + text + (mode === 'run' ? 66 : 0) <= NARROW_WIDTH - 6 ? NARROW_WIDTH : NODE_WIDTH
 }
 
 export function cellsHeight(cells: Cell[], mode: CanvasMode): number {

@@ -1,21 +1,29 @@
 import { useSyncExternalStore } from 'react'
-import { get, query, segment } from '../../api/client.ts'
-import type { Step, StepPage } from '../../api/types.ts'
+import type { Step } from '../../api/types.ts'
+import { groupIterations, iterationIn, type IterationRecord } from './iterations.ts'
+import { type Ref, ROOT, refId, refOf } from './refs.ts'
+import { fetchChildren, fetchIterations, fetchStep, type Loaded } from './traceRequests.ts'
 
-export const ROOT = ''
-const PAGE = 200
-
+/** What is known of the children of a row. */
 export interface Children {
+  /** The keys of steps. */
   keys: string[]
+  /** The rounds of a loop that the server groups. */
+  iterations: IterationRecord[]
   next: string | null
   loading: boolean
   error: unknown
   counts: Record<string, number>
-  omitted: { before: number; steps: number; after: number } | null
+  ranges: Record<string, [number, number][]>
+  omitted: Loaded['omitted']
   total: number
 }
 
-const NO_CHILDREN: Children = { keys: [], next: null, loading: false, error: null, counts: {}, omitted: null, total: 0 }
+const NOTHING: Children = { keys: [], iterations: [], next: null, loading: false, error: null, counts: {}, ranges: {}, omitted: null, total: 0 }
+/** How often the counts of a large loop are read again while it runs. */
+const RECOUNT_MS = 1000
+/** Loops with more rounds are shown by status first. */
+export const GROUPED_FROM = 51
 
 /**
  * The steps of one run, loaded in pages per parent, patched by live events.
@@ -24,11 +32,18 @@ const NO_CHILDREN: Children = { keys: [], next: null, loading: false, error: nul
  */
 export class TraceStore {
   private steps = new Map<string, Step>()
+  private byStep = new Map<string, Set<string>>()
   private children = new Map<string, Children>()
+  /** Loops with more steps than one page: their rounds come from the server. */
+  private large = new Set<string>()
   private texts = new Map<string, string>()
+  private recounts = new Map<string, ReturnType<typeof setTimeout>>()
   private listeners = new Set<() => void>()
   private version = 0
   private scheduled = false
+
+  /** Whether the run can still reach further steps. The page sets it from the run. */
+  isOngoing = false
 
   constructor(readonly run: string) {}
 
@@ -53,113 +68,228 @@ export class TraceStore {
     return this.steps.get(key)
   }
 
+  /** The known executions of a step. */
+  executions(step: string): Step[] {
+    return [...(this.byStep.get(step) ?? [])].map((key) => this.steps.get(key)).filter((found) => found !== undefined)
+  }
+
   /** Model text that has streamed so far for a step that runs. */
   text(key: string): string | undefined {
     return this.texts.get(key)
   }
 
-  childrenOf(parent: string): Children {
-    return this.children.get(parent) ?? NO_CHILDREN
+  childrenOf(ref: Ref): Children {
+    return this.children.get(refId(ref)) ?? NOTHING
   }
 
-  isLoaded(parent: string): boolean {
-    return this.children.has(parent)
+  stepsOf(ref: Ref): Step[] {
+    if (ref.kind === 'iteration' && !this.large.has(ref.loop)) {
+      const loop = this.steps.get(ref.loop)
+      return this.stepsOf({ kind: 'step', key: ref.loop }).filter((step) => iterationIn(loop, step)?.index === ref.index)
+    }
+    return this.childrenOf(ref).keys.map((key) => this.steps.get(key)).filter((step) => step !== undefined)
   }
 
-  allSteps(): Iterable<Step> {
-    return this.steps.values()
+  isLoaded(ref: Ref): boolean {
+    const children = this.children.get(refId(ref))
+    return children !== undefined && (!children.loading || children.keys.length + children.iterations.length > 0)
+  }
+
+  /** Whether the children of a step are rounds of a loop. */
+  isLoop(key: string): boolean {
+    if (this.large.has(key)) return true
+    const first = this.stepsOf({ kind: 'step', key })[0]
+    return first !== undefined && iterationIn(this.steps.get(key), first) !== undefined
+  }
+
+  isLarge(key: string): boolean {
+    return this.large.has(key)
+  }
+
+  /** The steps whose children are known to be rounds. */
+  loops(): Step[] {
+    const loops: Step[] = []
+    for (const id of this.children.keys()) {
+      const step = this.steps.get(id)
+      if (step && this.isLoop(id)) loops.push(step)
+    }
+    return loops
+  }
+
+  /** The known rounds of a loop. */
+  rounds(key: string): IterationRecord[] {
+    const loop = this.steps.get(key)
+    if (!loop) return []
+    return this.large.has(key) ? this.childrenOf({ kind: 'step', key }).iterations : groupIterations(loop, this.stepsOf({ kind: 'step', key }))
+  }
+
+  /** The number of steps, of which those of large loops need not be loaded. */
+  count(): number {
+    let unloaded = 0
+    for (const key of this.large) {
+      const own = Object.values(this.steps.get(key)?.children_counts ?? {}).reduce((sum, count) => sum + count, 0)
+      const loaded = [...this.steps.values()].filter((step) => step.parent === key).length
+      unloaded += Math.max(0, own - loaded)
+    }
+    return this.steps.size + unloaded
   }
 
   get size(): number {
     return this.steps.size
   }
 
-  /** Loads the first page of a parent's children, once. */
-  async open(parent: string): Promise<void> {
-    if (!this.children.has(parent)) await this.load(parent)
+  /** Loads the first page of a row's children, once. */
+  async open(ref: Ref): Promise<void> {
+    if (ref.kind === 'iteration' && !this.large.has(ref.loop)) return this.open({ kind: 'step', key: ref.loop })
+    if (!this.children.has(refId(ref))) await this.load(ref)
   }
 
-  /** Loads the next page of a parent's children. */
-  async load(parent: string): Promise<void> {
-    const known = this.children.get(parent) ?? { ...NO_CHILDREN, keys: [] }
+  /** Loads the next page of a row's children. */
+  async load(ref: Ref): Promise<void> {
+    const id = refId(ref)
+    const known = this.children.get(id) ?? NOTHING
     if (known.loading) return
-    this.children.set(parent, { ...known, loading: true, error: null })
+    this.children.set(id, { ...known, loading: true, error: null })
     this.changed()
     try {
-      const path = `/runs/${segment(this.run)}/trace${query({ parent: parent === ROOT ? null : parent, cursor: known.next, limit: PAGE })}`
-      this.accept(parent, known, await get<StepPage>(path))
+      this.accept(id, known, await this.request(ref, known.next))
+      if (ref.kind === 'step' && !this.large.has(ref.key) && this.childrenOf(ref).next !== null && this.isLoop(ref.key)) {
+        this.large.add(ref.key)
+        this.accept(id, NOTHING, await this.request(ref, null))
+      }
     } catch (error) {
-      this.children.set(parent, { ...known, loading: false, error })
+      this.children.set(id, { ...(this.children.get(id) ?? known), loading: false, error })
     }
     this.changed()
   }
 
-  private accept(parent: string, known: Children, page: StepPage): void {
-    const keys = [...known.keys]
-    const seen = new Set(keys)
-    for (const step of page.items) {
-      this.steps.set(step.key, { ...this.steps.get(step.key), ...step })
-      if (!seen.has(step.key)) keys.push(step.key)
+  private request(ref: Ref, cursor: string | null): Promise<Loaded> {
+    if (ref.kind === 'group') return fetchIterations(this.run, ref.loop, ref.status, cursor)
+    if (ref.kind === 'step' && this.large.has(ref.key)) return fetchIterations(this.run, ref.key, null, cursor)
+    if (ref.kind === 'iteration') return fetchChildren(this.run, { parent: ref.loop, iteration: ref.index, cursor })
+    return fetchChildren(this.run, { parent: ref.kind === 'step' ? ref.key : null, cursor })
+  }
+
+  private accept(id: string, known: Children, page: Loaded): void {
+    const keys = new Set(known.keys)
+    for (const step of page.steps) {
+      this.put(step)
+      keys.add(step.key)
     }
-    this.children.set(parent, {
-      keys,
-      next: page.next ?? null,
-      loading: false,
-      error: null,
-      counts: page.counts ?? known.counts,
-      omitted: page.omitted ?? null,
-      total: page.total ?? keys.length,
+    const isGrouped = page.iterations.length > 0
+    this.children.set(id, {
+      keys: isGrouped ? [] : [...keys], iterations: [...known.iterations, ...page.iterations], next: page.next, loading: false, error: null, counts: page.counts,
+      ranges: page.ranges, omitted: page.omitted, total: page.total,
     })
   }
 
-  /** Loads the children of every container, up to a number of steps: what the graph needs. */
+  private put(step: Step): void {
+    this.steps.set(step.key, { ...this.steps.get(step.key), ...step })
+    const known = this.byStep.get(step.step)
+    if (known) known.add(step.key)
+    else this.byStep.set(step.step, new Set([step.key]))
+  }
+
+  /** Loads the children of every container, up to a number of steps: what the graph needs. Of large loops only the chosen round is loaded. */
   async openAll(limit: number): Promise<void> {
-    await this.open(ROOT)
+    await this.openWhole(ROOT, limit)
     const queue = [...this.childrenOf(ROOT).keys]
-    while (queue.length > 0 && this.steps.size < limit) {
-      const step = this.steps.get(queue.shift() ?? '')
-      if (!step?.has_children) continue
-      await this.open(step.key)
-      queue.push(...this.childrenOf(step.key).keys)
+    for (let key = queue.shift(); key !== undefined && this.steps.size < limit; key = queue.shift()) {
+      if (!this.steps.get(key)?.has_children) continue
+      await this.openWhole({ kind: 'step', key }, limit)
+      queue.push(...this.childrenOf({ kind: 'step', key }).keys)
     }
   }
 
-  /** Opens every ancestor of a step, so that its row exists. */
-  async reveal(key: string): Promise<string[]> {
+  private async openWhole(ref: Ref, limit: number): Promise<void> {
+    await this.open(ref)
+    const isRounds = ref.kind === 'step' && this.large.has(ref.key)
+    while (!isRounds && this.childrenOf(ref).next !== null && this.childrenOf(ref).error === null && this.steps.size < limit) await this.load(ref)
+  }
+
+  /** Opens every ancestor of a row, so that it exists. Answers with their ids. */
+  async reveal(ref: Ref): Promise<string[]> {
     const ancestors: string[] = []
-    let current = this.steps.get(key) ?? (await this.fetchStep(key))
-    while (current?.parent) {
-      ancestors.unshift(current.parent)
-      await this.open(current.parent)
-      current = this.steps.get(current.parent) ?? (await this.fetchStep(current.parent))
+    let step: Step | undefined
+    if (ref.kind === 'iteration' || ref.kind === 'group') {
+      await this.open({ kind: 'step', key: ref.loop })
+      ancestors.unshift(ref.loop)
+      step = await this.find(ref.loop)
+    } else if (ref.kind === 'step') step = await this.find(ref.key)
+    while (step?.parent) {
+      const parent: Step | undefined = await this.find(step.parent)
+      await this.open({ kind: 'step', key: step.parent })
+      const iteration = parent && iterationIn(parent, step)
+      if (parent && iteration) {
+        const round: Ref = { kind: 'iteration', loop: parent.key, index: iteration.index }
+        await this.open(round)
+        ancestors.unshift(refId(round))
+      }
+      ancestors.unshift(step.parent)
+      step = parent
     }
     return ancestors
   }
 
-  private async fetchStep(key: string): Promise<Step | undefined> {
+  async find(key: string): Promise<Step | undefined> {
+    const known = this.steps.get(key)
+    if (known) return known
     try {
-      const step = await get<Step>(`/runs/${segment(this.run)}/trace/${segment(key)}`)
-      this.steps.set(step.key, { ...step, ...this.steps.get(step.key) })
-      return this.steps.get(step.key)
+      this.put(await fetchStep(this.run, key))
+      this.changed()
+      return this.steps.get(key)
     } catch {
       return undefined
     }
   }
 
+  /** Keeps steps that were found by a search. Their places in the tree are loaded when they are opened. */
+  learn(steps: Step[]): void {
+    const unknown = steps.filter((step) => !this.steps.has(step.key))
+    for (const step of unknown) this.put(step)
+    if (unknown.length > 0) this.changed()
+  }
+
   /** Applies a delta: the newest record of one step. */
   merge(step: Step): void {
-    this.steps.set(step.key, { ...this.steps.get(step.key), ...step })
-    const parent = step.parent ?? ROOT
-    const siblings = this.children.get(parent)
-    if (siblings && siblings.next === null && !siblings.keys.includes(step.key)) {
-      this.children.set(parent, { ...siblings, keys: [...siblings.keys, step.key], total: siblings.total + 1 })
-    }
-    if (step.parent) {
-      const holder = this.steps.get(step.parent)
-      if (holder && !holder.has_children) this.steps.set(step.parent, { ...holder, has_children: true })
-    }
+    this.put(step)
+    const parent: Ref = step.parent ? { kind: 'step', key: step.parent } : ROOT
+    const holder = step.parent ? this.steps.get(step.parent) : undefined
+    const iteration = holder && iterationIn(holder, step)
+    if (holder && this.large.has(holder.key) && iteration) {
+      this.append({ kind: 'iteration', loop: holder.key, index: iteration.index }, step.key)
+      this.recount(holder.key)
+    } else this.append(parent, step.key)
+    if (holder && !holder.has_children) this.put({ ...holder, has_children: true })
     if (step.status !== 'running') this.texts.delete(step.key)
     this.changed()
+  }
+
+  private append(ref: Ref, key: string): void {
+    const known = this.children.get(refId(ref))
+    if (!known || known.next !== null || known.keys.includes(key)) return
+    this.children.set(refId(ref), { ...known, keys: [...known.keys, key], total: known.total + 1 })
+  }
+
+  /** Reads the counts of a large loop again, and the groups and rounds that are open. */
+  private recount(loop: string): void {
+    if (this.recounts.has(loop)) return
+    this.recounts.set(loop, setTimeout(() => {
+      this.recounts.delete(loop)
+      for (const id of [...this.children.keys()]) {
+        const ref = refOf(id)
+        if (id === loop || (ref.kind === 'group' && ref.loop === loop)) void this.refresh(ref)
+      }
+    }, RECOUNT_MS))
+  }
+
+  private async refresh(ref: Ref): Promise<void> {
+    try {
+      this.accept(refId(ref), NOTHING, await this.request(ref, null))
+      this.changed()
+    } catch {
+      // The next change reads it again; a lost connection is shown by the bar of the page.
+    }
   }
 
   appendText(key: string, text: string, offset: number): void {
@@ -168,12 +298,9 @@ export class TraceStore {
     this.changed()
   }
 
-  /** Forgets everything and loads again what was open. */
+  /** Loads again what was open. What is known stays until the answers arrive, so that nothing disappears. */
   reload(): void {
-    const open = [...this.children.keys()]
-    this.children.clear()
-    this.changed()
-    for (const parent of open) void this.open(parent)
+    for (const id of [...this.children.keys()]) void this.refresh(refOf(id))
   }
 }
 

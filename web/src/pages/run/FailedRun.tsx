@@ -1,0 +1,34 @@
+import { GitFork, RotateCcw } from 'lucide-react'
+import { useState } from 'react'
+import { useNavigate } from '@tanstack/react-router'
+import type { RunDetail } from '../../api/types.ts'
+import { Button } from '../../ui/Button.tsx'
+import { plural } from '../../ui/format.ts'
+import { StatusIcon } from '../../ui/StatusIcon.tsx'
+import { ForkDialog } from './ForkDialog.tsx'
+import { useRunActions } from './RunActions.tsx'
+import type { TraceStore } from './traceStore.ts'
+
+/** What failed, after how many attempts, and what can be done about it. */
+export function FailedRun({ run, store, onOpen }: { run: RunDetail; store: TraceStore; onOpen: (key: string) => void }) {
+  const navigate = useNavigate()
+  const [forks, setForks] = useState(false)
+  const { retry } = useRunActions(run)
+  const { error } = run
+  if (!error) return null
+  const step = error.step ? store.executions(error.step).filter((execution) => execution.status === 'failed').at(-1) : undefined
+  const attempts = step && step.attempts.length > 0 ? ` after ${plural(step.attempts.length, 'attempt')}` : ''
+  return (
+    <div className="failcard" role="note">
+      <StatusIcon status="failed" />
+      <div className="grow">
+        <p><button type="button" className="failed-step" onClick={() => step && onOpen(step.key)}>{error.step ?? 'The run'}</button> failed: {error.message}</p>
+        <p className="small soft">{error.kind}{attempts}. Completed steps were recorded.</p>
+      </div>
+      <Button small look="primary" icon={RotateCcw} action onClick={retry}>Retry {error.step ?? ''}</Button>
+      {step && <Button small icon={GitFork} action onClick={() => setForks(true)}>Fork before {step.step}</Button>}
+      <a className="link small" href={`/docs/${error.kind}`}>About {error.kind}</a>
+      {forks && step && <ForkDialog run={run} step={step} onClose={() => setForks(false)} onForked={(id) => void navigate({ to: '/runs/$id', params: { id }, search: {} })} />}
+    </div>
+  )
+}

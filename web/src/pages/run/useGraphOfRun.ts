@@ -1,0 +1,56 @@
+import { useEffect, useMemo } from 'react'
+import type { Approval, Drawing, RunDetail, Step } from '../../api/types.ts'
+import type { FrameState, NodeState } from '../../graph/states.ts'
+import type { Ref } from './refs.ts'
+import { type Chosen, frameStates, runStates } from './runStates.ts'
+import type { TraceStore } from './traceStore.ts'
+import { useChosenRounds } from './useChosenRounds.ts'
+
+/** So many steps are loaded for the graph; more are loaded as the tree is opened. */
+const MOST_STEPS = 4000
+
+export interface GraphOfRun {
+  states: Map<string, NodeState> | null
+  frames: Map<string, FrameState>
+  chosen: Chosen
+  choose: (loop: string, index: number) => void
+  /** The node where the run is now. */
+  newest: string | null
+  /** Opens the neighbouring round of a step in a loop; null outside of loops. */
+  roundOf: (step: Step | undefined) => ((by: 1 | -1) => void) | null
+}
+
+export function useGraphOfRun({ run, drawing, store, version, selected, approvals = NONE }: {
+  run: RunDetail
+  drawing: Drawing | null
+  store: TraceStore
+  version: number
+  selected: Ref | null
+  approvals?: Approval[]
+}): GraphOfRun {
+  useEffect(() => void store.openAll(MOST_STEPS), [store])
+  const { chosen, choose } = useChosenRounds(store, selected, version)
+  const own = useMemo(() => approvals.filter((approval) => approval.run === run.id), [approvals, run.id])
+  const isLoaded = store.size > 0 || !store.childrenOf({ kind: 'root' }).loading
+  const states = useMemo(() => (drawing && isLoaded ? runStates(drawing, store, run, chosen, own) : null), [drawing, store, version, run, chosen, own, isLoaded])
+  const frames = useMemo(() => (drawing ? frameStates(drawing, store, chosen) : new Map()), [drawing, store, version, chosen])
+  const newest = useMemo(() => newestNode(drawing, states, run), [drawing, states, run])
+  const roundOf = (step: Step | undefined) => {
+    const round = step?.iterations.at(-1)
+    if (!step || !round) return null
+    return (by: 1 | -1) => choose(round.loop, Math.max(0, round.index + by))
+  }
+  return { states, frames, chosen, choose, newest, roundOf }
+}
+
+const NONE: Approval[] = []
+
+const ACTIVE = new Set(['running', 'waiting_people', 'waiting_timer'])
+
+/** The innermost step that runs or waits, as the server lists them. */
+function newestNode(drawing: Drawing | null, states: Map<string, NodeState> | null, run: RunDetail): string | null {
+  if (!drawing || !states) return null
+  const current = new Set(run.current)
+  const nodes = drawing.nodes.filter((node) => current.has(node.title) && ACTIVE.has(states.get(node.id)?.status ?? ''))
+  return nodes.at(-1)?.id ?? null
+}
