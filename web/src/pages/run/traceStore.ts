@@ -73,6 +73,10 @@ export class TraceStore {
     return [...(this.byStep.get(step) ?? [])].map((key) => this.steps.get(key)).filter((found) => found !== undefined)
   }
 
+  allSteps(): Iterable<Step> {
+    return this.steps.values()
+  }
+
   /** Model text that has streamed so far for a step that runs. */
   text(key: string): string | undefined {
     return this.texts.get(key)
