@@ -91,5 +91,9 @@ export interface PaletteEntry {
   kind: string
   title: string
   group: string
+  about?: string
+  /** The path from the step to the object with its fields. */
+  path?: string[]
   fields?: JsonSchema
+  branches?: string[]
 }

@@ -1,3 +1,4 @@
+import { BASE_PATH } from '../api/base.ts'
 import { type Extension, type Range, RangeSet, StateEffect, StateField } from '@codemirror/state'
 import { Decoration, type DecorationSet, EditorView, GutterMarker, gutter, gutterLineClass, hoverTooltip, WidgetType } from '@codemirror/view'
 
@@ -168,7 +169,7 @@ function findingCard(marks: Mark[]): HTMLElement {
     }
     const link = document.createElement('a')
     link.className = 'link small'
-    link.href = `/docs/${encodeURIComponent(mark.kind)}`
+    link.href = `${BASE_PATH}/docs/${encodeURIComponent(mark.kind)}`
     link.textContent = mark.kind
     foot.append(link)
     entry.append(foot)

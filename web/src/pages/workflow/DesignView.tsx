@@ -1,3 +1,4 @@
+import './editor/editor.css'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
@@ -9,18 +10,21 @@ import { announce } from '../../ui/announce.tsx'
 import { Button, Segments } from '../../ui/Button.tsx'
 import { NARROW, useMedia } from '../../ui/media.ts'
 import { useShortcuts } from '../../ui/shortcuts.ts'
-import { When } from '../../ui/Values.tsx'
-import { applyEdits, countProblems, type Finding, findingsOf, useCheck, useDrawing } from './checks.ts'
+import { countProblems, type Finding, useDrawing } from './checks.ts'
 import { Conflict } from './Conflict.tsx'
+import { DesignArea, type Pane } from './DesignArea.tsx'
 import { designMenu } from './designMenu.ts'
-import { type Draft, type DraftState, useDraftState } from './draft/draft.ts'
+import { type Draft, useDraftState } from './draft/draft.ts'
+import { draftNote, runLabel, saveTitle } from './draftWords.tsx'
+import { focusNode } from './editor/focusNode.ts'
+import { RemovalDialog } from './editor/RemovalDialog.tsx'
+import { useOperations } from './editor/useOperations.ts'
 import { Problems } from './Problems.tsx'
 import { RunButton } from './RunButton.tsx'
 import { SourcePane } from './SourcePane.tsx'
+import { useFindings } from './useFindings.ts'
 import { useSave } from './useSave.ts'
 import { WorkflowHeader } from './WorkflowHeader.tsx'
-
-type Pane = 'canvas' | 'both' | 'source'
 
 /** One document in two views: the source is authoritative, the canvas edits the same text. */
 export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: Draft }) {
@@ -28,49 +32,34 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
   const navigate = useNavigate({ from: '/workflows/$name' })
   const search = useSearch({ from: '/workflows/$name' })
   const state = useDraftState(draft)
-  const check = useCheck(state.text, name, dialect)
-  const findings = useMemo(() => findingsOf(check.checked), [check.checked])
-  const problems = countProblems(findings)
   const saving = useSave(name, draft)
   const me = useQuery(meQuery).data
   const isNarrow = useMedia(NARROW)
   const mayEdit = me?.can.edit !== false && !isNarrow
   const pane = paneOf(search.pane, dialect, isNarrow)
-  const [problemsOpen, setProblemsOpen] = useState(true)
-  const [finding, setFinding] = useState<Finding | null>(null)
   const source = useRef<SourceHandle>(null)
-  const isFresh = check.checked?.text === state.text
-  const canSave = state.isEdited && isFresh && problems.errors === 0 && !saving.isSaving
+  const preflight = useRef<HTMLDivElement>(null)
+  const [problemsOpen, setProblemsOpen] = useState(true)
+  const [isWarned, setWarned] = useState(false)
+  const drawn = useDrawing(state.text, name, dialect, true)
+  const [selected, setSelected] = useSelection(search.step, (step) => void navigate({ search: (old) => ({ ...old, step: step ?? undefined }), replace: true }))
+  const operations = useOperations(draft, dialect, drawn.accept, (ids) => {
+    setSelected(ids)
+    const [first] = ids
+    if (first) focusNode(first)
+  })
 
-  useEffect(() => {
-    if (isFresh) draft.setProblems(problems.errors, problems.warnings)
-  }, [isFresh, problems.errors, problems.warnings])
-  useEffect(() => {
-    if (finding && !findings.includes(finding)) setFinding(null)
-  }, [findings])
-
-  const select = (step: string | null) => void navigate({ search: (old) => ({ ...old, step: step ?? undefined }), replace: true })
-  const showFinding = (next: Finding, focus = false) => {
-    setFinding(next)
-    if (next.step) select(next.step)
-    source.current?.reveal(next.from, focus)
+  const showFinding = (finding: Finding, focus: boolean) => {
+    if (finding.step) setSelected([finding.step])
+    source.current?.reveal(finding.from, focus && pane !== 'canvas')
   }
-  const nextProblem = (backwards: boolean) => {
-    const next = neighbour(findings, finding, backwards)
-    if (!next) return
-    showFinding(next, pane !== 'canvas')
-    announce(`${next.severity}: ${next.message.replaceAll('`', '')}`)
-  }
-  const fix = (target: Finding, at: number) => {
-    const chosen = target.fixes?.[at]
-    // A fix belongs to the text that was checked.
-    if (!chosen || !check.checked || check.checked.text !== draft.snapshot().text) return
-    draft.edit(applyEdits(check.checked.text, chosen.edits), `fix ${target.kind}`)
-  }
+  const { check, findings, finding, selectFinding, nextProblem, fix, isFresh } = useFindings(draft, state.text, name, dialect, showFinding)
+  const problems = countProblems(findings)
+  const canSave = mayEdit && state.isEdited && isFresh && problems.errors === 0 && !saving.isSaving
+  const isConnected = drawn.drawing?.dialect === 'graph'
   const undo = () => say('Undo', draft.undo())
   const redo = () => say('Redo', draft.redo())
   const save = () => void (canSave && saving.save())
-  const compare = (from: number) => void navigate({ to: '/workflows/$name/versions', params: { name }, search: { from: String(from), to: 'draft', as: 'text' } })
 
   useShortcuts([
     { keys: 'Ctrl+s', label: 'Save the draft as a version', always: true, run: save },
@@ -82,20 +71,42 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
     ] : []),
   ])
 
-  const drawn = useDrawing(state.text, name, dialect, pane !== 'source')
-  const selectedNode = drawn.text === state.text ? drawn.drawing?.nodes.find((node) => node.id === search.step) : undefined
-  const highlight = useMemo(() => {
-    if (!selectedNode?.span) return null
-    const offsets = new ByteOffsets(state.text)
-    return { from: offsets.toUnit(selectedNode.span.start), to: offsets.toUnit(selectedNode.span.end) }
-  }, [selectedNode, state.text])
+  const offsets = useMemo(() => new ByteOffsets(state.text), [state.text])
+  const isCurrent = drawn.text === state.text
+  const primary = selected[selected.length - 1]
+  const span = isCurrent ? drawn.drawing?.nodes.find((node) => node.id === primary)?.span : undefined
+  const highlight = useMemo(() => (span ? { from: offsets.toUnit(span.start), to: offsets.toUnit(span.end) } : null), [span, offsets])
+  const selectOnCanvas = (ids: string[], how: { keyboard: boolean }) => {
+    setSelected(ids)
+    const last = drawn.drawing?.nodes.find((node) => node.id === ids[ids.length - 1])
+    if (last?.span && isCurrent) source.current?.reveal(offsets.toUnit(last.span.start), how.keyboard)
+    if (how.keyboard && last) setTimeout(() => document.querySelector<HTMLElement>('.inspector h2')?.focus())
+  }
   const followCursor = (position: number) => {
-    if (!drawn.drawing || drawn.text !== state.text) return
-    const byte = new ByteOffsets(state.text).toByte(position)
+    if (!drawn.drawing || !isCurrent) return
+    const byte = offsets.toByte(position)
     const around = drawn.drawing.nodes.filter((node) => node.span && node.span.start <= byte && byte <= node.span.end)
     const inner = around.sort((left, right) => spanLength(left) - spanLength(right))[0]
-    if (inner && inner.id !== search.step) select(inner.id)
+    if (inner && inner.id !== primary) setSelected([inner.id])
   }
+
+  /** Before a run: a graph with a problem shows it first; a draft without errors is saved. */
+  const beforeRun = async (anyway = false): Promise<boolean> => {
+    if (isConnected && findings.length > 0 && !anyway) {
+      setWarned(true)
+      preflight.current?.focus()
+      return false
+    }
+    return canSave ? saving.save() : true
+  }
+  const runAnyway = async () => {
+    if (await beforeRun(true)) await navigate({ to: '.', search: (old) => ({ ...old, run: name }) as never })
+  }
+  useEffect(() => setWarned(false), [state.text])
+  useEffect(() => {
+    // A link to a step opens the source at the step.
+    if (drawn.drawing && highlight) source.current?.reveal(highlight.from)
+  }, [drawn.drawing !== null])
 
   const sourcePane = (
     <SourcePane
@@ -111,24 +122,31 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
         more={designMenu({ detail, draft, state, mayEdit })}
         actions={<>
           {mayEdit && <Button className="not-phone" action shortcut="Ctrl S" disabled={!canSave} onClick={save} title={saveTitle(state, problems.errors)}>Save version {detail.version + 1}</Button>}
-          <RunButton detail={detail} label={runLabel(state, problems.errors, detail)} onBefore={canSave ? () => saving.save() : undefined} />
+          <RunButton detail={detail} label={runLabel(state, problems.errors, detail, isConnected)} onBefore={() => beforeRun()} />
         </>}
       />
       {saving.conflict && (
         <Conflict
-          conflict={saving.conflict} isSaving={saving.isSaving} onCompare={() => compare(saving.conflict?.version ?? detail.version)}
-          onSaveMine={() => void saving.save(saving.conflict?.version)}
+          conflict={saving.conflict} isSaving={saving.isSaving} onSaveMine={() => void saving.save(saving.conflict?.version)}
+          onCompare={() => void navigate({ to: '/workflows/$name/versions', params: { name }, search: { from: String(saving.conflict?.version), to: 'draft', as: 'text' } })}
         />
       )}
       {saving.error && <p className="save-error sev-error" role="alert">Couldn’t save: {saving.error.message} <button type="button" className="link" onClick={saving.dismiss}>Dismiss</button></p>}
       <main id="main" className="design-main">
-        {sourcePane}
-        <Problems
-          findings={findings} selected={finding} isPending={check.isPending} isOpen={problemsOpen} onToggle={() => setProblemsOpen(!problemsOpen)}
-          note={problems.errors > 0 && state.isEdited ? 'Fix all errors to save this version' : check.error ? `Couldn’t check: ${check.error.message}` : ''}
-          onSelect={(next) => showFinding(next, true)} onFix={fix}
+        <DesignArea
+          pane={pane} source={sourcePane} drawn={drawn} detail={detail} state={state} findings={findings} mayEdit={mayEdit} selected={selected} onSelect={selectOnCanvas}
+          perform={operations.perform} onUndo={undo} onRedo={redo}
+          preflight={isConnected && pane !== 'source' ? { ref: preflight, onShow: (first) => showFinding(first, false), onRunAnyway: isWarned && problems.errors === 0 ? () => void runAnyway() : null } : null}
         />
+        {!(isConnected && pane === 'canvas') && (
+          <Problems
+            findings={findings} selected={finding} isPending={check.isPending} isOpen={problemsOpen} onToggle={() => setProblemsOpen(!problemsOpen)}
+            note={problems.errors > 0 && state.isEdited ? 'Fix all errors to save this version' : check.error ? `Couldn’t check: ${check.error.message}` : ''}
+            onSelect={(next) => selectFinding(next, true)} onFix={fix}
+          />
+        )}
       </main>
+      {operations.pending && <RemovalDialog pending={operations.pending} onClose={operations.dismiss} />}
     </>
   )
 }
@@ -138,34 +156,24 @@ function PaneChoice({ pane, onChange, isNarrow }: { pane: Pane; onChange: (pane:
   return <Segments label="Panes" value={pane} options={isNarrow ? options.filter((option) => option.value !== 'both') : options} onChange={onChange} />
 }
 
-/** Documents that people edit on the canvas open there; the others open beside their source. */
+/** Documents whose nodes people connect open on the canvas; the others beside their source. */
 function paneOf(chosen: string | undefined, dialect: string, isNarrow: boolean): Pane {
   const pane = chosen === 'canvas' || chosen === 'both' || chosen === 'source' ? chosen : dialect === 'graph' ? 'canvas' : 'both'
   return isNarrow && pane === 'both' ? 'canvas' : pane
 }
 
-function draftNote(state: DraftState, mayEdit: boolean) {
-  if (!mayEdit) return state.isEdited ? 'Editing needs a wider window' : null
-  if (!state.isEdited) return null
-  const where = { yes: 'draft saved in this browser', no: 'saving the draft', failed: 'this browser cannot keep the draft: save a version before you leave' }[state.stored]
-  return <>Edited {state.editedAt ? <When at={new Date(state.editedAt).toISOString()} /> : 'now'} · {where}</>
-}
-
-function saveTitle(state: DraftState, errors: number): string | undefined {
-  if (!state.isEdited) return 'The draft does not differ from the saved version'
-  return errors > 0 ? 'Fix all errors to save this version' : undefined
-}
-
-function runLabel(state: DraftState, errors: number, detail: WorkflowDetail): string {
-  if (!state.isEdited) return 'Run'
-  return errors > 0 ? `Run version ${detail.version}` : 'Save and run'
-}
-
-function neighbour(findings: Finding[], current: Finding | null, backwards: boolean): Finding | null {
-  if (findings.length === 0) return null
-  const at = current ? findings.indexOf(current) : -1
-  if (at < 0) return (backwards ? findings[findings.length - 1] : findings[0]) ?? null
-  return findings[(at + (backwards ? -1 : 1) + findings.length) % findings.length] ?? null
+/** The selected steps, the main one last. The address has the main one. */
+function useSelection(step: string | undefined, remember: (step: string | null) => void): [readonly string[], (ids: string[]) => void] {
+  const [selected, setSelected] = useState<readonly string[]>(step ? [step] : [])
+  useEffect(() => {
+    if (step && step !== selected[selected.length - 1]) setSelected([step])
+  }, [step])
+  const choose = (ids: string[]) => {
+    setSelected(ids)
+    const main = ids[ids.length - 1] ?? null
+    if (main !== (step ?? null)) remember(main)
+  }
+  return [selected, choose]
 }
 
 function spanLength(node: { span?: { start: number; end: number } | null }): number {

@@ -5,7 +5,7 @@ const MAX = 76
 const KEY = 'design-split'
 
 /** Two panes with a divider that can be dragged; a double click resets it. */
-export function SplitPane({ left, right, initial = 51.5 }: { left: ReactNode; right: ReactNode; initial?: number }) {
+export function SplitPane({ left, right, initial = 49.7 }: { left: ReactNode; right: ReactNode; initial?: number }) {
   const [share, setShare] = useState(() => remembered() ?? initial)
   const frame = useRef<HTMLDivElement>(null)
   const choose = (next: number | null) => {

@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { post } from '../../api/client.ts'
 import { diffQuery, workflowQuery } from '../../api/queries.ts'
 import type { Diff, WorkflowDetail } from '../../api/types.ts'
+import { Canvas } from '../../graph/Canvas.tsx'
 import { Segments } from '../../ui/Button.tsx'
 import { Empty, Failed, SkeletonRows } from '../../ui/States.tsx'
 import { type Draft, useDraftState } from './draft/draft.ts'
@@ -31,7 +32,7 @@ export function VersionsView({ detail, draft }: { detail: WorkflowDetail; draft:
         detail={detail} tab="versions" version={to === 'draft' ? null : to}
         actions={<><Link className="btn not-phone" to="/workflows/$name" params={{ name: detail.name }}>Edit</Link><RunButton detail={detail} /></>}
       />
-      <main id="main" className="vers">
+      <main id="main" className={`vers${isOnlyOne || view === 'text' ? '' : ' with-graph'}`}>
         <VersionList
           detail={detail} isDraftEdited={state.isEdited} from={isOnlyOne ? null : from} to={to}
           onTo={(version) => choose({ to: String(version), ...(version !== 'draft' && version <= from ? { from: undefined } : {}) })}
@@ -63,19 +64,32 @@ interface ComparisonProps {
 function Comparison({ detail, from, to, draftText, view, onView }: ComparisonProps) {
   const diff = useQuery(to === 'draft' ? draftDiffQuery(detail.name, from, draftText) : diffQuery(detail.name, from, to))
   return (
-    <section className="diff" aria-label="Changes">
-      <div className="d-head diff-head">
-        <h2 className="t15">Changes from version {from} to {to === 'draft' ? 'your draft' : `version ${to}`}</h2>
-        <span className="grow" />
-        <Segments label="View" value={view} options={[{ value: 'words', label: 'Summary' }, { value: 'text', label: 'Text' }]} onChange={onView} />
-      </div>
-      <div className="diff-body">
-        {view === 'words' && diff.isPending && <SkeletonRows rows={6} height={40} />}
-        {view === 'words' && diff.isError && <Failed what="the changes" error={diff.error} onRetry={() => void diff.refetch()} />}
-        {view === 'words' && diff.data && <ChangeList diff={diff.data} detail={detail} from={from} to={to} />}
-        {view === 'text' && <TextChanges detail={detail} from={from} to={to} draftText={draftText} />}
-      </div>
-    </section>
+    <>
+      <section className="diff" aria-label="Changes">
+        <div className="d-head diff-head">
+          <h2 className="t15">Changes from version {from} to {to === 'draft' ? 'your draft' : `version ${to}`}</h2>
+          <span className="grow" />
+          <Segments label="View" value={view} options={[{ value: 'words', label: 'Summary' }, { value: 'text', label: 'Text' }]} onChange={onView} />
+        </div>
+        <div className="diff-body">
+          {view === 'words' && diff.isPending && <SkeletonRows rows={6} height={40} />}
+          {view === 'words' && diff.isError && <Failed what="the changes" error={diff.error} onRetry={() => void diff.refetch()} />}
+          {view === 'words' && diff.data && <ChangeList diff={diff.data} detail={detail} from={from} to={to} />}
+          {view === 'text' && <TextChanges detail={detail} from={from} to={to} draftText={draftText} />}
+        </div>
+      </section>
+      {view === 'words' && <ChangedGraph diff={diff.data} />}
+    </>
+  )
+}
+
+/** The same changes on the graph. */
+function ChangedGraph({ diff }: { diff: Diff | undefined }) {
+  if (!diff?.drawing) return <section className="canvas not-phone" aria-label="Changes on the graph" />
+  return (
+    <Canvas drawing={diff.drawing} mode="design" label="Changes on the graph" marks={diff.marks} zoom="none">
+      <div className="legend diff-legend"><span><i className="lg dadd" />added</span><span><i className="lg dchg" />changed</span><span><i className="lg ddel" />removed</span></div>
+    </Canvas>
   )
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { post, Problem, request } from '../../api/client.ts'
-import type { CheckResult, Diagnostic, Drawing } from '../../api/types.ts'
+import type { CheckResult, Diagnostic, Drawing, DrawingNode } from '../../api/types.ts'
 import { ByteOffsets } from '../../source/offsets.ts'
 
 const CHECK_AFTER_MS = 200
@@ -41,8 +41,21 @@ export function useCheck(text: string, name: string | undefined, dialect: string
   return state
 }
 
+/** A node with what the editor needs beside its picture. */
+export type DesignNode = DrawingNode & {
+  /** Where the author placed it. */
+  x?: number | null
+  y?: number | null
+  /** The step's own fields, without the steps inside of it. */
+  fields?: Record<string, unknown> | null
+}
+
+export interface DesignDrawing extends Drawing {
+  nodes: DesignNode[]
+}
+
 export interface DrawState {
-  drawing: Drawing | null
+  drawing: DesignDrawing | null
   /** The text of the drawing. */
   text: string | null
   /** The text cannot be drawn at the moment: the drawing is the last valid one. */
@@ -51,10 +64,10 @@ export interface DrawState {
 }
 
 /** The drawing of a text, 150 ms after the last keystroke. While a text cannot be drawn, the last drawing stays. */
-export function useDrawing(text: string, name: string, dialect: string, isEnabled: boolean): DrawState & { accept: (text: string, drawing: Drawing) => void } {
+export function useDrawing(text: string, name: string, dialect: string, isEnabled: boolean): DrawState & { accept: (text: string, drawing: DesignDrawing) => void } {
   const [state, setState] = useState<DrawState>({ drawing: null, text: null, isStale: false, error: null })
   const known = useRef<string | null>(null)
-  const accept = (drawn: string, drawing: Drawing) => {
+  const accept = (drawn: string, drawing: DesignDrawing) => {
     known.current = drawn
     setState({ drawing, text: drawn, isStale: false, error: null })
   }
@@ -75,8 +88,8 @@ export function useDrawing(text: string, name: string, dialect: string, isEnable
   return { ...state, accept }
 }
 
-function draw(text: string, name: string, dialect: string): Promise<Drawing> {
-  return post<Drawing>('/drawing', { text, name, dialect })
+function draw(text: string, name: string, dialect: string): Promise<DesignDrawing> {
+  return post<DesignDrawing>('/drawing', { text, name, dialect })
 }
 
 export function countProblems(diagnostics: Diagnostic[]): { errors: number; warnings: number } {

@@ -1,0 +1,99 @@
+import { Search } from 'lucide-react'
+import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { fuzzyScore } from '../../../ui/fuzzy.ts'
+import { Icon } from '../../../ui/icons.tsx'
+
+export interface MenuChoice {
+  id: string
+  group: string
+  label: string
+  note?: string
+  icon?: ReactNode
+  /** The digit that chooses it. */
+  digit?: string
+  choose: () => void
+}
+
+/** A searchable menu at a place in the window: "Add or connect to…". Works with the keyboard alone. */
+export function SearchMenu({ label, at, choices, onClose, header }: { label: string; at: { x: number; y: number }; choices: MenuChoice[]; onClose: () => void; header?: ReactNode }) {
+  const [text, setText] = useState('')
+  const [active, setActive] = useState(0)
+  const box = useRef<HTMLDivElement>(null)
+  const opener = useRef<Element | null>(null)
+  const shown = useMemo(() => filter(choices, text), [choices, text])
+  useEffect(() => {
+    opener.current = document.activeElement
+    box.current?.querySelector('input')?.focus()
+    const outside = (event: PointerEvent) => !box.current?.contains(event.target as Node) && onClose()
+    window.addEventListener('pointerdown', outside, true)
+    return () => window.removeEventListener('pointerdown', outside, true)
+  }, [])
+  useLayoutEffect(() => {
+    const element = box.current
+    if (!element) return
+    const { width, height } = element.getBoundingClientRect()
+    element.style.left = `${Math.max(8, Math.min(at.x, window.innerWidth - width - 8))}px`
+    element.style.top = `${Math.max(8, Math.min(at.y, window.innerHeight - height - 8))}px`
+  }, [at.x, at.y])
+  useLayoutEffect(() => {
+    box.current?.querySelector('.mi.on')?.scrollIntoView({ block: 'nearest' })
+  }, [active])
+  const close = () => {
+    onClose()
+    if (opener.current instanceof HTMLElement) opener.current.focus()
+  }
+  const choose = (choice: MenuChoice | undefined) => {
+    if (!choice) return
+    onClose()
+    choice.choose()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    event.stopPropagation()
+    if (event.key === 'Escape') close()
+    else if (event.key === 'Enter') choose(shown[active])
+    else if (step !== undefined) setActive((shown.length + active + step) % Math.max(1, shown.length))
+    else if (text === '' && /^[1-9]$/.test(event.key) && choices.some((choice) => choice.digit === event.key)) choose(choices.find((choice) => choice.digit === event.key))
+    else if (event.key === 'Tab') close()
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div ref={box} className="menu search-menu" role="dialog" aria-label={label} onKeyDown={onKeyDown}>
+      <label className="input quiet search-menu-input">
+        <Icon of={Search} size={13} />
+        <input
+          value={text} placeholder={label} aria-label={label} role="combobox" aria-expanded aria-controls="search-menu-list"
+          aria-activedescendant={shown[active] ? `search-menu-${active}` : undefined}
+          onChange={(event) => {
+            setText(event.target.value)
+            setActive(0)
+          }}
+        />
+      </label>
+      {header}
+      <div id="search-menu-list" role="listbox" aria-label={label} className="search-menu-list">
+        {shown.map((choice, index) => (
+          <div key={choice.id} className={choice.group !== shown[index - 1]?.group && index > 0 ? 'search-menu-group' : ''}>
+            {choice.group !== shown[index - 1]?.group && <p className="label">{choice.group}</p>}
+            <div id={`search-menu-${index}`} role="option" aria-selected={index === active} className={`mi${index === active ? ' on' : ''}`} onMouseMove={() => setActive(index)} onClick={() => choose(choice)}>
+              {choice.icon}<span className="clip">{choice.label}</span>
+              {choice.note && <span className="muted small clip">{choice.note}</span>}
+              <span className="grow" />
+              {choice.digit && text === '' && <kbd>{choice.digit}</kbd>}
+            </div>
+          </div>
+        ))}
+        {shown.length === 0 && <p className="muted small search-menu-none">Nothing matches “{text}”.</p>}
+      </div>
+    </div>
+  )
+}
+
+function filter(choices: MenuChoice[], text: string): MenuChoice[] {
+  if (text.trim() === '') return choices
+  const scored = choices.map((choice) => ({ choice, score: fuzzyScore(text, `${choice.label} ${choice.note ?? ''}`) }))
+  const matching = scored.filter((entry): entry is { choice: MenuChoice; score: number } => entry.score !== null)
+  const groups = [...new Set(choices.map((choice) => choice.group))]
+  return matching.sort((left, right) => groups.indexOf(left.choice.group) - groups.indexOf(right.choice.group) || right.score - left.score).map((entry) => entry.choice)
+}

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest'
+import type { Drawing, DrawingNode, PaletteEntry } from '../../src/api/types.ts'
+import { conditionsOf, contextOf, newCondition, trial } from '../../src/pages/workflow/editor/conditions.ts'
+import { fragmentOf } from '../../src/pages/workflow/editor/fragments.ts'
+import { orderedPalette } from '../../src/pages/workflow/editor/menus.tsx'
+import { nameOf, readersOf } from '../../src/pages/workflow/editor/operations.ts'
+import { freeBranches, insideOf, movePlaces, refusalOf } from '../../src/pages/workflow/editor/places.ts'
+
+function node(id: string, more: Partial<DrawingNode> = {}): DrawingNode {
+  return { id, title: id, kind: 'text', shape: 'action', parent: null, span: null, branches: [], ...more } as DrawingNode
+}
+
+const branch = (name: string, target: string | null, isDefault = false) => ({ name, condition: null, condition_short: null, default: isDefault, targets: target ? [target] : [], line: null })
+
+function drawing(nodes: DrawingNode[], edges: [string, string, string?, string?][] = [], dialect = 'steps'): Drawing {
+  return {
+    dialect, hash: 'h', editable: true, nodes,
+    edges: edges.map(([from, to, cell, kind], index) => ({ id: `e${index}`, from, to, from_branch: cell ?? null, label: null, kind: (kind ?? (cell ? 'branch' : 'next')) as 'next', failure: false })),
+  } as Drawing
+}
+
+/** The span of a part of a text, in bytes. */
+function span(text: string, part: string) {
+  const start = new TextEncoder().encode(text.slice(0, text.indexOf(part))).length
+  return { start, end: start + new TextEncoder().encode(part).length, line: 1 }
+}
+
+describe('copying steps', () => {
+  it('keeps the notation and comments of YAML and moves it to the left edge', () => {
+    const text = 'name: é\nsteps:\n  - id: a\n    then:\n      - id: draft   # writes\n        template: |\n          Hello\n\n          you\n      - id: other\n'
+    const part = 'id: draft   # writes\n        template: |\n          Hello\n\n          you'
+    const copied = fragmentOf(text, drawing([node('a'), node('draft', { parent: 'a', span: span(text, part) })]), ['draft'])
+    expect(copied).toBe('- id: draft   # writes\n  template: |\n    Hello\n\n    you\n')
+  })
+  it('takes the steps inside of a step with it, once', () => {
+    const text = '- {id: a, then: [{id: b}]}'
+    const picture = drawing([node('a', { span: span(text, '{id: a, then: [{id: b}]}') }), node('b', { parent: 'a', span: span(text, '{id: b}') })])
+    expect(fragmentOf(text, picture, ['a', 'b'])).toBe('- {id: a, then: [{id: b}]}\n')
+  })
+  it('copies nodes with the connections between them', () => {
+    const text = '{"nodes": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "connections": [{"source": "a", "target": "b"}, {"source": "b", "target": "c"}]}'
+    const picture = drawing(['a', 'b', 'c'].map((id) => node(id, { span: span(text, `{"id": "${id}"}`) })), [], 'graph')
+    expect(JSON.parse(fragmentOf(text, picture, ['a', 'b']) ?? '')).toEqual({ nodes: [{ id: 'a' }, { id: 'b' }], connections: [{ source: 'a', target: 'b' }] })
+  })
+  it('is nothing without a selection', () => {
+    expect(fragmentOf('', drawing([node('start', { shape: 'start' })]), ['start'])).toBeNull()
+  })
+})
+
+describe('connections', () => {
+  const picture = drawing(
+    [node('start', { shape: 'start' }), node('a', { branches: [branch('output', null), branch('subagent', null)] }), node('b'), node('helper', { shape: 'subagent' }), node('end', { shape: 'end' })],
+    [['start', 'a'], ['a', 'helper', 'subagent', 'subagent']], 'graph',
+  )
+  it('give the reason why they are not possible', () => {
+    expect(refusalOf(picture, 'b', null, 'start')).toBe('Nothing can lead to the start')
+    expect(refusalOf(picture, 'b', 'subagent', 'helper')).toBe('A target can have only one subagent edge')
+    expect(refusalOf(picture, 'start', null, 'a')).toBe('These are already connected')
+    expect(refusalOf(picture, 'end', null, 'a')).toBe('Nothing can follow an end')
+    expect(refusalOf(picture, 'b', null, 'helper')).toBeNull()
+  })
+  it('begin at branches that lead nowhere', () => {
+    expect(freeBranches(picture, 'a')).toEqual(['output'])
+    expect(freeBranches(picture, 'b')).toEqual([null])
+    expect(freeBranches(picture, 'start')).toEqual([])
+  })
+})
+
+describe('moving a step by keyboard', () => {
+  const picture = drawing([node('tier', { shape: 'decision', branches: [branch('then', 'drop'), branch('else', null, true)] }), node('drop', { parent: 'tier' }), node('inner', { parent: 'drop' }), node('show')])
+  it('offers every place outside of the step', () => {
+    expect(movePlaces(picture, 'drop').map((place) => place.label)).toEqual(['After tier', 'After show', 'tier → then', 'tier → else'])
+    expect([...insideOf(picture, 'tier')]).toEqual(['tier', 'drop', 'inner'])
+  })
+})
+
+describe('conditions as rows', () => {
+  it('are found in a list, with the handle that each leads from', () => {
+    const picture = node('route', { branches: [branch('condition-0', 'billing'), branch('condition-1', 'engineer'), branch('false', 'desk', true)] })
+    const list = conditionsOf(picture, { conditions: [{ operator: 'equal', value: 'billing' }, { if: 'len(input) > 3' }] })
+    expect(list?.rows.map((row) => [row.branch, row.form, row.target])).toEqual([['condition-0', 'match', 'billing'], ['condition-1', 'expression', 'engineer']])
+    expect(list?.other).toEqual({ branch: 'false', target: 'desk' })
+    expect(list?.canReorder).toBe(true)
+  })
+  it('are found in if and elif', () => {
+    const picture = node('tier', { branches: [branch('then', 'a'), branch('elif-0', 'b'), branch('else', 'c', true)] })
+    const list = conditionsOf(picture, { if: 'x < 1', elif: [{ if: 'x < 2', then: [] }] })
+    expect(list?.rows.map((row) => [row.branch, row.path, row.item])).toEqual([['then', ['if'], null], ['elif-0', ['elif', 0, 'if'], ['elif', 0]]])
+  })
+  it('are found in cases, and nowhere else', () => {
+    const list = conditionsOf(node('decide'), { cases: [{ name: 'send', match: ['approve', 'yes'] }] })
+    expect(list?.rows[0]).toMatchObject({ branch: 'send', form: 'text', path: ['cases', 0, 'match'] })
+    expect(conditionsOf(node('a'), { template: 'x' })).toBeNull()
+  })
+  it('are tried in their own spelling', () => {
+    const rows = conditionsOf(node('r'), { conditions: [{ operator: 'contains', value: 'bug' }, { if: 'a > 1' }, { if: { combinator: 'and', conditions: [] } }] })?.rows ?? []
+    expect(rows.map((row) => trial(row)?.spelling)).toEqual(['text_match', 'expression', 'group'])
+    expect(trial(rows[1]!)?.condition).toBe('a > 1')
+    for (const form of ['match', 'expression', 'group'] as const) expect(conditionsOf(node('r'), { conditions: [newCondition(form)] })?.rows[0]?.form).toBe(form)
+  })
+  it('see typed values at their paths', () => {
+    expect(contextOf({ input: 'A bug', 'step.score.output.score': '0.7', 'metadata.name': '007 Bond', '__proto__.x': '1' })).toEqual({
+      input: 'A bug', step: { score: { output: { score: 0.7 } } }, metadata: { name: '007 Bond' }, x: 1,
+    })
+  })
+})
+
+describe('operations', () => {
+  it('have names for undo', () => {
+    expect(nameOf({ op: 'remove', steps: ['score'] })).toBe('delete score')
+    expect(nameOf({ op: 'remove', steps: ['a', 'b', 'c', 'd'] })).toBe('delete 4 steps')
+    expect(nameOf({ op: 'rename', step: 'a', id: 'b' })).toBe('rename a to b')
+    expect(nameOf({ op: 'set_positions', positions: { a: { x: 1, y: 2 } } })).toBe('move a')
+  })
+  it('list those who refer to what is deleted, but not what is deleted itself', () => {
+    const affected = [{ step: 'tier', field: 'if', names: 'score', line: 9 }, { step: 'score', field: 'target', names: 'score', line: 3 }, { step: null, field: 'output', names: 'score', line: 1 }]
+    expect(readersOf(affected, ['score']).map((reader) => reader.step)).toEqual(['tier', 'the document'])
+  })
+  it('number the types of the palette, starts and ends last', () => {
+    const palette = [['start', 'Start and end'], ['agent', 'Models'], ['if', 'Decisions'], ['end', 'Start and end']].map(([kind, group]) => ({ kind, title: kind, group }) as PaletteEntry)
+    expect(orderedPalette(palette, drawing([node('start', { shape: 'start' })])).map((entry) => entry.kind)).toEqual(['agent', 'if', 'end'])
+    expect(orderedPalette(palette, null).map((entry) => entry.kind)).toEqual(['agent', 'if', 'start', 'end'])
+  })
+})
