@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { PAYMENT, PEOPLE, PUBLISH, visitAs } from './people.ts'
+import { outputOf, PAYMENT, PEOPLE, PUBLISH, visitAs } from './people.ts'
 import { expect, test } from './test.ts'
 
 describe('the inbox', () => {
@@ -33,7 +33,7 @@ describe('the inbox', () => {
     await ada.sees('Your vote makes it 2 of 2. The run continues immediately.')
     await ada.page.getByRole('button', { name: 'Vote approve' }).click()
     await ada.sees('No pending approvals')
-    await expect.poll(async () => (await server.api<{ status: string }>('GET', '/runs/notes')).status).toBe('completed')
+    await expect.poll(() => outputOf(server, 'notes')).toBe('published')
 
     await ada.open('/approvals?show=answered')
     await ada.sees('approve · bob, ada')
@@ -142,7 +142,7 @@ describe('groups, vetoes and forms', () => {
     await eve.page.getByRole('button', { name: 'Deny' }).click()
     await eve.sees('Your veto settles the approval. The run continues immediately.')
     await eve.page.getByRole('button', { name: 'Vote deny' }).click()
-    await expect.poll(async () => (await server.api<{ result: unknown }>('GET', '/runs/bill')).result).toBe('not paid')
+    await expect.poll(() => outputOf(server, 'bill')).toBe('not paid')
   })
 
   test('a vote is delegated, the delegate votes, and the page says for whom', async ({ serve, visit }) => {
@@ -175,6 +175,6 @@ describe('groups, vetoes and forms', () => {
     await ada.page.getByLabel('Reason').fill('The fair was called off')
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Cancel approval' }).click()
     await ada.sees('The fair was called off')
-    await expect.poll(async () => (await server.api<{ result: unknown }>('GET', '/runs/notes')).result).toBe('not published')
+    await expect.poll(() => outputOf(server, 'notes')).toBe('not published')
   })
 })

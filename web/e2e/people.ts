@@ -36,6 +36,18 @@ export function token(server: Server, user: string, role: string): string {
   return (JSON.parse(printed) as { token: string }).token
 }
 
+/** What a run returned; `null` until it has ended. */
+export async function outputOf(server: Server, run: string, headers: Record<string, string> = {}): Promise<unknown> {
+  const { result } = await server.api<{ result: { output?: unknown } | null }>('GET', `/runs/${run}`, undefined, headers)
+  return result?.output ?? null
+}
+
+/** The link that a mail about an approval has for a user. */
+export function mailLink(server: Server, approval: string, user: string): string {
+  const printed = server.run(['approvals', 'link', approval, '--user', user, '--url', server.url, '--store', server.store])
+  return new URL(printed.trim()).pathname
+}
+
 /** A run that two of three people must approve, after a decision. */
 export const PUBLISH = `
 name: publish

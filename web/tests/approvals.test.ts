@@ -32,6 +32,9 @@ describe('the inbox', () => {
     const after = mergeEntries(before, [item('b', { deadline: '2026-11-15T23:00:00Z' })], new Set(), 'mine', 'ada')
     expect(after.map((entry) => [entry.approval.key, entry.isGone])).toEqual([['a', true], ['b', false]])
   })
+  test('what was settled before the inbox was opened is not shown', () => {
+    expect(mergeEntries([], [item('a', { status: 'settled' })], new Set(), 'mine', 'ada')).toEqual([])
+  })
   test('what I answered disappears once it is dismissed', () => {
     const before = mergeEntries([], [item('a'), item('b')], new Set(), 'mine', 'ada')
     expect(mergeEntries(before, [item('b')], new Set(['a']), 'mine', 'ada').map((entry) => entry.approval.key)).toEqual(['b'])

@@ -25,7 +25,7 @@ function resetTopic(topic: string, stale: Set<string>): void {
     traceStore(topic.slice(4)).reload()
     stale.add('run').add('step')
   } else if (topic.startsWith('session:')) stale.add('session').add('chat')
-  else for (const key of ['runs', 'overview', 'approvals', 'workflows', 'sessions']) stale.add(key)
+  else for (const key of ['runs', 'overview', 'approvals', 'approval', 'workflows', 'sessions']) stale.add(key)
 }
 
 function patchRun(client: QueryClient, run: Run, stale: Set<string>): void {

@@ -45,8 +45,10 @@ export function useInbox(show: Show, user: string) {
 export function mergeEntries(before: InboxEntry[], items: ApprovalRecord[], dismissed: ReadonlySet<string>, show: Show, user: string): InboxEntry[] {
   if (show === 'answered') return items.map((approval) => ({ approval, isGone: false }))
   const listed = new Set(items.map((item) => item.key))
+  const wasShown = new Set(before.map((entry) => entry.approval.key))
   const left = before.filter((entry) => !listed.has(entry.approval.key))
-  const all = [...items.map((approval) => ({ approval, isGone: isGone(approval, show, user) })), ...left.map((entry) => ({ ...entry, isGone: true }))]
+  const current = items.map((approval) => ({ approval, isGone: isGone(approval, show, user) })).filter((entry) => !entry.isGone || wasShown.has(entry.approval.key))
+  const all = [...current, ...left.map((entry) => ({ ...entry, isGone: true }))]
   const order = byDeadline(all.map((entry) => entry.approval))
   const byKey = new Map(all.map((entry) => [entry.approval.key, entry]))
   return order.map((approval) => byKey.get(approval.key)).filter((entry): entry is InboxEntry => entry !== undefined && !dismissed.has(entry.approval.key))

@@ -1,0 +1,51 @@
+import { mailLink, outputOf, PEOPLE, PUBLISH, token } from './people.ts'
+import { expect, test } from './test.ts'
+
+test('a person votes from a mail link on a phone without signing in, and opening the link decides nothing', async ({ serve, visit }) => {
+  const server = await serve({ config: PEOPLE, signIn: true })
+  const admin = { authorization: `Bearer ${token(server, 'ada', 'admin')}` }
+  await server.api('POST', '/workflows', { name: 'publish', text: PUBLISH }, admin)
+  await server.api('POST', '/runs', { workflow: 'publish', inputs: { input: 'notes' }, id: 'notes' }, admin)
+  const link = mailLink(server, 'notes', 'bob')
+  const bob = await visit(server, { phone: true })
+  await bob.open(link)
+  await bob.sees('Publish small notes?')
+  await bob.sees('You answer as')
+  await bob.open(link)
+  await bob.sees('0 of 2 votes')
+  expect(await bob.accessibilityFindings()).toEqual([])
+
+  await bob.page.getByLabel('Comment').fill('From the train.')
+  await bob.page.getByRole('button', { name: 'Approve' }).click()
+  await bob.sees('Your vote makes it 1 of 2. 1 more vote is needed.')
+  await bob.page.getByRole('button', { name: 'Vote approve' }).click()
+  await bob.sees(/You voted approve at/)
+  await bob.sees('This link has been used.')
+
+  const eve = await visit(server, { phone: true })
+  await eve.open(mailLink(server, 'notes', 'eve'))
+  await eve.sees('From the train.')
+  await eve.page.getByRole('button', { name: 'Approve' }).click()
+  await eve.page.getByRole('button', { name: 'Vote approve' }).click()
+  await eve.sees('Settled: approve')
+  await expect.poll(() => outputOf(server, 'notes', admin)).toBe('published')
+})
+
+test('a used, forged or unknown link says so, and offers to sign in', async ({ serve, visit }) => {
+  const server = await serve({ config: PEOPLE })
+  await server.save('publish', PUBLISH)
+  await server.start('publish', { inputs: { input: 'notes' }, id: 'notes' })
+  const link = mailLink(server, 'notes', 'bob')
+  const bob = await visit(server, { phone: true })
+  await bob.open(link.slice(0, -4) + 'aaaa')
+  await bob.sees('This link is not valid')
+  await bob.page.getByRole('link', { name: 'Sign in' }).waitFor()
+  await bob.open(link)
+  await bob.page.getByRole('button', { name: 'Deny' }).click()
+  await bob.page.getByRole('button', { name: 'Vote deny' }).click()
+  await bob.sees(/You voted deny at/)
+  await bob.open(link)
+  await bob.sees('This link has been used.')
+  expect(await bob.page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+  expect(await outputOf(server, 'notes')).toBeNull()
+})
