@@ -106,8 +106,13 @@ const SETTINGS: Record<string, Json> = {
   ],
   secrets: { items: [{ name: 'DEPLOY_TOKEN', workflows: ['deploy-*'], set_by: 'ada', set: ago(86_400_000 * 2) }], next: null },
   providers: { items: [{ name: 'anthropic', endpoint: 'api.anthropic.com', models: ['claude-sonnet-4-5'], key: 'set', used_by: 4 }, { name: 'openai', endpoint: 'api.openai.com', models: [], key: 'missing', used_by: 0 }], next: null },
-  webhooks: { items: [{ name: 'team', url: 'https://hooks.example.com/services/…', events: ['run.failed', 'approval.requested'], format: 'slack', workflows: ['*'] }], next: null },
-  deliveries: { items: [{ id: 'd1', target: 'webhook:team', user: null, event: 'run.failed', run: 'fb-3', created: ago(180_000), status: 'failed', attempts: 5, due: null, response: '500 Internal Server Error' }, { id: 'd2', target: 'mail', user: 'ada', event: 'approval.requested', run: 'triage-204', created: ago(120_000), status: 'delivered', attempts: 1, due: null, response: '250 OK' }], next: null },
+  webhooks: [{
+    name: 'team', host: 'https://hooks.example.com', events: ['run.failed', 'approval.requested'], workflow: '*', format: 'slack', signed: true,
+    deliveries: [
+      { id: 'd1', event: 'run.failed', run: 'fb-3', created: ago(180_000), status: 'failed', attempts: 9, last_attempt: ago(60_000), next_attempt: null, response: '500 Internal Server Error' },
+      { id: 'd2', event: 'approval.requested', run: 'triage-204', created: ago(120_000), status: 'delivered', attempts: 1, last_attempt: ago(120_000), next_attempt: null, response: '200 OK' },
+    ],
+  }],
   audit: [{ at: ago(60_000), user: 'ada', credential: null, method: 'POST', path: '/api/v1/runs', status: 202 }, { at: ago(120_000), user: 'bob', credential: 'a02b', method: 'POST', path: '/api/v1/approvals/triage-204/18/vote', status: 200 }, { at: ago(240_000), user: null, credential: null, method: 'POST', path: '/api/v1/workflows', status: 401 }],
   doctor: { items: [{ name: 'store', ok: true, message: 'The store is intact: version 17, 331776 bytes.' }, { name: 'disk', ok: true, message: '29647 MB are free on the disk.' }, { name: 'timers', ok: false, message: '2 timers are overdue.' }] },
 }

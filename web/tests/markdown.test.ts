@@ -17,7 +17,7 @@ const HOSTILE = [
 ]
 
 const ALLOWED = new Set(['A', 'P', 'CODE', 'PRE', 'SPAN', 'TABLE', 'THEAD', 'TBODY', 'TR', 'TH', 'TD', 'EM', 'STRONG', 'UL', 'OL', 'LI', 'BLOCKQUOTE', 'H1', 'H2', 'H3', 'BR', 'HR', 'S'])
-const ATTRIBUTES = new Set(['class', 'href', 'target', 'rel', 'data-host', 'style', 'start'])
+const ATTRIBUTES = new Set(['class', 'href', 'target', 'rel', 'data-host', 'start'])
 
 describe.each([['pages', renderMarkdown], ['one line', renderMarkdownLine]])('hostile Markdown in %s', (_, render) => {
   test.each(HOSTILE)('%s', (text) => {
@@ -35,6 +35,10 @@ test('each link to another site shows its host and opens apart', () => {
   const link = box.querySelector('a')
   expect(box.textContent).toContain('(evil.example)')
   expect([link?.target, link?.rel]).toEqual(['_blank', 'noopener noreferrer nofollow'])
+})
+
+test('columns of a table are aligned without inline styles', () => {
+  expect(renderMarkdown('| a |\n|--:|\n| 1 |')).toContain('<td class="align-right">1</td>')
 })
 
 test('ordinary Markdown is rendered', () => {

@@ -21,6 +21,14 @@ renderer.renderer.rules.link_close = (tokens, index) => {
   return '</a>'
 }
 
+// The alignment of a column is a class: the security policy forbids inline styles.
+renderer.renderer.rules.th_open = renderer.renderer.rules.td_open = (tokens, index, options, _, self) => {
+  const token = tokens[index]
+  const align = /center|right/.exec(String(token?.attrGet('style') ?? ''))?.[0]
+  if (token) token.attrs = align ? [['class', `align-${align}`]] : null
+  return self.renderToken(tokens, index, options)
+}
+
 function hostOf(url: string): string {
   try {
     return /^https?:/i.test(url) ? new URL(url).host : ''

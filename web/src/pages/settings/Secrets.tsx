@@ -27,9 +27,9 @@ export function Secrets() {
             <tbody>
               {page.items.map((secret) => (
                 <tr key={secret.name}>
-                  <td><code>{secret.name}</code></td>
+                  <td><code>{secret.name}</code>{secret.hidden && <small className="sev-warning">The environment of the server has this name, too. Its value is used.</small>}</td>
                   <td><span className="secret"><Icon of={Lock} size={12} />••••••</span></td>
-                  <td><Patterns of={secret.workflows} /></td>
+                  <td>{secret.workflows.length === 0 ? <span className="muted" title="Documents that were saved over the API may not use it">none saved here</span> : <Patterns of={secret.workflows} />}</td>
                   <td className="soft">{secret.set_by}</td>
                   <td className="muted"><When at={secret.set} /></td>
                   <td className="right"><Button small action onClick={() => setEdited(secret)}>Replace</Button> <Button small look="danger" action onClick={() => setRemoved(secret)}>Remove</Button></td>

@@ -30,6 +30,8 @@ export interface NamedSecret {
   workflows: string[]
   set_by: string | null
   set: string
+  /** The environment of the server has a secret of this name, which is used instead. */
+  hidden?: boolean
 }
 
 export interface Provider {
@@ -58,23 +60,25 @@ export interface Finding {
 
 export interface Webhook {
   name: string
-  url: string
+  /** The scheme and host; `null` if the address is a secret. */
+  host: string | null
   events: string[]
+  workflow: string
   format: string
-  workflows?: string[]
+  signed: boolean
+  deliveries: Delivery[]
 }
 
 export interface Delivery {
   id: string
-  target: string
-  user: string | null
   event: string
   run: string | null
-  created: string
   status: 'pending' | 'delivered' | 'failed' | 'skipped'
   attempts: number
-  due: string | null
   response: string | null
+  created: string
+  last_attempt: string | null
+  next_attempt: string | null
 }
 
 async function list<T>(path: string, signal: AbortSignal): Promise<Page<T>> {
@@ -90,7 +94,6 @@ export const secretsQuery = queryOptions({ queryKey: [...settings, 'secrets'], q
 export const providersQuery = queryOptions({ queryKey: [...settings, 'providers'], queryFn: ({ signal }) => list<Provider>('/settings/providers', signal) })
 export const doctorQuery = queryOptions({ queryKey: [...settings, 'doctor'], queryFn: ({ signal }) => list<Finding>('/settings/doctor', signal), staleTime: 0 })
 export const webhooksQuery = queryOptions({ queryKey: [...settings, 'webhooks'], queryFn: ({ signal }) => list<Webhook>('/settings/webhooks', signal) })
-export const deliveriesQuery = queryOptions({ queryKey: [...settings, 'deliveries'], queryFn: ({ signal }) => list<Delivery>('/settings/deliveries?limit=50', signal) })
 export const auditQuery = (filter: { q?: string; user?: string }) =>
   queryOptions({ queryKey: [...settings, 'audit', filter], queryFn: ({ signal }) => list<AuditEntry>(`/settings/audit${query({ ...filter, limit: 200 })}`, signal) })
 
