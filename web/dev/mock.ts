@@ -66,7 +66,12 @@ function detail(name: string): Json {
 
 function trace(run: Json, parameters: URLSearchParams): Json {
   const parent = parameters.get('parent')
-  const items = run.steps.filter((step: Json) => (step.parent ?? null) === parent).map((step: Json) => ({
+  const [deep, q, exact, state, after] = ['deep', 'q', 'step', 'state', 'after'].map((name) => parameters.get(name))
+  const begin = after ? run.steps.findIndex((step: Json) => step.key === after) + 1 : 0
+  const matches = (step: Json) =>
+    (deep ? true : (step.parent ?? null) === parent) && (!q || step.step.includes(q)) && (!exact || step.step === exact) && (!state || state.split(',').includes(step.status))
+    && (!parameters.get('decisions') || step.decisions.length > 0)
+  const items = run.steps.slice(begin).filter(matches).slice(0, Number(parameters.get('limit') ?? 200)).map((step: Json) => ({
     ...step, input: undefined, output: undefined,
     decisions: step.decisions.map((decision: Json) => ({ ...decision, branches: decision.branches.map((branch: Json) => ({ ...branch, tree: null })) })),
   }))

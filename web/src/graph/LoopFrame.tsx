@@ -1,5 +1,4 @@
 import { ChevronsDownUp } from 'lucide-react'
-import { IconButton } from '../ui/Button.tsx'
 import { formatCount, plural } from '../ui/format.ts'
 import { Icon, stepIcon } from '../ui/icons.tsx'
 import { STATUS_LABEL } from '../ui/StatusIcon.tsx'
@@ -16,16 +15,23 @@ export function LoopFrame({ node, state, frame, onIteration, onCollapse }: {
 }) {
   return (
     <div className="group-head">
-      <span className="tile loop-tile"><Icon of={stepIcon(node.node.kind, 'loop')} size={13} /></span>
+      <LoopTile node={node} onCollapse={onCollapse} />
       <b className="clip" title={node.node.title}>{node.node.title}</b>
-      <small className="clip">{frame ? itemsText(frame) : node.node.kind}</small>
+      <small>{frame ? itemsText(frame) : node.node.kind}</small>
       <span className="grow" />
       {frame && frame.squares.length > 0 && <Squares frame={frame} onIteration={onIteration} />}
       {frame && frame.squares.length === 0 && frame.chosen !== null && <small className="num">[{frame.chosen}]</small>}
       {state?.status === 'skipped' && <span className="sr">{STATUS_LABEL.skipped}</span>}
-      {onCollapse && <IconButton extraSmall label={`Collapse ${node.node.title}`} icon={ChevronsDownUp} size={13} className="frame-fold" onClick={onCollapse} />}
     </div>
   )
+}
+
+/** The tile of a loop; it collapses the frame. */
+function LoopTile({ node, onCollapse }: { node: GraphNode; onCollapse: (() => void) | null }) {
+  const icon = <span className="loop-icon"><Icon of={stepIcon(node.node.kind, 'loop')} size={13} /></span>
+  if (!onCollapse) return <span className="tile loop-tile">{icon}</span>
+  const label = `Collapse ${node.node.title}`
+  return <button type="button" className="tile loop-tile" aria-label={label} title={label} tabIndex={-1} onClick={onCollapse}>{icon}<span className="fold-icon"><Icon of={ChevronsDownUp} size={13} /></span></button>
 }
 
 export function itemsText(frame: FrameState): string {

@@ -29,9 +29,7 @@ const ROOT_OPTIONS = {
   'elk.layered.crossingMinimization.forceNodeModelOrder': 'false',
   // Steps stand right below the branch that leads to them.
   'elk.layered.layering.strategy': 'LONGEST_PATH_SOURCE',
-  'elk.layered.nodePlacement.strategy': 'SIMPLE',
-  'elk.layered.nodePlacement.bk.fixedAlignment': 'BALANCED',
-  'elk.layered.nodePlacement.favorStraightEdges': 'true',
+  'elk.layered.nodePlacement.strategy': 'LINEAR_SEGMENTS',
   'elk.layered.mergeEdges': 'true',
   'elk.layered.spacing.nodeNodeBetweenLayers': '24',
   'elk.layered.spacing.edgeNodeBetweenLayers': '10',
@@ -41,7 +39,7 @@ const ROOT_OPTIONS = {
   'elk.spacing.edgeEdge': '8',
   'elk.json.edgeCoords': 'ROOT',
   'elk.json.shapeCoords': 'ROOT',
-  'elk.padding': '[top=12,left=12,bottom=12,right=12]',
+  'elk.padding': '[top=12,left=6,bottom=16,right=6]',
 }
 
 const FRAME_OPTIONS = { 'elk.padding': `[top=${FRAME_HEAD},left=14,bottom=14,right=14]` }

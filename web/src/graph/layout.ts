@@ -1,5 +1,6 @@
 import type { ELK, ElkNode } from 'elkjs/lib/elk-api'
 import { useEffect, useState } from 'react'
+import { alignChains, centreTrunk } from './centre.ts'
 import { elkInput, type Placement, readPlacement } from './elkInput.ts'
 import { loadLayout, saveLayout } from './layoutCache.ts'
 import type { GraphModel } from './model.ts'
@@ -20,11 +21,15 @@ async function engine(): Promise<ELK> {
 /** Computes the placement of a model, or finds it in the cache. */
 export async function layout(model: GraphModel): Promise<Placement> {
   const cached = known.get(model.key) ?? (await loadLayout(model.key))
-  const placement = cached ?? readPlacement((await (await engine()).layout(elkInput(model))) as ElkNode)
+  const placement = cached ?? tidy(readPlacement((await (await engine()).layout(elkInput(model))) as ElkNode), model)
   known.set(model.key, placement)
   if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? '')
   if (!cached) saveLayout(model.key, placement)
   return placement
+}
+
+function tidy(placement: Placement, model: GraphModel): Placement {
+  return alignChains(centreTrunk(placement, model), model)
 }
 
 export interface LayoutResult {

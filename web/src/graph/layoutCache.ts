@@ -5,7 +5,7 @@ const DATABASE = 'branchpoint-layouts'
 const STORE = 'layouts'
 const MOST = 200
 // Raised when sizes or options of the layout change.
-const VERSION = 1
+const VERSION = 2
 
 let database: Promise<IDBDatabase | null> | null = null
 

@@ -18,7 +18,7 @@ export function cellWidth(name: string, condition: string | null, mode: CanvasMo
   return Math.round(Math.min(220, Math.max(mode === 'run' ? 110 : 90, text + 20)))
 }
 
-export function sizeOf(node: DrawingNode, look: Look, cells: Cell[], mode: CanvasMode): { width: number; height: number } {
+export function sizeOf(node: DrawingNode, look: Look, cells: Cell[], mode: CanvasMode, isFramed = false): { width: number; height: number } {
   if (look === 'terminal') return { width: Math.max(52, Math.round(node.title.length * 6.2) + 24), height: 22 }
   if (look === 'merge') return { width: Math.min(220, Math.round(node.title.length * 7 + node.kind.length * 6.2) + 52), height: 30 }
   if (look === 'frame') return { width: 0, height: 0 }
@@ -28,11 +28,13 @@ export function sizeOf(node: DrawingNode, look: Look, cells: Cell[], mode: Canva
     const rows = cells.length > 0 ? cellsHeight(cells, mode) : 0
     return { width: Math.max(width, APPROVAL_WIDTH), height: NODE_HEIGHT + (mode === 'run' ? VOTES_HEIGHT : 0) + rows }
   }
-  return { width: stepWidth(node, mode), height: NODE_HEIGHT }
+  return { width: stepWidth(node, mode, isFramed), height: NODE_HEIGHT }
 }
 
 /** Steps with short names are narrower, so that branches fit side by side. */
-function stepWidth(node: DrawingNode, mode: CanvasMode): number {
+function stepWidth(node: DrawingNode, mode: CanvasMode, isFramed: boolean): number {
+  // In a frame the type is followed by the iteration.
+  if (isFramed && mode === 'run') return Math.min(240, Math.max(NODE_WIDTH, Math.round(52 + (node.kind.length + 6) * 5.6 + 66)))
   const text = Math.max(node.title.length * 7.2, node.kind.length * 5.3)
   return 52 + text + (mode === 'run' ? 66 : 0) <= NARROW_WIDTH - 6 ? NARROW_WIDTH : NODE_WIDTH
 }

@@ -66,7 +66,8 @@ export function buildModel(drawing: Drawing, options: ModelOptions): GraphModel 
     const edges = outgoing.get(node.id) ?? []
     const cells = group ? [] : cellsOf(node, edges, options.mode, options.taken?.get(node.id) ?? null)
     const look = group ? (group.kind === 'frame' ? 'step' : 'folded') : lookOf(node, cells, frames)
-    return { id: node.id, look, node, frame: frameOf(node, byId, frames), cells, inside: group?.nodes ?? [], ...sizeOf(node, look, cells, options.mode) }
+    const frame = frameOf(node, byId, frames)
+    return { id: node.id, look, node, frame, cells, inside: group?.nodes ?? [], ...sizeOf(node, look, cells, options.mode, frame !== null) }
   })
   const model = new Map(nodes.map((node) => [node.id, node]))
   const edges = contracted.edges

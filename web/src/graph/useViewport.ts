@@ -27,7 +27,7 @@ export function useOpeningView(shell: RefObject<HTMLDivElement | null>, placemen
 }
 
 export function openingView(placement: Placement, boxes: ReadonlyMap<string, Box>, selected: string | null, width: number, height: number) {
-  const zoom = Math.min(1, Math.max(SMALLEST_OPENING_ZOOM, (width - 2 * MARGIN) / Math.max(1, placement.width)))
+  const zoom = Math.min(1, Math.max(SMALLEST_OPENING_ZOOM, (width - 8) / Math.max(1, placement.width)))
   const fits = placement.width * zoom <= width
   const firstBox = boxes.values().next().value
   const centre = fits ? placement.width / 2 : (firstBox ? firstBox.x + firstBox.width / 2 : placement.width / 2)

@@ -1,12 +1,17 @@
 import { Fragment, type ReactNode } from 'react'
 
 // Paths (a.b, a[0]), JSON strings, lists, numbers and backquoted parts of an engine's sentence are shown as code.
-const CODE = /(`[^`]+`|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|\b[A-Za-z_$][\w$]*(?:\[\d+\])?(?:\.[\w$-]+(?:\[\d+\])?)+(?:\([^)]*\))?|(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]))/g
+const CODE = /(`[^`]+`|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|\b[A-Za-z_$][\w$]*(?:\[\d+\])?(?:\.[\w$-]+(?:\[\d+\])?)+(?:\([^)]*\))?|(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d))/g
 
-/** An engine's sentence with paths and values as code. `whole` adds the capital letter and the full stop of the Why panel. */
-export function Sentence({ text, whole }: { text: string; whole?: boolean }) {
-  return <>{codeParts(whole ? wholeSentence(text) : text)}</>
+/**
+ * An engine's sentence with paths and values as code. `whole` adds the capital letter and the full stop of the Why panel.
+ * `paths` are the paths that the decision read: those of one word look like any other word.
+ */
+export function Sentence({ text, whole, paths = NO_PATHS }: { text: string; whole?: boolean; paths?: readonly string[] }) {
+  return <>{codeParts(whole ? wholeSentence(text) : text, paths)}</>
 }
+
+const NO_PATHS: readonly string[] = []
 
 export function wholeSentence(text: string): string {
   const trimmed = text.trim()
@@ -21,9 +26,15 @@ export function reason(sentence: string | null | undefined): string {
   return (sentence ?? '').replace(/^(true|false) because /, '')
 }
 
-function codeParts(text: string): ReactNode[] {
+function codeParts(text: string, paths: readonly string[]): ReactNode[] {
   return text.split(CODE).map((part, index) => {
-    if (index % 2 === 0) return <Fragment key={index}>{part}</Fragment>
+    if (index % 2 === 0) return <Fragment key={index}>{wordParts(part, paths)}</Fragment>
     return <code key={index}>{part.startsWith('`') ? part.slice(1, -1) : part}</code>
   })
+}
+
+function wordParts(text: string, paths: readonly string[]): ReactNode {
+  const words = paths.filter((path) => /^\w+$/.test(path))
+  if (words.length === 0) return text
+  return text.split(new RegExp(`\\b(${words.join('|')})\\b`)).map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))
 }

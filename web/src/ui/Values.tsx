@@ -9,9 +9,9 @@ export function Duration({ ms }: { ms: number | null | undefined }) {
 }
 
 /** A duration that grows once a second, from a start time. */
-export function RunningDuration({ since }: { since: string }) {
-  const now = useNow()
-  return <Duration ms={Math.max(0, now - Date.parse(since))} />
+export function RunningDuration({ since, short }: { since: string; short?: boolean }) {
+  const ms = Math.max(0, useNow() - Date.parse(since))
+  return short ? <span className="num">{formatDuration(ms).split(' ')[0]}</span> : <Duration ms={ms} />
 }
 
 /** A time in a list: relative up to an hour. The tooltip has both zones. */

@@ -14,6 +14,7 @@ interface WhyTreeProps {
 }
 
 const INDENT_PX = 18
+const MOST_INDENTS = 12
 const MOST_CHILDREN = 60
 
 /** A condition with the result of every part: root first, children in the order of the source. */
@@ -26,10 +27,10 @@ function Rows({ part, depth, decidingOnly, onHover }: Required<Pick<WhyTreeProps
   const children = decidingOnly ? part.children.filter((child) => child.decided) : part.children
   const mark = markOf(part)
   const deciding = isDeciding(part)
-  const classes = ['ex', `d${Math.min(depth, 3)}`, mark === 'none' ? 'off' : '', deciding && mark !== 'error' ? 'decided' : '', deciding && mark === 'error' ? 'failed' : ''].filter(Boolean).join(' ')
+  const classes = ['ex', depth > 0 ? 'child' : '', mark === 'none' ? 'off' : '', deciding && mark !== 'error' ? 'decided' : '', deciding && mark === 'error' ? 'failed' : ''].filter(Boolean).join(' ')
   return (
     <>
-      <div className={classes} role="listitem" aria-level={depth + 1} style={depth > 3 ? { marginLeft: depth * INDENT_PX } : undefined} onMouseEnter={() => onHover?.(part)}>
+      <div className={classes} role="listitem" aria-level={depth + 1} style={{ marginLeft: Math.min(depth, MOST_INDENTS) * INDENT_PX }} onMouseEnter={() => onHover?.(part)}>
         <WhyMark kind={mark} />
         <code><ConditionText text={part.text} /></code>
         {mark === 'value' && <span className="v" title={part.value ?? undefined}><ConditionText text={part.value ?? ''} /></span>}

@@ -40,7 +40,7 @@ function BranchCard({ branch, decision, decidingOnly, onHover, onOpen }: {
   const outcome: BranchOutcome | null = isEvaluated ? branch.outcome : null
   const head = (
     <>
-      <OutcomePill outcome={outcome} none={decision.kind === 'gate' ? 'not taken' : undefined} />
+      {!(isTaken && branch.condition == null) && <OutcomePill outcome={outcome} none={decision.kind === 'gate' ? 'not taken' : undefined} />}
       <b className="clip" title={branch.name}>{branch.name}</b>
       {branch.targets.length > 0 && <span className="to"><Icon of={ArrowRight} size={13} /><Targets targets={branch.targets} onOpen={onOpen} /></span>}
       <span className="grow" />

@@ -31,7 +31,7 @@ export default function PhoneRun(props: RunProps) {
   const { run, drawing, drawingError, store, version, view } = props
   const [part, setPart] = useState<'steps' | 'graph' | 'result'>('steps')
   const graph = useGraphOfRun({ run, drawing, store, version, selected: view.selected })
-  const rows = useRows({ ...props, chosen: graph.chosen })
+  const rows = useRows({ ...props, chosen: graph.chosen, closedLoops: true })
   const step = selectedStep(view, store)
   const node = drawing?.nodes.find((other) => other.title === (step?.step ?? view.planned?.title))
   if (view.selected !== null) {

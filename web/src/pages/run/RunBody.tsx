@@ -30,6 +30,7 @@ export interface RunProps {
 
 const TREE = { initial: 304, least: 260, most: 480 }
 const PANEL = { initial: 480, least: 380, most: 720 }
+const TIMELINE_PANEL = 440
 
 /** Tree, graph and panel beside each other, or the timeline and the panel. */
 export function RunBody({ width, ...shared }: RunProps & { width: Width }) {
@@ -38,7 +39,9 @@ export function RunBody({ width, ...shared }: RunProps & { width: Width }) {
   const graph = useGraphOfRun({ run, drawing, store, version, selected: view.selected, approvals })
   const rows = useRows({ ...shared, chosen: graph.chosen })
   const [treeWidth, setTreeWidth] = usePanelWidth('run-steps', TREE.initial, TREE.least, TREE.most)
-  const [panelWidth, setPanelWidth] = usePanelWidth('run-panel', PANEL.initial, PANEL.least, PANEL.most)
+  const [graphPanel, setGraphPanel] = usePanelWidth('run-panel', PANEL.initial, PANEL.least, PANEL.most)
+  const [timelinePanel, setTimelinePanel] = usePanelWidth('timeline-panel', TIMELINE_PANEL, PANEL.least, PANEL.most)
+  const [panelWidth, panelInitial, setPanelWidth] = view.view === 'timeline' ? [timelinePanel, TIMELINE_PANEL, setTimelinePanel] : [graphPanel, PANEL.initial, setGraphPanel]
   const [hidden, setHidden] = useState({ tree: false, panel: false })
   const [side, setSide] = useState<'steps' | 'graph'>('graph')
   const [byKeyboard, setByKeyboard] = useState(false)
@@ -69,7 +72,7 @@ export function RunBody({ width, ...shared }: RunProps & { width: Width }) {
   const panel = hasPanel && (
     <StepPanel run={run} view={view} store={store} step={step} node={node} isLost={rows.isLost} onClose={close} onRound={graph.roundOf(step)} onOpen={openKey} takesFocus={byKeyboard} />
   )
-  const panelEdge = hasPanel && <Resizer label="Width of the panel" side="right" width={panelWidth} initial={PANEL.initial} onResize={setPanelWidth} />
+  const panelEdge = hasPanel && <Resizer label="Width of the panel" side="right" width={panelWidth} initial={panelInitial} onResize={setPanelWidth} />
   const columns = { '--tree-width': `${treeWidth}px`, '--panel-width': `${panelWidth}px` } as React.CSSProperties
   if (view.view === 'timeline') {
     return (

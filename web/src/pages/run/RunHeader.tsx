@@ -36,7 +36,6 @@ function Facts({ run }: { run: RunDetail }) {
       {run.usage.tokens > 0 && <span>{formatCount(run.usage.tokens)} tokens</span>}
       {run.usage.cost_micros > 0 && <span>{formatCost(run.usage.cost_micros)}</span>}
       {run.version !== null && run.version !== undefined && <Link className="facts-version" to="/workflows/$name" params={{ name: run.workflow }} search={{ v: String(run.version) }}>Version {run.version}</Link>}
-      {run.script !== 'none' && run.script && <span className="not-medium">{run.script === 'script' ? 'Scripted' : 'Replayed'}</span>}
       {forkOf(run) && <span className="not-medium"><Icon of={GitFork} size={12} />Fork of <Link className="link" to="/runs/$id" params={{ id: forkOf(run) ?? '' }}>{forkOf(run)}</Link></span>}
     </div>
   )

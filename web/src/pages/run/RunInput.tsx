@@ -20,6 +20,7 @@ export function RunInput({ run }: { run: RunDetail }) {
           ))}
         </dl>
       )}
+      {run.script !== 'none' && <p className="muted small">{run.script === 'script' ? 'Calls are answered by a script.' : 'Calls are answered by a recording.'}</p>}
       {values.length > MOST && <p className="muted small">{values.length - MOST} more</p>}
     </div>
   )

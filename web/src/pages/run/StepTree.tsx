@@ -28,7 +28,7 @@ export function StepTree(props: StepTreeProps) {
   const prefix = useId()
   const height = HEIGHTS[look]
   const [active, setActive] = useState<string | null>(selected)
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => height, overscan: 12, paddingStart: 4, paddingEnd: 4 })
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => height, overscan: 12, paddingStart: look === 'phone' ? 0 : 4, paddingEnd: 4 })
   const items = virtual.getVirtualItems()
 
   const handlers = useRef(props)

@@ -1,12 +1,11 @@
 import { memo } from 'react'
-import { serverNow } from '../../ui/clock.ts'
 import type { Row } from './rows.ts'
 import type { Scale } from './scale.ts'
 import { barsOf } from './tracks.ts'
 
 /** The bars of a row on the time of the run. */
 export const Track = memo(function Track({ row, scale, width }: { row: Row; scale: Scale; width: number }) {
-  const bars = barsOf(row, scale, Math.max(scale.end, Math.min(serverNow(), scale.end)))
+  const bars = barsOf(row, scale, scale.end, width < 100)
   return (
     <span className="track" style={{ width }} aria-hidden>
       {bars.map((bar, index) => {

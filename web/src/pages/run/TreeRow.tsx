@@ -69,7 +69,7 @@ function statusOf(row: Row) {
 function Name({ row, look }: { row: Row; look: TreeLook }) {
   if (row.kind === 'more') return <span className="muted small">{row.error ? 'Couldn’t load these steps. Select to try again.' : row.count > 0 ? `Loading ${formatCount(row.count)} more` : 'Loading'}</span>
   if (row.kind === 'group') return <><span className="name">{formatCount(row.count)} {STATUS_LABEL[row.status].toLowerCase()}</span><span className="type clip num">{rangesText(row.ranges)}</span></>
-  if (row.kind === 'iteration') return <><span className="name num">[{row.record.index}]</span><code className="type clip mono11">{itemText(row.record.item)}</code></>
+  if (row.kind === 'iteration') return <><span className="name num">[{row.record.index}]</span><code className="clip mono11">{itemText(row.record.item)}</code></>
   if (row.kind === 'planned') return <><span className="name clip">{row.node.title}</span>{look === 'timeline' && <span className="type clip">{row.node.kind}</span>}</>
   const { step } = row
   return (
@@ -102,7 +102,7 @@ function OutlineEnd({ row, look, scale, trackWidth }: TreeRowProps) {
   return (
     <>
       {look === 'outline' && row.kind !== 'more' && row.kind !== 'group' && <Track row={row} scale={scale} width={trackWidth} />}
-      <span className="dur num" style={look === 'outline' ? { width: 48 } : undefined}>{look === 'phone' && isQuiet ? SKIPPED[row.step.reason ?? ''] ?? '' : <Took row={row} />}</span>
+      <span className="dur num" style={look === 'outline' ? { width: 48 } : undefined}>{look === 'phone' && isQuiet ? SKIPPED[row.step.reason ?? ''] ?? '' : <Took row={row} short={look === 'outline'} />}</span>
       {look === 'phone' && <span className="muted"><Icon of={ChevronRight} size={14} /></span>}
     </>
   )
@@ -124,13 +124,15 @@ function TimelineCells({ row, scale, trackWidth, frame, onIteration, lead }: Tre
   )
 }
 
-function Took({ row }: { row: Row }): ReactNode {
-  if (row.kind === 'iteration') return row.record.took_ms != null ? formatDuration(row.record.took_ms) : row.record.began && !row.record.ended ? <RunningDuration since={row.record.began} /> : null
+/** The duration of a row. `short` leaves out the smaller unit: the tree beside the graph has no room for it. */
+function Took({ row, short = false }: { row: Row; short?: boolean }): ReactNode {
+  const format = (ms: number) => (short ? formatDuration(ms).split(' ')[0] : formatDuration(ms))
+  if (row.kind === 'iteration') return row.record.took_ms != null ? format(row.record.took_ms) : row.record.began && !row.record.ended ? <RunningDuration since={row.record.began} short={short} /> : null
   if (row.kind !== 'step') return null
   const { step, status } = row
   if (step.status === 'skipped' || step.type === 'gate') return null
-  if (step.took_ms != null) return formatDuration(step.took_ms + (step.has_children ? 0 : step.hitl_wait_ms))
-  return step.began && (status === 'running' || !step.has_children) ? <RunningDuration since={step.began} /> : null
+  if (step.took_ms != null) return format(step.took_ms + (step.has_children ? 0 : step.hitl_wait_ms))
+  return step.began && (status === 'running' || !step.has_children) ? <RunningDuration since={step.began} short={short} /> : null
 }
 
 function rowLabel(row: Row): string {

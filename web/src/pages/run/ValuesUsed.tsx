@@ -41,7 +41,7 @@ function labelOf(step: Step | undefined, name: string): string {
 }
 
 function originOf(path: string): string {
-  if (/^(inputs?|agent\.input)\b/.test(path)) return 'run input'
+  if (/^(inputs\.|agent\.input\b)/.test(path)) return 'run input'
   if (/^metadata\b/.test(path)) return 'run metadata'
   return ''
 }

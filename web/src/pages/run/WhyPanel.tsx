@@ -41,7 +41,7 @@ export function WhyPanel({ run, step, store, onOpen }: WhyProps) {
       {decision && (
         <>
           <p className="label took">{headline(decision, step)}</p>
-          <p className="why-line"><Sentence text={decision.sentence} whole /></p>
+          <p className="why-line"><Sentence text={decision.sentence} whole paths={decision.values.map((value) => value.path)} /></p>
           <BranchList decision={decision} onHover={setHovered} onOpen={(target) => openTarget(target, step, store, onOpen)} />
           {decision.values.length > 0 && <ValuesUsed decision={decision} step={step} store={store} onOpen={onOpen} />}
         </>

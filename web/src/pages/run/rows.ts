@@ -30,6 +30,8 @@ export interface RowOptions {
   chosen: ReadonlyMap<string, number>
   /** All rounds of small loops are open, as in the timeline. */
   openRounds: boolean
+  /** Loops are closed by default: a phone has no room for them. */
+  closedLoops?: boolean
 }
 
 const SMALL_PARENT = 50
@@ -58,7 +60,7 @@ export function treeRows(store: TraceStore, drawing: Drawing | null, options: Ro
     const id = step.key
     const ref: Ref = { kind: 'step', key: id }
     const expandable = step.has_children || planned.below(step.step, ref).length > 0
-    const open = expandable && (options.toggled.get(id) ?? isSmall(store, step))
+    const open = expandable && (options.toggled.get(id) ?? (isSmall(store, step) && !(options.closedLoops && store.isLoop(id))))
     const row: Row = { kind: 'step', id, level, step, status: shownStatus(step), expandable, open, position: 0, siblings: 0 }
     rows.push(row)
     if (!open) return row
@@ -151,7 +153,7 @@ class PlannedSteps {
   below(parent: string | null, ref: Ref): DrawingNode[] {
     if (!this.isOngoing(ref)) return []
     const known = new Set(this.store.stepsOf(ref).map((step) => step.step))
-    return (this.byParent.get(parent) ?? []).filter((node) => !known.has(node.title))
+    return (this.byParent.get(parent) ?? []).filter((node) => !known.has(node.title) && (parent !== null || this.store.executions(node.title).length === 0))
   }
 
   inside(node: DrawingNode): DrawingNode[] {

@@ -10,10 +10,10 @@ export interface Bar {
 }
 
 /** Work is solid, a failed attempt red, the pause between attempts dashed, waiting for people hatched, a decision a diamond. */
-export function barsOf(row: Row, scale: Scale, now: number): Bar[] {
+export function barsOf(row: Row, scale: Scale, now: number, compact = false): Bar[] {
   if (row.kind === 'iteration') {
     const { began, ended } = row.record
-    return began ? [bar('group', scale, Date.parse(began), ended ? Date.parse(ended) : now)] : []
+    return began ? [bar(compact ? 'own' : 'group', scale, Date.parse(began), ended ? Date.parse(ended) : now)] : []
   }
   return row.kind === 'step' ? stepBars(row.step, scale, now) : []
 }

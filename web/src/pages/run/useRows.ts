@@ -21,12 +21,12 @@ export interface Rows {
 const opened = new Map<string, ReadonlyMap<string, boolean>>()
 
 /** The rows of the step tree. What is open survives a visit to another page. */
-export function useRows({ drawing, store, version, view, chosen }: { drawing: Drawing | null; store: TraceStore; version: number; view: RunView; chosen: Chosen }): Rows {
+export function useRows({ drawing, store, version, view, chosen, closedLoops = false }: { drawing: Drawing | null; store: TraceStore; version: number; view: RunView; chosen: Chosen; closedLoops?: boolean }): Rows {
   const [toggled, setToggled] = useState(opened.get(store.run) ?? new Map<string, boolean>())
   useEffect(() => void opened.set(store.run, toggled), [store, toggled])
   const isLost = useReveal(view, store, (ids) => setToggled((before) => (ids.every((id) => before.get(id) !== false) && ids.every((id) => before.has(id)) ? before : new Map([...before, ...ids.map((id): [string, boolean] => [id, true])]))))
   const openRounds = view.view === 'timeline'
-  const tree = useMemo(() => treeRows(store, drawing, { toggled, chosen, openRounds }), [store, drawing, version, toggled, chosen, openRounds])
+  const tree = useMemo(() => treeRows(store, drawing, { toggled, chosen, openRounds, closedLoops }), [store, drawing, version, toggled, chosen, openRounds, closedLoops])
   const filtered = useFilteredRows(store, view, version)
   const set = (changes: [string, boolean][]) => setToggled((before) => new Map([...before, ...changes]))
   useOpenRows(store, tree)
