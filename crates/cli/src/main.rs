@@ -31,6 +31,7 @@ mod man;
 mod memory;
 mod new;
 mod notices;
+mod oidc;
 mod outcome;
 mod project;
 mod prune;

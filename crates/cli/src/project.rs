@@ -16,6 +16,7 @@ use branchpoint_server::{Pattern, Permission};
 use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
+use crate::oidc::OidcSection;
 use crate::source::unread;
 
 use crate::backend::NamedSecrets;
@@ -80,6 +81,8 @@ pub(crate) struct Project {
     pub(crate) notify: Notify,
     pub(crate) webhooks: Vec<WebhookSettings>,
     pub(crate) secrets: SecretFile,
+    /// The provider with which people sign in to a server.
+    pub(crate) oidc: Option<OidcSection>,
     /// The settings of runners, which they read themselves.
     pub(crate) http: toml::Table,
     pub(crate) search: toml::Table,

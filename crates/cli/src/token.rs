@@ -134,7 +134,7 @@ fn new(
 ) -> Result<(Credential, String)> {
     let workflows = if owner.workflows.is_empty() { vec![Pattern::all()] } else { owner.workflows.clone() };
     let user = project.user(owner.user.as_deref());
-    let new = NewCredential { kind, user, role: owner.role, workflows, expires_ms };
+    let new = NewCredential { kind, user, role: owner.role, workflows, expires_ms, issued_by: None };
     Ok(access.create(new, time::now_ms())?)
 }
 

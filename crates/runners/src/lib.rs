@@ -77,6 +77,7 @@ pub use judge::judge;
 pub use local::shell::{Listener, MAX_OUTPUT, Shell, max_output};
 pub use local::{Local, SecretStore, agents, no_secrets};
 pub use models::Models;
+pub use network::clients::operator_client;
 pub use runner::{Answer, AnswerFuture, Call, PreparedCall, Runner};
 pub use runner_check::{Unavailable, runner_check};
 pub use runtime::{allow_many_open_files, runtime};

@@ -13,6 +13,7 @@ use crate::handles::Handles;
 use crate::host::Host;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::oidc::Oidc;
 use crate::permissions::Permission;
 use crate::problem::Problem;
 use crate::routes::workflows::KnownFacts;
@@ -53,14 +54,26 @@ pub(crate) struct HostFacts {
     pub(crate) audit: Option<AuditLog>,
     pub(crate) permissions: Vec<Permission>,
     pub(crate) webhooks: Webhooks,
+    pub(crate) oidc: Option<Oidc>,
 }
 
 impl App {
     pub(crate) fn new(host: Host, content: Content, settings: Settings) -> Result<Self, Problem> {
-        let Host { backend, user, account, runner_check, examples: _, texts: _, access, audit, permissions, webhooks } =
-            host;
+        let Host {
+            backend,
+            user,
+            account,
+            runner_check,
+            examples: _,
+            texts: _,
+            access,
+            audit,
+            permissions,
+            webhooks,
+            oidc,
+        } = host;
         let handles = Handles::new(backend, settings.handles);
-        let host = HostFacts { user, account, runner_check, access, audit, permissions, webhooks };
+        let host = HostFacts { user, account, runner_check, access, audit, permissions, webhooks, oidc };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
         let (catalogue, traces, default_scripts) = (Catalogue::default(), Traces::default(), Mutex::default());
         Ok(Self(Arc::new(Parts {

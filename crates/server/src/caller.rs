@@ -156,9 +156,14 @@ pub(crate) fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Resul
 
 /// The credential in the cookie of a request.
 pub(crate) fn cookie_of(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, COOKIE)
+}
+
+/// The value of a cookie of a request.
+pub(crate) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.into_iter().find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+    pairs.into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
 impl App {

@@ -169,7 +169,7 @@ fn is_safe(method: &Method) -> bool {
 }
 
 /// The host by which a client addresses the server, with its port.
-fn known_host(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<String, Problem> {
+pub(crate) fn known_host(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<String, Problem> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let host = uri.host().and_then(|_| uri.authority().map(ToString::to_string));
     let direct = host.or_else(|| text(header::HOST).map(str::to_owned)).unwrap_or_default();

@@ -8,6 +8,8 @@ use branchpoint_core::ir::Program;
 use branchpoint_expr::{Diagnostic, Object, Value};
 
 use crate::access::{Access, AuditLog};
+use crate::oidc::{Oidc, OidcSettings};
+use crate::{Example, Permission, TextFeed};
 use crate::{Example, Permission, TextFeed, Webhooks};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
@@ -25,6 +27,7 @@ pub struct Host {
     pub(crate) audit: Option<AuditLog>,
     pub(crate) permissions: Vec<Permission>,
     pub(crate) webhooks: Webhooks,
+    pub(crate) oidc: Option<Oidc>,
 }
 
 impl Host {
@@ -50,6 +53,7 @@ impl Host {
             audit: None,
             permissions: Vec::new(),
             webhooks: Webhooks::default(),
+            oidc: None,
         }
     }
 
@@ -81,6 +85,12 @@ impl Host {
     #[must_use]
     pub fn with_access(self, store: &Path) -> Self {
         Self { access: Some(Access::of_store(store)), audit: Some(AuditLog::of_store(store)), ..self }
+    }
+
+    /// Lets people sign in with a provider. The client is for addresses of the operator and follows no redirects.
+    #[must_use]
+    pub fn with_oidc(self, settings: OidcSettings, http: reqwest::Client) -> Self {
+        Self { oidc: Some(Oidc::new(settings, http)), ..self }
     }
 
     /// Streams the texts of models to clients that follow their runs.

@@ -31,6 +31,7 @@ mod host;
 mod list;
 mod live;
 mod metrics;
+mod oidc;
 mod openapi;
 mod page;
 mod permissions;
@@ -54,6 +55,7 @@ pub use access::{
 pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};
 pub use host::Host;
+pub use oidc::{OidcSettings, RoleRule};
 pub use page::WebFile;
 pub use permissions::Permission;
 pub use settings::Settings;

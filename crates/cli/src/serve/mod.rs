@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use branchpoint_runners::operator_client;
 use branchpoint_server::{Host, Settings, TextFeed, Webhook, Webhooks, serve_until};
 use tempfile::TempDir;
 
@@ -128,6 +129,10 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     let mut host = Host::new(backend, &user).with_account(local_runner::account(project, &user)).with_texts(texts);
     let path = project.store_path(&store)?;
     host = host.with_access(&path).with_permissions(project.permissions()).with_webhooks(webhooks(project, waker));
+    if let Some(oidc) = &project.oidc {
+        let client = operator_client().map_err(Exit::system)?;
+        host = host.with_oidc(oidc.settings(&project.secret_store()?)?, client);
+    }
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
     }

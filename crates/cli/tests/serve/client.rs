@@ -164,10 +164,13 @@ impl Response {
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
         let mut lines = head.lines();
         let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
-        let headers: BTreeMap<String, String> = lines
-            .filter_map(|line| line.split_once(':'))
-            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-            .collect();
+        // Headers that are repeated, such as cookies, have a line for each value.
+        let mut headers: BTreeMap<String, String> = BTreeMap::new();
+        for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+            let values = headers.entry(name.to_ascii_lowercase()).or_default();
+            let separator = if values.is_empty() { "" } else { "\n" };
+            let _ = write!(values, "{separator}{}", value.trim());
+        }
         let body = &bytes[end + 4..];
         let is_chunked = headers.get("transfer-encoding").is_some_and(|encoding| encoding == "chunked");
         let body = if is_chunked { dechunked(body) } else { body.to_vec() };

@@ -251,3 +251,38 @@ fn an_operator_permits_what_a_workflow_may_use() {
         assert_eq!(started.status, status, "{}", started.text);
     }
 }
+
+#[test]
+fn a_browser_signs_in_with_a_token_and_is_signed_out_with_it() {
+    let guarded = Guarded::new();
+    let admin = guarded.token(&["create", "--role", "admin"]);
+    let created = json!({"user": "eve", "role": "viewer"});
+    let created = guarded.with(&admin, "POST", "/settings/tokens", &created).expect(201);
+    let token = created["token"].as_str().unwrap();
+    assert_eq!(guarded.server.post("/sign-in", &json!({"token": "bp_0_0"})).problem(401), "unauthenticated");
+    assert_eq!(guarded.server.post("/sign-in", &json!({"token": token, "code": token})).problem(422), "invalid_input");
+    assert_eq!(guarded.server.post("/sign-in", &json!({"code": token})).problem(401), "unauthenticated");
+    let signed_in = guarded.server.post("/sign-in", &json!({"token": token}));
+    assert_eq!(signed_in.status, 204, "{}", signed_in.text);
+    let cookie = signed_in.headers["set-cookie"].split(';').next().unwrap().to_owned();
+    let me = guarded.server.send("GET", "/me", &[("cookie", cookie.as_str())], "").expect(200);
+    assert_eq!((&me["user"], &me["role"]), (&json!("eve"), &json!("viewer")));
+    let id = created["id"].as_str().unwrap();
+    assert_eq!(guarded.with(&admin, "DELETE", &format!("/settings/tokens/{id}"), &Value::Null).status, 204);
+    let after = guarded.server.send("GET", "/me", &[("cookie", cookie.as_str())], "");
+    assert_eq!(after.problem(401), "unauthenticated");
+}
+
+#[test]
+fn an_admin_creates_a_link_that_signs_in_once() {
+    let guarded = Guarded::new();
+    let admin = guarded.token(&["create", "--role", "admin"]);
+    let link = json!({"user": "eve", "role": "approver", "workflows": ["support-*"]});
+    let link = guarded.with(&admin, "POST", "/settings/links", &link).expect(201);
+    let code = link["path"].as_str().and_then(|path| path.strip_prefix("/sign-in?code=")).unwrap();
+    assert_eq!(guarded.server.post("/sign-in", &json!({"code": code})).status, 204);
+    assert_eq!(guarded.server.post("/sign-in", &json!({"code": code})).problem(401), "unauthenticated");
+    let viewer = guarded.token(&["create", "--role", "editor"]);
+    let link = json!({"user": "eve", "role": "admin"});
+    assert_eq!(guarded.with(&viewer, "POST", "/settings/links", &link).problem(403), "forbidden");
+}

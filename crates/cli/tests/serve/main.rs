@@ -6,6 +6,9 @@ mod events;
 mod identity;
 mod links;
 mod mails;
+mod oidc;
+#[path = "../../../runners/tests/tools/package.rs"]
+mod package;
 mod runs;
 mod sessions;
 mod smtp;

@@ -42,6 +42,15 @@ impl Clients {
     }
 }
 
+/// Creates an HTTP client for addresses from the operator's settings. It follows no redirects and checks no addresses.
+///
+/// ```
+/// assert!(branchpoint_runners::operator_client().is_ok());
+/// ```
+pub fn operator_client() -> Result<Client, String> {
+    build_client(None)
+}
+
 /// Builds a client that does not follow redirects. With a guard it uses no proxies either, because a proxy would resolve host names itself.
 fn build_client(guard: Option<&Network>) -> Result<Client, String> {
     install_crypto();

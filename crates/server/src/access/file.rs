@@ -54,6 +54,9 @@ pub struct Credential {
     pub created_ms: i64,
     /// When it expires.
     pub expires_ms: Option<i64>,
+    /// The token with which a browser signed in. The browser is signed out when the token is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    issued_by: Option<String>,
     /// The SHA-256 of the secret in hexadecimal. A secret has 256 random bits, so the hash needs no salt.
     hash: String,
 }
@@ -71,6 +74,8 @@ pub struct NewCredential {
     pub workflows: Vec<Pattern>,
     /// When it expires.
     pub expires_ms: Option<i64>,
+    /// The id of the token that it ends with.
+    pub issued_by: Option<String>,
 }
 
 /// Why credentials cannot be read or changed.
@@ -152,6 +157,7 @@ impl Access {
             workflows: new.workflows,
             created_ms: now_ms,
             expires_ms: new.expires_ms,
+            issued_by: new.issued_by,
         };
         let added = credential.clone();
         self.change(now_ms, move |Stored { credentials, .. }| {
@@ -164,12 +170,16 @@ impl Access {
         Ok((credential, format!("{PREFIX}_{id}_{secret}")))
     }
 
-    /// Revokes a credential.
+    /// Revokes a credential, and what was issued for it.
     pub fn revoke(&self, id: &str, now_ms: i64) -> Result<(), AccessError> {
         self.change(now_ms, |Stored { credentials, .. }| {
             let before = credentials.len();
             credentials.retain(|credential| credential.id != id);
-            if credentials.len() == before { Err(AccessError::Missing(id.to_owned())) } else { Ok(()) }
+            if credentials.len() == before {
+                return Err(AccessError::Missing(id.to_owned()));
+            }
+            credentials.retain(|credential| credential.issued_by.as_deref() != Some(id));
+            Ok(())
         })
     }
 
@@ -201,7 +211,8 @@ impl Access {
             Err(error) => return Err(error),
         }
         let Credential { user, role, workflows, .. } = found;
-        let new = NewCredential { kind: CredentialKind::Browser, user, role, workflows, expires_ms: Some(expires_ms) };
+        let (kind, expires_ms) = (CredentialKind::Browser, Some(expires_ms));
+        let new = NewCredential { kind, user, role, workflows, expires_ms, issued_by: None };
         self.create(new, now_ms).map(Some)
     }
 
@@ -311,7 +322,8 @@ mod tests {
     }
 
     fn new(kind: CredentialKind, expires_ms: Option<i64>) -> NewCredential {
-        NewCredential { kind, user: "ada".into(), role: Role::Viewer, workflows: vec![Pattern::all()], expires_ms }
+        let (user, role, workflows) = ("ada".into(), Role::Viewer, vec![Pattern::all()]);
+        NewCredential { kind, user, role, workflows, expires_ms, issued_by: None }
     }
 
     #[test]
@@ -337,6 +349,17 @@ mod tests {
         assert_eq!((browser.kind, browser.expires_ms), (CredentialKind::Browser, Some(500)));
         assert!(access.redeem(&link, 500, 50).unwrap().is_none());
         assert!(access.find(&cookie, CredentialKind::Browser, 99).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_browser_is_signed_out_when_its_token_is_revoked() {
+        let (_folder, access) = access();
+        let (token, _) = access.create(new(CredentialKind::Token, None), 0).unwrap();
+        let issued = NewCredential { issued_by: Some(token.id.clone()), ..new(CredentialKind::Browser, None) };
+        let (_, cookie) = access.create(issued, 0).unwrap();
+        assert!(access.find(&cookie, CredentialKind::Browser, 1).unwrap().is_some());
+        access.revoke(&token.id, 1).unwrap();
+        assert!(access.find(&cookie, CredentialKind::Browser, 1).unwrap().is_none());
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl Claims<'_> {
     pub(super) fn grant(&self, settings: &OidcSettings) -> Result<Grant, Refusal> {
         let user = self.user(&settings.user_claim)?;
         let groups = self.groups(&settings.groups_claim);
-        let rule = settings.roles.iter().find(|rule| rule.group.as_ref().is_none_or(|group| groups.contains(&&**group)));
+        let rule =
+            settings.roles.iter().find(|rule| rule.group.as_ref().is_none_or(|group| groups.contains(&&**group)));
         let Some(rule) = rule else { return Err(Refusal::NoRole(user)) };
         Ok(Grant { user, role: rule.role, workflows: rule.workflows.clone() })
     }
@@ -108,16 +109,14 @@ mod tests {
             scopes: Vec::new(),
             user_claim: user_claim.into(),
             groups_claim: "groups".into(),
-            roles: vec![
-                rule(Some("engineers"), Role::Editor, "*"),
-                rule(Some("support"), Role::Approver, "support-*"),
-            ],
+            roles: vec![rule(Some("engineers"), Role::Editor, "*"), rule(Some("support"), Role::Approver, "support-*")],
         }
     }
 
     #[track_caller]
     fn check(user_claim: &str, claims: &Value, expect: Result<(&str, Role), Refusal>) {
-        let mut all = serde_json::json!({"iss": "https://id.example", "aud": ["branchpoint"], "sub": "u1", "exp": 2, "iat": 1});
+        let mut all =
+            serde_json::json!({"iss": "https://id.example", "aud": ["branchpoint"], "sub": "u1", "exp": 2, "iat": 1});
         all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
         let token: IdTokenClaims<MoreClaims, CoreGenderClaim> = serde_json::from_value(all).unwrap();
         let grant = Claims(&token).grant(&settings(user_claim));

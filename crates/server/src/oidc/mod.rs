@@ -1,6 +1,7 @@
 //! Sign-in with an OpenID Connect provider: the authorization code flow with PKCE, `state` and `nonce`.
 
 mod claims;
+mod http;
 mod pending;
 
 use std::sync::{Mutex, PoisonError};
@@ -12,24 +13,19 @@ use openidconnect::core::{
     CoreRevocationErrorResponse, CoreTokenIntrospectionResponse, CoreTokenType,
 };
 use openidconnect::{
-    AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EmptyExtraTokenFields, EndpointMaybeSet,
-    EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, IdTokenFields, IssuerUrl, Nonce, PkceCodeChallenge,
-    RedirectUrl, Scope, StandardErrorResponse, StandardTokenResponse, TokenResponse as _,
+    AuthorizationCode, ClaimsVerificationError, Client, ClientId, ClientSecret, CsrfToken, EmptyExtraTokenFields,
+    EndpointMaybeSet, EndpointNotSet, EndpointSet, IdTokenFields, IssuerUrl, Nonce, PkceCodeChallenge, RedirectUrl,
+    Scope, StandardErrorResponse, StandardTokenResponse, TokenResponse as _,
 };
 
 pub use self::claims::RoleRule;
 use self::claims::{Claims, MoreClaims};
 pub(crate) use self::claims::{Grant, Refusal};
+use self::http::ProviderClient;
 use self::pending::Pending;
 
 /// How long the provider's addresses and keys are used before they are requested again.
 const METADATA_AGE: Duration = Duration::from_mins(5);
-
-/// How long the provider may take to answer a request.
-const PROVIDER_TIME: Duration = Duration::from_secs(10);
-
-/// The maximum size of a response of the provider in bytes.
-const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
 /// The provider with which people sign in, and what they may do then.
 #[derive(Clone, Debug)]
@@ -55,7 +51,7 @@ pub struct OidcSettings {
 /// Signs people in with one provider.
 pub(crate) struct Oidc {
     settings: OidcSettings,
-    http: reqwest::Client,
+    http: ProviderClient,
     metadata: Mutex<Option<(Instant, CoreProviderMetadata)>>,
     pending: Pending,
 }
@@ -124,7 +120,7 @@ type OidcClient = Client<
 impl Oidc {
     /// A provider, and the client for addresses of the operator.
     pub(crate) fn new(settings: OidcSettings, http: reqwest::Client) -> Self {
-        Self { settings, http, metadata: Mutex::default(), pending: Pending::default() }
+        Self { settings, http: ProviderClient(http), metadata: Mutex::default(), pending: Pending::default() }
     }
 
     /// The name of the provider on the page.
@@ -150,20 +146,20 @@ impl Oidc {
     pub(crate) async fn complete(&self, state: &str, code: String) -> Result<SignedIn, OidcError> {
         let begun = self.pending.take(state).ok_or(OidcError::UnknownState)?;
         let client = self.client(begun.callback, false).await?;
-        let http = |request| self.send(request);
         let exchange = client.exchange_code(AuthorizationCode::new(code)).map_err(|error| self.unusable(&error))?;
-        let tokens = exchange.set_pkce_verifier(begun.verifier).request_async(&http).await;
+        let tokens = exchange.set_pkce_verifier(begun.verifier).request_async(&self.http).await;
         let tokens = tokens.map_err(|error| OidcError::Response(causes(&error)))?;
         let token = tokens.id_token().ok_or_else(|| OidcError::Response("it has no ID token".into()))?;
         let first = token.claims(&client.id_token_verifier(), &begun.nonce);
         let verified = match first {
             Ok(claims) => claims,
             // The provider may have changed its keys since they were read.
-            Err(_) => {
+            Err(ClaimsVerificationError::SignatureVerification(_)) => {
                 let renewed = self.client(String::new(), true).await?;
                 let verified = token.claims(&renewed.id_token_verifier(), &begun.nonce);
                 verified.map_err(|error| OidcError::Response(causes(&error)))?
             }
+            Err(error) => return Err(OidcError::Response(causes(&error))),
         };
         let grant = Claims(verified).grant(&self.settings)?;
         Ok(SignedIn { grant, to: begun.to })
@@ -176,7 +172,8 @@ impl Oidc {
             None => self.discover().await?,
         };
         let secret = self.settings.client_secret.clone().map(ClientSecret::new);
-        let client = OidcClient::from_provider_metadata(metadata, ClientId::new(self.settings.client_id.clone()), secret);
+        let client =
+            OidcClient::from_provider_metadata(metadata, ClientId::new(self.settings.client_id.clone()), secret);
         if callback.is_empty() {
             return Ok(client);
         }
@@ -191,8 +188,7 @@ impl Oidc {
 
     async fn discover(&self) -> Result<CoreProviderMetadata, OidcError> {
         let issuer = IssuerUrl::new(self.settings.issuer.clone()).map_err(|error| self.unusable(&error))?;
-        let http = |request| self.send(request);
-        let metadata = CoreProviderMetadata::discover_async(issuer, &http).await;
+        let metadata = CoreProviderMetadata::discover_async(issuer, &self.http).await;
         let metadata = metadata.map_err(|error| self.unusable(&error))?;
         *self.metadata.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), metadata.clone()));
         Ok(metadata)
@@ -201,32 +197,6 @@ impl Oidc {
     fn unusable(&self, error: &dyn std::error::Error) -> OidcError {
         OidcError::Provider { issuer: self.settings.issuer.clone(), reason: causes(error) }
     }
-
-    /// Sends a request of the library to the provider. The client follows no redirects.
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, ProviderError> {
-        let (parts, body) = request.into_parts();
-        let request = self.http.request(parts.method, parts.uri.to_string()).headers(parts.headers);
-        let mut response = request.body(body).timeout(PROVIDER_TIME).send().await?;
-        let mut answer = HttpResponse::new(Vec::new());
-        *answer.status_mut() = response.status();
-        *answer.headers_mut() = response.headers().clone();
-        while let Some(chunk) = response.chunk().await? {
-            if answer.body().len() + chunk.len() > MAX_RESPONSE_BYTES {
-                return Err(ProviderError::TooLarge);
-            }
-            answer.body_mut().extend_from_slice(&chunk);
-        }
-        Ok(answer)
-    }
-}
-
-/// Why a request to the provider failed.
-#[derive(Debug, thiserror::Error)]
-enum ProviderError {
-    #[error("the request failed")]
-    Request(#[from] reqwest::Error),
-    #[error("the response has more than {MAX_RESPONSE_BYTES} bytes")]
-    TooLarge,
 }
 
 /// An error with its causes, on one line.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use branchpoint_expr::Value;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -53,15 +54,24 @@ struct ServerFacts {
 async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
     let can = Action::ALL.map(|(action, name)| (name, authorize(&caller, action, Resource::Some).is_ok()));
     let version = app.content.version;
+    let groups = groups_of(&app.host.account, &caller.user);
     Json(Me {
         user: caller.user,
         role: caller.role,
         roles: vec![caller.role],
-        groups: Vec::new(),
+        groups,
         can: can.into_iter().collect(),
         local: caller.credential.is_none(),
         server: ServerFacts { version, build: version, now: rfc3339(now_ms()), host: "sqlite" },
     })
+}
+
+/// The groups of the operator's settings with this member.
+fn groups_of(account: &Value, user: &str) -> Vec<String> {
+    let groups = account.get("groups").and_then(Value::as_object).into_iter().flatten();
+    let has_user =
+        |members: &Value| members.as_list().is_some_and(|list| list.iter().any(|name| name.as_str() == Some(user)));
+    groups.filter(|(_, members)| has_user(members)).map(|(name, _)| name.to_string()).collect()
 }
 
 /// The page about a kind of diagnostic.

@@ -24,6 +24,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(doctor))
         .routes(routes!(tokens, create_token))
         .routes(routes!(revoke_token))
+        .routes(routes!(create_link))
         .routes(routes!(audit))
 }
 
@@ -188,6 +189,20 @@ struct NewToken {
     credential: CredentialRecord,
 }
 
+/// The user and the workflows of a credential to create.
+fn owner(user: &str, workflows: &[String]) -> Result<(String, Vec<Pattern>), Problem> {
+    let user = user.trim().to_owned();
+    if user.is_empty() || user.len() > 200 || user.chars().any(char::is_control) {
+        return Err(Problem::invalid_input("A user has 1 to 200 characters that are not control characters."));
+    }
+    let patterns = workflows.iter().map(|pattern| pattern.parse()).collect::<Result<Vec<Pattern>, _>>();
+    let mut workflows = patterns.map_err(|error| Problem::invalid_input(format!("Rejected: {error}.")))?;
+    if workflows.is_empty() {
+        workflows.push(Pattern::all());
+    }
+    Ok((user, workflows))
+}
+
 /// Creates a token. Its text is in the response and stored nowhere.
 #[utoipa::path(post, path = "/settings/tokens", tag = "settings", operation_id = "create_token", request_body = TokenRequest,
     responses((status = 201, description = "The token", body = NewToken)))]
@@ -197,22 +212,69 @@ async fn create_token(
     Body(request): Body<TokenRequest>,
 ) -> Result<(StatusCode, Json<NewToken>), Problem> {
     caller.may_on_server(Action::Administer)?;
-    let user = request.user.trim().to_owned();
-    if user.is_empty() || user.len() > 200 || user.chars().any(char::is_control) {
-        return Err(Problem::invalid_input("A user has 1 to 200 characters that are not control characters."));
-    }
-    let patterns = request.workflows.iter().map(|pattern| pattern.parse()).collect::<Result<Vec<Pattern>, _>>();
-    let mut workflows = patterns.map_err(|error| Problem::invalid_input(format!("Rejected: {error}.")))?;
-    if workflows.is_empty() {
-        workflows.push(Pattern::all());
-    }
+    let (user, workflows) = owner(&request.user, &request.workflows)?;
     let shared = app.clone();
     app.compute(move || {
         let now_ms = now_ms();
         let expires_ms = request.expires_days.map(|days| now_ms.saturating_add(i64::from(days) * 86_400_000));
-        let new = NewCredential { kind: CredentialKind::Token, user, role: request.role, workflows, expires_ms };
+        let (kind, role) = (CredentialKind::Token, request.role);
+        let new = NewCredential { kind, user, role, workflows, expires_ms, issued_by: None };
         let (credential, token) = access(&shared)?.create(new, now_ms)?;
         Ok((StatusCode::CREATED, Json(NewToken { token, credential: credential.into() })))
+    })
+    .await
+}
+
+/// A sign-in link to create.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LinkRequest {
+    /// The user who signs in with the link.
+    user: String,
+    role: Role,
+    /// Patterns of the workflows that it is for; all if absent.
+    #[serde(default)]
+    workflows: Vec<String>,
+    /// The minutes until it expires.
+    #[serde(default = "link_minutes")]
+    #[schema(minimum = 1, maximum = 1440)]
+    expires_minutes: u32,
+}
+
+fn link_minutes() -> u32 {
+    10
+}
+
+/// A new sign-in link.
+#[derive(Serialize, ToSchema)]
+struct NewLink {
+    /// The path of the link below the address of the server. It is shown once.
+    path: String,
+    #[serde(flatten)]
+    credential: CredentialRecord,
+}
+
+/// Creates a link that signs one browser in, once.
+#[utoipa::path(post, path = "/settings/links", tag = "settings", operation_id = "create_link", request_body = LinkRequest,
+    responses((status = 201, description = "The link", body = NewLink)))]
+async fn create_link(
+    State(app): State<App>,
+    caller: Caller,
+    Body(request): Body<LinkRequest>,
+) -> Result<(StatusCode, Json<NewLink>), Problem> {
+    caller.may_on_server(Action::Administer)?;
+    let (user, workflows) = owner(&request.user, &request.workflows)?;
+    if !(1..=1440).contains(&request.expires_minutes) {
+        return Err(Problem::invalid_input("A sign-in link expires after 1 to 1440 minutes."));
+    }
+    let shared = app.clone();
+    app.compute(move || {
+        let (kind, role, now_ms) = (CredentialKind::Link, request.role, now_ms());
+        let expires_ms = Some(now_ms.saturating_add(i64::from(request.expires_minutes) * 60_000));
+        let new = NewCredential { kind, user, role, workflows, expires_ms, issued_by: None };
+        let (credential, code) = access(&shared)?.create(new, now_ms)?;
+        let path = format!("{}/sign-in?code={code}", shared.settings.base_path);
+        Ok((StatusCode::CREATED, Json(NewLink { path, credential: credential.into() })))
     })
     .await
 }

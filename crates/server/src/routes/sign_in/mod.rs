@@ -1,19 +1,23 @@
-//! Signs browsers in with one-time links, and out.
+//! Signs browsers in with one-time links, tokens or a provider, and out.
 
-use axum::Form;
+mod oidc;
+
 use axum::extract::State;
 use axum::extract::rejection::QueryRejection;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
+use axum::{Form, Json};
 use axum::{Router, extract::Query as RawQuery};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::CredentialKind;
+use crate::access::{Access, Credential, CredentialKind, NewCredential};
 use crate::app::App;
-use crate::caller::{COOKIE, cookie_of};
+use crate::body::Body;
+use crate::caller::{COOKIE, cookie, cookie_of};
 use crate::guard::Forwarded;
 use crate::problem::{Problem, ProblemKind};
 use crate::time::now_ms;
@@ -22,7 +26,7 @@ use crate::time::now_ms;
 const BROWSER_S: i64 = 12 * 60 * 60;
 
 pub(crate) fn api() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(sign_out))
+    OpenApiRouter::new().routes(routes!(methods, sign_in_with_token)).routes(routes!(sign_out)).merge(oidc::routes())
 }
 
 /// The page that a link opens.
@@ -77,6 +81,86 @@ async fn sign_in(State(app): State<App>, headers: HeaderMap, Form(code): Form<Co
     let mut response = Redirect::to(&format!("{base}/")).into_response();
     set_cookie(&app, &headers, &mut response, &cookie, BROWSER_S);
     Ok(response)
+}
+
+/// How people can sign in.
+#[derive(Serialize, ToSchema)]
+struct SignInMethods {
+    /// Whether requests need to be signed in at all.
+    required: bool,
+    /// Whether tokens and one-time links are accepted.
+    token: bool,
+    /// The provider; null if there is none.
+    oidc: Option<Provider>,
+}
+
+/// A provider, with which `GET /sign-in/oidc` signs in.
+#[derive(Serialize, ToSchema)]
+struct Provider {
+    name: String,
+}
+
+/// Shows how people can sign in. Needs no credential.
+#[utoipa::path(get, path = "/sign-in", tag = "general", operation_id = "list_sign_in_methods",
+    responses((status = 200, description = "The methods", body = SignInMethods)))]
+async fn methods(State(app): State<App>) -> Json<SignInMethods> {
+    let oidc = app.host.oidc.as_ref().map(|oidc| Provider { name: oidc.name().to_owned() });
+    Json(SignInMethods { required: app.settings.requires_sign_in, token: app.host.access.is_some(), oidc })
+}
+
+/// What a browser signs in with: a token, or the code of a one-time link.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SignInRequest {
+    #[serde(default)]
+    token: Option<String>,
+    #[serde(default)]
+    code: Option<String>,
+}
+
+/// Signs a browser in with a token or with the code of a one-time link, which works once. Sets a cookie.
+#[utoipa::path(post, path = "/sign-in", tag = "general", operation_id = "sign_in", request_body = SignInRequest,
+    responses((status = 204, description = "The browser is signed in")))]
+async fn sign_in_with_token(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Body(request): Body<SignInRequest>,
+) -> Result<Response, Problem> {
+    let shared = app.clone();
+    let signed_in = app.compute(move || {
+        let (access, now_ms) = (access(&shared)?, now_ms());
+        let until_ms = now_ms.saturating_add(BROWSER_S * 1_000);
+        match (request.token, request.code) {
+            (Some(token), None) => browser_of_token(access, token.trim(), until_ms, now_ms),
+            (None, Some(code)) => Ok(access.redeem(code.trim(), until_ms, now_ms)?),
+            _ => Err(Problem::invalid_input("Send either `token` or `code`.")),
+        }
+    });
+    let unknown =
+        || Problem::new(ProblemKind::Unauthenticated, "The token or link is unknown, used, revoked or expired.");
+    let (_, cookie) = signed_in.await?.ok_or_else(unknown)?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    set_cookie(&app, &headers, &mut response, &cookie, BROWSER_S);
+    Ok(response)
+}
+
+/// The credential of a browser that signs in with a token. It ends with the token.
+fn browser_of_token(
+    access: &Access,
+    token: &str,
+    until_ms: i64,
+    now_ms: i64,
+) -> Result<Option<(Credential, String)>, Problem> {
+    let Some(token) = access.find(token, CredentialKind::Token, now_ms)? else { return Ok(None) };
+    let expires_ms = Some(token.expires_ms.map_or(until_ms, |expires_ms| expires_ms.min(until_ms)));
+    let Credential { id, user, role, workflows, .. } = token;
+    let new = NewCredential { kind: CredentialKind::Browser, user, role, workflows, expires_ms, issued_by: Some(id) };
+    Ok(Some(access.create(new, now_ms)?))
+}
+
+fn access(app: &App) -> Result<&Access, Problem> {
+    let missing = || Problem::new(ProblemKind::Conflict, "This server stores no credentials.");
+    app.host.access.as_ref().ok_or_else(missing)
 }
 
 fn set_cookie(app: &App, headers: &HeaderMap, response: &mut Response, value: &str, seconds: i64) {
