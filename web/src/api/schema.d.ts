@@ -48,6 +48,10 @@ export type Approval = {
   deadline?: string | null
   /** The decisions that led to the approval. Only in the record of one approval. */
   decisions: LeadingDecision[]
+  /** The JSON Schema of the form that a vote carries; null without a form. */
+  form?: Record<string, unknown> | null
+  /** The proposed values of the form, by field. */
+  form_defaults?: Record<string, unknown> | null
   /** The id of the run, `/`, and the number of the request or the id of the step. */
   key: string
   /** Whether the caller can vote now. */
@@ -62,6 +66,8 @@ export type Approval = {
   /** The number of equal votes that settle it; null if the first answer does. */
   required?: number | null
   run: string
+  /** Identifies what the approval shows. A vote with it is rejected if the approval shows something else by then. */
+  shown_hash?: string | null
   /** `open`, `settled` or `cancelled`. */
   status: ApprovalStatus
   step: string
@@ -512,6 +518,28 @@ export type LeadingDecision = {
   step: string
 }
 
+/** A sign-in link to create. */
+export type LinkRequest = {
+  /** The minutes until it expires. */
+  expires_minutes?: number
+  role: Role
+  /** The user who signs in with the link. */
+  user: string
+  /** Patterns of the workflows that it is for; all if absent. */
+  workflows?: string[]
+}
+
+/** An approval as the user of a link sees it. */
+export type LinkedApproval = {
+  approval: Approval
+  /** When the link expires. */
+  expires: string
+  /** Whether the user has voted. A link is for one vote. */
+  used: boolean
+  /** The user who votes with the link. */
+  user: string
+}
+
 /** The caller and the server. */
 export type Me = {
   /** What the user may do with at least one workflow, by action. */
@@ -536,6 +564,12 @@ export type MessageRequest = {
   /** A key that makes it safe to repeat the request. */
   key?: string | null
   text: string
+}
+
+/** A new sign-in link. */
+export type NewLink = CredentialRecord & {
+  /** The path of the link below the address of the server. It is shown once. */
+  path: string
 }
 
 /** A new token. */
@@ -603,6 +637,11 @@ export type Problem = {
   title: string
   /** The page about the kind of problem. */
   type: string
+}
+
+/** A provider, with which `GET /sign-in/oidc` signs in. */
+export type Provider = {
+  name: string
 }
 
 /** Another place that a finding is about. */
@@ -799,6 +838,21 @@ export type SessionView = {
 
 /** How serious a finding is. */
 export type Severity = "error" | "warning"
+
+/** How people can sign in. */
+export type SignInMethods = {
+  oidc?: Provider | null
+  /** Whether requests need to be signed in at all. */
+  required: boolean
+  /** Whether tokens and one-time links are accepted. */
+  token: boolean
+}
+
+/** What a browser signs in with: a token, or the code of a one-time link. */
+export type SignInRequest = {
+  code?: string | null
+  token?: string | null
+}
 
 /** A signal: an event that a person or a program sends. */
 export type SignalRequest = {
@@ -1067,6 +1121,10 @@ export type VoteRequest = {
   choice: string
   /** A comment, which the run records. */
   comment?: string | null
+  /** The values of the form, by field. Its defaults apply to absent fields. */
+  form?: Record<string, unknown> | null
+  /** The `shown_hash` of the approval that the voter saw. The vote is rejected if the approval shows something else now. */
+  shown_hash?: string | null
 }
 
 /** What a run waits for. */
