@@ -9,7 +9,6 @@ use branchpoint_expr::{Diagnostic, Object, Value};
 
 use crate::access::{Access, AuditLog};
 use crate::oidc::{Oidc, OidcSettings};
-use crate::{Example, Permission, TextFeed};
 use crate::{Example, Permission, TextFeed, Webhooks};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.

@@ -268,6 +268,27 @@ export type Decision = {
   values: ValueRead[]
 }
 
+/** A delivery to a webhook. */
+export type Delivery = {
+  /** The number of attempts. */
+  attempts: number
+  created: string
+  /** The event, such as `run.failed`. */
+  event: string
+  /** The id that the receiver gets as `Branchpoint-Id`, the same in every attempt. */
+  id: string
+  /** When the last attempt ended. */
+  last_attempt?: string | null
+  /** When the next attempt is due. */
+  next_attempt?: string | null
+  /** What came of the last attempt, such as the status of the response. */
+  response?: string | null
+  /** The id of the run; null for a test. */
+  run?: string | null
+  /** `pending`, `delivered` or `failed`. */
+  status: string
+}
+
 /** A finding about a document. Its page is at `/docs/{kind}`. */
 export type Diagnostic = {
   column: number
@@ -1135,6 +1156,23 @@ export type WaitsFor = {
   people?: string[] | null
   /** The end of the wait. */
   until?: string | null
+}
+
+/** A webhook with its latest deliveries. */
+export type Webhook = {
+  /** The latest deliveries, newest first. */
+  deliveries: Delivery[]
+  /** The patterns of its events, such as `run.*`. */
+  events: string[]
+  /** `json` or `slack`. */
+  format: string
+  /** The scheme and the host of its address; null if the address is a secret. Paths and queries are never shown. */
+  host?: string | null
+  name: string
+  /** Whether its messages are signed. */
+  signed: boolean
+  /** The pattern of its workflows. */
+  workflow: string
 }
 
 /** A decision of a run, and the decision with other values. */
