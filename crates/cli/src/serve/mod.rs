@@ -131,7 +131,7 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     host = host.with_access(&path).with_permissions(project.permissions()).with_webhooks(webhooks(project, waker));
     if let Some(oidc) = &project.oidc {
         let client = operator_client().map_err(Exit::system)?;
-        host = host.with_oidc(oidc.settings(&project.secret_store()?)?, client);
+        host = host.with_oidc(oidc.settings(&project.secret_store(&store)?)?, client);
     }
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
