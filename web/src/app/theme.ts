@@ -18,6 +18,9 @@ function apply(): void {
 
 if (typeof matchMedia === 'function') matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply)
 
+// `theme.js` has set it before the first paint, unless a proxy or an extension kept that file away.
+if (typeof document !== 'undefined' && document.documentElement.dataset.theme === undefined) apply()
+
 function choose(theme: Theme): void {
   if (theme === 'system') localStorage.removeItem('theme')
   else localStorage.setItem('theme', theme)

@@ -13,6 +13,7 @@ import { useTitle } from '../../ui/title.ts'
 import { Answer } from './Answer.tsx'
 import { ApprovalContent } from './ApprovalContent.tsx'
 import { ApprovalMenu } from './ApprovalMenu.tsx'
+import { choiceKeys } from './choices.ts'
 import { Context } from './Context.tsx'
 import { storeApproval } from './inbox.ts'
 import { PhoneApproval } from './PhoneApproval.tsx'
@@ -87,7 +88,7 @@ function Wide({ approval, user, position, onPrevious, onNext, answer }: DetailPr
         </div>
         <div className="keys" aria-hidden>
           <span><kbd>J</kbd><kbd>K</kbd> next / previous</span>
-          {approval.may_vote && <span><kbd>A</kbd><kbd>D</kbd> vote</span>}
+          {approval.may_vote && <span>{[...choiceKeys(approval.choices).values()].slice(0, 4).map((key) => <kbd key={key}>{key.toUpperCase()}</kbd>)} vote</span>}
           {approval.may_vote && <span><kbd>C</kbd> comment</span>}
           <span><kbd>O</kbd> open run</span>
           <span><kbd>?</kbd> all shortcuts</span>

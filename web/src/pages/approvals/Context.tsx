@@ -58,7 +58,7 @@ function Next({ approval }: { approval: ApprovalRecord }) {
             <b className="clip">{outcome.choice}</b>
             {outcome.at && <span className="muted small num">at {clock(new Date(outcome.at))}</span>}
             <span className="grow" />
-            <Path outcome={outcome} />
+            <Path outcome={outcome} from={approval.step} />
           </div>
         ))}
       </div>
@@ -69,8 +69,8 @@ function Next({ approval }: { approval: ApprovalRecord }) {
 const ENDS: Record<string, string> = { completed: 'the run completes', failed: 'the run fails', cancelled: 'the run is cancelled' }
 
 /** The decisions on the way and the step that begins next; the explanations are in the tooltip. */
-function Path({ outcome }: { outcome: Outcome }) {
-  const steps = [...(outcome.decisions ?? []).map((decision) => decision.step), ...outcome.leads_to].filter((step, index, all) => step !== all[index - 1])
+function Path({ outcome, from }: { outcome: Outcome; from: string }) {
+  const steps = [...(outcome.decisions ?? []).map((decision) => decision.step), ...outcome.leads_to].filter((step, index, all) => step !== all[index - 1] && !(index === 0 && step === from))
   const why = (outcome.decisions ?? []).map((decision) => `${decision.step} → ${decision.branch ?? ''}: ${reason(decision.sentence)}`).join('\n')
   const end = ENDS[outcome.ends ?? '']
   return (

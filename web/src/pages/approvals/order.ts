@@ -12,7 +12,7 @@ export function byDeadline<T extends { deadline?: string | null; requested: stri
 export function plainPrompt(prompt: string): string {
   return prompt
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .replace(/^\s*(#{1,6}|>)\s+/gm, '')
+    .replace(/^\s*(#{1,6}|>|[-*+]|\d+\.)\s+/gm, '')
     .replace(/[*`]+/g, '')
     .replace(/(?<!\w)_{1,2}(\S(?:.*?\S)?)_{1,2}(?!\w)/g, '$1')
     .replace(/\s+/g, ' ')

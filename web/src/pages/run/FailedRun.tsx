@@ -1,7 +1,8 @@
 import { GitFork, RotateCcw } from 'lucide-react'
 import { useState } from 'react'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import type { RunDetail } from '../../api/types.ts'
+import { useCan } from '../../app/useCan.ts'
 import { Button } from '../../ui/Button.tsx'
 import { plural } from '../../ui/format.ts'
 import { StatusIcon } from '../../ui/StatusIcon.tsx'
@@ -14,6 +15,7 @@ export function FailedRun({ run, store, onOpen }: { run: RunDetail; store: Trace
   const navigate = useNavigate()
   const [forks, setForks] = useState(false)
   const { retry } = useRunActions(run)
+  const mayOperate = useCan('operate')
   const { error } = run
   if (!error) return null
   const step = error.step ? store.executions(error.step).filter((execution) => execution.status === 'failed').at(-1) : undefined
@@ -25,9 +27,9 @@ export function FailedRun({ run, store, onOpen }: { run: RunDetail; store: Trace
         <p><button type="button" className="failed-step" onClick={() => step && onOpen(step.key)}>{error.step ?? 'The run'}</button> failed: {error.message}</p>
         <p className="small soft">{error.kind}{attempts}. Completed steps were recorded.</p>
       </div>
-      <Button small look="primary" icon={RotateCcw} action onClick={retry}>Retry {error.step ?? ''}</Button>
-      {step && <Button small icon={GitFork} action onClick={() => setForks(true)}>Fork before {step.step}</Button>}
-      <a className="link small" href={`/docs/${error.kind}`}>About {error.kind}</a>
+      {mayOperate && <Button small look="primary" icon={RotateCcw} action onClick={retry}>Retry {error.step ?? ''}</Button>}
+      {mayOperate && step && <Button small icon={GitFork} action onClick={() => setForks(true)}>Fork before {step.step}</Button>}
+      <Link className="link small" to="/docs/$kind" params={{ kind: error.kind }}>About {error.kind}</Link>
       {forks && step && <ForkDialog run={run} step={step} onClose={() => setForks(false)} onForked={(id) => void navigate({ to: '/runs/$id', params: { id }, search: {} })} />}
     </div>
   )

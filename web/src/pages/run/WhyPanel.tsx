@@ -1,6 +1,7 @@
 import { FlaskConical, GitFork } from 'lucide-react'
 import { useState } from 'react'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useCan } from '../../app/useCan.ts'
 import type { BranchOfDecision, Decision, Part, RunDetail, Step } from '../../api/types.ts'
 import { Button } from '../../ui/Button.tsx'
 import { formatDuration, plural } from '../../ui/format.ts'
@@ -31,6 +32,7 @@ export function WhyPanel({ run, step, store, onOpen }: WhyProps) {
   const [hovered, setHovered] = useState<Part | null>(null)
   const [dialog, setDialog] = useState<'fork' | 'what-if' | null>(null)
   const navigate = useNavigate()
+  const mayOperate = useCan('operate')
   const decision = shown === null ? main ?? step.decisions.at(-1) : step.decisions[shown]
   const number = decision ? step.decisions.indexOf(decision) + 1 : 0
   const hasConditions = decision?.branches.some((branch) => branch.tree) ?? false
@@ -53,7 +55,7 @@ export function WhyPanel({ run, step, store, onOpen }: WhyProps) {
       {step.status !== 'skipped' && (
         <div className="row why-actions">
           {hasConditions && <Button small icon={FlaskConical} onClick={() => setDialog('what-if')}>Try other values</Button>}
-          <Button small icon={GitFork} action onClick={() => setDialog('fork')}>Fork from here</Button>
+          {mayOperate && <Button small icon={GitFork} action onClick={() => setDialog('fork')}>Fork from here</Button>}
         </div>
       )}
       {dialog === 'fork' && <ForkDialog run={run} step={step} onClose={() => setDialog(null)} onForked={(id) => void navigate({ to: '/runs/$id', params: { id }, search: {} })} />}
@@ -77,7 +79,7 @@ function ErrorText({ step }: { step: Step }) {
   return (
     <div className="step-error" role="note">
       <p><b>{error.message}</b></p>
-      <p className="small"><a className="link" href={`/docs/${error.kind}`}>About {error.kind}</a>{step.attempts.length > 0 && <span className="muted"> · after {plural(step.attempts.length, 'attempt')}{step.took_ms != null && `, ${formatDuration(step.took_ms)}`}</span>}</p>
+      <p className="small"><Link className="link" to="/docs/$kind" params={{ kind: error.kind }}>About {error.kind}</Link>{step.attempts.length > 0 && <span className="muted"> · after {plural(step.attempts.length, 'attempt')}{step.took_ms != null && `, ${formatDuration(step.took_ms)}`}</span>}</p>
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Play } from 'lucide-react'
 import type { WorkflowDetail } from '../../api/types.ts'
+import { useCan } from '../../app/useCan.ts'
 import { Button } from '../../ui/Button.tsx'
 import { useShortcuts } from '../../ui/shortcuts.ts'
 
@@ -8,11 +9,13 @@ import { useShortcuts } from '../../ui/shortcuts.ts'
 export function RunButton({ detail, label = 'Run', onBefore }: { detail: WorkflowDetail; label?: string; onBefore?: () => Promise<boolean> }) {
   const navigate = useNavigate()
   const isSession = detail.dialect === 'session'
+  const may = useCan('operate') || isSession
   const start = async () => {
     if (onBefore && !(await onBefore())) return
     if (isSession) await navigate({ to: '/sessions/$document/$id', params: { document: detail.name, id: 'main' } })
     else await navigate({ to: '.', search: (old) => ({ ...old, run: detail.name }) as never })
   }
-  useShortcuts([{ keys: 'r', label: isSession ? 'Open a session' : `Run ${detail.name}`, run: () => void start() }])
+  useShortcuts([{ keys: 'r', label: isSession ? 'Open a session' : `Run ${detail.name}`, run: () => void start() }], may)
+  if (!may) return null
   return <Button look="primary" icon={Play} action onClick={() => void start()}>{isSession ? 'Open a session' : label}</Button>
 }
