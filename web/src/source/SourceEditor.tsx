@@ -116,7 +116,7 @@ export default function SourceEditor(props: SourceProps) {
 function accessOf(props: SourceProps) {
   return [
     EditorState.readOnly.of(props.readOnly === true), EditorView.editable.of(props.readOnly !== true),
-    EditorView.contentAttributes.of({ 'aria-label': props.label, spellcheck: 'false', ...(props.readOnly ? { tabindex: '0', 'aria-readonly': 'true' } : {}) }),
+    EditorView.contentAttributes.of({ 'aria-label': props.label, spellcheck: 'false', tabindex: '0', ...(props.readOnly ? { 'aria-readonly': 'true' } : {}) }),
   ]
 }
 

@@ -27,21 +27,21 @@ interface HeaderProps {
 export function WorkflowHeader({ detail, tab, version, problems, note, actions, more, beside }: HeaderProps) {
   const params = { name: detail.name }
   return (
-    <>
-      <header className="bar workflow-bar">
+    <section className="workflow-head" aria-label="Workflow">
+      <div className="bar workflow-bar">
         <div className="crumb">
           <Link to="/workflows" className="not-phone">Workflows</Link>
           <span className="not-phone"><Icon of={ChevronRight} size={14} /></span>
           <h1 className="clip" title={detail.name}>{detail.name}</h1>
         </div>
-        <span className="dialect">{detail.dialect}</span>
+        <span className="dialect not-phone">{detail.dialect}</span>
         <VersionMenu detail={detail} version={version} />
         {problems && <ProblemCounts {...problems} />}
         <span className="grow" />
         {note && <span className="muted small workflow-note not-phone">{note}</span>}
         {actions}
         {more && more.length > 0 && <Menu trigger={<IconButton label={`More about ${detail.name}`} icon={Ellipsis} />} entries={more} />}
-      </header>
+      </div>
       <div className="subtabs">
         <nav className="tabs" aria-label="Parts of the workflow">
           <TabLink to="/workflows/$name" params={params} isCurrent={tab === 'design'}>Design</TabLink>
@@ -51,7 +51,7 @@ export function WorkflowHeader({ detail, tab, version, problems, note, actions, 
         <span className="grow" />
         {beside}
       </div>
-    </>
+    </section>
   )
 }
 

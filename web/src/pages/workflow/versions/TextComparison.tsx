@@ -9,7 +9,7 @@ export function TextComparison({ before, after }: { before: string; after: strin
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set())
   if (before === after) return <Empty title="The texts are the same" />
   return (
-    <div className="textdiff" role="table" aria-label="Text of both versions">
+    <div className="textdiff" role="group" aria-label="Text of both versions">
       {blocks.map((block, index) =>
         block.kind === 'hidden' && !open.has(index) ? (
           <button key={index} type="button" className="textdiff-fold" onClick={() => setOpen(new Set([...open, index]))}>{plural(block.rows.length, 'unchanged line')}</button>
@@ -23,7 +23,7 @@ export function TextComparison({ before, after }: { before: string; after: strin
 
 function Row({ row }: { row: DiffRow }) {
   return (
-    <div className="textdiff-row" role="row">
+    <div className="textdiff-row">
       <Side side={row.left} other={row.right?.text} look={row.isChanged && row.left ? 'del' : ''} />
       <Side side={row.right} other={row.left?.text} look={row.isChanged && row.right ? 'add' : ''} />
     </div>
@@ -33,7 +33,7 @@ function Row({ row }: { row: DiffRow }) {
 function Side({ side, other, look }: { side: DiffRow['left']; other: string | undefined; look: '' | 'del' | 'add' }) {
   const part = look !== '' && side && other !== undefined ? changedPart(other, side.text) : null
   return (
-    <div className={`textdiff-cell ${look}${side ? '' : ' none'}`} role="cell">
+    <div className={`textdiff-cell ${look}${side ? '' : ' none'}`}>
       <span className="ln">{side?.line}</span>
       <code>
         {look !== '' && side && <span className="sr">{look === 'del' ? 'removed: ' : 'added: '}</span>}
