@@ -57,6 +57,7 @@ describe('connections', () => {
     expect(refusalOf(picture, 'b', 'subagent', 'helper')).toBe('A target can have only one subagent edge')
     expect(refusalOf(picture, 'start', null, 'a')).toBe('These are already connected')
     expect(refusalOf(picture, 'end', null, 'a')).toBe('Nothing can follow an end')
+    expect(refusalOf(picture, 'b', null, 'end')).toBe('A run ends where nothing follows, without a connection')
     expect(refusalOf(picture, 'b', null, 'helper')).toBeNull()
   })
   it('begin at branches that lead nowhere', () => {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Network, Plus, Redo2, Undo2 } from 'lucide-react'
-import { type ReactNode, type Ref, useMemo } from 'react'
+import { type ReactNode, type Ref, useMemo, useRef } from 'react'
 import { paletteQuery } from '../../../api/queries.ts'
 import { Canvas } from '../../../graph/Canvas.tsx'
 import type { ProblemCount } from '../../../graph/context.ts'
@@ -40,6 +40,11 @@ export function DesignCanvas(props: DesignCanvasProps) {
   const problems = useMemo(() => problemsByStep(findings), [findings])
   const places = useMemo(() => placesOf(drawing), [drawing])
   const [first] = findings
+  const isExtending = useRef(false)
+  const select = (id: string | null, how: { keyboard: boolean }) => {
+    // A click with Shift extends the selection, which `onSelectMany` reports.
+    if (!isExtending.current || how.keyboard || !canEdit) onSelect(id ? [id] : [], how)
+  }
   const history = (
     <>
       <IconButton label={nameOfMove('Undo', state.history.past.at(-1)?.name)} icon={Undo2} size={15} disabled={!mayEdit || state.history.past.length === 0} onClick={onUndo} />
@@ -54,9 +59,9 @@ export function DesignCanvas(props: DesignCanvasProps) {
   const layoutButton = <IconButton label="Auto-layout, Shift L" icon={Network} size={15} onClick={() => void editor.layOut()} />
   return (
     <>
-      <div className="canvas-pane">
+      <div className="canvas-pane" onClickCapture={(event) => (isExtending.current = event.shiftKey)}>
         <Canvas
-          drawing={drawing} mode="design" label="Canvas" selected={selected} onSelect={(id, how) => onSelect(id ? [id] : [], how)} problems={problems} editing={editor.editing} places={places}
+          drawing={drawing} mode="design" label="Canvas" selected={selected} onSelect={select} problems={problems} editing={editor.editing} places={places}
           zoom="bottom" stale={isStale ? 'Last valid version' : null} tools={canEdit && !editor.isFree ? <>{history}<span className="sep" />{addButton}</> : mayEdit && !isEditable ? history : null}
         >
           {canEdit && editor.isFree && (

@@ -19,10 +19,9 @@ export function SearchMenu({ label, at, choices, onClose, header }: { label: str
   const [text, setText] = useState('')
   const [active, setActive] = useState(0)
   const box = useRef<HTMLDivElement>(null)
-  const opener = useRef<Element | null>(null)
+  const opener = useRef<Element | null>(document.activeElement)
   const shown = useMemo(() => filter(choices, text), [choices, text])
   useEffect(() => {
-    opener.current = document.activeElement
     box.current?.querySelector('input')?.focus()
     const outside = (event: PointerEvent) => !box.current?.contains(event.target as Node) && onClose()
     window.addEventListener('pointerdown', outside, true)

@@ -1,12 +1,12 @@
 import type { Drawing, PaletteEntry } from '../../../api/types.ts'
-import { movePlaces } from './places.ts'
+import { isStart, movePlaces } from './places.ts'
 import type { Operation, Position } from './operations.ts'
 import type { MenuChoice } from './SearchMenu.tsx'
 import { shapeOfGroup, StepTile } from './StepTile.tsx'
 
 /** The types in the order of the palette's keys: what documents consist of first, starts and ends last. */
 export function orderedPalette(palette: readonly PaletteEntry[], drawing: Drawing | null): PaletteEntry[] {
-  const hasStart = drawing?.nodes.some((node) => node.shape === 'start') ?? false
+  const hasStart = drawing?.nodes.some(isStart) ?? false
   const isEdge = (entry: PaletteEntry) => /start|end/i.test(entry.group)
   const inner = palette.filter((entry) => !isEdge(entry))
   return [...inner, ...palette.filter((entry) => isEdge(entry) && !(hasStart && entry.kind === 'start'))]

@@ -8,12 +8,22 @@ export interface Place {
   position: Position
 }
 
+/** Where a run begins: nothing leads there. */
+export function isStart(node: DrawingNode): boolean {
+  return node.shape === 'start' || node.kind === 'start'
+}
+
+/** Where a run ends: nothing follows. */
+export function isEnd(node: DrawingNode): boolean {
+  return node.shape === 'end' && !isStart(node)
+}
+
 /** The places of a tree to which a step can be moved, in the order of the document. */
 export function movePlaces(drawing: Drawing, step: string): Place[] {
   const inside = insideOf(drawing, step)
   const places: Place[] = []
   for (const node of drawing.nodes) {
-    if (inside.has(node.id) || node.shape === 'start' || node.shape === 'end') continue
+    if (inside.has(node.id) || isStart(node) || isEnd(node)) continue
     places.push({ id: `after-${node.id}`, group: 'After a step', label: `After ${node.title}`, position: { at: 'after', step: node.id } })
   }
   for (const node of drawing.nodes) {
@@ -52,8 +62,9 @@ export function refusalOf(drawing: Drawing, from: string, branch: string | null,
   const target = drawing.nodes.find((node) => node.id === to)
   const source = drawing.nodes.find((node) => node.id === from)
   if (!source || !target) return 'This step does not exist any more'
-  if (target.shape === 'start') return 'Nothing can lead to the start'
-  if (source.shape === 'end') return 'Nothing can follow an end'
+  if (isStart(target)) return 'Nothing can lead to the start'
+  if (isEnd(target) && !target.span) return 'A run ends where nothing follows, without a connection'
+  if (isEnd(source)) return 'Nothing can follow an end'
   if (drawing.edges.some((edge) => edge.from === from && edge.to === to && (edge.from_branch ?? null) === branch)) return 'These are already connected'
   if (isSubagent(branch)) {
     if (from === to) return 'An agent cannot be its own subagent'

@@ -8,7 +8,7 @@ import { useShortcuts } from '../../../ui/shortcuts.ts'
 import { fragmentOf } from './fragments.ts'
 import { addChoices, connectChoices, moveChoices, orderedPalette } from './menus.tsx'
 import type { Operation, Position } from './operations.ts'
-import { freeBranches, insideOf, refusalOf } from './places.ts'
+import { freeBranches, insideOf, isEnd, isStart, refusalOf } from './places.ts'
 import { type MenuChoice, SearchMenu } from './SearchMenu.tsx'
 
 interface EditorOptions {
@@ -51,7 +51,7 @@ export function useEditor({ drawing, text, palette, isEnabled, selected, onSelec
     drawing && setMenu({ label: `Move ${step} to…`, at, choices: moveChoices(drawing, step, (operation) => void perform(operation)) })
 
   const remove = (steps: readonly string[]) => {
-    const removable = steps.filter((id) => drawing?.nodes.some((node) => node.id === id && (isFree || node.shape !== 'start' && node.shape !== 'end')))
+    const removable = steps.filter((id) => drawing?.nodes.some((node) => node.id === id && node.span))
     if (removable.length > 0) void perform({ op: 'remove', steps: [...removable] })
   }
   const copied = () => (drawing ? fragmentOf(latest.current.text, drawing, latest.current.selected) : null)
@@ -84,7 +84,7 @@ export function useEditor({ drawing, text, palette, isEnabled, selected, onSelec
     else if (isPlain && event.key.toLowerCase() === 'c' && isFree && drawing) openConnect(id, freeBranches(drawing, id)[0] ?? null, at, null)
     else if (isPlain && event.key.toLowerCase() === 'm' && !isFree) openMove(id, at)
     else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'd') duplicate()
-    else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'a') onSelect(drawing?.nodes.filter((node) => node.shape !== 'start' && node.shape !== 'end').map((node) => node.id) ?? [])
+    else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'a') onSelect(drawing?.nodes.filter((node) => node.span).map((node) => node.id) ?? [])
     else if (event.key === ' ' && event.shiftKey) onSelect(selected.includes(id) ? selected.filter((other) => other !== id) : [...selected, id])
     else return false
     return true
@@ -132,14 +132,14 @@ function edgePosition(edge: GraphEdge): Position {
 /** Where the next step goes: below the selected one, else at the end. */
 function nextPosition(drawing: Drawing, selected: string | null, isFree: boolean): Position {
   const node = drawing.nodes.find((entry) => entry.id === selected)
-  if (!node || node.shape === 'end') return { at: 'end' }
-  if (!isFree) return node.shape === 'start' ? { at: 'start' } : { at: 'below', step: node.id }
+  if (!node || isEnd(node)) return { at: 'end' }
+  if (!isFree) return isStart(node) ? { at: 'start' } : { at: 'below', step: node.id }
   return { at: 'below', step: node.id, branch: freeBranches(drawing, node.id)[0] ?? undefined }
 }
 
 function pastePosition(drawing: Drawing, selected: string, isFree: boolean): Position {
   const node = drawing.nodes.find((entry) => entry.id === selected)
-  if (isFree || !node || node.shape === 'start' || node.shape === 'end') return { at: 'end' }
+  if (isFree || !node || isStart(node) || isEnd(node)) return { at: 'end' }
   return { at: 'after', step: selected }
 }
 
