@@ -8,8 +8,8 @@ const FIRST_LOAD_BYTES = 180 * 1024
 
 /** Packages that must not be part of the first load. */
 const LAZY = ['@codemirror/', '@xyflow/', 'markdown-it', '@lezer/']
-/** Files that only a worker may contain. The API of elkjs is small and talks to its worker; the layout itself is in the other files. */
-const WORKER_ONLY = /elkjs\/lib\/(?!elk-api)/
+/** Files that only a worker may contain. The API of elkjs is small and talks to its worker, whose address ends with `?url`. */
+const WORKER_ONLY = /elkjs\/lib\/(?!elk-api)[^?]*$/
 
 interface Chunk {
   type: 'chunk' | 'asset'
