@@ -9,6 +9,7 @@ mod mails;
 mod oidc;
 #[path = "../../../runners/tests/tools/package.rs"]
 mod package;
+mod page;
 mod runs;
 mod sessions;
 mod smtp;

@@ -59,6 +59,51 @@ fn a_turn_of_a_chat_reports_why_it_failed() {
     assert_eq!(state["events"][0]["kind"], "turn");
 }
 
+#[test]
+fn a_session_says_for_every_tool_why_it_is_offered_or_not() {
+    let server = Server::demo();
+    let agent = server.get("/agents/research-then-plan").expect(200);
+    assert_eq!(agent["tools"], json!(["web_search", "summarize", "think", "list_generation"]));
+    assert_eq!((&agent["chats"], &agent["steps"][2]["is_default"]), (&json!(false), &json!(true)));
+    let path = "/agents/research-then-plan/sessions/s1";
+    // Opened without a list of tools, a session has those that its document names.
+    server.get(path).expect(200);
+    server.post(&format!("{path}/messages"), &json!({"text": "research caching"})).expect(200);
+    let state = server.get(&format!("{path}/state")).expect(200);
+    let reason = |name: &str| {
+        let tools = state["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        (tool["offered"].as_bool().unwrap(), tool["reason"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(reason("web_search"), (true, "allowed by research".into()));
+    assert_eq!(reason("think"), (false, "not listed in research; listed in planning_mode".into()));
+    let steps: Vec<&Value> = state["steps"].as_array().unwrap().iter().map(|step| &step["step"]).collect();
+    assert_eq!(steps, ["research", "planning_mode", "general"]);
+    assert_eq!((&state["steps"][0]["active"], &state["steps"][0]["holds"]), (&json!(true), &json!(true)));
+    assert_eq!((&state["chats"], &state["steps"][0]["allowed"][0]), (&json!(false), &json!("web_search")));
+    let listed = server.get("/sessions").expect(200);
+    assert_eq!((&listed["items"][0]["tools_offered"], &listed["items"][0]["tools_total"]), (&json!(2), &json!(4)));
+}
+
+#[test]
+fn a_chat_lists_what_was_said_and_why_a_turn_failed() {
+    let server = Server::demo();
+    let path = "/agents/Researcher/sessions/c1";
+    let empty = server.get(&format!("{path}/chat")).expect(200);
+    assert_eq!((&empty["run"], &empty["lines"]), (&Value::Null, &json!([])));
+    // Reading a chat opens no session.
+    assert_eq!(server.get("/sessions").expect(200)["items"], json!([]));
+    server.post(&format!("{path}/turns"), &json!({"text": "Hello"})).expect(200);
+    let chat = server.get(&format!("{path}/chat")).expect(200);
+    let lines = chat["lines"].as_array().unwrap();
+    assert_eq!((&lines[0]["role"], &lines[0]["text"]), (&json!("user"), &json!("Hello")));
+    assert_eq!((&lines[1]["role"], &lines[1]["error"]["kind"]), (&json!("agent"), &json!("no_runner")));
+    assert_eq!((lines.len(), &chat["in_turn"]), (2, &json!(false)));
+    assert_eq!(server.get("/agents/research-then-plan/sessions/s1/chat").problem(422), "invalid_input");
+    assert_eq!(server.get("/agents/nope/sessions/s1/chat").problem(404), "not_found");
+    assert_eq!(server.get("/agents/approved-email").problem(422), "invalid_input");
+}
+
 fn eval(server: &Server, spelling: &str, dialect: &str, condition: &Value, cases: &Value) -> Value {
     let condition = condition.as_str().map_or_else(|| condition.to_string(), str::to_owned);
     let body = json!({"spelling": spelling, "dialect": dialect, "condition": condition, "cases": cases});
