@@ -15,7 +15,7 @@ export function centreTrunk(placement: Placement, model: GraphModel): Placement 
     for (const id of ids) {
       const box = placement.nodes[id]
       if (!box || model.byId.get(id)?.look === 'frame' || !isAlone(id, box, ids, placement)) continue
-      const by = Math.round(area.x + area.width / 2 - (box.x + box.width / 2))
+      const by = Math.round(area.x + area.width / 2) - box.width / 2 - box.x
       if (by !== 0) moved.set(id, by)
     }
   }
@@ -43,10 +43,28 @@ export function alignChains(placement: Placement, model: GraphModel): Placement 
     const by = Math.round(from.x + from.width / 2 - (to.x + to.width / 2))
     if (by !== 0 && hasRoom(edge, by, current, model)) current = moveTree(edge.to, by, current, model)
   }
-  return current
+  return withMargin(current)
+}
+
+/** The same graph, beginning at the margin. */
+function withMargin(placement: Placement): Placement {
+  const boxes = Object.values(placement.nodes)
+  const xs = Object.values(placement.edges).flatMap((points) => points.map((point) => point.x))
+  const left = Math.min(...boxes.map((box) => box.x), ...xs.slice(0, 5000))
+  const right = Math.max(...boxes.map((box) => box.x + box.width), ...xs.slice(0, 5000))
+  const by = MARGIN - left
+  const move = <T extends Point>(at: T): T => ({ ...at, x: at.x + by })
+  return {
+    nodes: Object.fromEntries(Object.entries(placement.nodes).map(([id, box]) => [id, move(box)])),
+    edges: Object.fromEntries(Object.entries(placement.edges).map(([id, points]) => [id, points.map(move)])),
+    width: right - left + 2 * MARGIN,
+    height: placement.height,
+  }
 }
 
 const GAP = 12
+const FRAME_PADDING = 14
+const MARGIN = 6
 
 function hasRoom(edge: GraphEdge, by: number, placement: Placement, model: GraphModel): boolean {
   const box = placement.nodes[edge.to]
@@ -56,7 +74,8 @@ function hasRoom(edge: GraphEdge, by: number, placement: Placement, model: Graph
   const inside = insideOf(edge.to, model)
   const frame = model.byId.get(edge.to)?.frame
   const area = frame ? placement.nodes[frame] : { x: 0, y: 0, width: placement.width, height: placement.height }
-  if (!area || left + GAP < area.x + 6 || right - GAP > area.x + area.width - 6) return false
+  // Outside of frames there is always room: the whole graph is moved afterwards.
+  if (!area || (frame && (left + GAP < area.x + FRAME_PADDING || right - GAP > area.x + area.width - FRAME_PADDING))) return false
   for (const node of model.nodes) {
     const other = placement.nodes[node.id]
     if (!other || inside.has(node.id) || node.frame !== (frame ?? null)) continue

@@ -5,7 +5,7 @@ const DATABASE = 'branchpoint-layouts'
 const STORE = 'layouts'
 const MOST = 200
 // Raised when sizes or options of the layout change.
-const VERSION = 2
+const VERSION = 3
 
 let database: Promise<IDBDatabase | null> | null = null
 

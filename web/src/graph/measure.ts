@@ -19,10 +19,10 @@ export function cellWidth(name: string, condition: string | null, mode: CanvasMo
 }
 
 export function sizeOf(node: DrawingNode, look: Look, cells: Cell[], mode: CanvasMode, isFramed = false): { width: number; height: number } {
-  if (look === 'terminal') return { width: Math.max(52, Math.round(node.title.length * 6.2) + 24), height: 22 }
-  if (look === 'merge') return { width: Math.min(220, Math.round(node.title.length * 7 + node.kind.length * 6.2) + 52), height: 30 }
+  if (look === 'terminal') return { width: even(Math.max(52, node.title.length * 6.2 + 24)), height: 22 }
+  if (look === 'merge') return { width: even(Math.min(220, node.title.length * 7 + node.kind.length * 6.2 + 52)), height: 30 }
   if (look === 'frame') return { width: 0, height: 0 }
-  const width = Math.max(NODE_WIDTH, cells.reduce((sum, cell) => sum + cell.width, 0))
+  const width = even(Math.max(NODE_WIDTH, cells.reduce((sum, cell) => sum + cell.width, 0)))
   if (look === 'decision') return { width, height: HEADER_HEIGHT + cellsHeight(cells, mode) }
   if (look === 'approval') {
     const rows = cells.length > 0 ? cellsHeight(cells, mode) : 0
@@ -34,9 +34,14 @@ export function sizeOf(node: DrawingNode, look: Look, cells: Cell[], mode: Canva
 /** Steps with short names are narrower, so that branches fit side by side. */
 function stepWidth(node: DrawingNode, mode: CanvasMode, isFramed: boolean): number {
   // In a frame the type is followed by the iteration.
-  if (isFramed && mode === 'run') return Math.min(240, Math.max(NODE_WIDTH, Math.round(52 + (node.kind.length + 6) * 5.6 + 66)))
+  if (isFramed && mode === 'run') return even(Math.min(240, Math.max(NODE_WIDTH, 52 + (node.kind.length + 6) * 5.6 + 66)))
   const text = Math.max(node.title.length * 7.2, node.kind.length * 5.3)
   return 52 + text + (mode === 'run' ? 66 : 0) <= NARROW_WIDTH - 6 ? NARROW_WIDTH : NODE_WIDTH
+}
+
+/** Nodes of even width have their ports at whole pixels, so that straight lines are straight. */
+function even(width: number): number {
+  return Math.ceil(width / 2) * 2
 }
 
 export function cellsHeight(cells: Cell[], mode: CanvasMode): number {

@@ -2,7 +2,6 @@ import { ArrowRight, ChevronDown, ChevronRight } from 'lucide-react'
 import { useState } from 'react'
 import type { BranchOfDecision, BranchOutcome, Decision, Part } from '../../api/types.ts'
 import { Icon } from '../../ui/icons.tsx'
-import { ConditionText } from '../../why/ConditionText.tsx'
 import { OutcomePill } from '../../why/OutcomePill.tsx'
 import { WhyTree } from '../../why/WhyTree.tsx'
 
@@ -59,7 +58,7 @@ function BranchCard({ branch, decision, decidingOnly, onHover, onOpen }: {
       </div>
       {hasBody && isOpen && (
         <div className="arm-body">
-          {branch.tree ? <WhyTree part={branch.tree} decidingOnly={decidingOnly} onHover={onHover} /> : branch.condition && <code className="arm-condition"><ConditionText text={branch.condition} /></code>}
+          {branch.tree ? <WhyTree part={branch.tree} decidingOnly={decidingOnly} onHover={onHover} /> : branch.condition && <p className="arm-words">{branch.condition}</p>}
           {branch.error && !branch.tree?.error && <p className="expl-err">{branch.error.message}</p>}
         </div>
       )}

@@ -11,7 +11,7 @@ import { useRunActions } from './RunActions.tsx'
 import type { TraceStore } from './traceStore.ts'
 
 /** What failed, after how many attempts, and what can be done about it. */
-export function FailedRun({ run, store, onOpen }: { run: RunDetail; store: TraceStore; onOpen: (key: string) => void }) {
+export function FailedRun({ run, store, withRetry, onOpen }: { run: RunDetail; store: TraceStore; withRetry?: boolean; onOpen: (key: string) => void }) {
   const navigate = useNavigate()
   const [forks, setForks] = useState(false)
   const { retry } = useRunActions(run)
@@ -27,9 +27,11 @@ export function FailedRun({ run, store, onOpen }: { run: RunDetail; store: Trace
         <p><button type="button" className="failed-step" onClick={() => step && onOpen(step.key)}>{error.step ?? 'The run'}</button> failed: {error.message}</p>
         <p className="small soft">{error.kind}{attempts}. Completed steps were recorded.</p>
       </div>
-      {mayOperate && <Button small look="primary" icon={RotateCcw} action onClick={retry}>Retry {error.step ?? ''}</Button>}
-      {mayOperate && step && <Button small icon={GitFork} action onClick={() => setForks(true)}>Fork before {step.step}</Button>}
-      <Link className="link small" to="/docs/$kind" params={{ kind: error.kind }}>About {error.kind}</Link>
+      <span className="row">
+        {withRetry && mayOperate && <Button small look="primary" icon={RotateCcw} action onClick={retry}>Retry {error.step ?? ''}</Button>}
+        {mayOperate && step && <Button small icon={GitFork} action onClick={() => setForks(true)}>Fork before {step.step}</Button>}
+        <Link className="link small" to="/docs/$kind" params={{ kind: error.kind }}>About {error.kind}</Link>
+      </span>
       {forks && step && <ForkDialog run={run} step={step} onClose={() => setForks(false)} onForked={(id) => void navigate({ to: '/runs/$id', params: { id }, search: {} })} />}
     </div>
   )

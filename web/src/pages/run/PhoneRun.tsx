@@ -57,7 +57,7 @@ export default function PhoneRun(props: RunProps) {
         <span className="facts"><span><ActiveTime run={run} /></span>{run.usage.tokens > 0 && <span>{formatCount(run.usage.tokens)} tokens</span>}{run.usage.cost_micros > 0 && <span>{formatCost(run.usage.cost_micros)}</span>}</span>
       </div>
       {run.status === 'waiting_people' && <WaitsFor run={run} />}
-      {run.status === 'failed' && <FailedRun run={run} store={store} onOpen={(key) => view.select({ kind: 'step', key })} />}
+      {run.status === 'failed' && <FailedRun run={run} store={store} withRetry onOpen={(key) => view.select({ kind: 'step', key })} />}
       <div className="p-seg"><Segments wide label="Show" value={part} onChange={setPart} options={[{ value: 'steps', label: 'Steps' }, { value: 'graph', label: 'Graph' }, { value: 'result', label: 'Result' }]} /></div>
       {part === 'steps' && <div className="ptree"><TreeOf {...props} rows={rows} graph={graph} look="phone" trackWidth={0} onOpen={(row) => (row.kind === 'group' || row.kind === 'iteration' ? rows.toggle(row, !row.open) : view.selectRow(row))} /><Partial store={store} /></div>}
       {part === 'graph' && (

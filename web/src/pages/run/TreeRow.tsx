@@ -131,7 +131,9 @@ function Took({ row, short = false }: { row: Row; short?: boolean }): ReactNode 
   if (row.kind !== 'step') return null
   const { step, status } = row
   if (step.status === 'skipped' || step.type === 'gate') return null
-  if (step.took_ms != null) return format(step.took_ms + (step.has_children ? 0 : step.hitl_wait_ms))
+  // A parent shows the time that its bracket spans, with the waits of its children.
+  if (step.has_children && step.began && step.ended) return format(Date.parse(step.ended) - Date.parse(step.began))
+  if (step.took_ms != null) return format(step.took_ms + step.hitl_wait_ms)
   return step.began && (status === 'running' || !step.has_children) ? <RunningDuration since={step.began} short={short} /> : null
 }
 

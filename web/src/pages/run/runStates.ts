@@ -74,8 +74,8 @@ function outcomesOf(decision: Decision): Record<string, CellOutcome> {
   for (const branch of decision.branches) {
     const isTaken = branch.name === decision.chosen
     const error = branch.error?.message ?? null
-    const isTransition = decision.kind === 'transition' && branch.sentence == null
-    const text = isTransition ? (isTaken ? 'taken' : 'not taken') : outcomeText(branch.outcome, branch.sentence ?? null, error, isTaken)
+    const hasNoCondition = branch.sentence == null && (decision.kind === 'transition' || branch.condition == null) && branch.outcome !== 'not_evaluated'
+    const text = hasNoCondition ? (isTaken ? 'taken' : 'not taken') : outcomeText(branch.outcome, branch.sentence ?? null, error, isTaken)
     outcomes[branch.name] = { outcome: branch.outcome, text }
   }
   return outcomes
@@ -96,8 +96,9 @@ function votesOf(step: Step, decision: Decision | undefined, approvals: Approval
   if (decision?.kind !== 'approval') return null
   const facts = (decision.approval ?? {}) as ApprovalFacts
   const given = facts.votes?.filter((vote) => vote.choice === decision.chosen).length ?? 0
+  const filled = given > 0 ? given : Math.max(0, facts.votes?.length ?? 0)
   const at = step.ended ? ` · ${clock(new Date(step.ended))}` : ''
-  return { filled: given, of: facts.required ?? null, text: `${decision.chosen ?? 'answered'}${facts.required ? `, ${given} of ${facts.required} votes` : ''}${at}`, deadline: null }
+  return { filled, of: facts.required ?? null, text: `${decision.chosen ?? 'answered'}${facts.required && given > 0 ? `, ${given} of ${facts.required} votes` : ''}${at}`, deadline: null }
 }
 
 function noteOf(step: Step, store: TraceStore, run: RunDetail): string | null {

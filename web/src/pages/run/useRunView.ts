@@ -114,5 +114,6 @@ export function useReveal(view: RunView, store: TraceStore, onRevealed: (ids: st
 /** What to show first: the failed step, or the last decision. */
 export function firstSelection(run: RunDetail): string | null {
   if (run.status === 'failed' && run.error?.step) return run.error.step
-  return run.last_decision?.step ?? null
+  // While steps run the last decision changes all the time.
+  return run.status === 'running' ? null : run.last_decision?.step ?? null
 }
