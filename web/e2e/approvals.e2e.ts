@@ -178,3 +178,20 @@ describe('groups, vetoes and forms', () => {
     await expect.poll(() => outputOf(server, 'notes')).toBe('not published')
   })
 })
+
+test('anyone can answer an approval of a graph, and a loop requests it again', async ({ serve, visit }) => {
+  const server = await serve({ demo: true })
+  await server.start('draft-and-approve', { id: 'note' })
+  const ada = await visit(server)
+  await ada.open('/approvals')
+  await ada.sees('Publish this text?')
+  await ada.sees('Anyone can answer; the first answer decides')
+  await ada.page.getByRole('button', { name: 'Reject' }).click()
+  await ada.page.getByRole('button', { name: 'Vote reject' }).click()
+  // The text is rewritten, and its approval is requested again under the same address.
+  await expect.poll(async () => (await server.api<{ items: unknown[] }>('GET', '/approvals?show=all')).items.length, { timeout: 20_000 }).toBe(1)
+  await ada.page.getByRole('option').filter({ hasNot: ada.page.locator('.gone') }).first().waitFor()
+  await ada.page.getByRole('button', { name: 'Approve' }).click()
+  await ada.page.getByRole('button', { name: 'Vote approve' }).click()
+  await expect.poll(async () => (await server.api<{ status: string }>('GET', '/runs/note')).status, { timeout: 20_000 }).toBe('completed')
+})

@@ -4,7 +4,7 @@ import type { ApprovalRecord } from '../src/api/approvals.ts'
 import { Problem } from '../src/api/client.ts'
 import { choiceKeys, choiceLabel, isPrimary } from '../src/pages/approvals/choices.ts'
 import { formFields, readForm } from '../src/pages/approvals/formValues.ts'
-import { mergeEntries, nextOpen } from '../src/pages/approvals/inbox.ts'
+import { mergeEntries, nextOpen, requestId } from '../src/pages/approvals/inbox.ts'
 import { byDeadline, plainPrompt, splitPrompt } from '../src/pages/approvals/order.ts'
 import { sendVote, unconfirmedVote } from '../src/pages/approvals/votes.ts'
 
@@ -37,7 +37,12 @@ describe('the inbox', () => {
   })
   test('what I answered disappears once it is dismissed', () => {
     const before = mergeEntries([], [item('a'), item('b')], new Set(), 'mine', 'ada')
-    expect(mergeEntries(before, [item('b')], new Set(['a']), 'mine', 'ada').map((entry) => entry.approval.key)).toEqual(['b'])
+    expect(mergeEntries(before, [item('b')], new Set([requestId(item('a'))]), 'mine', 'ada').map((entry) => entry.approval.key)).toEqual(['b'])
+  })
+  test('an approval that a loop requests again is shown again', () => {
+    const dismissed = new Set([requestId(item('a'))])
+    const again = item('a', { requested: '2026-11-15T21:30:00Z' })
+    expect(mergeEntries([], [again], dismissed, 'mine', 'ada')).toEqual([{ approval: again, isGone: false }])
   })
   test('the next open approval is selected after a vote, else the one before', () => {
     const entries = ['a', 'b', 'c'].map((key) => ({ approval: item(key), isGone: key === 'c' }))

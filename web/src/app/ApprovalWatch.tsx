@@ -3,7 +3,8 @@ import { Link, useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { splitKey } from '../api/approvals.ts'
 import { approvalsQuery } from '../api/queries.ts'
-import { plainPrompt } from '../pages/approvals/order.ts'
+import { requestId } from '../pages/approvals/inbox.ts'
+import { firstParagraph, plainPrompt } from '../pages/approvals/order.ts'
 import { announceNow } from '../ui/announce.tsx'
 import { StatusIcon } from '../ui/StatusIcon.tsx'
 import { showToast } from '../ui/toasts.tsx'
@@ -18,10 +19,10 @@ export function ApprovalWatch() {
   useEffect(() => {
     if (!items) return
     const before = seen.current
-    seen.current = new Set([...(before ?? []), ...items.map((item) => item.key)])
+    seen.current = new Set([...(before ?? []), ...items.map(requestId)])
     if (before === null) return
-    for (const approval of items.filter((item) => item.status === 'open' && !before.has(item.key)).slice(0, 3)) {
-      const prompt = plainPrompt(approval.prompt)
+    for (const approval of items.filter((item) => item.status === 'open' && !before.has(requestId(item))).slice(0, 3)) {
+      const prompt = plainPrompt(firstParagraph(approval.prompt))
       const text = prompt.length > LONGEST ? `${prompt.slice(0, LONGEST)}…` : prompt
       announceNow(`${approval.step} in ${approval.run} needs your approval: ${text}`)
       if (isInbox) continue

@@ -35,7 +35,6 @@ function startLive(): void {
     send = (message) => worker.port.postMessage(message)
   } else {
     const stream = new EventStream(accept)
-    stream.start()
     send = (message) => {
       if (message.type === 'subscribe') stream.subscribe(message.topics)
       else if (message.type === 'unsubscribe') stream.unsubscribe(message.topics)
@@ -55,6 +54,7 @@ function accept(message: StreamMessage): void {
   if (message.type === 'lost') return lost(message.retryAt)
   if (message.type === 'open') return opened(message.reconnected)
   if (message.type === 'signed_out') return signedOut()
+  if (message.type === 'followed') return deliver([{ event: 'followed', id: null, data: { topics: message.topics } }])
   const { event } = message
   if (event.event === 'hello') hello(event.data as { now?: string; build?: string })
   else enqueue(event)
@@ -95,8 +95,12 @@ function enqueue(event: LiveEvent): void {
     const events = queue
     queue = []
     setConnection({ dataAsOf: serverNow() })
-    for (const handler of handlers) handler(events)
+    deliver(events)
   }, FLUSH_MS)
+}
+
+function deliver(events: LiveEvent[]): void {
+  for (const handler of handlers) handler(events)
 }
 
 /** Adds a receiver of live events. Returns a function that removes it. */

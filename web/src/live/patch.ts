@@ -15,9 +15,19 @@ export function applyEvents(client: QueryClient, events: LiveEvent[]): void {
     else if (event === 'overview') patchOverview(client, data as Overview)
     else if (event === 'workflow') stale.add('workflows').add('workflow')
     else if (event === 'session') stale.add('sessions').add('session').add('chat')
+    else if (event === 'followed') loadAgain(client, (data as { topics: string[] }).topics)
     else if (event === 'reset') resetTopic((data as { topic?: string }).topic ?? '', stale)
   }
   for (const key of stale) void client.invalidateQueries({ queryKey: [key] })
+}
+
+/** What each list topic keeps up to date. Runs and sessions bring what happened just before they are followed. */
+const LOADED_BY: Record<string, string[]> = { runs: ['runs'], approvals: ['approvals', 'approval'], overview: ['overview'], workflows: ['workflows'], sessions: ['sessions'] }
+
+/** Loads again what was loaded before its topic was followed: a change in between has no event. */
+function loadAgain(client: QueryClient, topics: string[]): void {
+  const keys = topics.flatMap((topic) => LOADED_BY[topic] ?? [])
+  void client.invalidateQueries({ predicate: (query) => keys.includes(String(query.queryKey[0])) && query.state.dataUpdatedAt > 0 })
 }
 
 function resetTopic(topic: string, stale: Set<string>): void {
@@ -98,7 +108,7 @@ function patchText(data: { run: string; key: string; text: string; offset: numbe
   traceStore(data.run).appendText(data.key, data.text, data.offset)
 }
 
-/** Live records are the same for everyone: whether I may vote is kept from before, and asked again when the rules change. */
+/** Live records are the same for everyone: whether I may vote is kept from before, and requested again when the rules change. */
 function patchApproval(client: QueryClient, approval: ApprovalRecord, stale: Set<string>): void {
   stale.add('overview')
   if (typeof approval?.key !== 'string' || !Array.isArray(approval.votes)) {

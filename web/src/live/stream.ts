@@ -13,6 +13,8 @@ export type StreamMessage =
   | { type: 'open'; reconnected: boolean }
   | { type: 'lost'; retryAt: number }
   | { type: 'signed_out' }
+  /** From now on, the events of these topics arrive; what was loaded before may be outdated. */
+  | { type: 'followed'; topics: string[] }
 
 export interface SseRecord {
   event: string
@@ -62,8 +64,10 @@ export function backoff(attempt: number, random = Math.random()): number {
 export class EventStream {
   private topics = new Map<string, number>()
   private client: string | null = null
-  /** The topics that the current connection was opened with. */
-  private requested: string[] = []
+  /** The topics that the server follows for this client, and those that it refused. */
+  private followed = new Set<string>()
+  private refused = new Set<string>()
+  private isChanging = false
   private lastId: string | null = null
   private attempt = 0
   private opened = false
@@ -90,33 +94,57 @@ export class EventStream {
   }
 
   subscribe(topics: string[]): void {
-    const added = topics.filter((topic) => !this.topics.has(topic))
     for (const topic of topics) this.topics.set(topic, (this.topics.get(topic) ?? 0) + 1)
-    if (added.length > 0) void this.change({ add: added, remove: [] })
-    this.start()
+    // The components of a page subscribe one after the other: one connection, or one change, for all of them.
+    setTimeout(() => {
+      this.start()
+      void this.followTopics()
+    })
   }
 
   unsubscribe(topics: string[]): void {
-    const removed: string[] = []
     for (const topic of topics) {
       const left = (this.topics.get(topic) ?? 0) - 1
       if (left > 0) this.topics.set(topic, left)
-      else if (this.topics.delete(topic)) removed.push(topic)
+      else this.topics.delete(topic)
     }
-    if (removed.length > 0) void this.change({ add: [], remove: removed })
+    setTimeout(() => void this.followTopics())
   }
 
-  private async change(body: { add: string[]; remove: string[] }): Promise<void> {
-    if (this.client === null) return
+  /** Sends the server which topics have come and gone. One change at a time, so that they arrive in order. */
+  private async followTopics(): Promise<void> {
+    if (this.isChanging) return
+    this.isChanging = true
     try {
-      await fetch(`${BASE_PATH}/api/v1/events/${encodeURIComponent(this.client)}/topics`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-branchpoint': '1' },
-        body: JSON.stringify(body),
-      })
+      for (;;) {
+        const client = this.client
+        const add = [...this.topics.keys()].filter((topic) => !this.followed.has(topic) && !this.refused.has(topic))
+        const remove = [...this.followed].filter((topic) => !this.topics.has(topic))
+        if (client === null || add.length + remove.length === 0) return
+        if (await this.change(client, add, remove)) continue
+        // One topic that is not permitted must not keep the others away.
+        for (const topic of add) if (this.client === client && !(await this.change(client, [topic], []))) this.refused.add(topic)
+        for (const topic of remove) this.followed.delete(topic)
+      }
     } catch {
       // The stream itself notices a lost connection and subscribes again when it is back.
+    } finally {
+      this.isChanging = false
     }
+  }
+
+  private async change(client: string, add: string[], remove: string[]): Promise<boolean> {
+    const response = await fetch(`${BASE_PATH}/api/v1/events/${encodeURIComponent(client)}/topics`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-branchpoint': '1' },
+      body: JSON.stringify({ add, remove }),
+    })
+    // A connection that was opened meanwhile follows topics of its own.
+    if (!response.ok || client !== this.client) return response.ok
+    for (const topic of add) this.followed.add(topic)
+    for (const topic of remove) this.followed.delete(topic)
+    if (add.length > 0) this.emit({ type: 'followed', topics: add })
+    return true
   }
 
   private async connect(): Promise<void> {
@@ -125,10 +153,12 @@ export class EventStream {
     try {
       const headers: Record<string, string> = { accept: 'text/event-stream' }
       if (this.lastId !== null) headers['last-event-id'] = this.lastId
-      this.requested = [...this.topics.keys()]
-      const response = await fetch(`${BASE_PATH}/api/v1/events?topics=${encodeURIComponent(this.requested.join(','))}`, { headers, signal: controller.signal })
+      const requested = [...this.topics.keys()]
+      const response = await fetch(`${BASE_PATH}/api/v1/events?topics=${encodeURIComponent(requested.join(','))}`, { headers, signal: controller.signal })
       if (response.status === 401) this.emit({ type: 'signed_out' })
       if (!response.ok || response.body === null) throw new Error(`status ${response.status}`)
+      this.followed = new Set(requested)
+      this.refused.clear()
       await this.read(response.body)
     } catch {
       // Falls through to the next attempt.
@@ -160,18 +190,13 @@ export class EventStream {
     if (record.event === 'hello') {
       this.client = (data as { client?: string }).client ?? null
       this.emit({ type: 'open', reconnected: this.opened })
+      // After a reconnect, the server sends what was missed.
+      if (!this.opened && this.followed.size > 0) this.emit({ type: 'followed', topics: [...this.followed] })
       this.opened = true
       this.attempt = 0
-      this.followChangesSinceRequest()
+      void this.followTopics()
     }
     this.emit({ type: 'event', event: { event: record.event, id: record.id, data } })
-  }
-
-  /** Pages subscribe and unsubscribe while the connection is being opened: the server learns of it once the client has an id. */
-  private followChangesSinceRequest(): void {
-    const add = [...this.topics.keys()].filter((topic) => !this.requested.includes(topic))
-    const remove = this.requested.filter((topic) => !this.topics.has(topic))
-    if (add.length > 0 || remove.length > 0) void this.change({ add, remove })
   }
 
   private retryLater(): void {

@@ -38,5 +38,4 @@ scope.onconnect = (event) => {
   port.start()
   if (state) port.postMessage(state)
   if (hello && state?.type === 'open') port.postMessage(hello)
-  stream.start()
 }

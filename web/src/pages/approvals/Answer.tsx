@@ -36,6 +36,8 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
   const state = useVoteState(approval.key)
   const fields = formFields(approval.form, approval.form_defaults)
   const isSending = state?.kind === 'sending'
+  // An approval without choices takes any text.
+  const isFreeText = approval.choices.length === 0
 
   const submit = async (ballot: Ballot) => {
     setSentAt(new Date(serverNow()))
@@ -65,7 +67,7 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
     const text = draft.comment.trim()
     void submit({
       choice: armed.name,
-      ...(text === '' ? {} : { comment: text }),
+      ...(text === '' || isFreeText ? {} : { comment: text }),
       ...(fields.length > 0 && armed.meaning !== 'no' ? { form: values } : {}),
       ...(approval.shown_hash ? { shown_hash: approval.shown_hash } : {}),
     })
@@ -91,8 +93,8 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
   const behalf = recipientOfVote(approval, user, serverNow())
   const commentField = (
     <textarea
-      ref={comment} className="textarea" rows={phone ? 1 : 2} value={draft.comment} maxLength={4000} aria-label="Comment"
-      placeholder={phone ? 'Add a comment' : 'Add a comment (optional)'} onChange={(event) => change({ comment: event.target.value })}
+      ref={comment} className="textarea" rows={phone ? 1 : 2} value={draft.comment} maxLength={4000} aria-label={isFreeText ? 'Answer' : 'Comment'}
+      placeholder={isFreeText ? 'Write an answer' : phone ? 'Add a comment' : 'Add a comment (optional)'} onChange={(event) => change({ comment: event.target.value })}
       onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
     />
   )
@@ -108,7 +110,19 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
       {behalf !== null && behalf !== user && <p className="soft small behalf">You vote for <b>{behalf}</b>, who delegated this vote to you.</p>}
       {armed || isSending
         ? <Confirm choice={armed ?? { name: state?.ballot.choice ?? '', meaning: 'other' }} approval={approval} user={user} state={isSending ? state.attempt : null} onConfirm={confirm} onBack={() => setArmed(null)} phone={phone} />
-        : !isClosed && <Choices approval={approval} user={user} keys={keys} onSelect={select} phone={phone} />}
+        : isClosed ? null
+        : isFreeText ? <SendAnswer text={draft.comment.trim()} phone={phone} onSelect={select} />
+        : <Choices approval={approval} user={user} keys={keys} onSelect={select} phone={phone} />}
+    </div>
+  )
+}
+
+function SendAnswer({ text, phone, onSelect }: { text: string; phone?: boolean; onSelect: (choice: Choice) => void }) {
+  return (
+    <div className="row choices">
+      <Button big={!phone} className={phone ? 'btn-touch' : ''} look="primary" action disabled={text === ''} onClick={() => onSelect({ name: text, meaning: 'other' })}>Answer</Button>
+      <span className="grow" />
+      <span className="soft small">Anyone can answer; the first answer decides.</span>
     </div>
   )
 }
@@ -162,7 +176,7 @@ function Confirm({ choice, approval, user, state, onConfirm, onBack, phone }: {
           // The second click of a double click is not a confirmation.
           onClick={(event) => event.detail < 2 && onConfirm()}
         >
-          <span className="clip">Vote {choice.name}</span>
+          <span className="clip">{approval.choices.length === 0 ? 'Send answer' : `Vote ${choice.name}`}</span>
         </Button>
         {!phone && !isSending && <Button big look="quiet" shortcut="Esc" onClick={onBack}>Back</Button>}
       </div>

@@ -30,7 +30,7 @@ interface DetailProps {
   position: { at: number; of: number } | null
   onPrevious?: () => void
   onNext?: () => void
-  onRecorded: (key: string) => void
+  onRecorded: (approval: ApprovalRecord) => void
   phone: boolean
 }
 
@@ -53,7 +53,7 @@ export function ApprovalDetail(props: DetailProps) {
       send={(ballot, key) => post<ApprovalRecord>(`/approvals/${segment(run)}/${segment(n)}/vote`, ballot, { 'idempotency-key': key })}
       onRecorded={(recorded) => {
         storeApproval(client, recorded)
-        props.onRecorded(approvalKey)
+        props.onRecorded(approval)
       }}
       onReload={() => void query.refetch()}
     />

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Inbox } from 'lucide-react'
 import { useEffect } from 'react'
-import { splitKey } from '../../api/approvals.ts'
+import { type ApprovalRecord, splitKey } from '../../api/approvals.ts'
 import { meQuery } from '../../api/queries.ts'
 import { useTopics } from '../../live/connect.ts'
 import { Button, Segments } from '../../ui/Button.tsx'
@@ -45,9 +45,9 @@ export function ApprovalsPage() {
     { keys: 'j', label: 'Next approval', run: () => select(at < 0 ? first?.approval.key : next) },
     { keys: 'k', label: 'Previous approval', run: () => select(previous) },
   ])
-  const onRecorded = (key: string) => {
-    answered(key)
-    if (!phone && entries) select(nextOpen(entries, key) ?? key)
+  const onRecorded = (approval: ApprovalRecord) => {
+    answered(approval)
+    if (!phone && entries) select(nextOpen(entries, approval.key) ?? approval.key)
   }
   const detail = selected !== null && (
     <ApprovalDetail

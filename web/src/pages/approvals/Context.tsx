@@ -45,7 +45,7 @@ export function Why({ approval }: { approval: ApprovalRecord }) {
   )
 }
 
-/** Where each choice, and the timeout, leads. Left out if the program cannot tell. */
+/** Where each choice, and the timeout, leads. Left out if the program cannot determine it. */
 function Next({ approval }: { approval: ApprovalRecord }) {
   const outcomes = useQuery(outcomesQuery(approval.key)).data ?? []
   if (outcomes.length === 0) return null

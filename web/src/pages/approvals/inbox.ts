@@ -31,14 +31,20 @@ export function useInbox(show: Show, user: string) {
       setEntries(items ? mergeEntries([], items, dismissed.current, show, user) : null)
     } else if (items) setEntries((before) => mergeEntries(before ?? [], items, dismissed.current, show, user))
   }, [items, show, user])
-  const answered = (key: string) => {
+  const answered = (approval: ApprovalRecord) => {
+    const id = requestId(approval)
     setTimeout(() => {
-      dismissed.current.add(key)
-      setEntries((before) => before?.filter((entry) => entry.approval.key !== key) ?? null)
+      dismissed.current.add(id)
+      setEntries((before) => before?.filter((entry) => requestId(entry.approval) !== id) ?? null)
       void client.invalidateQueries({ queryKey: ['approvals'] })
     }, STAYS_MS)
   }
   return { entries: shown.current === show ? entries : null, query, answered }
+}
+
+/** A step in a loop requests the same approval again: the time tells the requests apart. */
+export function requestId(approval: Pick<ApprovalRecord, 'key' | 'requested'>): string {
+  return `${approval.key} ${approval.requested}`
 }
 
 /** Combines what was shown with what the server lists now. */
@@ -51,7 +57,7 @@ export function mergeEntries(before: InboxEntry[], items: ApprovalRecord[], dism
   const all = [...current, ...left.map((entry) => ({ ...entry, isGone: true }))]
   const order = byDeadline(all.map((entry) => entry.approval))
   const byKey = new Map(all.map((entry) => [entry.approval.key, entry]))
-  return order.map((approval) => byKey.get(approval.key)).filter((entry): entry is InboxEntry => entry !== undefined && !dismissed.has(entry.approval.key))
+  return order.map((approval) => byKey.get(approval.key)).filter((entry): entry is InboxEntry => entry !== undefined && !dismissed.has(requestId(entry.approval)))
 }
 
 function isGone(approval: ApprovalRecord, show: Show, user: string): boolean {

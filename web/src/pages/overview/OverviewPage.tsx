@@ -34,7 +34,7 @@ export function OverviewPage() {
         <div className="page-head">
           <h1>Overview</h1><span className="grow" />
           {canEdit && <Link className="btn" to="/workflows" search={{ new: 'template' }}><Icon of={Plus} size={15} />New workflow</Link>}
-          <StartRunMenu><Button look="primary" icon={Play} shortcut="R">Start run</Button></StartRunMenu>
+          <StartRunMenu><Button look="primary" icon={Play} shortcut="R" action>Start run</Button></StartRunMenu>
         </div>
         <Numbers />
         <div className="cols">

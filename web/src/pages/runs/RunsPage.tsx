@@ -51,7 +51,7 @@ export function RunsPage() {
       <div className="page wide">
         <div className="page-head">
           <h1>Runs</h1><span className="grow" />
-          <StartRunMenu><Button look="primary" icon={Play} shortcut="R">Start run</Button></StartRunMenu>
+          <StartRunMenu><Button look="primary" icon={Play} shortcut="R" action>Start run</Button></StartRunMenu>
         </div>
         <div className="filters">
           <SearchInput label="Run ID or workflow" value={search.q ?? ''} onChange={(q) => change({ q: q || undefined })} width={300} />
