@@ -179,9 +179,11 @@ describe('groups, vetoes and forms', () => {
   })
 })
 
+const AGENTS = 'agents:\n  writer: ["A long text."]\n  rewriter: ["A short text."]\n  publisher: ["Published."]\n'
+
 test('anyone can answer an approval of a graph, and a loop requests it again', async ({ serve, visit }) => {
   const server = await serve({ demo: true })
-  await server.start('draft-and-approve', { id: 'note' })
+  await server.start('draft-and-approve', { id: 'note', script: AGENTS })
   const ada = await visit(server)
   await ada.open('/approvals')
   await ada.sees('Publish this text?')
