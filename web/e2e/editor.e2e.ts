@@ -160,7 +160,7 @@ test('a step is added, connected and deleted with the keyboard alone', async ({ 
     await page.keyboard.press('Tab')
   }
   await page.keyboard.press('Enter')
-  await page.waitForFunction(() => document.activeElement?.textContent === 'Writer')
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H2')
   await page.keyboard.press('Escape')
   await page.waitForFunction(() => document.activeElement?.closest('.react-flow__node')?.getAttribute('data-id') === 'writer')
 

@@ -4,6 +4,7 @@ import { conditionsOf, contextOf, newCondition, trial } from '../../src/pages/wo
 import { fragmentOf } from '../../src/pages/workflow/editor/fragments.ts'
 import { orderedPalette } from '../../src/pages/workflow/editor/menus.tsx'
 import { nameOf, readersOf } from '../../src/pages/workflow/editor/operations.ts'
+import { filter } from '../../src/pages/workflow/editor/SearchMenu.tsx'
 import { freeBranches, insideOf, movePlaces, refusalOf } from '../../src/pages/workflow/editor/places.ts'
 
 function node(id: string, more: Partial<DrawingNode> = {}): DrawingNode {
@@ -48,22 +49,36 @@ describe('copying steps', () => {
 })
 
 describe('connections', () => {
+  const span = { start: 0, end: 1, line: 1 }
   const picture = drawing(
-    [node('start', { shape: 'start' }), node('a', { branches: [branch('output', null), branch('subagent', null)] }), node('b'), node('helper', { shape: 'subagent' }), node('end', { shape: 'end' })],
-    [['start', 'a'], ['a', 'helper', 'subagent', 'subagent']], 'graph',
+    [node('start', { shape: 'start', span }), node('a', { span, branches: [branch('output', null), branch('subagent', null)] }), node('b', { span }), node('helper', { shape: 'subagent', span }), node('end', { shape: 'end' })],
+    [['start', 'a'], ['a', 'helper', 'subagent', 'subagent'], ['a', 'end', 'output'], ['b', 'end']], 'graph',
   )
   it('give the reason why they are not possible', () => {
     expect(refusalOf(picture, 'b', null, 'start')).toBe('Nothing can lead to the start')
     expect(refusalOf(picture, 'b', 'subagent', 'helper')).toBe('A target can have only one subagent edge')
     expect(refusalOf(picture, 'start', null, 'a')).toBe('These are already connected')
-    expect(refusalOf(picture, 'end', null, 'a')).toBe('Nothing can follow an end')
+    expect(refusalOf(picture, 'end', null, 'b')).toBe('Nothing can follow an end')
     expect(refusalOf(picture, 'b', null, 'end')).toBe('A run ends where nothing follows, without a connection')
     expect(refusalOf(picture, 'b', null, 'helper')).toBeNull()
   })
   it('begin at branches that lead nowhere', () => {
     expect(freeBranches(picture, 'a')).toEqual(['output'])
     expect(freeBranches(picture, 'b')).toEqual([null])
+    const approval = drawing([node('ask', { span }), node('end', { shape: 'end' })], [['ask', 'end', 'approve'], ['ask', 'end', 'reject']], 'graph')
+    const labelled = { ...approval, edges: approval.edges.map((edge) => ({ ...edge, label: edge.from_branch, from_branch: null })) }
+    expect(freeBranches(labelled, 'ask')).toEqual(['approve', 'reject'])
     expect(freeBranches(picture, 'start')).toEqual([])
+  })
+})
+
+describe('the searchable menu', () => {
+  it('puts the best match first and keeps groups together', () => {
+    const choice = (group: string, label: string) => ({ id: label, group, label, choose: () => undefined })
+    const choices = [choice('Models', 'Evaluate it'), choice('Models', 'Agent'), choice('Flow', 'Wait'), choice('Flow', 'Await all')]
+    expect(filter(choices, 'wait').map((entry) => entry.label)).toEqual(['Wait', 'Await all'])
+    expect(filter(choices, 'a').map((entry) => entry.group)).toEqual(['Models', 'Models', 'Flow', 'Flow'])
+    expect(filter(choices, '')).toEqual(choices)
   })
 })
 
@@ -114,7 +129,7 @@ describe('operations', () => {
     expect(nameOf({ op: 'set_positions', positions: { a: { x: 1, y: 2 } } })).toBe('move a')
   })
   it('list those who refer to what is deleted, but not what is deleted itself', () => {
-    const affected = [{ step: 'tier', field: 'if', names: 'score', line: 9 }, { step: 'score', field: 'target', names: 'score', line: 3 }, { step: null, field: 'output', names: 'score', line: 1 }]
+    const affected = [{ step: 'tier', field: 'if', names: 'score', line: 9 }, { step: 'score', field: 'target', names: 'score', line: 3 }, { step: null, field: 'output', names: 'score', line: 1 }, { step: 'mail', field: 'connections[1]', names: 'score', line: 1 }]
     expect(readersOf(affected, ['score']).map((reader) => reader.step)).toEqual(['tier', 'the document'])
   })
   it('number the types of the palette, starts and ends last', () => {

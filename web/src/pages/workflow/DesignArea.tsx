@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode, Ref } from 'react'
 import { paletteQuery, schemaQuery } from '../../api/queries.ts'
-import type { WorkflowDetail } from '../../api/types.ts'
+import type { PaletteEntry, WorkflowDetail } from '../../api/types.ts'
 import type { Schema } from '../../source/schema.ts'
 import { Failed } from '../../ui/States.tsx'
 import type { DesignNode, DrawState, Finding } from './checks.ts'
@@ -13,6 +13,8 @@ import type { Operation } from './editor/operations.ts'
 import { SplitPane } from './SplitPane.tsx'
 
 export type Pane = 'canvas' | 'both' | 'source'
+
+const NO_PALETTE: PaletteEntry[] = []
 
 interface DesignAreaProps {
   pane: Pane
@@ -34,11 +36,13 @@ interface DesignAreaProps {
 export function DesignArea({ pane, source, drawn, detail, selected, mayEdit, perform, ...rest }: DesignAreaProps) {
   const node = drawn.drawing?.nodes.find((entry) => entry.id === selected[selected.length - 1])
   const hasPanel = pane === 'canvas' && node !== undefined && selected.length === 1
+  // Documents that are edited as text only have no palette.
+  const palette = useQuery(paletteQuery(detail.dialect)).data ?? NO_PALETTE
   if (pane === 'source') return source
-  const isEditable = drawn.drawing?.editable ?? false
+  const isEditable = palette.length > 0
   const canvas = drawn.drawing ? (
     <DesignCanvas
-      drawing={drawn.drawing} text={drawn.text ?? ''} isStale={drawn.isStale} mayEdit={mayEdit} isEditable={isEditable} selected={selected} perform={perform} {...rest}
+      drawing={drawn.drawing} text={drawn.text ?? ''} isStale={drawn.isStale} mayEdit={mayEdit} palette={palette} selected={selected} perform={perform} {...rest}
       panel={hasPanel ? ({ copy, remove }) => <StepPanel node={node} drawn={drawn} detail={detail} readOnly={!mayEdit || !isEditable || drawn.isStale} perform={perform} onCopy={copy} onDelete={remove} /> : undefined}
     />
   ) : (
@@ -58,7 +62,7 @@ function StepPanel({ node, drawn, detail, readOnly, perform, onCopy, onDelete }:
   onCopy: () => void
   onDelete: () => void
 }) {
-  const palette = useQuery(paletteQuery(detail.dialect)).data ?? []
+  const palette = useQuery(paletteQuery(detail.dialect)).data ?? NO_PALETTE
   const schema = useQuery(schemaQuery(detail.dialect)).data as Schema | undefined
   const entry = palette.find((candidate) => candidate.kind === node.kind) ?? null
   if (!drawn.drawing) return null

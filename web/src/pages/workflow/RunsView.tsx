@@ -21,6 +21,7 @@ export function RunsView({ detail }: { detail: WorkflowDetail }) {
       <WorkflowHeader detail={detail} tab="runs" version={detail.version} actions={<RunButton detail={detail} />} />
       <main id="main" className="page-scroll">
         <div className="page wide">
+          <h2 className="sr">Runs</h2>
           <div className="filters">
             <SearchInput label="Run ID" value={search.q ?? ''} onChange={(q) => change({ q: q || undefined })} width={260} />
             <Select label="Status" value={search.status ?? ''} options={STATUS_OPTIONS} onChange={(status) => change({ status: status || undefined })} />

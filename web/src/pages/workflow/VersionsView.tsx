@@ -39,7 +39,7 @@ export function VersionsView({ detail, draft }: { detail: WorkflowDetail; draft:
           onFrom={(version) => choose({ from: String(version) })}
         />
         {isOnlyOne
-          ? <section className="diff" aria-label="Changes"><Empty title="Only one version">Each save makes a version. What changed between two versions is shown here.</Empty></section>
+          ? <section className="diff" aria-label="Changes"><h2 className="sr">Changes</h2><Empty title="Only one version">Each save makes a version. What changed between two versions is shown here.</Empty></section>
           : <Comparison key={`${from}-${to}`} detail={detail} from={from} to={to} draftText={state.text} view={view} onView={(as) => choose({ as: as === 'text' ? 'text' : undefined })} />}
       </main>
     </>

@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
 import { Network, Plus, Redo2, Undo2 } from 'lucide-react'
 import { type ReactNode, type Ref, useMemo, useRef } from 'react'
-import { paletteQuery } from '../../../api/queries.ts'
+import type { PaletteEntry } from '../../../api/types.ts'
 import { Canvas } from '../../../graph/Canvas.tsx'
 import type { ProblemCount } from '../../../graph/context.ts'
 import { IconButton } from '../../../ui/Button.tsx'
@@ -20,8 +19,8 @@ interface DesignCanvasProps {
   findings: Finding[]
   state: DraftState
   mayEdit: boolean
-  /** Whether the server can edit documents of this dialect on the canvas. */
-  isEditable: boolean
+  /** The types that can be added; empty for dialects that are edited as text. */
+  palette: readonly PaletteEntry[]
   selected: readonly string[]
   onSelect: (ids: string[], how: { keyboard: boolean }) => void
   perform: (operation: Operation) => Promise<string | null>
@@ -33,9 +32,9 @@ interface DesignCanvasProps {
 
 /** The graph of the draft. Every change on it is an edit of the source. */
 export function DesignCanvas(props: DesignCanvasProps) {
-  const { drawing, text, isStale, findings, state, mayEdit, isEditable, selected, onSelect, perform, onUndo, onRedo, preflight } = props
+  const { drawing, text, isStale, findings, state, mayEdit, palette, selected, onSelect, perform, onUndo, onRedo, preflight } = props
+  const isEditable = palette.length > 0
   const canEdit = mayEdit && isEditable && !isStale
-  const palette = useQuery({ ...paletteQuery(drawing.dialect), enabled: isEditable && mayEdit }).data ?? []
   const editor = useEditor({ drawing, text, palette, isEnabled: canEdit, selected, onSelect: (ids) => onSelect(ids, { keyboard: false }), perform })
   const problems = useMemo(() => problemsByStep(findings), [findings])
   const places = useMemo(() => placesOf(drawing), [drawing])

@@ -89,10 +89,16 @@ export function SearchMenu({ label, at, choices, onClose, header }: { label: str
   )
 }
 
-function filter(choices: MenuChoice[], text: string): MenuChoice[] {
+/** The choices that match, best first; groups stay together, in the order of their best match. */
+export function filter(choices: MenuChoice[], text: string): MenuChoice[] {
   if (text.trim() === '') return choices
-  const scored = choices.map((choice) => ({ choice, score: fuzzyScore(text, `${choice.label} ${choice.note ?? ''}`) }))
-  const matching = scored.filter((entry): entry is { choice: MenuChoice; score: number } => entry.score !== null)
-  const groups = [...new Set(choices.map((choice) => choice.group))]
-  return matching.sort((left, right) => groups.indexOf(left.choice.group) - groups.indexOf(right.choice.group) || right.score - left.score).map((entry) => entry.choice)
+  const groups = new Map<string, { choice: MenuChoice; score: number }[]>()
+  for (const choice of choices) {
+    const score = Math.max(fuzzyScore(text, choice.label) ?? -Infinity, (fuzzyScore(text, choice.note ?? '') ?? -Infinity) - 1)
+    if (score === -Infinity) continue
+    const group = groups.get(choice.group) ?? []
+    groups.set(choice.group, [...group, { choice, score }])
+  }
+  const sorted = [...groups.values()].map((group) => group.sort((left, right) => right.score - left.score))
+  return sorted.sort((left, right) => (right[0]?.score ?? 0) - (left[0]?.score ?? 0)).flat().map((entry) => entry.choice)
 }

@@ -77,5 +77,7 @@ export function nameOf(operation: Operation): string {
 
 /** "`tier` and `mail` read `step.score`": who reads what would be removed, in words. */
 export function readersOf(affected: Affected[], removed: readonly string[]): { step: string; field: string; names: string; line: number }[] {
-  return affected.filter((entry) => entry.step === null || !removed.includes(entry.step)).map((entry) => ({ ...entry, step: entry.step ?? 'the document' }))
+  // Connections of a removed step are removed with it.
+  const isConnection = (entry: Affected) => /^connections\[/.test(entry.field)
+  return affected.filter((entry) => !isConnection(entry) && (entry.step === null || !removed.includes(entry.step))).map((entry) => ({ ...entry, step: entry.step ?? 'the document' }))
 }

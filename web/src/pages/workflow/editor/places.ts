@@ -65,7 +65,7 @@ export function refusalOf(drawing: Drawing, from: string, branch: string | null,
   if (isStart(target)) return 'Nothing can lead to the start'
   if (isEnd(target) && !target.span) return 'A run ends where nothing follows, without a connection'
   if (isEnd(source)) return 'Nothing can follow an end'
-  if (drawing.edges.some((edge) => edge.from === from && edge.to === to && (edge.from_branch ?? null) === branch)) return 'These are already connected'
+  if (drawing.edges.some((edge) => edge.from === from && edge.to === to && branchOf(edge) === branch)) return 'These are already connected'
   if (isSubagent(branch)) {
     if (from === to) return 'An agent cannot be its own subagent'
     if (drawing.edges.some((edge) => edge.to === to && edge.kind === 'subagent')) return 'A target can have only one subagent edge'
@@ -77,11 +77,20 @@ function isSubagent(branch: string | null): boolean {
   return branch === 'subagent'
 }
 
+/** The branch or handle from which an edge leaves; approvals have only labels on their edges. */
+function branchOf(edge: DrawingEdge): string | null {
+  return edge.from_branch ?? edge.label ?? null
+}
+
 /** The branches of a node that lead nowhere yet; its only exit is `null`. */
 export function freeBranches(drawing: Drawing, id: string): (string | null)[] {
   const node = drawing.nodes.find((entry) => entry.id === id)
   if (!node) return []
-  const leaves = (branch: string | null) => drawing.edges.some((edge: DrawingEdge) => edge.from === id && (branch === null || edge.from_branch === branch))
-  const branches = node.branches ?? []
-  return branches.length === 0 ? (leaves(null) ? [] : [null]) : branches.map((branch) => branch.name).filter((branch) => !leaves(branch))
+  const own = drawing.edges.filter((edge) => edge.from === id)
+  // The end that a drawing adds is not a connection of the document.
+  const connections = own.filter((edge) => drawing.nodes.some((other) => other.id === edge.to && other.span))
+  const named = (node.branches ?? []).map((branch) => branch.name)
+  const labels = own.map(branchOf).filter((label): label is string => label !== null && label !== 'subagent')
+  const exits: (string | null)[] = named.length > 0 ? named : labels.length > 0 ? [...new Set(labels)] : [null]
+  return exits.filter((exit) => !connections.some((edge) => (exit === null ? edge.kind !== 'subagent' : branchOf(edge) === exit)))
 }
