@@ -30,7 +30,7 @@ import { selectedStep } from './useRunView.ts'
 export default function PhoneRun(props: RunProps) {
   const { run, drawing, drawingError, store, version, view } = props
   const [part, setPart] = useState<'steps' | 'graph' | 'result'>('steps')
-  const graph = useGraphOfRun({ run, drawing, store, version, selected: view.selected })
+  const graph = useGraphOfRun({ run, drawing, store, version, view })
   const rows = useRows({ ...props, chosen: graph.chosen, closedLoops: true })
   const step = selectedStep(view, store)
   const node = drawing?.nodes.find((other) => other.title === (step?.step ?? view.planned?.title))

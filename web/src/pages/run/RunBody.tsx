@@ -36,7 +36,7 @@ const TIMELINE_PANEL = 440
 export function RunBody({ width, ...shared }: RunProps & { width: Width }) {
   const { run, drawing, drawingError, store, version, view } = shared
   const approvals = useQuery({ ...approvalsQuery('all'), enabled: run.status === 'waiting_people' }).data?.items
-  const graph = useGraphOfRun({ run, drawing, store, version, selected: view.selected, approvals })
+  const graph = useGraphOfRun({ run, drawing, store, version, view, approvals })
   const rows = useRows({ ...shared, chosen: graph.chosen })
   const [treeWidth, setTreeWidth] = usePanelWidth('run-steps', TREE.initial, TREE.least, TREE.most)
   const [graphPanel, setGraphPanel] = usePanelWidth('run-panel', PANEL.initial, PANEL.least, PANEL.most)
@@ -49,7 +49,11 @@ export function RunBody({ width, ...shared }: RunProps & { width: Width }) {
   const step = selectedStep(view, store)
   const node = drawing?.nodes.find((other) => other.title === (step?.step ?? view.planned?.title))
   const hasPanel = view.selected !== null && !hidden.panel
-  const close = () => view.select(null)
+  const close = () => {
+    // The focus goes back to the row from which the panel was opened.
+    if (document.activeElement?.closest('.panel')) document.querySelector<HTMLElement>('[role="tree"]')?.focus()
+    view.select(null)
+  }
   const openKey = (key: string) => {
     setByKeyboard(false)
     view.select({ kind: 'step', key })

@@ -47,6 +47,12 @@ function keyOf(step: string, execution: number, loops: [string, number][]): stri
   return `${step}#${execution}${path === '' ? '' : `@${path}`}`
 }
 
+/** The key of the same step in another round of one of its loops. Its execution number may differ where loops count on. */
+export function keyInRound(key: string, loop: string, index: number): string {
+  const { step, execution, loops } = partsOf(key)
+  return keyOf(step, execution, loops.map(([name, at]): [string, number] => [name, name === loop ? index : at]))
+}
+
 export function addressOf(ref: Ref): StepAddress | null {
   if (ref.kind === 'root' || ref.kind === 'group') return null
   const { step, execution, loops } = partsOf(ref.kind === 'step' ? ref.key : ref.loop)

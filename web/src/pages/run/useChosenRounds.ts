@@ -5,7 +5,7 @@ import type { Chosen } from './runStates.ts'
 import type { TraceStore } from './traceStore.ts'
 
 /** The round of each loop that the graph, the panel and the tree show: the selected one, the one a person chose, or the most interesting one. */
-export function useChosenRounds(store: TraceStore, selected: Ref | null, version: number): { chosen: Chosen; choose: (loop: string, index: number) => void } {
+export function useChosenRounds(store: TraceStore, selected: Ref | null, version: number): { chosen: Chosen; pick: (loop: string, index: number) => void } {
   const [picked, setPicked] = useState<ReadonlyMap<string, number>>(new Map())
   const ofSelection = useMemo(() => roundsOf(selected), [selected])
   useEffect(() => {
@@ -19,7 +19,7 @@ export function useChosenRounds(store: TraceStore, selected: Ref | null, version
   useEffect(() => {
     for (const loop of store.loops()) if (store.isLarge(loop.key)) void store.open({ kind: 'iteration', loop: loop.key, index: chosen.get(loop.step) ?? 0 })
   }, [store, version, chosen])
-  return { chosen, choose: (loop, index) => setPicked((before) => new Map(before).set(loop, index)) }
+  return { chosen, pick: (loop, index) => setPicked((before) => new Map(before).set(loop, index)) }
 }
 
 function roundsOf(ref: Ref | null): Map<string, number> {
