@@ -144,6 +144,10 @@ test('a draft survives a reload, and its errors are shown in the list', async ({
   await page.getByText('draft saved in this browser').waitFor()
   await page.reload()
   await page.locator('.cm-content').getByText('id: broken').waitFor()
+  // The canvas shows the last version that can be drawn, and the current one as soon as the error is undone.
+  await page.getByRole('button', { name: 'Both' }).click()
+  await ada.sees('Last valid version')
+  await node(page, 'tier').waitFor()
   await page.getByRole('navigation', { name: 'Main' }).getByText('Workflows').click()
   await ada.sees('draft has 1 error')
 })

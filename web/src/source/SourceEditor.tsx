@@ -105,7 +105,7 @@ export default function SourceEditor(props: SourceProps) {
       const editor = view.current
       if (!editor) return
       const at = Math.min(position, editor.state.doc.length)
-      editor.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }), annotations: fromOutside.of(true) })
+      editor.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(editor.state.doc.lineAt(at).from, { y: 'center' }), annotations: fromOutside.of(true) })
       if (focus) editor.focus()
     },
   }))

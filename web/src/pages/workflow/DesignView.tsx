@@ -41,7 +41,7 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
   const preflight = useRef<HTMLDivElement>(null)
   const [problemsOpen, setProblemsOpen] = useState(true)
   const [isWarned, setWarned] = useState(false)
-  const drawn = useDrawing(state.text, name, dialect, true)
+  const drawn = useDrawing(state.text, state.base.text, name, dialect)
   const [selected, setSelected] = useSelection(search.step, (step) => void navigate({ search: (old) => ({ ...old, step: step ?? undefined }), replace: true }))
   const operations = useOperations(draft, dialect, drawn.accept, (ids) => {
     setSelected(ids)

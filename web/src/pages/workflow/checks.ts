@@ -63,28 +63,37 @@ export interface DrawState {
   error: Problem | null
 }
 
-/** The drawing of a text, 150 ms after the last keystroke. While a text cannot be drawn, the last drawing stays. */
-export function useDrawing(text: string, name: string, dialect: string, isEnabled: boolean): DrawState & { accept: (text: string, drawing: DesignDrawing) => void } {
+/** The drawing of a text, 150 ms after the last keystroke. While a text cannot be drawn, the last drawing stays, at first that of the saved version. */
+export function useDrawing(text: string, base: string, name: string, dialect: string): DrawState & { accept: (text: string, drawing: DesignDrawing) => void } {
   const [state, setState] = useState<DrawState>({ drawing: null, text: null, isStale: false, error: null })
   const known = useRef<string | null>(null)
   const accept = (drawn: string, drawing: DesignDrawing) => {
     known.current = drawn
     setState({ drawing, text: drawn, isStale: false, error: null })
   }
+  const keepLast = (error: unknown) => {
+    setState((old) => ({ ...old, isStale: true, error: error instanceof Problem ? error : null }))
+    if (known.current !== null) return
+    known.current = base
+    draw(base, name, dialect).then((drawing) => setState((old) => old.drawing ? old : { ...old, drawing, text: base, isStale: true }), () => (known.current = null))
+  }
   useEffect(() => {
-    if (!isEnabled || known.current === text) return
+    if (known.current === text) {
+      setState((old) => (old.isStale && old.text === text ? { ...old, isStale: false, error: null } : old))
+      return
+    }
     let isCurrent = true
     const timer = setTimeout(() => {
       draw(text, name, dialect).then(
         (drawing) => isCurrent && accept(text, drawing),
-        (error: unknown) => isCurrent && setState((old) => ({ ...old, isStale: true, error: error instanceof Problem ? error : null })),
+        (error: unknown) => isCurrent && keepLast(error),
       )
     }, known.current === null ? 0 : DRAW_AFTER_MS)
     return () => {
       isCurrent = false
       clearTimeout(timer)
     }
-  }, [text, name, isEnabled])
+  }, [text, name])
   return { ...state, accept }
 }
 

@@ -61,7 +61,7 @@ export function DesignCanvas(props: DesignCanvasProps) {
       <div className="canvas-pane" onClickCapture={(event) => (isExtending.current = event.shiftKey)}>
         <Canvas
           drawing={drawing} mode="design" label="Canvas" selected={selected} onSelect={select} problems={problems} editing={editor.editing} places={places}
-          zoom="bottom" stale={isStale ? 'Last valid version' : null} tools={canEdit && !editor.isFree ? <>{history}<span className="sep" />{addButton}</> : mayEdit && !isEditable ? history : null}
+          zoom="bottom" stale={isStale ? 'Last valid version' : null} tools={!mayEdit || canEdit && editor.isFree ? null : canEdit ? <>{history}<span className="sep" />{addButton}</> : history}
         >
           {canEdit && editor.isFree && (
             <div className="canvas-tools column palette at-top" role="toolbar" aria-label="Edit the graph" aria-orientation="vertical">
