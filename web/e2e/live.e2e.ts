@@ -34,7 +34,7 @@ test('a page that is reloaded in the middle of a run looks the same and stays li
   await row.getByText('Waiting for approval').waitFor()
   expect(withoutTimes(await row.innerText())).toBe(withoutTimes(before))
   await page.getByText('Live', { exact: true }).first().waitFor()
-  server.run(['approvals', 'vote', 'a-1/1', 'approve', '--as', 'ada', '--store', server.store])
+  server.run(['approvals', 'approve', 'a-1', '--as', 'ada', '--store', server.store])
   await row.getByText('Completed').waitFor()
 })
 

@@ -27,10 +27,9 @@ test('screenshots of every page', async ({ serve, visit }) => {
   }
 })
 
-async function shoot({ page }: import('./browser.ts').Visitor, name: string): Promise<void> {
-  await page.waitForLoadState('networkidle', { timeout: 5000 }).catch(() => {})
-  await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached', timeout: 5000 }).catch(() => {})
-  await page.evaluate(() => document.fonts.ready.then(() => undefined))
+async function shoot(visitor: import('./browser.ts').Visitor, name: string): Promise<void> {
+  const { page } = visitor
+  await visitor.settles()
   // Layout of graphs in a worker, and transitions, end within this time.
   await page.waitForTimeout(600)
   writeFileSync(`${FOLDER}${name}.png`, withPalette(await page.screenshot({ animations: 'disabled', caret: 'hide' })))

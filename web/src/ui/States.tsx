@@ -6,13 +6,13 @@ import { clockSeconds } from './format.ts'
 import { Icon, type IconComponent } from './icons.tsx'
 
 /** What would appear here, and one action. */
-export function Empty({ icon = Inbox, title, children, action, heading: Heading = 'h3' }: {
+export function Empty({ icon = Inbox, title, children, action, heading: Heading = 'h2' }: {
   icon?: IconComponent
   title: string
   children?: ReactNode
   action?: ReactNode
   /** `h1` where it is the whole page. */
-  heading?: 'h1' | 'h3'
+  heading?: 'h1' | 'h2'
 }) {
   return (
     <div className="empty">
@@ -39,7 +39,7 @@ export function Failed({ what, error, onRetry }: { what: string; error: unknown;
   return (
     <div className="empty err" role="alert">
       <Icon of={OctagonAlert} size={22} />
-      <h3>Couldn’t load {what}</h3>
+      <h2>Couldn’t load {what}</h2>
       <p>{reason}</p>
       {problem && <p className="mono11">{problem.status || 'no response'} · {problem.kind} · {clockSeconds(problem.at)}</p>}
       {onRetry && <Button small onClick={onRetry}>Try again</Button>}

@@ -62,7 +62,7 @@ export function FirstRun({ workflows }: { workflows: WorkflowSummary[] }) {
             <article key={card.name} className="ex-card card">
               <div className="ex-pic"><ExamplePicture kind={card.picture} /></div>
               <div className="ex-body">
-                <div className="row"><h3>{card.name}</h3><span className="dialect">{card.dialect}</span></div>
+                <div className="row"><h2>{card.name}</h2><span className="dialect">{card.dialect}</span></div>
                 <p>{card.description}</p>
                 <Button look={index === 0 ? 'primary' : 'plain'} icon={Play} action disabled={busy !== null} onClick={() => void start(card)}>{card.verb}</Button>
               </div>

@@ -49,6 +49,7 @@ export function PlaygroundPage() {
   const isContextInvalid = contextIn(current.text) === null
   return (
     <main id="main" className="pg">
+      <h1 className="sr">Playground</h1>
       <section className="pg-left" aria-label="Condition and context">
         <div className="pg-h pg-spelling">
           <Segments label="Spelling" value={state.spelling} onChange={chooseSpelling} options={SPELLINGS.map(({ value, label }) => ({ value, label }))} />

@@ -13,7 +13,7 @@ import type { RunView } from './useRunView.ts'
 
 export function RunHeader({ run, view }: { run: RunDetail; view: RunView }) {
   return (
-    <div className="bar run-bar">
+    <section className="bar run-bar" aria-label="Run">
       <div className="crumb">
         <Link className="clip" to="/workflows/$name" params={{ name: run.workflow }}>{run.workflow}</Link>
         <Icon of={ChevronRight} size={14} />
@@ -24,7 +24,7 @@ export function RunHeader({ run, view }: { run: RunDetail; view: RunView }) {
       <span className="grow" />
       <Segments label="View" value={view.view} onChange={view.setView} options={[{ value: 'graph', label: 'Graph' }, { value: 'timeline', label: 'Timeline' }]} />
       <RunActions run={run} />
-    </div>
+    </section>
   )
 }
 

@@ -48,7 +48,7 @@ export function Gate({ session, isPast }: { session: SessionDetail; isPast: bool
           As of {clockSeconds(new Date(latest.at))} <span className="dotsep">·</span> <Link className="link" to="/sessions/$document/$id" params={where} replace>Back to now</Link>
         </div>
       )}
-      <div className="g-body">
+      <div className="g-body" role="group" aria-label="Step, tools and conditions" tabIndex={0}>
         <p className="label">Current step</p>
         <p className="why-line">{session.view.activeStep ? <Sentence text={session.view.why ?? ''} whole /> : 'No step is active.'}</p>
         <Activation session={session} />
