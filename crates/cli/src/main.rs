@@ -9,6 +9,7 @@ mod chats;
 mod check;
 mod completions;
 mod configured_runners;
+mod dev;
 mod dialect_argument;
 mod diff;
 mod doctor;
@@ -81,6 +82,7 @@ enum Command {
     Run(run::Arguments),
     Work(work::Arguments),
     Serve(serve::Arguments),
+    Dev(dev::Arguments),
     Token(token::Arguments),
     Graph(graph::Arguments),
     Diff(diff::Arguments),
@@ -126,6 +128,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Work(arguments) => work::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Dev(arguments) => dev::run(&arguments),
         Command::Token(arguments) => token::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -14,6 +14,7 @@ pub(crate) const DOCUMENT_BYTES: u64 = limits::DOCUMENT_BYTES as u64;
 const VALUES_BYTES: u64 = 2 * DOCUMENT_BYTES;
 
 /// A text and where it comes from.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Source {
     /// The name that messages give it.
     pub(crate) origin: String,

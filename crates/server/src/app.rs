@@ -1,6 +1,5 @@
 //! What every request handler shares.
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
@@ -17,6 +16,7 @@ use crate::oidc::Oidc;
 use crate::permissions::Permission;
 use crate::problem::Problem;
 use crate::routes::workflows::KnownFacts;
+use crate::scripts::DefaultScripts;
 use crate::settings::Settings;
 use crate::traces::Traces;
 use crate::webhooks::Webhooks;
@@ -39,7 +39,7 @@ pub(crate) struct Parts {
     /// Held while a version of a workflow is saved.
     pub(crate) saving: Mutex<()>,
     /// Scripts that answer the runs of a workflow unless they have another, by name.
-    pub(crate) default_scripts: Mutex<BTreeMap<String, String>>,
+    pub(crate) default_scripts: DefaultScripts,
     /// Whether the server is shutting down.
     pub(crate) is_stopping: AtomicBool,
 }
@@ -71,11 +71,12 @@ impl App {
             permissions,
             webhooks,
             oidc,
+            default_scripts,
         } = host;
         let handles = Handles::new(backend, settings.handles);
         let host = HostFacts { user, account, runner_check, access, audit, permissions, webhooks, oidc };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
-        let (catalogue, traces, default_scripts) = (Catalogue::default(), Traces::default(), Mutex::default());
+        let (catalogue, traces) = (Catalogue::default(), Traces::default());
         Ok(Self(Arc::new(Parts {
             handles,
             host,

@@ -1,7 +1,6 @@
 //! Saves examples when a server starts that has nothing else to show.
 
 use std::io;
-use std::sync::PoisonError;
 
 use branchpoint_dialects::document_name;
 
@@ -26,8 +25,7 @@ pub(crate) fn save(app: &App, examples: &[Example]) -> io::Result<()> {
             let saved = executable.and_then(|executable| executable.save(&*backend));
             saved.map_err(|problem| failed(example, &problem))?;
             if let Some(script) = example.script {
-                let mut scripts = app.default_scripts.lock().unwrap_or_else(PoisonError::into_inner);
-                scripts.insert(name, script.to_owned());
+                app.default_scripts.set(&name, Some(script.to_owned()));
             }
         }
         Ok(())

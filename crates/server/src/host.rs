@@ -9,6 +9,7 @@ use branchpoint_expr::{Diagnostic, Object, Value};
 
 use crate::access::{Access, AuditLog};
 use crate::oidc::{Oidc, OidcSettings};
+use crate::scripts::DefaultScripts;
 use crate::{Example, Permission, TextFeed, Webhooks};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
@@ -27,6 +28,7 @@ pub struct Host {
     pub(crate) permissions: Vec<Permission>,
     pub(crate) webhooks: Webhooks,
     pub(crate) oidc: Option<Oidc>,
+    pub(crate) default_scripts: DefaultScripts,
 }
 
 impl Host {
@@ -53,6 +55,7 @@ impl Host {
             permissions: Vec::new(),
             webhooks: Webhooks::default(),
             oidc: None,
+            default_scripts: DefaultScripts::default(),
         }
     }
 
@@ -90,6 +93,12 @@ impl Host {
     #[must_use]
     pub fn with_oidc(self, settings: OidcSettings, http: reqwest::Client) -> Self {
         Self { oidc: Some(Oidc::new(settings, http)), ..self }
+    }
+
+    /// Answers the runs of workflows by scripts unless they have another. The caller may change the scripts later.
+    #[must_use]
+    pub fn with_default_scripts(self, default_scripts: DefaultScripts) -> Self {
+        Self { default_scripts, ..self }
     }
 
     /// Streams the texts of models to clients that follow their runs.

@@ -58,6 +58,7 @@ pub use host::Host;
 pub use oidc::{OidcSettings, RoleRule};
 pub use page::WebFile;
 pub use permissions::Permission;
+pub use scripts::DefaultScripts;
 pub use settings::Settings;
 pub use text_feed::TextFeed;
 pub use webhooks::{Webhook, Webhooks};

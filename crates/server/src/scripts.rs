@@ -1,7 +1,7 @@
 //! Scripts: answers for the calls and approvals of runs.
 
-use std::collections::BTreeSet;
-use std::sync::PoisonError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use branchpoint_dialects::script_by_step;
 use branchpoint_expr::Value;
@@ -10,6 +10,34 @@ use serde::Deserialize;
 
 use crate::app::App;
 use crate::problem::Problem;
+
+/// The scripts of workflows whose runs have no other script, by the names of the workflows. Clones share them.
+///
+/// ```
+/// use branchpoint_server::DefaultScripts;
+///
+/// let scripts = DefaultScripts::default();
+/// scripts.set("greet", Some("ask: approve".into()));
+/// scripts.set("greet", None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct DefaultScripts(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl DefaultScripts {
+    /// Sets or removes the script of a workflow, for runs that start from now on.
+    pub fn set(&self, workflow: &str, script: Option<String>) {
+        let mut scripts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match script {
+            Some(script) => scripts.insert(workflow.to_owned(), script),
+            None => scripts.remove(workflow),
+        };
+    }
+
+    /// The script of a workflow.
+    pub(crate) fn get(&self, workflow: &str) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(workflow).cloned()
+    }
+}
 
 /// A script in a request: YAML or JSON text, or an object.
 #[derive(Clone, Debug, Deserialize)]
@@ -56,10 +84,7 @@ impl App {
         let script = match script {
             Some(script) => Some(script),
             None if live => None,
-            None => {
-                let scripts = self.default_scripts.lock().unwrap_or_else(PoisonError::into_inner);
-                scripts.get(workflow).map(|text| WrittenScript(Value::from(text.as_str())))
-            }
+            None => self.default_scripts.get(workflow).map(|text| WrittenScript(Value::from(text))),
         };
         script.as_ref().map(read_script).transpose()
     }

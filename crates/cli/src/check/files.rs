@@ -14,17 +14,17 @@ const MAX_FILES: usize = 20_000;
 
 /// The files to check, and how many of a directory are not workflows.
 #[derive(Default)]
-pub(super) struct Files {
-    pub(super) paths: Vec<PathBuf>,
+pub(crate) struct Files {
+    pub(crate) paths: Vec<PathBuf>,
     /// The directories among the given paths, and those below them.
-    pub(super) directories: Vec<PathBuf>,
-    pub(super) skipped: usize,
+    pub(crate) directories: Vec<PathBuf>,
+    pub(crate) skipped: usize,
 }
 
 impl Files {
     /// The files among the paths, and the workflows in the directories among them. With a dialect, only workflows of it are taken from
     /// directories.
-    pub(super) fn find(paths: &[PathBuf], dialect: Option<Dialect>) -> Result<Self> {
+    pub(crate) fn find(paths: &[PathBuf], dialect: Option<Dialect>) -> Result<Self> {
         let mut files = Self::default();
         for path in paths {
             if path.is_dir() {
@@ -73,6 +73,6 @@ impl Files {
     }
 }
 
-pub(super) fn is_candidate(path: &Path) -> bool {
+pub(crate) fn is_candidate(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known))
 }

@@ -1,9 +1,9 @@
 //! `branchpoint check`: what is wrong with workflows, reported before anything runs.
 
-mod files;
+pub(crate) mod files;
 mod report;
 mod runner_check;
-mod watch;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

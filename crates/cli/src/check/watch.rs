@@ -1,7 +1,7 @@
 //! Checks again whenever a file changes.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -63,10 +63,10 @@ fn concerns(event: &Event, files: &Files) -> bool {
     !event.kind.is_access() && event.paths.iter().any(|path| is_file(path) || is_below(path))
 }
 
-/// Whether two paths are the same, with or without a leading `./`.
+/// Whether two paths are the same. Events have absolute paths, also of folders that were given by relative ones.
 fn is_same(left: &Path, right: &Path) -> bool {
-    let plain = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
-    plain(left) == plain(right)
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute(left) == absolute(right)
 }
 
 /// The folders to watch: those of the files, because editors replace a file instead of writing to it, and all directories.

@@ -1,6 +1,7 @@
 //! `branchpoint serve`: the HTTP API and a worker over one store, until a signal.
 
 mod content;
+mod reload;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use branchpoint_runners::operator_client;
-use branchpoint_server::{Host, Settings, TextFeed, Webhook, Webhooks, serve_until};
+use branchpoint_server::{DefaultScripts, Host, Settings, TextFeed, Webhook, Webhooks, serve_until};
 use tempfile::TempDir;
 
 use crate::backend::{self, Driving};
@@ -76,12 +77,13 @@ pub(crate) struct Listen {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let project = Project::find()?.reaching(arguments.reach);
-    let place = if arguments.demo || !is_configured(&project, &arguments.store)? {
-        Place::temporary()?
-    } else {
-        Place::Store(arguments.store.clone())
-    };
-    serve(&project, &place, &arguments.listen)
+    let place = if arguments.demo { Place::temporary()? } else { place(&project, &arguments.store)? };
+    serve(&project, &place, &arguments.listen, None)
+}
+
+/// The store of a server that is not told to show the examples.
+pub(crate) fn place(project: &Project, store: &StoreArguments) -> Result<Place> {
+    if is_configured(project, store)? { Ok(Place::Store(store.clone())) } else { Place::temporary() }
 }
 
 /// Whether there is a project, a chosen store, or the default store of earlier commands.
@@ -90,7 +92,7 @@ fn is_configured(project: &Project, store: &StoreArguments) -> Result<bool> {
 }
 
 /// The store of a server.
-enum Place {
+pub(crate) enum Place {
     Store(StoreArguments),
     /// A store in a folder that is removed at the end.
     Temporary(TempDir),
@@ -112,8 +114,8 @@ impl Place {
     }
 }
 
-/// Serves until Ctrl-C or SIGTERM.
-fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> {
+/// Serves until Ctrl-C or SIGTERM. With a folder, its workflows are served, and loaded again when they change.
+pub(crate) fn serve(project: &Project, place: &Place, listen: &Listen, folder: Option<&Path>) -> Result<ExitCode> {
     let store = place.store();
     let texts = TextFeed::default();
     let listeners = OutputListeners { words: texts.listener(), ..OutputListeners::of(|_| {}) };
@@ -125,6 +127,10 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     let waker = Arc::clone(&driving.waker);
     let backend = backend::drive(project, &store, "serve", &runner, driving)?;
     backend.drive_all()?;
+    let scripts = DefaultScripts::default();
+    if let Some(folder) = folder {
+        reload::start(folder, backend.handle()?, scripts.clone())?;
+    }
     let user = project.user(None);
     let mut host = Host::new(backend, &user).with_account(local_runner::account(project, &user)).with_texts(texts);
     let path = project.store_path(&store)?;
@@ -136,13 +142,15 @@ fn serve(project: &Project, place: &Place, listen: &Listen) -> Result<ExitCode> 
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
     }
-    if let Place::Temporary(_) = place {
-        host = host.with_examples(content::examples());
+    match (folder, place) {
+        (Some(_), _) => host = host.with_default_scripts(scripts),
+        (None, Place::Temporary(_)) => host = host.with_examples(content::examples()),
+        (None, Place::Store(_)) => {}
     }
     let token = interrupt::cancellation_token()?;
     let is_temporary = matches!(place, Place::Temporary(_));
     serve_until(host, content::CONTENT, listen.settings(), &token, |address| {
-        announce(address, listen, is_temporary, &path);
+        announce(address, listen, is_temporary && folder.is_none(), &path);
     })
     .map_err(|error| Exit::system(format!("cannot serve on {}: {error}", listen.listen)))?;
     Ok(ExitCode::SUCCESS)
@@ -154,8 +162,8 @@ fn webhooks(project: &Project, waker: Arc<OnceLock<Waker>>) -> Webhooks {
     Webhooks { configured, wake: Arc::new(move || waker.get().into_iter().for_each(Waker::wake)) }
 }
 
-fn announce(address: SocketAddr, listen: &Listen, is_temporary: bool, store: &Path) {
-    let store = if is_temporary {
+fn announce(address: SocketAddr, listen: &Listen, has_examples: bool, store: &Path) {
+    let store = if has_examples {
         "Examples in a temporary store, which is removed at the end. Use --store FILE to keep runs.".to_owned()
     } else {
         format!("Store: {}", store.display())

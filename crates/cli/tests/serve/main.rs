@@ -2,6 +2,7 @@
 
 mod approvals;
 mod client;
+mod dev;
 mod events;
 mod identity;
 mod links;
