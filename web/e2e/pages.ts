@@ -28,6 +28,7 @@ export const PAGES: { name: string; path: (place: Place) => string }[] = [
   { name: 'tokens', path: () => '/settings/tokens' },
   { name: 'secrets', path: () => '/settings/secrets' },
   { name: 'providers', path: () => '/settings/providers' },
+  { name: 'webhooks', path: () => '/settings/webhooks' },
   { name: 'audit', path: () => '/settings/audit' },
   { name: 'doctor', path: () => '/settings/doctor' },
   { name: 'diagnostic', path: () => '/docs/unknown_function' },
