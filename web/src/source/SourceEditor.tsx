@@ -4,11 +4,13 @@ import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } fr
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
 import { Annotation, Compartment, EditorState, Prec } from '@codemirror/state'
 import { drawSelection, EditorView, highlightSpecialChars, hoverTooltip, keymap, lineNumbers } from '@codemirror/view'
-import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
+import { type Ref, useEffect, useImperativeHandle, useMemo, useRef } from 'react'
 import { STYLE_NONCE } from '../api/base.ts'
 import { completeDocument } from './completion.ts'
 import { cursorContext, isJson } from './cursorContext.ts'
+import { definitionAt } from './definitions.ts'
 import { documentLanguage } from './language.ts'
+import { editorText } from './lineEnds.ts'
 import { type Mark, marks as markExtensions, setHighlight, setMarks } from './marks.ts'
 import { descriptionOf, propertiesOf, type Schema, schemasAt } from './schema.ts'
 
@@ -16,7 +18,6 @@ export interface SourceHandle {
   focus: () => void
   /** Moves the cursor and scrolls it into view. */
   reveal: (position: number, focus?: boolean) => void
-  cursor: () => number
 }
 
 export interface SourceProps {
@@ -42,8 +43,9 @@ const fromOutside = Annotation.define<boolean>()
 export default function SourceEditor(props: SourceProps) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView | null>(null)
-  const current = useRef(props)
-  current.current = props
+  const shownText = useMemo(() => editorText(props.text), [props.text])
+  const current = useRef({ props, shownText })
+  current.current = { props, shownText }
   const compartments = useRef({ language: new Compartment(), access: new Compartment() })
 
   useEffect(() => {
@@ -52,20 +54,21 @@ export default function SourceEditor(props: SourceProps) {
     const editor = new EditorView({
       parent: host.current,
       state: EditorState.create({
-        doc: props.text,
+        doc: shownText.doc,
         extensions: [
           ...(STYLE_NONCE ? [EditorView.cspNonce.of(STYLE_NONCE)] : []), lineNumbers(), markExtensions(), foldGutter({ openText: '⌄', closedText: '›' }), highlightSpecialChars(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
           highlightSelectionMatches(), search({ top: true }), indentUnit.of('  '), EditorState.tabSize.of(2),
-          autocompletion({ override: [completeDocument(() => current.current.schema ?? null)], icons: false, maxRenderedOptions: 60 }),
-          schemaHover(() => current.current.schema ?? null),
-          Prec.high(keymap.of(ownKeys(() => current.current))),
+          autocompletion({ override: [completeDocument(() => current.current.props.schema ?? null)], icons: false, maxRenderedOptions: 60 }),
+          schemaHover(() => current.current.props.schema ?? null), jumpOnClick,
+          Prec.high(keymap.of(ownKeys(() => current.current.props))),
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...searchKeymap, ...foldKeymap, ...defaultKeymap]),
           language.of(documentLanguage(isJson(props.text))),
           access.of(accessOf(props)),
           EditorView.updateListener.of((update) => {
             const isOutside = update.transactions.some((transaction) => transaction.annotation(fromOutside))
-            if (update.docChanged && !isOutside) current.current.onChange?.(update.state.doc.toString())
-            else if (update.selectionSet && !isOutside) current.current.onCursor?.(update.state.selection.main.head)
+            const { props: own, shownText: shown } = current.current
+            if (update.docChanged && !isOutside) own.onChange?.(shown.restore(update.state.doc.toString()))
+            else if (update.selectionSet && !isOutside) own.onCursor?.(shown.fromEditor(update.state.selection.main.head))
           }),
         ],
       }),
@@ -81,8 +84,8 @@ export default function SourceEditor(props: SourceProps) {
     const editor = view.current
     if (!editor) return
     const shown = editor.state.doc.toString()
-    if (shown === props.text) return
-    editor.dispatch({ changes: smallestChange(shown, props.text), annotations: fromOutside.of(true) })
+    if (shown === shownText.doc) return
+    editor.dispatch({ changes: smallestChange(shown, shownText.doc), annotations: fromOutside.of(true) })
     if (isJson(shown) !== isJson(props.text)) editor.dispatch({ effects: compartments.current.language.reconfigure(documentLanguage(isJson(props.text))) })
   }, [props.text])
 
@@ -91,20 +94,21 @@ export default function SourceEditor(props: SourceProps) {
   }, [props.readOnly, props.label])
 
   useEffect(() => {
-    view.current?.dispatch({ effects: setMarks.of(props.marks ?? []) })
+    const marks = (props.marks ?? []).map((mark) => ({ ...mark, from: shownText.toEditor(mark.from), to: shownText.toEditor(mark.to) }))
+    view.current?.dispatch({ effects: setMarks.of(marks) })
   }, [props.marks])
 
   useEffect(() => {
-    view.current?.dispatch({ effects: setHighlight.of(props.highlight ?? null) })
+    const lines = props.highlight ? { from: shownText.toEditor(props.highlight.from), to: shownText.toEditor(props.highlight.to) } : null
+    view.current?.dispatch({ effects: setHighlight.of(lines) })
   }, [props.highlight?.from, props.highlight?.to])
 
   useImperativeHandle(props.ref, () => ({
     focus: () => view.current?.focus(),
-    cursor: () => view.current?.state.selection.main.head ?? 0,
     reveal: (position, focus) => {
       const editor = view.current
       if (!editor) return
-      const at = Math.min(position, editor.state.doc.length)
+      const at = Math.min(current.current.shownText.toEditor(position), editor.state.doc.length)
       editor.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(editor.state.doc.lineAt(at).from, { y: 'center' }), annotations: fromOutside.of(true) })
       if (focus) editor.focus()
     },
@@ -131,12 +135,31 @@ function ownKeys(props: () => SourceProps) {
     { key: 'Mod-y', run: run((own) => own.onRedo?.()) },
     { key: 'Mod-s', run: run((own) => own.onSave?.()) },
     { key: 'F8', run: run((own) => own.onNextProblem?.(false)), shift: run((own) => own.onNextProblem?.(true)) },
+    { key: 'F12', run: (editor: EditorView) => jump(editor, editor.state.selection.main.head) },
     { key: 'Tab', run: acceptCompletion },
     // Escape leaves the editor, so Tab is no trap for the keyboard.
     { key: 'Escape', run: (editor: EditorView) => (editor.contentDOM.blur(), true) },
     indentWithTab,
   ]
 }
+
+/** Goes from a reference to the step that it names. */
+function jump(editor: EditorView, position: number): boolean {
+  const target = definitionAt(editor.state.doc.toString(), position)
+  if (target === null) return false
+  editor.dispatch({ selection: { anchor: target }, effects: EditorView.scrollIntoView(target, { y: 'center' }) })
+  return true
+}
+
+const jumpOnClick = EditorView.domEventHandlers({
+  mousedown: (event, editor) => {
+    if (!event.ctrlKey && !event.metaKey) return false
+    const position = editor.posAtCoords({ x: event.clientX, y: event.clientY })
+    const isJump = position !== null && jump(editor, position)
+    if (isJump) event.preventDefault()
+    return isJump
+  },
+})
 
 /** Shows what a key means. */
 function schemaHover(schema: () => Schema | null) {

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { post, Problem, request } from '../../api/client.ts'
 import type { CheckResult, Diagnostic, Drawing, DrawingNode } from '../../api/types.ts'
 import { ByteOffsets } from '../../source/offsets.ts'
+import { useOnline } from '../../ui/online.ts'
 
 const CHECK_AFTER_MS = 200
 const DRAW_AFTER_MS = 150
@@ -23,6 +24,7 @@ export interface CheckState {
 export function useCheck(text: string, name: string | undefined, dialect: string | undefined): CheckState {
   const [state, setState] = useState<CheckState>({ checked: null, isPending: true, error: null })
   const isFirst = useRef(true)
+  const isOnline = useOnline()
   useEffect(() => {
     const controller = new AbortController()
     setState((old) => ({ ...old, isPending: true }))
@@ -37,7 +39,7 @@ export function useCheck(text: string, name: string | undefined, dialect: string
       clearTimeout(timer)
       controller.abort()
     }
-  }, [text, name, dialect])
+  }, [text, name, dialect, isOnline])
   return state
 }
 
@@ -67,6 +69,7 @@ export interface DrawState {
 export function useDrawing(text: string, base: string, name: string, dialect: string): DrawState & { accept: (text: string, drawing: DesignDrawing) => void } {
   const [state, setState] = useState<DrawState>({ drawing: null, text: null, isStale: false, error: null })
   const known = useRef<string | null>(null)
+  const isOnline = useOnline()
   const accept = (drawn: string, drawing: DesignDrawing) => {
     known.current = drawn
     setState({ drawing, text: drawn, isStale: false, error: null })
@@ -93,7 +96,7 @@ export function useDrawing(text: string, base: string, name: string, dialect: st
       isCurrent = false
       clearTimeout(timer)
     }
-  }, [text, name])
+  }, [text, name, isOnline])
   return { ...state, accept }
 }
 
