@@ -77,7 +77,7 @@ function Flow(props: FlowProps) {
   const shell = useRef<HTMLDivElement>(null)
   const boxes = useMemo(() => boxesOf(model, placement, places ?? null), [model, placement, places])
   const looks = useMemo(() => edgeLooks(model, states), [model, states])
-  const nodes = useNodes(model, boxes, states, selected, editing?.mode === 'free')
+  const nodes = useNodes(model, boxes, states, selected, Boolean(editing))
   const points = useMemo(() => new Map(model.edges.map((edge) => [edge.id, edgePoints(edge, model, placement, boxes)])), [model, placement, boxes])
   const { flowProps, drag, live } = useEditing({ model, nodes, points, editing: editing ?? null })
   const shown = useMemo(() => (drag && editing?.mode === 'free' ? movingPoints(model, placement, boxes, live) : points), [drag, editing, model, placement, boxes, live, points])
