@@ -25,6 +25,7 @@ mod documents;
 mod drawing;
 mod examples;
 mod executables;
+mod findings;
 mod guard;
 mod handles;
 mod host;

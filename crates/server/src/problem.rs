@@ -64,6 +64,7 @@ problem_kinds! {
     UnsupportedMedia "unsupported_media" UNSUPPORTED_MEDIA_TYPE "Unsupported media type",
     Misdirected "misdirected" MISDIRECTED_REQUEST "Unknown host name",
     InvalidDocument "invalid_document" UNPROCESSABLE_ENTITY "The document is invalid",
+    EditRejected "edit_rejected" UNPROCESSABLE_ENTITY "The edit is not possible",
     InvalidInput "invalid_input" UNPROCESSABLE_ENTITY "The input is invalid",
     UnknownChoice "unknown_choice" UNPROCESSABLE_ENTITY "Unknown choice",
     Internal "internal" INTERNAL_SERVER_ERROR "The server has a defect",

@@ -1,5 +1,17 @@
 // @generated from openapi.json by `npm run api`. Do not edit.
 
+/** A place that refers to a step. */
+export type AffectedRecord = {
+  /** The path of the field in the step, such as `elif[0].if`. */
+  field: string
+  /** The line, counted from 1: in the new text, or in the old one if the edit removes the reference. */
+  line: number
+  /** The step that it names. */
+  names: string
+  /** The step with the reference; null for the document. */
+  step?: string | null
+}
+
 /** The agent of a document. */
 export type AgentRecord = {
   /** Whether it has a chat. The other documents are gates for programs that run their own model and tools. */
@@ -387,6 +399,34 @@ export type DrawingNode = {
 /** What an edge of a drawing is. */
 export type EdgeKind = "next" | "branch" | "loop" | "subagent"
 
+/** A document and an operation. */
+export type EditRequest = {
+  /** The dialect, `steps` or `graph`; detected by the content if absent. */
+  dialect?: string | null
+  /** The name under which it will be saved. A call of this name is circular. */
+  name?: string | null
+  operation: OperationRequest
+  /** The document. */
+  text: string
+}
+
+/** The result of an edit. Nothing is saved. */
+export type EditResult = {
+  /** The references that the edit changed, or that name a step that it removed. */
+  affected: AffectedRecord[]
+  /** The findings about the new document, as from `/check`. */
+  diagnostics: Diagnostic[]
+  drawing?: Drawing | null
+  /** The edits of the text, in its order. They keep comments, order and notation of everything else. */
+  edits: TextEdit[]
+  /** The steps that it removed, with those inside of them. */
+  removed: string[]
+  /** The step to select. */
+  selected?: string | null
+  /** The text with the edits. */
+  text: string
+}
+
 /** An error of a run or of a step. */
 export type ErrorRecord = {
   kind: string
@@ -612,12 +652,96 @@ export type OmittedRecord = {
   steps: number
 }
 
+/** An edit of a document, by its `op`. */
+export type OperationRequest = {
+  /** Fields of the step; in a graph, of its `data`. */
+  fields?: Record<string, unknown> | null
+  /** The id; made from the type if absent. */
+  id?: string | null
+  op: "add"
+  position: PositionRequest
+  /** The type, from the palette. */
+  step_type: string
+} | {
+  op: "remove"
+  /** The ids, at most 200. */
+  steps: string[]
+  /** Whether the children of a step are removed with it. Otherwise they take its place. */
+  with_children?: boolean
+} | {
+  op: "move"
+  position: PositionRequest
+  step: string
+} | {
+  /** The handle of the source; `output` if absent. */
+  handle?: string | null
+  op: "connect"
+  source: string
+  target: string
+} | {
+  /** The handle of the source; any if absent. */
+  handle?: string | null
+  op: "disconnect"
+  source: string
+  target: string
+} | {
+  /** The new id. */
+  id: string
+  op: "rename"
+  step: string
+} | {
+  op: "set_field"
+  path: PathSegment[]
+  step?: string | null
+  value: unknown
+} | {
+  op: "remove_field"
+  path: PathSegment[]
+  step?: string | null
+} | {
+  /** The present position, from 0. */
+  from: number
+  op: "reorder"
+  step: string
+  /** The new position. */
+  to: number
+} | {
+  /** Steps of a tree, or nodes and connections of a graph, as YAML or JSON. */
+  fragment: string
+  op: "paste"
+  position: PositionRequest
+} | {
+  op: "set_positions"
+  /** The places by id. */
+  positions: Record<string, PointRequest>
+}
+
 /** The numbers of the overview. */
 export type Overview = {
   approvals?: ApprovalCounts | null
   counts: Counts
   /** The last 24 hours, the oldest first. */
   hours: Hour[]
+}
+
+/** A type of step that can be added. */
+export type PaletteEntry = {
+  /** What it does, in one line. */
+  about: string
+  /** The branches or handles of the example. */
+  branches: string[]
+  /** The JSON Schema of its fields. References in it are those of `/schema/{dialect}`. */
+  fields: Record<string, unknown>
+  /** A minimal example as JSON. */
+  fragment: string
+  /** The group in which it is listed. */
+  group: string
+  /** Its name in documents. */
+  kind: string
+  /** The path from the object of the step to the object with its fields; `["data"]` in graphs. */
+  path: string[]
+  /** Its name for people. */
+  title: string
 }
 
 /** An evaluated part of a condition. */
@@ -637,11 +761,55 @@ export type Part = {
   value?: string | null
 }
 
+/** A key of an object, or a position in a list. */
+export type PathSegment = string | number
+
 /** The possible approvers of workflows that name none. */
 export type People = {
   admins: string[]
   members: string[]
   owner?: string | null
+}
+
+/** A place on the canvas. */
+export type PointRequest = {
+  x: number
+  y: number
+}
+
+/** Where a step is added, moved or pasted, by its `at`. */
+export type PositionRequest = {
+  at: "start"
+} | {
+  at: "end"
+} | {
+  at: "before"
+  step: string
+} | {
+  at: "after"
+  step: string
+} | {
+  at: "below"
+  branch?: string | null
+  step: string
+} | {
+  at: "edge"
+  branch?: string | null
+  /** The step that the edge leaves, or `start`. */
+  from: string
+  /** The step that it leads to, or `end`. */
+  to: string
+} | {
+  at: "branch"
+  /** `then`, `elif-0`, `else`, `body`, `on_error`, `child_steps`, or the name of a case or a branch. */
+  branch: string
+  /** The position in the branch; the end if absent. */
+  index?: number | null
+  step: string
+} | {
+  at: "free"
+  x: number
+  y: number
 }
 
 /** The body of a problem response. */

@@ -3,6 +3,7 @@
 mod approvals;
 mod client;
 mod dev;
+mod editing;
 mod events;
 mod identity;
 mod links;

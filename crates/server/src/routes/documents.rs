@@ -4,11 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use branchpoint_core::ir::Program;
-use branchpoint_dialects::{format, schema, unserved_trigger};
-use branchpoint_expr::{Diagnostic, Dialect, Severity, render_json};
+use branchpoint_dialects::{format, schema};
+use branchpoint_expr::Dialect;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,6 +17,7 @@ use crate::body::{Body, Path};
 use crate::caller::{Action, Caller};
 use crate::documents::{Source, dialect_named, load};
 use crate::drawing::{Drawing, draw};
+use crate::findings::Checked;
 use crate::problem::Problem;
 use crate::structure::{InputDeclaration, Structure, inputs_of, structure_of};
 
@@ -46,8 +46,13 @@ struct DocumentRequest {
 
 impl DocumentRequest {
     fn dialect(&self) -> Result<Option<Dialect>, Problem> {
-        self.dialect.as_deref().filter(|name| !name.is_empty()).map(known_dialect).transpose()
+        optional_dialect(self.dialect.as_deref())
     }
+}
+
+/// The dialect that a request names, if it does.
+pub(super) fn optional_dialect(name: Option<&str>) -> Result<Option<Dialect>, Problem> {
+    name.filter(|name| !name.is_empty()).map(known_dialect).transpose()
 }
 
 fn known_dialect(name: &str) -> Result<Dialect, Problem> {
@@ -84,74 +89,17 @@ async fn check(
     let shared = app.clone();
     app.call(move |backend| {
         let text = &request.text;
-        let loaded = load(backend, Source { text, name: request.name.as_deref(), dialect })?;
-        let ok = loaded.program.is_some();
-        let mut findings = loaded.diagnostics;
-        if let Some(program) = &loaded.program {
-            findings.extend((shared.host.runner_check)(program, text));
-            findings.extend(unserved_trigger(text));
-            findings.sort_by_key(|finding| finding.span.start);
-        }
+        let checked = Checked::new(&shared, backend, Source { text, name: request.name.as_deref(), dialect })?;
+        let program = checked.loaded.program.as_ref();
         Ok(Json(CheckResult {
-            dialect: loaded.dialect.map(|dialect| dialect.as_str().to_owned()),
-            diagnostics: rendered(&findings, text, request.name.as_deref(), loaded.program.as_ref()),
-            ok,
-            structure: loaded.program.as_ref().map(structure_of),
-            inputs: loaded.program.as_ref().map(inputs_of).unwrap_or_default(),
+            dialect: checked.loaded.dialect.map(|dialect| dialect.as_str().to_owned()),
+            diagnostics: checked.rendered(text, request.name.as_deref()),
+            ok: program.is_some(),
+            structure: program.map(structure_of),
+            inputs: program.map(inputs_of).unwrap_or_default(),
         }))
     })
     .await
-}
-
-/// Findings as JSON, with the step in which each is and the edits that fix it.
-fn rendered(findings: &[Diagnostic], text: &str, name: Option<&str>, program: Option<&Program>) -> Vec<Value> {
-    let Value::Array(mut rendered) = render_json(findings, text, name.unwrap_or("document")) else { return Vec::new() };
-    for (finding, rendered) in findings.iter().zip(&mut rendered) {
-        rendered["step"] = step_at(program, finding).map_or(Value::Null, Value::from);
-        rendered["fixes"] = Value::from(fixes(finding, text));
-    }
-    rendered
-}
-
-/// The innermost step around a finding.
-fn step_at(program: Option<&Program>, finding: &Diagnostic) -> Option<String> {
-    let encloses = |(start, end): (u32, u32)| start <= finding.span.start && finding.span.end <= end && start < end;
-    let steps = program?.steps.iter().filter(|step| encloses(step.origin));
-    steps.min_by_key(|step| step.origin.1 - step.origin.0).map(|step| step.id.to_string())
-}
-
-/// The edits that the help of a finding suggests: `did you mean X?` and ``write `X` ``.
-fn fixes(finding: &Diagnostic, text: &str) -> Vec<Value> {
-    let Some(help) = &finding.help else { return Vec::new() };
-    let suggested = ["did you mean `", "write `"].iter().find_map(|start| {
-        let rest = &help[help.find(start)? + start.len()..];
-        rest.split_once('`').map(|(suggested, _)| suggested)
-    });
-    let Some(suggested) = suggested else { return Vec::new() };
-    let span = finding.span.text(text);
-    // The span may be a whole expression of which one word is wrong.
-    let wrong =
-        if is_word(span) && finding.severity == Severity::Error { Some(span) } else { quoted(&finding.message) };
-    let Some(offset) = wrong.and_then(|wrong| only_place(span, wrong).map(|at| (at, wrong))) else { return Vec::new() };
-    let start = finding.span.start as usize + offset.0;
-    let edit = json!({"start": start, "end": start + offset.1.len(), "text": suggested});
-    vec![json!({"title": format!("Replace with `{suggested}`"), "edits": [edit]})]
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-.$".contains(c))
-}
-
-/// The first text in backquotes.
-fn quoted(message: &str) -> Option<&str> {
-    message.split('`').nth(1).filter(|text| is_word(text))
-}
-
-/// The place of a word in a text, if it occurs there once.
-fn only_place(text: &str, word: &str) -> Option<usize> {
-    let mut places = text.match_indices(word);
-    let first = places.next()?.0;
-    places.next().is_none().then_some(first)
 }
 
 /// A formatted document.

@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 mod documents;
+mod edit;
 mod eval;
 mod events;
 pub(crate) mod health;
@@ -26,6 +27,7 @@ pub(crate) fn api() -> OpenApiRouter<App> {
         .merge(events::routes())
         .merge(workflows::routes())
         .merge(documents::routes())
+        .merge(edit::routes())
         .merge(runs::routes())
         .merge(approvals::routes())
         .merge(eval::routes())
