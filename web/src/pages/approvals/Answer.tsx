@@ -9,6 +9,7 @@ import { choiceKeys, choiceLabel, isPrimary } from './choices.ts'
 import { useDraft } from './drafts.ts'
 import { FormFields } from './FormFields.tsx'
 import { formFields, readForm } from './formValues.ts'
+import { requestId } from './inbox.ts'
 import { effectOfVote, effectSentence, hintSentence, recipientOfVote } from './quorum.ts'
 import { VoteRejected } from './VoteRejected.tsx'
 import { type Ballot, clearVote, type Send, sendVote, unconfirmedVote, useVoteState } from './votes.ts'
@@ -28,12 +29,14 @@ interface AnswerProps {
 
 /** Comment, form and choices. A vote takes two actions: select a choice, then confirm it. Nothing is lost when it is rejected. */
 export function Answer({ approval, user, send, onRecorded, onReload, onNext, phone, linkOnly, isClosed }: AnswerProps) {
-  const [draft, change, clearDraft] = useDraft(approval.key)
+  // A loop can request the same approval again: votes and drafts belong to one request.
+  const id = requestId(approval)
+  const [draft, change, clearDraft] = useDraft(id)
   const [armed, setArmed] = useState<Choice | null>(null)
   const [errors, setErrors] = useState<Record<string, string>>({})
   const [sentAt, setSentAt] = useState(() => new Date(serverNow()))
   const comment = useRef<HTMLTextAreaElement>(null)
-  const state = useVoteState(approval.key)
+  const state = useVoteState(id)
   const fields = formFields(approval.form, approval.form_defaults)
   const isSending = state?.kind === 'sending'
   // An approval without choices takes any text.
@@ -41,7 +44,7 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
 
   const submit = async (ballot: Ballot) => {
     setSentAt(new Date(serverNow()))
-    const recorded = await sendVote(approval.key, ballot, send)
+    const recorded = await sendVote(id, ballot, send)
     if (recorded) {
       clearDraft()
       setArmed(null)
@@ -53,7 +56,7 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
   }
   const select = (choice: Choice) => {
     if (isSending) return
-    clearVote(approval.key)
+    clearVote(id)
     const read = readForm(fields, draft.form)
     const problems = choice.meaning === 'no' ? {} : read.errors
     setErrors(problems)
@@ -74,10 +77,10 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
   }
   useEffect(() => {
     // The response to this vote was lost when the page was closed: it is sent again with the same key.
-    const unconfirmed = unconfirmedVote(approval.key)
+    const unconfirmed = unconfirmedVote(id)
     if (unconfirmed && !isSending) void submit(unconfirmed)
-  }, [approval.key])
-  useEffect(() => setErrors({}), [approval.key])
+  }, [id])
+  useEffect(() => setErrors({}), [id])
 
   const keys = choiceKeys(approval.choices)
   useShortcuts([
@@ -101,7 +104,7 @@ export function Answer({ approval, user, send, onRecorded, onReload, onNext, pho
   return (
     <div className="answer">
       {state?.kind === 'rejected' && (
-        <VoteRejected problem={state.problem} approval={approval} user={user} sentAt={sentAt} onNext={onNext} onAgain={() => clearVote(approval.key)} linkOnly={linkOnly} />
+        <VoteRejected problem={state.problem} approval={approval} user={user} sentAt={sentAt} onNext={onNext} onAgain={() => clearVote(id)} linkOnly={linkOnly} />
       )}
       {fields.length > 0 && !isClosed && (
         <FormFields fields={fields} typed={draft.form} errors={errors} onChange={(name, value) => change({ form: { ...draft.form, [name]: value } })} />

@@ -15,7 +15,7 @@ import { ApprovalContent } from './ApprovalContent.tsx'
 import { ApprovalMenu } from './ApprovalMenu.tsx'
 import { choiceKeys } from './choices.ts'
 import { Context } from './Context.tsx'
-import { storeApproval } from './inbox.ts'
+import { requestId, storeApproval } from './inbox.ts'
 import { PhoneApproval } from './PhoneApproval.tsx'
 import { recipientOfVote } from './quorum.ts'
 import { Standing } from './Standing.tsx'
@@ -46,7 +46,8 @@ export function ApprovalDetail(props: DetailProps) {
     if (query.error instanceof Problem && query.error.status === 404) return <section className="detail" aria-label="Approval"><NotFound what="This approval" /></section>
     return <section className="detail" aria-label="Approval"><Failed what="this approval" error={query.error} onRetry={() => void query.refetch()} /></section>
   }
-  const approval = query.data
+  // The record of a list has no decisions: they are shown once they are loaded.
+  const approval = query.isPlaceholderData ? { ...query.data, decisions: undefined } : query.data
   const answer = (
     <VoteOrStanding
       approval={approval} user={user} phone={phone} onNext={props.onNext}
@@ -110,14 +111,14 @@ export function VoteOrStanding({ approval, user, phone, linkOnly, send, onRecord
   onReload: () => void
   onNext?: () => void
 }) {
-  const state = useVoteState(approval.key)
+  const state = useVoteState(requestId(approval))
   const isOver = useNow() >= Date.parse(approval.deadline ?? '9999-12-31T00:00:00Z')
   const mayVote = approval.status === 'open' && approval.may_vote && !isOver && recipientOfVote(approval, user, serverNow()) !== null
   if (mayVote || state !== null) {
     return (
       <>
         {!mayVote && <Standing approval={approval} user={user} linkOnly={linkOnly} />}
-        <Answer key={approval.key} approval={approval} user={user} send={send} onRecorded={onRecorded} onReload={onReload} onNext={onNext} phone={phone} linkOnly={linkOnly} isClosed={!mayVote} />
+        <Answer key={requestId(approval)} approval={approval} user={user} send={send} onRecorded={onRecorded} onReload={onReload} onNext={onNext} phone={phone} linkOnly={linkOnly} isClosed={!mayVote} />
       </>
     )
   }

@@ -28,7 +28,7 @@ export function Why({ approval }: { approval: ApprovalRecord }) {
   return (
     <section aria-labelledby="why-approval">
       <h2 className="ctx-h" id="why-approval">Why this needs approval</h2>
-      {decisions.length === 0 && <p className="soft ctx-none">No decision came before it: every run of {approval.workflow} asks here.</p>}
+      {approval.decisions?.length === 0 && <p className="soft ctx-none">No decision came before it: every run of {approval.workflow} asks here.</p>}
       <ol className="chain">
         {decisions.map((decision, index) => (
           <li key={index} className={index === decisions.length - 1 ? 'last' : ''}>

@@ -54,7 +54,7 @@ function Why({ approval, signed }: { approval: ApprovalRecord; signed?: boolean 
       <summary>Why this needs approval</summary>
       {decision
         ? <p><b>{decision.step}</b>{decision.branch && <> took <b>{decision.branch}</b></>}{decision.sentence && <>: <Sentence text={reason(decision.sentence).replace(/\.$/, '')} /></>}.</p>
-        : <p>No decision came before it: every run of {approval.workflow} asks here.</p>}
+        : approval.decisions && <p>No decision came before it: every run of {approval.workflow} asks here.</p>}
       {!signed && <Link className="link" to="/runs/$id" params={{ id: splitKey(approval.key)[0] }} search={{ step: approval.step }}>Open run</Link>}
     </details>
   )
