@@ -24,6 +24,8 @@ pub(crate) struct Meter {
     pub(crate) waiting_since: Option<i64>,
     /// The timer of the time limit, unless the frame waits for people.
     pub(crate) timer: Option<TimerNo>,
+    /// The largest usage of an attempt of each step, if the budget limits tokens or cost.
+    pub(crate) largest: BTreeMap<Option<StepId>, Usage>,
 }
 
 /// A call that has not begun, because a budget around it has too little left.
@@ -103,6 +105,34 @@ impl Meter {
             limit.is_some_and(|limit| u128::from(limit.saturating_sub(used)) * 10 < u128::from(limit))
         };
         nearly(self.limits.tokens, self.usage.tokens) || nearly(self.limits.cost_micros, self.usage.cost_micros)
+    }
+
+    /// Whether the budget limits tokens or cost.
+    pub(crate) fn limits_usage(&self) -> bool {
+        self.limits.tokens.is_some() || self.limits.cost_micros.is_some()
+    }
+
+    /// What a call in flight probably uses: as much as the largest attempt of its step so far. Before the first has ended, a tenth of the
+    /// budget; a child run may use all that is left.
+    pub(crate) fn reservation(&self, step: Option<StepId>, is_child_run: bool) -> Usage {
+        if let Some(largest) = self.largest.get(&step) {
+            return *largest;
+        }
+        let left = self.remaining();
+        let of = |limit: Option<u64>, left: Option<u64>| {
+            if is_child_run { left.unwrap_or(0) } else { limit.map_or(0, |limit| limit.div_ceil(10)) }
+        };
+        Usage {
+            tokens: of(self.limits.tokens, left.tokens),
+            cost_micros: of(self.limits.cost_micros, left.cost_micros),
+        }
+    }
+
+    /// Whether nothing would be left of the tokens or of the cost after so much more.
+    pub(crate) fn would_be_used_up(&self, more: Usage) -> bool {
+        let left = self.remaining();
+        left.tokens.is_some_and(|left| left <= more.tokens)
+            || left.cost_micros.is_some_and(|left| left <= more.cost_micros)
     }
 
     /// What is left of the tokens and of the cost.

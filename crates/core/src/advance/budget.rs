@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use branchpoint_expr::{Value, duration_text};
 
+use super::admission::Admission;
 use super::scope_view::error_object;
 use super::{Flow, Machine};
 use crate::RunKinds as _;
@@ -17,16 +18,6 @@ use crate::meter::{BudgetReason, BudgetRecord};
 use crate::meter::{HeldCall, Meter, step_name, usd};
 use crate::state::{EffectNo, FrameNo, Parked, Purpose, StrandNo};
 use crate::trace::{Basis, NoteKind};
-
-/// Whether a call may begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admission {
-    Granted,
-    /// Another call must end first.
-    Later,
-    /// The budget of this frame is used up. It is the outermost of them, because parts inside of it could not continue either.
-    UsedUp(FrameNo, BudgetReason),
-}
 
 impl Machine<'_> {
     /// Begins to meter a frame if its scope has a budget. `callers` is what the callers of the run have left.
@@ -82,46 +73,18 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether the budgets around a strand allow another call of an effect.
-    fn admission(&self, no: StrandNo, effect: EffectId, is_new: bool) -> Admission {
-        let frames = self.state.metered_around(no);
-        if let Some((frame, reason)) = self.used_up_among(&frames) {
-            return Admission::UsedUp(frame, reason);
-        }
-        if self.program.effects[effect.index()].uses_tokens() {
-            let nearly_used_up = |frame: &&FrameNo| self.state.meters[*frame].is_nearly_used_up();
-            for frame in frames.iter().filter(nearly_used_up) {
-                let is_awaited = is_new && self.held_in(*frame);
-                if is_awaited || self.in_flight(*frame).any(|effect| self.program.effects[effect.index()].uses_tokens())
-                {
-                    return Admission::Later;
-                }
+    /// Remembers how much an attempt of a step has used, for the reservations of its next attempts.
+    pub(super) fn measure(&mut self, no: StrandNo, step: Option<StepId>, usage: Usage) {
+        for frame in self.state.metered_around(no) {
+            if let Some(meter) = self.state.meters.get_mut(&frame).filter(|meter| meter.limits_usage()) {
+                let largest = meter.largest.entry(step).or_default();
+                largest.tokens = largest.tokens.max(usage.tokens);
+                largest.cost_micros = largest.cost_micros.max(usage.cost_micros);
             }
         }
-        Admission::Granted
     }
 
-    /// The outermost of these frames whose budget is used up.
-    fn used_up_among(&self, frames: &[FrameNo]) -> Option<(FrameNo, BudgetReason)> {
-        let used_up = |frame: &FrameNo| Some((*frame, self.state.meters.get(frame)?.used_up(self.stamp.now_ms)?));
-        frames.iter().rev().find_map(used_up)
-    }
-
-    /// The effects of the calls inside of a frame that are in flight.
-    fn in_flight(&self, frame: FrameNo) -> impl Iterator<Item = EffectId> {
-        let flights = self.state.effects.iter().filter(move |(no, flight)| {
-            flight.backoff.is_none() && !self.is_held(**no) && self.state.metered_around(flight.strand).contains(&frame)
-        });
-        flights.map(|(_, flight)| flight.effect_id)
-    }
-
-    /// Whether a call inside of a frame is held.
-    fn held_in(&self, frame: FrameNo) -> bool {
-        let strands = self.state.held.iter().filter_map(|call| self.strand_of(*call));
-        strands.into_iter().any(|strand| self.state.metered_around(strand).contains(&frame))
-    }
-
-    fn strand_of(&self, call: HeldCall) -> Option<StrandNo> {
+    pub(super) fn strand_of(&self, call: HeldCall) -> Option<StrandNo> {
         match call {
             HeldCall::First(strand) => Some(strand),
             HeldCall::Next(effect) => self.state.effects.get(&effect).map(|flight| flight.strand),

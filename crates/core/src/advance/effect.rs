@@ -84,9 +84,12 @@ impl Machine<'_> {
         if flight.attempt != attempt || flight.backoff.is_some() || self.is_held(effect) {
             return Err(Rejected::UnknownEffect);
         }
-        let strand = flight.strand;
+        let (strand, step) = (flight.strand, self.program.effects[flight.effect_id.index()].step);
+        // A failure without usage, such as a lost connection, does not show how much the step uses.
+        if result.is_ok() || usage != Usage::default() {
+            self.measure(strand, step, usage);
+        }
         if usage != Usage::default() {
-            let step = self.program.effects[flight.effect_id.index()].step;
             self.state.spent.usage.add(usage);
             self.charge(strand, step, usage);
             self.note(strand, NoteKind::Used { step, usage });

@@ -1,5 +1,6 @@
 //! The transition function. This file applies events, runs ready strands and dispatches ops; each op has a file of its own.
 
+mod admission;
 mod adopt;
 mod budget;
 mod clock;

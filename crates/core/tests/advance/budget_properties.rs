@@ -1,23 +1,23 @@
-//! Budgets hold for random parts in parts, in every order of answers, with a crash after every event.
+//! Budgets hold for random parts in parts, in every order of answers, with parallel branches and a crash after every event.
 //!
 //! The test keeps its own books: it knows the tree, sees which calls begin, and says what each has used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use branchpoint_core::codec::{decode_program, decode_state, encode_program, encode_state};
 use branchpoint_core::ir::builder::{Builder, ROOT, ScopeSpec};
-use branchpoint_core::ir::{Budget, BudgetLimits, Exit, Failure, PlaceId, Program, ScopeId, Status};
+use branchpoint_core::ir::{Budget, BudgetLimits, EffectId, Exit, Failure, PlaceId, Program, ScopeId, Status, StepId};
 use branchpoint_core::{AttemptError, Command, EffectNo, Event, RetryHint, Stamp, State, Usage, advance};
 use branchpoint_expr::Value;
 use proptest::prelude::*;
 
-use crate::host::{model, retry};
+use crate::host::{effect, model, retry};
 
 /// A part of the tree.
 #[derive(Clone, Debug)]
 enum Part {
-    /// Calls one after the other; each may be retried.
-    Calls(Vec<bool>),
+    /// Calls one after the other.
+    Calls(Vec<Call>),
     /// Parts one after the other.
     Then(Vec<Part>),
     /// Parts at the same time, so many at once; 0 is all.
@@ -26,26 +26,46 @@ enum Part {
     Budgeted(u64, Box<Part>),
 }
 
-/// What the test knows of a call: the budgets around it.
-type Around = Vec<usize>;
+/// A call in the tree.
+#[derive(Clone, Debug)]
+struct Call {
+    is_retried: bool,
+    is_child_run: bool,
+    /// The number of its step. Many calls have the same.
+    step: usize,
+}
+
+/// What the test knows of a call.
+#[derive(Clone, Debug)]
+struct Known {
+    /// The budgets around it.
+    around: Vec<usize>,
+    step: usize,
+    is_child_run: bool,
+}
+
+const STEPS: usize = 3;
 
 struct Make {
     b: Builder,
+    steps: Vec<StepId>,
     /// The limits of budgets.
     limits: Vec<u64>,
-    /// The budgets around each call, by name.
-    calls: BTreeMap<String, Around>,
+    /// The calls.
+    calls: BTreeMap<EffectId, Known>,
 }
 
 impl Make {
     /// Lays out a part before a place, in a scope.
-    fn part(&mut self, part: &Part, scope: ScopeId, around: &Around, next: PlaceId) -> PlaceId {
+    fn part(&mut self, part: &Part, scope: ScopeId, around: &[usize], next: PlaceId) -> PlaceId {
         match part {
-            Part::Calls(calls) => calls.iter().fold(next, |next, retried| {
+            Part::Calls(calls) => calls.iter().fold(next, |next, call| {
                 let name = format!("c{}", self.calls.len());
-                self.calls.insert(name.clone(), around.clone());
-                let retry = retried.then(|| retry(3, 0));
-                let effect = self.b.effect(branchpoint_core::ir::Effect { retry, ..model(&name) });
+                let known = Known { around: around.to_vec(), step: call.step, is_child_run: call.is_child_run };
+                let kind = if call.is_child_run { effect("run") } else { model(&name) };
+                let (retry, step) = (call.is_retried.then(|| retry(3, 0)), Some(self.steps[call.step]));
+                let effect = self.b.effect(branchpoint_core::ir::Effect { retry, step, ..kind });
+                self.calls.insert(effect, known);
                 let nothing = self.b.value(Value::Null);
                 // A call that fails in the end is skipped.
                 self.b.do_(effect, nothing, None, next, Some(Failure { to: next, error: None }))
@@ -64,7 +84,7 @@ impl Make {
                 let limits = BudgetLimits { tokens: Some(*limit), ..BudgetLimits::default() };
                 let exhausted = Some(Failure { to: next, error: None });
                 self.b.budget(Budget { scope: inner, limits, exhausted, step: None, leads_to: None });
-                let around = around.iter().copied().chain([self.limits.len()]).collect();
+                let around: Vec<usize> = around.iter().copied().chain([self.limits.len()]).collect();
                 self.limits.push(*limit);
                 let done = self.b.leave(inner, Exit::Done(None));
                 let entry = self.part(part, inner, &around, done);
@@ -74,18 +94,25 @@ impl Make {
         }
     }
 
-    fn program(part: &Part) -> (Program, Vec<u64>, BTreeMap<String, Around>) {
-        let mut make = Self { b: Builder::new(), limits: Vec::new(), calls: BTreeMap::new() };
+    fn program(part: &Part) -> (Program, Vec<u64>, BTreeMap<EffectId, Known>) {
+        let mut b = Builder::new();
+        let steps = (0..STEPS).map(|step| b.step(&format!("s{step}"), "model", None, (0, 0))).collect();
+        let mut make = Self { b, steps, limits: Vec::new(), calls: BTreeMap::new() };
         let result = make.b.value(Value::Null);
         let end = make.b.close(Status::Completed, result);
-        let begin = make.part(part, ROOT, &Vec::new(), end);
+        let begin = make.part(part, ROOT, &[], end);
         make.b.begin(ROOT, &[begin]);
         (make.b.finish().expect("the program is valid"), make.limits, make.calls)
     }
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    let calls = prop::collection::vec(any::<bool>(), 1..4).prop_map(Part::Calls);
+    let call = (any::<bool>(), prop::bool::weighted(0.2), 0..STEPS).prop_map(|(is_retried, is_child_run, step)| Call {
+        is_retried,
+        is_child_run,
+        step,
+    });
+    let calls = prop::collection::vec(call, 1..4).prop_map(Part::Calls);
     calls.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 1..4).prop_map(Part::Then),
@@ -96,47 +123,92 @@ fn part() -> impl Strategy<Value = Part> {
     })
 }
 
+/// The usage of an attempt: small ones mostly.
+fn tokens() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => 0..8_u64, 1 => 0..60_u64]
+}
+
+/// A call in flight.
+#[derive(Debug)]
+struct Flight {
+    call: EffectId,
+    attempt: u32,
+    /// By budget: the least that was reserved for it when another call began.
+    reserved: BTreeMap<usize, u64>,
+}
+
+/// The book of one budget.
+#[derive(Debug, Default)]
+struct Book {
+    limit: u64,
+    used: u64,
+    /// The largest usage of an attempt, by step.
+    largest: BTreeMap<usize, u64>,
+    /// The largest usage of an attempt of any step.
+    largest_of_all: u64,
+    /// Whether an attempt has used more than was reserved for it when another call began.
+    has_surprise: bool,
+}
+
+impl Book {
+    fn reservation(&self, call: &Known) -> u64 {
+        let unknown = if call.is_child_run { self.limit.saturating_sub(self.used) } else { self.limit.div_ceil(10) };
+        self.largest.get(&call.step).copied().unwrap_or(unknown)
+    }
+}
+
 /// The books of the test.
 struct Books {
-    limits: Vec<u64>,
-    used: Vec<u64>,
-    /// By budget: the calls that were in flight when it was used up, and when its last tenth began.
-    late: Vec<BTreeSet<(EffectNo, u32)>>,
-    before_last_tenth: Vec<BTreeSet<(EffectNo, u32)>>,
-    calls: BTreeMap<String, Around>,
-    in_flight: BTreeMap<EffectNo, (String, u32)>,
+    budgets: Vec<Book>,
+    calls: BTreeMap<EffectId, Known>,
+    in_flight: BTreeMap<EffectNo, Flight>,
 }
 
 impl Books {
-    /// A call begins: every budget around it has something left, and with less than a tenth left it is the only one.
-    fn begins(&self, effect: EffectNo, name: &str) {
-        for budget in &self.calls[name] {
-            let (limit, used) = (self.limits[*budget], self.used[*budget]);
-            assert!(used < limit, "{name} begins although budget {budget} is used up: {used} of {limit}");
-            let others =
-                self.in_flight.iter().filter(|(no, (other, _))| **no != effect && self.calls[other].contains(budget));
-            if (limit - used) * 10 < limit {
-                assert_eq!(others.count(), 0, "{name} begins beside others in the last tenth of budget {budget}");
+    /// A call begins: every budget around it has something left beside what the calls in flight have reserved.
+    fn begins(&mut self, effect: EffectNo, attempt: u32, call: EffectId) {
+        for budget in &self.calls[&call].around {
+            let book = &self.budgets[*budget];
+            assert!(book.used < book.limit, "{call:?} begins although budget {budget} is used up: {book:?}");
+            let others = self.in_flight.iter_mut().map(|(_, flight)| flight);
+            let (mut count, mut reserved) = (0, 0);
+            for other in others.filter(|other| self.calls[&other.call].around.contains(budget)) {
+                let reservation = book.reservation(&self.calls[&other.call]);
+                let least = other.reserved.entry(*budget).or_insert(u64::MAX);
+                *least = reservation.min(*least);
+                (count, reserved) = (count + 1, reserved + reservation);
+            }
+            if count > 0 {
+                assert!(
+                    (book.limit - book.used) * 10 >= book.limit,
+                    "{call:?} begins in the last tenth of {budget}: {book:?}"
+                );
+                assert!(
+                    book.used + reserved < book.limit,
+                    "{call:?} begins, and {reserved} are reserved in {budget}: {book:?}"
+                );
             }
         }
+        self.in_flight.insert(effect, Flight { call, attempt, reserved: BTreeMap::new() });
     }
 
-    /// A call ends. Beyond the limit, only calls count that were in flight when the budget was used up.
-    fn ends(&mut self, effect: EffectNo, attempt: u32, name: &str, tokens: u64) {
-        for budget in self.calls[name].clone() {
-            let (limit, before) = (self.limits[budget], self.used[budget]);
-            self.used[budget] += tokens;
-            if before >= limit {
-                assert!(self.late[budget].contains(&(effect, attempt)), "{name} was not in flight");
-            } else if self.used[budget] >= limit {
-                let others = self.in_flight.iter().filter(|(_, (other, _))| self.calls[other].contains(&budget));
-                self.late[budget] = others.map(|(no, (_, attempt))| (*no, *attempt)).collect();
-                let nearly = (limit - before) * 10 < limit;
-                assert!(!nearly || self.late[budget].len() <= self.before_last_tenth[budget].len());
+    /// An attempt ends. If none used more than its reservation, a budget is exceeded by less than one call.
+    fn ends(&mut self, flight: &Flight, is_ok: bool, tokens: u64) {
+        let call = &self.calls[&flight.call];
+        for budget in &call.around {
+            let book = &mut self.budgets[*budget];
+            book.used += tokens;
+            book.largest_of_all = book.largest_of_all.max(tokens);
+            if is_ok || tokens > 0 {
+                let largest = book.largest.entry(call.step).or_default();
+                *largest = tokens.max(*largest);
             }
-            if before * 10 <= limit * 9 && self.used[budget] * 10 > limit * 9 {
-                let others = self.in_flight.iter().filter(|(_, (other, _))| self.calls[other].contains(&budget));
-                self.before_last_tenth[budget] = others.map(|(no, (_, attempt))| (*no, *attempt)).collect();
+            book.has_surprise |= flight.reserved.get(budget).is_some_and(|reserved| tokens > *reserved);
+            if !book.has_surprise {
+                assert!(
+                    book.used < book.limit + book.largest_of_all.max(1),
+                    "budget {budget} is exceeded by more than one call: {book:?}"
+                );
             }
         }
     }
@@ -145,15 +217,8 @@ impl Books {
 fn run(part: &Part, choices: &[(usize, u64, u8)]) {
     let (program, limits, calls) = Make::program(part);
     let program = decode_program(&encode_program(&program).unwrap()).unwrap();
-    let none = vec![BTreeSet::new(); limits.len()];
-    let mut books = Books {
-        used: vec![0; limits.len()],
-        late: none.clone(),
-        before_last_tenth: none,
-        limits,
-        calls,
-        in_flight: BTreeMap::new(),
-    };
+    let budgets = limits.into_iter().map(|limit| Book { limit, ..Book::default() }).collect();
+    let mut books = Books { budgets, calls, in_flight: BTreeMap::new() };
     let mut state = State::new();
     let mut event = Event::start(Value::Null);
     for (position, (choice, tokens, failure)) in choices.iter().cycle().enumerate() {
@@ -162,9 +227,7 @@ fn run(part: &Part, choices: &[(usize, u64, u8)]) {
         for command in &outcome.commands {
             match command {
                 Command::Perform { effect, attempt, effect_id, .. } => {
-                    let name = program.effects[effect_id.0 as usize].fixed["prompt"].to_string();
-                    books.begins(*effect, &name);
-                    books.in_flight.insert(*effect, (name, *attempt));
+                    books.begins(*effect, *attempt, *effect_id);
                 }
                 Command::Withdraw { effect } => panic!("{effect:?} is withdrawn: calls in flight are awaited"),
                 _ => {}
@@ -183,8 +246,9 @@ fn run(part: &Part, choices: &[(usize, u64, u8)]) {
             return;
         };
         assert!(state.result().is_none());
-        let (name, attempt) = books.in_flight.remove(&effect).unwrap();
-        books.ends(effect, attempt, &name, *tokens);
+        let flight = books.in_flight.remove(&effect).unwrap();
+        books.ends(&flight, *failure >= 2, *tokens);
+        let attempt = flight.attempt;
         let failed =
             || AttemptError { kind: "boom".into(), message: "it broke".into(), retry: RetryHint::Soon, answered: true };
         let result = if *failure < 2 { Err(failed()) } else { Ok(Value::Null) };
@@ -196,9 +260,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_budget_is_exceeded_by_at_most_the_calls_in_flight(
+    fn a_budget_is_exceeded_by_at_most_one_call_if_none_uses_more_than_was_reserved(
         part in part(),
-        choices in prop::collection::vec((any::<usize>(), 0..60_u64, 0..10_u8), 1..40),
+        choices in prop::collection::vec((any::<usize>(), tokens(), 0..10_u8), 1..40),
     ) {
         run(&part, &choices);
     }

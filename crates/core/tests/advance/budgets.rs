@@ -29,10 +29,11 @@ fn call(make: &mut Make, effect: Effect, next: PlaceId) -> PlaceId {
     make.effect_with(effect, next, None)
 }
 
-/// A branch that calls models one after the other.
+/// A branch that calls models one after the other. All of them are calls of one step.
 fn line(make: &mut Make, scope: ScopeId, names: &[&str]) -> PlaceId {
     let done = make.done(scope);
-    names.iter().rev().fold(done, |next, name| call(make, model(name), next))
+    let step = make.b.step(names[0], "model", None, (0, 0));
+    names.iter().rev().fold(done, |next, name| call(make, Effect { step: Some(step), ..model(name) }, next))
 }
 
 fn run(limits: BudgetLimits, lines: &[&[&str]]) -> Host {
@@ -92,12 +93,12 @@ fn cost_is_a_limit_of_its_own() {
 #[test]
 fn with_less_than_a_tenth_left_calls_of_models_run_one_at_a_time() {
     let mut host = run(tokens(100), &[&["a", "a2"], &["b", "b2"], &["c", "c2"]]);
-    host.answer_using("a", 30);
-    host.answer_using("b", 30);
+    host.answer_using("a", 5);
+    host.answer_using("b", 5);
     assert_eq!(host.flying(), ["c", "a2", "b2"]);
-    host.answer_using("a2", 31);
+    host.answer_using("a2", 81);
     // Nine are left. Two calls are in flight already; the third waits for both.
-    host.answer_using("c", 1);
+    host.answer_using("c", 0);
     assert_eq!(host.flying(), ["b2"], "c2 is held");
     host.answer_using("b2", 1);
     assert_eq!(host.flying(), ["c2"]);
@@ -106,11 +107,64 @@ fn with_less_than_a_tenth_left_calls_of_models_run_one_at_a_time() {
 }
 
 #[test]
-fn a_tenth_that_is_left_exactly_holds_nothing() {
-    let mut host = run(tokens(100), &[&["x", "a"], &["y", "b"]]);
-    host.answer_using("x", 90);
-    host.answer_using("y", 0);
-    assert_eq!(host.flying(), ["a", "b"]);
+fn a_call_in_flight_reserves_a_tenth_before_its_step_has_used_any() {
+    let names: Vec<String> = (b'a'..=b'l').map(|letter| char::from(letter).to_string()).collect();
+    let names: Vec<Vec<&str>> = names.iter().map(|name| vec![name.as_str()]).collect();
+    let lines: Vec<&[&str]> = names.iter().map(Vec::as_slice).collect();
+    let mut host = run(tokens(100), &lines);
+    assert_eq!(host.flying().len(), 10, "two of twelve calls are held");
+    host.answer_using("a", 10);
+    assert_eq!(host.flying().len(), 9, "9 calls reserve 90");
+    host.answer_using("b", 0);
+    assert_eq!(host.flying().len(), 9, "8 calls reserve 80, so the next begins");
+}
+
+#[test]
+fn a_call_in_flight_reserves_as_much_as_the_largest_of_its_step() {
+    let mut host = run(tokens(100), &[&["a", "a2"], &["b", "b2"], &["c", "c2"]]);
+    host.answer_using("a", 30);
+    host.answer_using("b", 30);
+    assert_eq!(host.flying(), ["c", "a2"], "60 are used; c reserves 10 and a2 30");
+    host.answer_using("c", 0);
+    assert_eq!(host.flying(), ["a2", "b2"], "a2 reserves 30");
+    host.answer_using("b2", 2);
+    assert_eq!(host.flying(), ["a2", "c2"], "62 are used");
+    host.answer_using("c2", 1);
+    host.answer_using("a2", 30);
+    host.completed_with(r#"["a2","b2","c2"]"#);
+}
+
+#[test]
+fn a_lost_connection_does_not_make_a_step_look_cheap() {
+    let mut make = Make::new();
+    let scope = part(&mut make, tokens(100));
+    let step = make.b.step("s", "model", None, (0, 0));
+    let done = make.done(scope);
+    let retried = Effect { step: Some(step), retry: Some(retry(2, 0)), ..model("x") };
+    let first = call(&mut make, retried, done);
+    let others: Vec<PlaceId> =
+        (0..14).map(|_| call(&mut make, Effect { step: Some(step), ..model("o") }, done)).collect();
+    let lines: Vec<PlaceId> = std::iter::once(first).chain(others).collect();
+    let mut host = make.run_branches(scope, &lines);
+    assert_eq!(host.flying().len(), 10);
+    host.fail_using("x", true, 0);
+    assert_eq!(host.flying().len(), 10, "each call still reserves a tenth");
+    host.answer_using("o", 0);
+    assert_eq!(host.flying().len(), 14, "a call of the step has used nothing");
+}
+
+#[test]
+fn a_called_run_reserves_all_that_is_left_before_its_step_has_used_any() {
+    let mut make = Make::new();
+    let scope = part(&mut make, tokens(100));
+    let step = make.b.step("s", "run", None, (0, 0));
+    let done = make.done(scope);
+    let runs: Vec<PlaceId> =
+        (0..3).map(|_| call(&mut make, Effect { step: Some(step), ..effect("run") }, done)).collect();
+    let mut host = make.run_branches(scope, &runs);
+    assert_eq!(host.flying(), ["run"], "one called run may use up everything");
+    host.answer_using("run", 20);
+    assert_eq!(host.flying(), ["run", "run"], "each of them reserves 20");
 }
 
 #[test]
