@@ -4,7 +4,7 @@ use branchpoint_core::ir::Status;
 
 use crate::lower::lower;
 use crate::rng::Rng;
-use crate::tree::{Block, Gather, Node, NodeKind, RetryPolicy, Test, Tree};
+use crate::tree::{ApprovalRules, Block, Gather, Node, NodeKind, RetryPolicy, Test, Tree};
 
 /// The workflows of a seed.
 pub fn trees(seed: u64) -> Vec<Tree> {
@@ -191,6 +191,7 @@ impl Generator<'_> {
     }
 
     fn request(&mut self) -> NodeKind {
+        let rules = self.approval_rules();
         let people = 1 + self.rng.small(3);
         NodeKind::Request {
             people,
@@ -198,7 +199,36 @@ impl Generator<'_> {
             timeout_ms: self.rng.percent(60).then(|| self.rng.below(6_000)),
             reminder_ms: self.rng.percent(40).then(|| 1 + self.rng.below(2_000)),
             expired: self.rng.percent(30),
+            rules,
         }
+    }
+
+    /// Draws the rules of a request, some of which cannot be opened. They have random numbers of their own, so that trees of earlier
+    /// versions stay as they are otherwise.
+    fn approval_rules(&self) -> Option<Box<ApprovalRules>> {
+        let mut rng = Rng::new(self.rng.clone().draw() ^ 0x0a99_0f41);
+        if rng.percent(50) {
+            return None;
+        }
+        let mut group = || (0..6).filter(|_| rng.percent(50)).collect::<Vec<u32>>();
+        let groups = [group(), group()];
+        let most = |group: usize| u32::try_from(groups[group].len()).expect("groups are small");
+        let needed = if rng.percent(90) {
+            [most(0), most(1)].map(|most| rng.small(most.clamp(1, 2) + 1).min(most))
+        } else {
+            [1, 2]
+        };
+        let need = if needed == [0, 0] { None } else { Some(needed) };
+        Some(Box::new(ApprovalRules {
+            need: need.filter(|_| rng.percent(60)),
+            veto: if rng.percent(20) { vec![rng.small(6)] } else { Vec::new() },
+            veto_group: if rng.percent(15) { Some(rng.index(2)) } else { None },
+            excluded: if rng.percent(25) { Some(rng.small(6)) } else { None },
+            escalation: if rng.percent(40) { Some((rng.below(4_000), vec![rng.small(8), rng.small(8)])) } else { None },
+            end_early: rng.percent(50),
+            form: if rng.percent(50) { Some(rng.int(10)) } else { None },
+            groups,
+        }))
     }
 }
 

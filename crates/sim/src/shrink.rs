@@ -1,6 +1,6 @@
 //! Shrinks a failing case: removes parts while it still fails.
 
-use crate::tree::{Block, Gather, Node, NodeKind, Test, Tree};
+use crate::tree::{ApprovalRules, Block, Gather, Node, NodeKind, Test, Tree};
 
 /// Returns the smallest trees found that still fail.
 pub fn shrink(trees: Vec<Tree>, fails: impl Fn(&[Tree]) -> bool) -> Vec<Tree> {
@@ -95,7 +95,17 @@ fn simpler(kind: &mut NodeKind, change: usize) {
         }
         (NodeKind::Try { limit_ms, .. } | NodeKind::Signal { limit_ms, .. }, 6) => *limit_ms = None,
         (NodeKind::Request { timeout_ms, reminder_ms, .. }, 6) => (*timeout_ms, *reminder_ms) = (None, None),
+        (NodeKind::Request { rules, .. }, 7) => *rules = None,
+        (NodeKind::Request { rules: Some(rules), .. }, change) => simpler_rules(rules, change),
         (NodeKind::While { cap, .. }, 6) if *cap > 1 => *cap -= 1,
+        _ => {}
+    }
+}
+
+fn simpler_rules(rules: &mut ApprovalRules, change: usize) {
+    match change {
+        4 => (rules.escalation, rules.excluded) = (None, None),
+        5 => (rules.form, rules.end_early) = (None, false),
         _ => {}
     }
 }

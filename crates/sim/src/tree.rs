@@ -73,13 +73,41 @@ pub enum NodeKind {
     /// Waits for its signal. If it is picky, odd payloads are rejected.
     Signal { keep: bool, picky: bool, limit_ms: Option<u64> },
     /// Requests votes from people.
-    Request { people: u32, required: u32, timeout_ms: Option<u64>, reminder_ms: Option<u64>, expired: bool },
+    Request {
+        people: u32,
+        required: u32,
+        timeout_ms: Option<u64>,
+        reminder_ms: Option<u64>,
+        expired: bool,
+        rules: Option<Box<ApprovalRules>>,
+    },
     /// Ends the run.
     Finish { status: Status },
     /// Fails.
     Fail,
     /// Ends its strand without a value.
     Blocked,
+}
+
+/// The rules of a request to people. Users are numbers, and the groups are named `g0` and `g1`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApprovalRules {
+    /// The members of each group.
+    pub groups: [Vec<u32>; 2],
+    /// The votes that a choice needs of each group; none if votes of any recipients count.
+    pub need: Option<[u32; 2]>,
+    /// Users whose `no` settles the request.
+    pub veto: Vec<u32>,
+    /// A group whose members have a veto, too.
+    pub veto_group: Option<usize>,
+    /// The user who started the run, and may not vote.
+    pub excluded: Option<u32>,
+    /// After a time, these users may vote, too.
+    pub escalation: Option<(u64, Vec<u32>)>,
+    /// Whether the request ends when no choice can have enough votes any more.
+    pub end_early: bool,
+    /// The proposed amount in the form; none without a form.
+    pub form: Option<i64>,
 }
 
 /// A retry policy.

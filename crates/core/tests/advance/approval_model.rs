@@ -1,10 +1,11 @@
 //! Random approvals beside an independent model, written from `docs/spec/house.md`. The model keeps a list of facts and computes
 //! everything from the list each time; it shares no code with the core.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use branchpoint_core::codec::{decode_state, encode_state};
 use branchpoint_core::ir::Arm;
-use branchpoint_core::{Event, Rejected};
+use branchpoint_core::{Event, Rejected, approvals};
 use branchpoint_expr::Value;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -35,10 +36,18 @@ struct Document {
 
 #[derive(Clone, Debug)]
 enum Action {
-    Vote { user: usize, choice: usize, form: usize },
+    Vote { user: usize, choice: usize, form: usize, saw: Saw },
     Delegate { user: usize, to: Option<usize>, for_ms: i64 },
     Pass(i64),
     Cancel,
+}
+
+/// What a voter says about what the voter saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Saw {
+    Unsaid,
+    It,
+    SomethingElse,
 }
 
 /// The forms that votes carry. The proposed amount is 5.
@@ -87,8 +96,9 @@ fn documents() -> impl Strategy<Value = Document> {
 }
 
 fn acts() -> impl Strategy<Value = Vec<Action>> {
-    let vote = (0..USERS.len(), prop_oneof![8 => 0..3_usize, 1 => Just(3)], 0..6_usize)
-        .prop_map(|(user, choice, form)| Action::Vote { user, choice, form });
+    let saw = prop_oneof![4 => Just(Saw::Unsaid), 4 => Just(Saw::It), 1 => Just(Saw::SomethingElse)];
+    let vote = (0..USERS.len(), prop_oneof![8 => 0..3_usize, 1 => Just(3)], 0..6_usize, saw)
+        .prop_map(|(user, choice, form, saw)| Action::Vote { user, choice, form, saw });
     let delegate = (0..USERS.len(), proptest::option::weighted(0.8, 0..DELEGATES.len()), 0..400_i64)
         .prop_map(|(user, to, for_ms)| Action::Delegate { user, to, for_ms });
     let act = prop_oneof![
@@ -237,7 +247,7 @@ impl Model<'_> {
         active.next().map(|(from, ..)| from.clone())
     }
 
-    fn vote(&mut self, user: &str, choice: &'static str, form: &Json) -> &'static str {
+    fn vote(&mut self, user: &str, choice: &'static str, form: &Json, saw: Saw) -> &'static str {
         if self.end.is_some() || self.now_ms >= self.deadline_ms() {
             return "not_pending";
         }
@@ -252,6 +262,9 @@ impl Model<'_> {
         }
         if (is_recipient && self.has_voted(user)) || (!is_recipient && has_used) {
             return "already_voted";
+        }
+        if saw == Saw::SomethingElse {
+            return "approval_outdated";
         }
         let amount = match (self.document.has_form, form) {
             (false, Json::Null) => None,
@@ -398,12 +411,22 @@ fn run(document: &Document, acts: &[Action]) {
         return;
     }
     let request = host.asks.first().expect("the request is open").0;
+    let open = approvals(&host.program, &host.state, &BTreeMap::new()).remove(0);
+    let shown_hash = open.shown_hash().cloned().expect("it has rules").to_string();
     for act in acts {
+        // The process crashes and goes on from its snapshot.
+        let stored = encode_state(&host.state).expect("it can be stored");
+        host.state = decode_state(&stored).expect("it can be read");
         let (got, expected) = match act {
-            Action::Vote { user, choice, form: number } => {
+            Action::Vote { user, choice, form: number, saw } => {
                 let (user, choice, form) = (USERS[*user], CHOICES[*choice], form(*number));
-                let payload = json!({"request": request, "choice": choice, "form": form});
-                (signal(&mut host, "vote", user, &payload), model.vote(user, choice, &form))
+                let seen = match saw {
+                    Saw::Unsaid => Json::Null,
+                    Saw::It => json!(shown_hash),
+                    Saw::SomethingElse => json!("something else"),
+                };
+                let payload = json!({"request": request, "choice": choice, "form": form, "shown_hash": seen});
+                (signal(&mut host, "vote", user, &payload), model.vote(user, choice, &form, *saw))
             }
             Action::Delegate { user, to, for_ms } => {
                 let (user, to) = (USERS[*user], to.map(|to| DELEGATES[to]));

@@ -18,7 +18,9 @@ impl Model<'_> {
             Fact::Settled { effect, attempt, result, tokens } => self.settled(effect, attempt, result, tokens),
             Fact::Timer => self.timer(),
             Fact::Signal { node, payload } => self.signal(node, payload),
-            Fact::Vote { request, user, choice } => self.vote(request, user, &choice),
+            Fact::Vote { payload, .. } | Fact::Delegate { payload, .. } if self.is_too_large(&payload) => false,
+            Fact::Vote { request, sent, .. } => self.vote(request, &sent),
+            Fact::Delegate { request, from, to, until, .. } => self.delegate(request, &from, to.as_deref(), until),
             Fact::CancelRequest { request } => self.cancel_request(request),
             Fact::Cancel => self.cancel(),
         };

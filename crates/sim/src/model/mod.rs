@@ -1,6 +1,7 @@
 //! A simple, slow interpreter of a [`Tree`]. It walks the tree without places and ops, and shares no code with `advance`. The
 //! world applies the same facts to both and compares their outputs after each fact.
 
+mod approvals;
 mod facts;
 mod frames;
 mod merges;
@@ -8,7 +9,10 @@ mod people;
 mod size;
 mod walk;
 
+pub use approvals::Sent;
 pub use people::{CHOICES, REMINDERS};
+
+use approvals::Approval;
 
 use std::collections::BTreeMap;
 
@@ -29,8 +33,10 @@ pub enum Fact {
     Timer,
     /// A signal of a node.
     Signal { node: u32, payload: i64 },
-    /// A vote.
-    Vote { request: u64, user: String, choice: String },
+    /// A vote. A payload that is too large is rejected.
+    Vote { request: u64, sent: Sent, payload: Value },
+    /// A recipient names a delegate until a time, or revokes the delegation.
+    Delegate { request: u64, from: String, to: Option<String>, until: i64, payload: Value },
     /// A request is cancelled.
     CancelRequest { request: u64 },
     /// The run is cancelled.
@@ -45,8 +51,10 @@ pub enum Output {
     Perform { effect: u64, attempt: u32, input: Value },
     /// An effect is withdrawn.
     Withdraw(u64),
-    /// A request of a node.
-    Ask { request: u64, node: u32 },
+    /// A request of a node, with its recipients.
+    Ask { request: u64, node: u32, recipients: Vec<String> },
+    /// People become recipients of a request.
+    Escalate { request: u64, users: Vec<String> },
     /// People who have not voted are reminded.
     Remind { request: u64, users: Vec<String> },
     /// A request is settled or withdrawn.
@@ -171,7 +179,7 @@ struct OpenRequest<'t> {
     node: &'t Node,
     requested_ms: i64,
     reminded: u32,
-    votes: Vec<(String, String)>,
+    approval: Approval<'t>,
     timer: Option<TimerKey>,
 }
 

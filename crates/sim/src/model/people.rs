@@ -2,6 +2,7 @@
 
 use branchpoint_expr::Value;
 
+use super::approvals::{Approval, End, Sent};
 use super::walk::accepts;
 use super::{Due, Model, OpenRequest, Output, Parked, ms};
 use crate::tree::{Node, NodeKind};
@@ -54,24 +55,32 @@ impl<'t> Model<'t> {
     }
 
     pub(super) fn ask(&mut self, no: u64, node: &'t Node) {
+        let approval = match Approval::open(node, self.now) {
+            Ok(approval) => approval,
+            Err(kind) => {
+                self.tally("requests refused");
+                return self.entry_failed(no, kind.to_owned());
+            }
+        };
         let request = self.number();
-        self.outputs.push(Output::Ask { request, node: node.id });
-        let open =
-            OpenRequest { strand: no, node, requested_ms: self.now, reminded: 0, votes: Vec::new(), timer: None };
+        let recipients = approval.recipients().into_iter().collect();
+        self.outputs.push(Output::Ask { request, node: node.id, recipients });
+        let open = OpenRequest { strand: no, node, requested_ms: self.now, reminded: 0, approval, timer: None };
         self.requests.insert(request, open);
         self.next_due(request);
         self.wait(no, None, Some(request));
     }
 
-    /// Sets the timer for the next reminder, or for the deadline if that comes first.
+    /// Sets the timer for the next reminder or the escalation, or for the deadline if that comes first.
     fn next_due(&mut self, request: u64) {
         let open = &self.requests[&request];
         let NodeKind::Request { reminder_ms, .. } = open.node.kind else { unreachable!("only requests have votes") };
-        let deadline = open.deadline();
+        let deadline = open.approval.deadline_ms();
         let reminder = reminder_ms.map(|every| open.requested_ms + ms(every) * i64::from(open.reminded + 1));
         let reminder = reminder.filter(|at| deadline.is_none_or(|deadline| *at < deadline));
         let reminder = reminder.filter(|_| open.reminded < REMINDERS);
-        let timer = reminder.or(deadline).map(|at| self.set_timer(at, Due::Request(request)));
+        let next = reminder.into_iter().chain(open.approval.escalates_ms()).min();
+        let timer = next.or(deadline).map(|at| self.set_timer(at, Due::Request(request)));
         self.requests.get_mut(&request).expect("the request is pending").timer = timer;
     }
 
@@ -79,75 +88,74 @@ impl<'t> Model<'t> {
         let now = self.now;
         let open = self.requests.get_mut(&request).expect("a pending request has a timer");
         open.timer = None;
-        if open.deadline().is_some_and(|deadline| now >= deadline) {
-            return self.resolve(request, "timeout");
+        if open.approval.is_over(now) {
+            return self.resolve(request, &End { outcome: "timeout".into(), rule: "timeout" });
         }
-        open.reminded += 1;
-        let users = open.without_vote();
-        self.tally("reminders");
-        self.outputs.push(Output::Remind { request, users });
+        if open.approval.escalates_ms().is_some_and(|at| at <= now) {
+            let users = open.approval.escalate();
+            self.tally("escalations");
+            self.outputs.push(Output::Escalate { request, users });
+        } else {
+            open.reminded += 1;
+            let users = open.approval.silent(now);
+            self.tally("reminders");
+            self.outputs.push(Output::Remind { request, users });
+        }
         self.next_due(request);
     }
 
-    pub(super) fn vote(&mut self, request: u64, user: String, choice: &str) -> bool {
+    pub(super) fn vote(&mut self, request: u64, sent: &Sent) -> bool {
         let now = self.now;
         let Some(open) = self.requests.get_mut(&request) else { return false };
-        let NodeKind::Request { people, required, .. } = open.node.kind else {
-            unreachable!("only requests have votes")
-        };
-        let late = open.deadline().is_some_and(|deadline| now >= deadline);
-        if late || !CHOICES.contains(&choice) || !open.without_vote().contains(&user) {
+        if !open.approval.vote(sent, &CHOICES, now) {
             return false;
         }
-        open.votes.push((user, choice.to_owned()));
-        let for_it = open.votes.iter().filter(|(_, of)| *of == choice).count();
-        if for_it >= required as usize {
-            self.resolve(request, choice);
-        } else if open.votes.len() == people as usize {
-            self.resolve(request, "no_quorum");
+        let (is_for_another, is_edited, end) =
+            (open.approval.is_for_another(), open.approval.is_edited(), open.approval.settled());
+        if is_for_another {
+            self.tally("votes of delegates");
+        }
+        if is_edited {
+            self.tally("votes with an edited form");
+        }
+        if let Some(end) = end {
+            self.resolve(request, &end);
         }
         true
+    }
+
+    pub(super) fn delegate(&mut self, request: u64, from: &str, to: Option<&str>, until: i64) -> bool {
+        let now = self.now;
+        let Some(open) = self.requests.get_mut(&request) else { return false };
+        let is_accepted = open.approval.delegate(from, to, until, now);
+        if is_accepted {
+            self.tally(if to.is_some() { "delegations" } else { "delegations revoked" });
+        }
+        is_accepted
     }
 
     pub(super) fn cancel_request(&mut self, request: u64) -> bool {
         let pending = self.requests.contains_key(&request);
         if pending {
-            self.resolve(request, "cancelled");
+            self.resolve(request, &End { outcome: "cancelled".into(), rule: "cancelled" });
         }
         pending
     }
 
-    fn resolve(&mut self, request: u64, outcome: &str) {
+    fn resolve(&mut self, request: u64, end: &End) {
         let open = &self.requests[&request];
         let NodeKind::Request { expired, .. } = open.node.kind else { unreachable!("only requests have votes") };
-        let votes = i64::try_from(open.votes.len()).expect("few people vote");
-        let last = if expired && outcome == "timeout" {
-            Value::from("expired")
-        } else {
-            Value::from(vec![Value::from(outcome), Value::Int(votes)])
-        };
+        let last = if expired && end.rule == "timeout" { Value::from("expired") } else { open.approval.output(end) };
         let strand = open.strand;
-        self.tally(match outcome {
+        self.tally(match end.rule {
             "timeout" => "requests timed out",
             "cancelled" => "requests cancelled",
-            "no_quorum" => "requests without quorum",
+            "everyone_voted" => "requests without quorum",
+            "unreachable" => "requests ended early",
+            "veto" => "requests vetoed",
             _ => "requests decided",
         });
         self.stop_waiting(strand);
-        self.resume(strand, last);
-    }
-}
-
-impl OpenRequest<'_> {
-    fn deadline(&self) -> Option<i64> {
-        let NodeKind::Request { timeout_ms, .. } = self.node.kind else { return None };
-        timeout_ms.map(|timeout| self.requested_ms + ms(timeout))
-    }
-
-    /// The people who have not voted.
-    fn without_vote(&self) -> Vec<String> {
-        let NodeKind::Request { people, .. } = self.node.kind else { return Vec::new() };
-        let all = (0..people).map(|person| format!("u{person}"));
-        all.filter(|user| !self.votes.iter().any(|(voter, _)| voter == user)).collect()
+        self.resume_with_new_value(strand, last);
     }
 }

@@ -68,36 +68,41 @@ impl<'t> Audit<'t> {
     }
 
     fn requested(&mut self, expected: &[Output], got: &[Command]) -> Result<(), String> {
-        let expected: Vec<(u64, u32)> = expected
+        let expected: Vec<(u64, (Value, Vec<String>))> = expected
             .iter()
-            .filter_map(
-                |output| if let Output::Ask { request, node } = output { Some((*request, *node)) } else { None },
-            )
-            .collect();
-        let got: Vec<(RequestNo, Option<&Value>)> = got
-            .iter()
-            .filter_map(|command| match command {
-                Command::Ask { request, spec } => Some((*request, spec.get("node"))),
+            .filter_map(|output| match output {
+                Output::Ask { request, node, recipients } => {
+                    Some((*request, (Value::Int((*node).into()), sorted(recipients))))
+                }
                 _ => None,
             })
             .collect();
-        let same = expected.len() == got.len()
-            && expected.iter().zip(&got).all(|((_, node), (_, got))| *got == Some(&Value::Int((*node).into())));
-        if !same {
+        let got: Vec<(RequestNo, (Value, Vec<String>))> = got
+            .iter()
+            .filter_map(|command| match command {
+                Command::Ask { request, spec } => {
+                    let recipients = spec.get("recipients").and_then(Value::as_list).unwrap_or_default();
+                    Some((*request, (spec.get("node").cloned().unwrap_or_default(), sorted(recipients))))
+                }
+                _ => None,
+            })
+            .collect();
+        if !expected.iter().map(|(_, shown)| shown).eq(got.iter().map(|(_, shown)| shown)) {
             return Err(format!("requests differ:\n  model   {expected:?}\n  machine {got:?}"));
         }
         self.requests.extend(got.iter().zip(&expected).map(|((no, _), (request, _))| (*no, *request)));
         Ok(())
     }
 
-    /// Compares withdrawals and reminders in any order.
+    /// Compares withdrawals, reminders and escalations in any order.
     fn withdrawn(&self, expected: &[Output], got: &[Command]) -> Result<(), String> {
         let mut model: Vec<String> = expected
             .iter()
             .filter_map(|output| match output {
                 Output::Withdraw(effect) => Some(format!("effect {effect}")),
                 Output::Retract(request) => Some(format!("request {request}")),
-                Output::Remind { request, users } => Some(format!("remind {request} {users:?}")),
+                Output::Remind { request, users } => Some(format!("remind {request} {:?}", sorted(users))),
+                Output::Escalate { request, users } => Some(format!("escalate {request} {:?}", sorted(users))),
                 _ => None,
             })
             .collect();
@@ -107,7 +112,10 @@ impl<'t> Audit<'t> {
                 Command::Withdraw { effect } => Some(format!("effect {}", self.effects.get(effect).unwrap_or(&0))),
                 Command::Retract { request } => Some(format!("request {}", self.requests.get(request).unwrap_or(&0))),
                 Command::Remind { request, users } => {
-                    Some(format!("remind {} {users:?}", self.requests.get(request).unwrap_or(&0)))
+                    Some(format!("remind {} {:?}", self.requests.get(request).unwrap_or(&0), sorted(users)))
+                }
+                Command::Escalate { request, users } => {
+                    Some(format!("escalate {} {:?}", self.requests.get(request).unwrap_or(&0), sorted(users)))
                 }
                 _ => None,
             })
@@ -133,6 +141,12 @@ impl<'t> Audit<'t> {
         requests.sort_unstable();
         compare("requests", &self.model.requests(), &requests)
     }
+}
+
+fn sorted(users: &[impl ToString]) -> Vec<String> {
+    let mut users: Vec<String> = users.iter().map(ToString::to_string).collect();
+    users.sort_unstable();
+    users
 }
 
 fn compare<T: PartialEq + std::fmt::Debug>(what: &str, model: &[T], machine: &[T]) -> Result<(), String> {

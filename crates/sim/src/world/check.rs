@@ -37,9 +37,15 @@ impl World<'_> {
 /// Compares the counts in the trace with those of the model.
 fn trace_agrees(ran: &Coverage, notes: &Coverage) -> Result<(), String> {
     let sum = |of: &Coverage, names: &[&str]| names.iter().filter_map(|name| of.get(name)).sum::<u64>();
-    let resolved =
-        ["requests decided", "requests cancelled", "requests timed out", "requests without quorum"].as_slice();
-    for (noted, counted) in [("warnings", ["caps reached"].as_slice()), ("requests resolved", resolved)] {
+    let resolved = [
+        "requests decided",
+        "requests vetoed",
+        "requests cancelled",
+        "requests timed out",
+        "requests without quorum",
+        "requests ended early",
+    ];
+    for (noted, counted) in [("warnings", ["caps reached"].as_slice()), ("requests resolved", resolved.as_slice())] {
         let (noted_count, model_count) = (sum(notes, &[noted]), sum(ran, counted));
         if noted_count != model_count {
             return Err(format!("the trace has {noted_count} {noted}, but the model has {model_count}"));

@@ -1,12 +1,10 @@
 //! Deliveries to runs: answers, votes, signals, cancellations and invalid events; on time, late or duplicated.
 
-use branchpoint_core::{
-    AttemptError, EffectNo, Event, Offer, RequestNo, RetryHint, Stamp, TimerNo, Usage, advance, offers,
-};
+use branchpoint_core::{AttemptError, EffectNo, Event, Offer, RetryHint, Stamp, TimerNo, Usage, advance, offers};
 use branchpoint_expr::{Object, Value};
 
 use super::{MAX_CHECKS, World};
-use crate::model::{Fact, INPUT};
+use crate::model::{Fact, INPUT, Sent};
 use crate::tree::NodeKind;
 
 /// A scheduled delivery.
@@ -149,37 +147,6 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Casts a random vote: on time, late, duplicated, invalid, or on a settled request.
-    fn vote(&mut self, run: usize) -> Result<(), String> {
-        self.prepare(run)?;
-        let known: Vec<RequestNo> = self.runs[run].audit.requests.keys().copied().collect();
-        if known.is_empty() {
-            return Ok(());
-        }
-        let request = *self.rng.pick(&known);
-        let user = format!("u{}", self.rng.below(5));
-        let choice = *self.rng.pick(&["yes", "yes", "no", "maybe"]);
-        self.cast(run, request, user, choice)
-    }
-
-    fn cast(&mut self, run: usize, request: RequestNo, user: String, choice: &str) -> Result<(), String> {
-        let no = |request: RequestNo| Value::Int(i64::try_from(request.0).expect("numbers are small"));
-        let mut payload = Object::default();
-        payload.insert("request".into(), no(request));
-        payload.insert("choice".into(), Value::from(choice));
-        let event = Event::Signal {
-            name: "vote".into(),
-            payload: Value::from(payload),
-            sender: Some(user.as_str().into()),
-            key: None,
-        };
-        let number = self.runs[run].audit.requests.get(&request).copied().unwrap_or(0);
-        let fact = Fact::Vote { request: number, user, choice: choice.into() };
-        let is_accepted = self.write(run, self.now, &event, Some(fact))?;
-        self.count(if is_accepted { "votes accepted" } else { "votes rejected" });
-        Ok(())
-    }
-
     /// People check a run periodically until it ends.
     fn people(&mut self, run: usize, checks: u32) -> Result<(), String> {
         if self.runs[run].tables.finished {
@@ -215,10 +182,14 @@ impl World<'_> {
                     self.send(run, node, 2 * self.rng.clone().int(3))?;
                 }
                 Offer::Vote { request, details } => {
-                    let voted = |user: &str| details.votes.iter().any(|vote| &*vote.user == user);
+                    let voted = |user: &str| details.votes.iter().any(|vote| &**vote.recipient() == user);
                     if let Some(user) = details.recipients.iter().find(|user| !voted(user)) {
                         let choice = *self.rng.pick(&["yes", "no"]);
-                        self.cast(run, request, user.to_string(), choice)?;
+                        // A run with a small limit on values accepts no vote with a form.
+                        let has_form = choice == "yes" && self.has_form(run, request);
+                        let form = has_form.then(|| Value::from(Object::default()));
+                        let sent = Sent { user: user.to_string(), choice: choice.into(), form, saw_it: None };
+                        self.cast(run, request, sent)?;
                     }
                 }
             }
@@ -243,21 +214,6 @@ impl World<'_> {
         let started = !self.runs[run].journal.is_empty();
         let is_accepted = self.write(run, self.now, &event, started.then_some(Fact::Signal { node, payload }))?;
         self.count(if is_accepted { "signals sent" } else { "signals rejected" });
-        Ok(())
-    }
-
-    fn cancel_request(&mut self, run: usize) -> Result<(), String> {
-        let pending: Vec<RequestNo> = self.runs[run].audit.requests.keys().copied().collect();
-        if pending.is_empty() || !self.rng.percent(30) {
-            return Ok(());
-        }
-        let request = *self.rng.pick(&pending);
-        let number = self.runs[run].audit.requests[&request];
-        let mut payload = Object::default();
-        payload.insert("request".into(), Value::Int(i64::try_from(request.0).expect("numbers are small")));
-        let event =
-            Event::Signal { name: "cancel_request".into(), payload: Value::from(payload), sender: None, key: None };
-        self.write(run, self.now, &event, Some(Fact::CancelRequest { request: number }))?;
         Ok(())
     }
 

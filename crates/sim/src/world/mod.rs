@@ -4,6 +4,7 @@
 mod audit;
 mod check;
 mod deliveries;
+mod people;
 mod run;
 mod tables;
 
@@ -224,9 +225,14 @@ impl World<'_> {
         match command {
             Command::Perform { effect, attempt, .. } => self.perform(run, *effect, *attempt),
             Command::SetTimer { at_ms, .. } => self.watch(run, *at_ms),
-            Command::Ask { .. } => {
+            Command::Ask { spec, .. } => {
                 let soon = self.rng.below(900);
                 self.schedule(soon, Delivery::Vote { run });
+                // Approvals with rules need more votes.
+                let has_rules = spec.get("shown_hash").is_some();
+                for turn in (1..=6).filter(|_| has_rules) {
+                    self.schedule(soon + turn * 150, Delivery::Vote { run });
+                }
             }
             _ => {}
         }

@@ -12,8 +12,8 @@ pub(super) struct Tables {
     pub(super) outbox: BTreeMap<EffectNo, Attempt>,
     /// The due times of timers.
     pub(super) timers: BTreeMap<TimerNo, i64>,
-    /// Pending requests, with their number of recipients.
-    pub(super) requests: BTreeMap<RequestNo, i64>,
+    /// Pending requests, as people see them.
+    pub(super) requests: BTreeMap<RequestNo, Value>,
     /// Whether the run has to be continued.
     pub(super) more: bool,
     pub(super) finished: bool,
@@ -38,10 +38,7 @@ impl Tables {
             Command::Withdraw { effect } => self.outbox.remove(effect).is_some(),
             Command::SetTimer { timer, at_ms } => self.timers.insert(*timer, *at_ms).is_none(),
             Command::ClearTimer { timer } => self.timers.remove(timer).is_some(),
-            Command::Ask { request, spec } => {
-                let people = spec.get("recipients").and_then(Value::as_list).map_or(0, <[Value]>::len);
-                self.requests.insert(*request, i64::try_from(people).unwrap_or(0)).is_none()
-            }
+            Command::Ask { request, spec } => self.requests.insert(*request, spec.clone()).is_none(),
             Command::Remind { request, .. } | Command::Escalate { request, .. } => self.requests.contains_key(request),
             Command::Retract { request } => self.requests.remove(request).is_some(),
             Command::Finish { .. } => {
