@@ -127,10 +127,12 @@ pub enum Resolution {
     Veto(Arc<str>),
     /// No choice can have enough votes any more.
     Unreachable,
+    /// The request was withdrawn before it was settled, because the work around it ended: the run was cancelled, or another branch won.
+    Withdrawn,
 }
 
 impl Resolution {
-    /// The outcome as one word: the choice itself, `no_quorum`, `timeout` or `cancelled`.
+    /// The outcome as one word: the choice itself, `no_quorum`, `timeout`, `cancelled` or `withdrawn`.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::Resolution::NoQuorum.outcome(), "no_quorum");
@@ -141,10 +143,11 @@ impl Resolution {
             Self::NoQuorum | Self::Unreachable => "no_quorum",
             Self::Timeout => "timeout",
             Self::Cancelled(_) => "cancelled",
+            Self::Withdrawn => "withdrawn",
         }
     }
 
-    /// The rule that settled the request: `quorum`, `veto`, `everyone_voted`, `unreachable`, `timeout` or `cancelled`.
+    /// The rule that settled the request: `quorum`, `veto`, `everyone_voted`, `unreachable`, `timeout` or `cancelled`; `withdrawn` if none did.
     ///
     /// ```
     /// assert_eq!(branchpoint_core::Resolution::NoQuorum.rule(), "everyone_voted");
@@ -157,6 +160,7 @@ impl Resolution {
             Self::Unreachable => "unreachable",
             Self::Timeout => "timeout",
             Self::Cancelled(_) => "cancelled",
+            Self::Withdrawn => "withdrawn",
         }
     }
 }
@@ -411,6 +415,21 @@ impl Request {
         }
         let ends_early = self.rules.as_ref().is_some_and(|rules| rules.end_early);
         (ends_early && !self.is_quorum_reachable()).then_some(Resolution::Unreachable)
+    }
+
+    /// The request after a vote that [`Self::read_vote`] returned, for messages about what the vote changes.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/approval.txt")]
+    /// let vote = request.read_vote("ada", Ballot::new("yes"), 0)?;
+    /// assert_eq!(request.after(vote.clone()).votes_with(&vote).len(), 1);
+    /// # Ok::<(), VoteRejection>(())
+    /// ```
+    #[must_use]
+    pub fn after(&self, vote: Vote) -> Self {
+        let mut after = self.clone();
+        after.votes.push(vote);
+        after
     }
 
     /// The time of the next reminder, of the escalation or of the deadline.

@@ -207,7 +207,13 @@ fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
     if let Some(request) = &approval.request {
         lines.push(("approvers", request.recipients.join(", ")));
         let needs = text::group_needs(request);
-        lines.push(("needs", needs.unwrap_or_else(|| format!("{} votes for one choice", request.required))));
+        lines.push((
+            "needs",
+            needs.unwrap_or_else(|| match request.required {
+                1 => "1 vote".to_owned(),
+                required => format!("{required} votes for one choice"),
+            }),
+        ));
         lines.extend(text::rule_lines(request));
         let votes = request.votes.iter().map(|vote| {
             let comment = vote.comment.as_deref().map(|comment| format!(" \"{comment}\"")).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use branchpoint_backend::OpenApproval;
 use branchpoint_core::shell;
-use branchpoint_core::{Approval, ApprovalKey, Request, RequestNo, Vote, means_no};
+use branchpoint_core::{Approval, ApprovalKey, Request, RequestNo, means_no};
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::Secrets;
 
@@ -79,7 +79,7 @@ fn capitalised(name: &'static str) -> &'static str {
 
 /// What each group needs, and the votes that the choice with the most votes has; none if votes of any approvers count.
 pub(super) fn group_needs(request: &Request) -> Option<String> {
-    let votes = |choice: &Arc<str>| request.votes.iter().filter(|vote| vote.choice == *choice).count();
+    let votes = |choice: &Arc<str>| request.votes_for(choice).len();
     let leading = request.choices.iter().rev().max_by_key(|choice| votes(choice))?;
     let progress = request.group_progress(leading);
     let groups = progress.iter().map(|of| format!("{} {} of {}", of.group, of.votes, of.needed));
@@ -193,11 +193,9 @@ fn rule_values(approval: &Approval, request: &Request) -> Vec<(&'static str, Val
     };
     let groups = rules.groups.iter().map(|group| {
         let votes = request.choices.iter().map(|choice| {
-            let of_group = |vote: &&Vote| vote.choice == *choice && vote.groups.contains(&group.name);
-            (
-                choice.clone(),
-                json::count(u64::try_from(request.votes.iter().filter(of_group).count()).unwrap_or(u64::MAX)),
-            )
+            let together = request.votes_for(choice);
+            let count = together.iter().filter(|vote| vote.groups.contains(&group.name)).count();
+            (choice.clone(), json::count(u64::try_from(count).unwrap_or(u64::MAX)))
         });
         json::object([
             ("group", Value::Str(group.name.clone())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, BackendError, HandledBy, OpenApproval, Rejection};
-use branchpoint_core::{ApprovalKey, Ballot, Event, Rejected, Request, VoteRejection, resume_rejection};
+use branchpoint_core::{ApprovalKey, Ballot, Event, Rejected, VoteRejection, resume_rejection};
 use branchpoint_expr::Value;
 
 use super::find::{self, late};
@@ -140,17 +140,21 @@ impl Progress {
             return Self { what: "delegation", done: Some(done), ..nothing };
         }
         let choice = payload.get("choice").and_then(Value::as_str);
-        let quorum = open.approval.request.as_ref().zip(choice).map(|(request, choice)| {
-            let before = request.votes.iter().filter(|vote| &*vote.choice == choice).count() as u64;
-            (before + 1, u64::from(request.required))
+        let counted = open.approval.request.as_ref().zip(choice).and_then(|(request, choice)| {
+            let ballot = Ballot { form: payload.get("form").cloned(), ..Ballot::new(choice) };
+            let vote = request.read_vote(user, ballot, time::now_ms()).ok()?;
+            let after = request.after(vote.clone());
+            let together = after.votes_with(&vote);
+            Some(((together.len() as u64, u64::from(request.required)), after.progress_of(&together)))
         });
+        let (quorum, groups) = counted.unzip();
+        let groups = groups.unwrap_or_default();
         let what = match (response, quorum) {
             (Response::Cancel(_), _) => "cancellation",
             (_, Some(_)) => "vote",
             (_, None) => "answer",
         };
-        let groups = open.approval.request.as_ref().zip(choice).map(|(request, choice)| groups(request, choice, user));
-        let groups = groups.unwrap_or_default();
+        let groups = groups.into_iter().map(|of| (of.group, of.votes, of.needed)).collect::<Vec<_>>();
         let quorum = quorum.filter(|_| groups.is_empty());
         Self { what, done: None, quorum, groups }
     }
@@ -165,13 +169,6 @@ impl Progress {
         let groups = if groups.is_empty() { String::new() } else { format!(" ({})", groups.join(", ")) };
         format!("Recorded {user}'s {}{quorum}{groups}.\n", self.what)
     }
-}
-
-/// The votes of each group for a choice after the vote of a user.
-fn groups(request: &Request, choice: &str, user: &str) -> Vec<(Arc<str>, u32, u32)> {
-    let own = request.groups_of_voter(user, time::now_ms());
-    let progress = request.group_progress(choice).into_iter();
-    progress.map(|of| (of.group.clone(), of.votes + u32::from(own.contains(&of.group)), of.needed)).collect()
 }
 
 /// Only the owner and the admins of the project may cancel an approval.

@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
+use branchpoint_backend::RunNo;
 use branchpoint_core::ir::{DecisionKind, Index};
 use branchpoint_core::{DecisionRecord, WhatIfError, what_if};
 use branchpoint_expr::{Span, Value};
 
 use super::trace_tree::{TraceTree, path, positions};
+use crate::approvals::reference;
 use crate::store_access::StoreAccess;
 use crate::{excerpt, json, terminal};
 
@@ -61,8 +63,24 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
         line.map(|line| format!("{origin}:{line}\n")).unwrap_or_default()
     };
     let texts: Vec<String> = records.iter().map(|index| place(*index) + &explained(&tree, *index, origin)).collect();
-    terminal::print_styled(&texts.join("\n"))?;
+    terminal::print_styled(&(texts.join("\n") + &open_approvals(opened, &tree, row.run, &arguments.step)?))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The approvals that a step of a run waits for: who may vote, who has voted, and what the choices still need.
+fn open_approvals(opened: &StoreAccess, tree: &TraceTree, run: RunNo, step: &str) -> Result<String> {
+    let open = opened.store.approvals(run)?.open;
+    let mut text = String::new();
+    for (open, request) in open.iter().filter_map(|open| Some((open, open.approval.request.as_ref()?))) {
+        if open.run == run && &*open.approval.step == step {
+            let _ =
+                writeln!(text, "\n{step}: waiting for votes on approval {}", reference(&open.id, &open.approval.key));
+            for line in request.progress_lines(&tree.secrets) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
+    Ok(text)
 }
 
 /// A decision of a record, evaluated again.

@@ -17,6 +17,7 @@ mod cut;
 mod diff;
 mod documents;
 mod endless;
+mod explanations;
 mod expressions;
 mod files;
 mod hostile;

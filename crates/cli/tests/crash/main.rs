@@ -4,6 +4,7 @@
 //! recorded; and no result is recorded twice.
 
 mod agent;
+mod budgets;
 mod knowledge;
 #[path = "../../../runners/tests/tools/peer.rs"]
 mod peer;

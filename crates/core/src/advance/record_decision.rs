@@ -7,7 +7,7 @@ use branchpoint_expr::{Read, Value};
 use super::Machine;
 use crate::ir::{Count, Decides, Decision, DecisionId, DecisionKind, ExprId, Index, Items, PlaceId, StepId};
 use crate::request::{Request, Resolution};
-use crate::state::{EntryResult, Frame, StrandNo};
+use crate::state::{EntryResult, Frame, RequestNo, StrandNo};
 use crate::trace::{
     Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, FAILED_LISTED, InputState, ItemCount, NoteKind,
     needs,
@@ -130,6 +130,19 @@ impl Machine<'_> {
         let basis = Basis::Votes { request: Box::new(request.clone()), resolution: resolution.clone() };
         let decided = self.decided(no, decides.decision, chosen, branches, basis);
         self.note_decision(no, decided);
+    }
+
+    /// Records who had voted on requests that are withdrawn before they are settled.
+    pub(super) fn record_withdrawn(&mut self, no: StrandNo, requests: &[RequestNo]) {
+        if !self.stamp.record {
+            return;
+        }
+        let Some(at) = self.state.strands.get(&no).map(|strand| strand.at) else { return };
+        for request in requests {
+            if let Some(request) = self.state.requests.get(request).map(|pending| pending.request.clone()) {
+                self.decided_by_votes(no, at, &request, &Resolution::Withdrawn);
+            }
+        }
     }
 
     /// Records that a frame has closed, or failed with an error.

@@ -36,7 +36,10 @@ impl Machine<'_> {
         let Some(strand) = self.state.strands.get(&no) else { return };
         match strand.parked.clone() {
             Parked::Ready | Parked::Meet => {}
-            Parked::Wait { .. } => self.stop_waiting(no),
+            Parked::Wait { requests, .. } => {
+                self.record_withdrawn(no, &requests);
+                self.stop_waiting(no);
+            }
             Parked::Frame(frame) => {
                 self.close_frame(frame);
             }

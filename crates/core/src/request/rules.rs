@@ -281,19 +281,42 @@ impl Request {
         self.rules.as_deref().map(|rules| rules.groups_of(recipient)).unwrap_or_default()
     }
 
-    /// The votes of each group for a choice; empty if the request needs votes of any recipients.
+    /// The votes of each group for a choice that count together; empty if the request needs votes of any recipients.
     ///
     /// ```
     #[doc = include_str!("../../docs/approval.txt")]
     /// assert!(request.group_progress("yes").is_empty());
     /// ```
     pub fn group_progress(&self, choice: &str) -> Vec<GroupProgress> {
+        self.progress_of(&self.votes_for(choice))
+    }
+
+    /// The votes of each group among these; empty if the request needs votes of any recipients.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// assert!(request.progress_of(&[]).is_empty());
+    /// ```
+    pub fn progress_of(&self, votes: &[&Vote]) -> Vec<GroupProgress> {
         let of_group = |group: &GroupQuorum| {
-            let votes = self.votes.iter().filter(|vote| &*vote.choice == choice && vote.groups.contains(&group.name));
+            let votes = votes.iter().filter(|vote| vote.groups.contains(&group.name));
             let votes = u32::try_from(votes.count()).unwrap_or(u32::MAX);
             GroupProgress { group: group.name.clone(), needed: group.needed, votes }
         };
         self.rules.iter().flat_map(|rules| &rules.groups).map(of_group).collect()
+    }
+
+    /// The votes for a choice that count together. If there are several such sets, because forms differ, it is the one that is enough, or
+    /// the largest.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// assert!(request.votes_for("yes").is_empty());
+    /// ```
+    pub fn votes_for(&self, choice: &str) -> Vec<&Vote> {
+        let of_choice = self.votes.iter().filter(|vote| &*vote.choice == choice);
+        let sets = of_choice.map(|vote| self.votes_with(vote));
+        sets.max_by_key(|votes| (self.is_quorum(votes), votes.len())).unwrap_or_default()
     }
 
     /// Whether these votes are enough for their choice.
@@ -307,7 +330,14 @@ impl Request {
     }
 
     /// The votes that count together with a vote, the vote included.
-    fn counted_with(&self, vote: &Vote) -> Vec<&Vote> {
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// let vote = request.read_vote("ada", Ballot::new("yes"), 0)?;
+    /// assert!(request.votes_with(&vote).is_empty(), "it is not recorded");
+    /// # Ok::<(), VoteRejection>(())
+    /// ```
+    pub fn votes_with(&self, vote: &Vote) -> Vec<&Vote> {
         let together = |other: &&Vote| match &self.rules {
             Some(rules) => rules.count_together(vote, other),
             None => vote.choice == other.choice,
@@ -317,7 +347,7 @@ impl Request {
 
     /// Whether the choice of a vote has enough votes.
     pub(super) fn has_quorum_with(&self, vote: &Vote) -> bool {
-        self.is_quorum(&self.counted_with(vote))
+        self.is_quorum(&self.votes_with(vote))
     }
 
     /// Whether some choice can still have enough votes, if everyone who may vote now or after the escalation votes for it.
@@ -337,7 +367,7 @@ impl Request {
             })
             .collect();
         // A new choice has only future votes; any other has the votes that count together, too.
-        let candidates = std::iter::once(Vec::new()).chain(self.votes.iter().map(|vote| self.counted_with(vote)));
+        let candidates = std::iter::once(Vec::new()).chain(self.votes.iter().map(|vote| self.votes_with(vote)));
         candidates
             .map(|votes| votes.into_iter().chain(&possible).collect::<Vec<_>>())
             .any(|votes| self.is_quorum(&votes))

@@ -13,7 +13,7 @@ use crate::request::{GroupQuorum, Request, Resolution, Rules, object};
 pub(super) fn sentence(request: &Request, resolution: &Resolution) -> String {
     match resolution {
         Resolution::Choice(choice) => {
-            let voters: Vec<String> = request.votes.iter().filter(|vote| vote.choice == *choice).map(voter).collect();
+            let voters: Vec<String> = request.votes_for(choice).into_iter().map(voter).collect();
             let given = format!("{} for `{choice}` ({})", votes(voters.len()), voters.join(", "));
             match required_by_groups(request) {
                 Some(required) => format!("{given}; required: {required}"),
@@ -42,6 +42,17 @@ pub(super) fn sentence(request: &Request, resolution: &Resolution) -> String {
                 format!("the deadline passed with {}, {} required for one choice", votes(given), request.required)
             }
         },
+        Resolution::Withdrawn => {
+            let given = match request.votes.len() {
+                0 => "without a vote".to_owned(),
+                count => format!(
+                    "with {} ({})",
+                    votes(count),
+                    request.votes.iter().map(voter).collect::<Vec<_>>().join(", ")
+                ),
+            };
+            format!("the approval was withdrawn before it was settled, {given}")
+        }
         Resolution::Cancelled(reason) => match reason {
             Some(reason) => format!("the approval was cancelled: {reason}"),
             None => "the approval was cancelled".into(),
@@ -61,8 +72,23 @@ pub(crate) fn needs(request: &Request, choice: &str) -> String {
     }
     let plural = |count: usize, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
     let needed = plural(request.required as usize, "vote");
-    let given = request.votes.iter().filter(|vote| &*vote.choice == choice).count();
+    let given = request.votes_for(choice).len();
     format!("needs {needed} from {}, has {given}", plural(request.recipients.len(), "approver"))
+}
+
+impl Request {
+    /// Who may vote, who has voted, who has delegated to whom, and what the choices have, a line each, while the request is pending.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/approval.txt")]
+    /// let lines = request.progress_lines(&());
+    /// assert_eq!(lines[0], "yes: needs 2 votes from 2 approvers, has 0");
+    /// ```
+    pub fn progress_lines(&self, redact: &dyn Redact) -> Vec<String> {
+        let choices = self.choices.iter().map(|choice| format!("{choice}: {}", needs(self, choice)));
+        let approvers = self.rules.is_none().then(|| format!("approvers: {}", self.recipients.join(", ")));
+        choices.chain(approvers).chain(lines(self, redact)).collect()
+    }
 }
 
 /// The votes, delegations, groups and the escalation of a request, a line each.
@@ -90,6 +116,16 @@ pub(super) fn lines(request: &Request, redact: &dyn Redact) -> Vec<String> {
         let groups = if vote.groups.is_empty() { String::new() } else { format!(" [{}]", vote.groups.join(", ")) };
         lines.push(format!("vote: {} {}{groups}{comment} ({})", voter(vote), vote.choice, at(vote.at_ms)));
         lines.extend(vote.form.as_ref().map(|form| format!("form: {:?}", redact.value(form))));
+    }
+    for choice in &request.choices {
+        let together = request.votes_for(choice);
+        let others = request.votes.iter().filter(|vote| vote.choice == *choice && !together.contains(vote));
+        let others: Vec<String> = others.map(voter).collect();
+        if !others.is_empty() {
+            let together: Vec<String> = together.into_iter().map(voter).collect();
+            let (together, others) = (together.join(", "), others.join(", "));
+            lines.push(format!("other forms: votes of {others} for `{choice}` do not count with those of {together}"));
+        }
     }
     lines
 }
@@ -153,10 +189,7 @@ fn rules_value(request: &Request, rules: &Rules, resolution: &Resolution) -> Obj
     // What each group had: for the choice that was settled, else for the choice with the most votes.
     let chosen = match resolution {
         Resolution::Choice(choice) | Resolution::Veto(choice) => Some(choice.clone()),
-        _ => {
-            let count = |choice: &Arc<str>| request.votes.iter().filter(|vote| vote.choice == *choice).count();
-            request.choices.iter().max_by_key(|choice| count(choice)).cloned()
-        }
+        _ => request.choices.iter().max_by_key(|choice| request.votes_for(choice).len()).cloned(),
     };
     let progress = request.group_progress(chosen.as_deref().unwrap_or_default());
     let groups = rules.groups.iter().zip(progress).map(|(group, of)| {
