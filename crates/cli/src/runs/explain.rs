@@ -9,6 +9,7 @@ use branchpoint_core::ir::{DecisionKind, Index};
 use branchpoint_core::{DecisionRecord, WhatIfError, what_if};
 use branchpoint_expr::{Span, Value};
 
+use super::list::queue_reason;
 use super::trace_tree::{TraceTree, path, positions};
 use crate::approvals::reference;
 use crate::store_access::StoreAccess;
@@ -42,6 +43,9 @@ pub(super) struct Arguments {
 pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let row = opened.run(&arguments.run)?;
     let tree = TraceTree::of(&*opened.store, row.run)?.full(arguments.full);
+    if tree.of_step(&arguments.step, None).is_empty() && arguments.changes.is_empty() {
+        return not_run(opened, &tree, row.run, &arguments.step, json);
+    }
     let records = records_of(&tree, &arguments.step, arguments.iteration.as_deref())?;
     let document = opened.store.document(row.workflow)?;
     // The text of a called workflow is not stored, only its program.
@@ -64,6 +68,19 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
     };
     let texts: Vec<String> = records.iter().map(|index| place(*index) + &explained(&tree, *index, origin)).collect();
     terminal::print_styled(&(texts.join("\n") + &open_approvals(opened, &tree, row.run, &arguments.step)?))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why a step of the workflow has no record: the run has not reached it, or is queued.
+fn not_run(opened: &StoreAccess, tree: &TraceTree, run: RunNo, step: &str, json: bool) -> Result<ExitCode> {
+    if !tree.view.program.steps.iter().any(|known| &*known.id == step) {
+        records_of(tree, step, None)?;
+    }
+    if json {
+        return terminal::print_json(&Value::from(Vec::new()));
+    }
+    let reason = queue_reason(&*opened.store, run)?.map(|reason| format!(": the run is {reason}")).unwrap_or_default();
+    terminal::print_styled(&format!("Step `{step}` has not run{reason}.\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

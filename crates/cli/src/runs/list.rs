@@ -165,6 +165,11 @@ pub(super) fn queued(store: &dyn Backend, run: &Run) -> Result<Value> {
     }))
 }
 
+/// Why a run is queued, as text; none if it is not.
+pub(super) fn queue_reason(store: &dyn Backend, run: RunNo) -> Result<Option<String>> {
+    Ok(store.queued(run, time::now_ms())?.as_ref().map(queued_text))
+}
+
 fn queued_text(queued: &Queued) -> String {
     format!("queued at position {}: {}", queued.position, queued.reason)
 }

@@ -9,6 +9,7 @@ use branchpoint_core::EffectNo;
 use branchpoint_core::effect::AGENT;
 use branchpoint_expr::Value;
 
+use super::list::queue_reason;
 use super::trace_tree::{LeftOut, TraceTree};
 use crate::store_access::StoreAccess;
 use crate::{json, terminal, time};
@@ -47,6 +48,9 @@ fn text(store: &dyn Backend, row: &Run, from: Option<u64>, depth: usize) -> Resu
     let status = store.status(row.run)?;
     let (took, status) = (time::active_duration(row, status), status.as_str());
     let mut text = format!("{indent}run {} of {name}: {status}, {took}\n", row.id);
+    if let Some(reason) = queue_reason(store, row.run)? {
+        let _ = writeln!(text, "{indent}  {reason}");
+    }
     for budget in tree.open_budgets() {
         let _ = writeln!(text, "{indent}  budget of {}", budget.line(&tree.view.program));
     }
@@ -136,6 +140,9 @@ fn as_json(store: &dyn Backend, row: &Run, from: Option<u64>, full: bool) -> Res
         ("sent", Value::from(sent.collect::<Vec<_>>())),
         ("left_out", left_out(tree.left_out)),
     ]);
+    if let Some(reason) = queue_reason(store, row.run)? {
+        json::insert(&mut trace, "queued", Value::from(reason));
+    }
     let budgets = tree.open_budgets();
     if !budgets.is_empty() {
         let budgets = budgets.iter().map(|budget| budget.to_value(&tree.view.program)).collect::<Vec<_>>();

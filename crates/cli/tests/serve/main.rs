@@ -6,6 +6,7 @@ mod dev;
 mod editing;
 mod events;
 mod identity;
+mod killed;
 mod links;
 mod mails;
 mod oidc;
