@@ -2,26 +2,28 @@
 //! much as two calls, and nothing is counted twice.
 
 use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use branchpoint_core::Event;
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
-use super::{Place, kill, opened, pause};
+use super::{PATIENCE, Place, kill, opened, pause};
 
-const LIMIT: u64 = 2_000;
+const LIMIT: u64 = 4_000;
 
 /// What a call of each step uses.
 const SMALL: u64 = 90;
 const LARGE: u64 = 130;
 
 const RUNS: u32 = 4;
-const KILLS: u32 = 8;
+const MOST_KILLS: u32 = 12;
 
 /// Two loops of calls at the same time, which would use 8800 tokens.
 const WORKFLOW: &str = "
 name: budgeted
-budget: {tokens: 2000}
+budget: {tokens: 4000}
 on_budget: [{id: over, step_type: text, template: '{{budget.reason}} {{budget.tokens}}'}]
 steps:
   - id: both
@@ -48,8 +50,8 @@ steps:
 ";
 
 const SCRIPT: &str = "
-small: [{$text: x, $usage: {tokens: 90}, $delay_ms: 60}]
-large: [{$text: y, $usage: {tokens: 130}, $delay_ms: 80}]
+small: [{$text: x, $usage: {tokens: 90}, $delay_ms: 120}]
+large: [{$text: y, $usage: {tokens: 130}, $delay_ms: 160}]
 ";
 
 #[test]
@@ -61,17 +63,26 @@ fn a_budget_is_exceeded_by_less_than_one_call_whenever_the_worker_is_killed() {
         let arguments = ["run", "budgeted.yaml", "--script", "script.yaml", "--detach", "--id", &id];
         assert!(place.program(&arguments).wait().expect("it was started").success());
     }
-    let mut interrupted = BTreeSet::new();
-    for round in 0..KILLS {
+    let (mut interrupted, mut round) = (0, 0);
+    while round < MOST_KILLS {
+        let before = total(&place);
         let mut worker = place.program(&["work"]);
-        pause(round, 500);
+        let begin = Instant::now();
+        // Calls are in flight when others have just ended.
+        while total(&place) == before && begin.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(10));
+        }
+        pause(round, 150);
         kill(&mut worker);
+        round += 1;
         let journals = place.journals();
-        let in_between = journals.iter().filter(|(_, (status, journal))| !status.is_final() && used(journal) > 0);
-        interrupted.extend(in_between.map(|(id, _)| id.clone()));
+        interrupted += journals.values().filter(|(status, journal)| !status.is_final() && used(journal) > 0).count();
+        if journals.values().all(|(status, _)| status.is_final()) {
+            break;
+        }
     }
     place.finish();
-    assert!(!interrupted.is_empty(), "some run was killed between two of its calls");
+    assert!(interrupted > 0, "some run was killed between two of its calls");
     let store = opened(&place.store()).expect("there is a store");
     for (id, (status, journal)) in place.journals() {
         assert_eq!(status, Status::Completed, "run `{id}`");
@@ -82,6 +93,10 @@ fn a_budget_is_exceeded_by_less_than_one_call_whenever_the_worker_is_killed() {
         let output = state.result().and_then(|(_, result)| result.get("output")).map(Value::to_string);
         assert_eq!(output, Some(format!("tokens {used}")), "run `{id}` has counted each call once");
     }
+}
+
+fn total(place: &Place) -> u64 {
+    place.journals().values().map(|(_, journal)| used(journal)).sum()
 }
 
 /// The tokens of all recorded calls, each of which is recorded once.

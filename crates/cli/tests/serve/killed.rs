@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const WORKFLOW: &str = "name: load
 steps:
   - {id: ask, step_type: human_in_the_loop, prompt: \"Go {{input}}?\", choices: [yes, no], required_approvals: 1}
-  - {id: after, step_type: text, template: \"{{step.ask.output.outcome}} {{input}}\"}
+  - {id: after, step_type: text, template: \"{{step.ask.output.outcome}} {{agent.input}}\"}
 ";
 
 /// The server, and what it has acknowledged.
@@ -233,11 +233,9 @@ fn what_a_killed_server_has_acknowledged_is_kept_and_followers_miss_nothing() {
                 assert!(begin.elapsed() < PATIENCE, "{} of {kill_at} requests are acknowledged", load.acknowledged());
                 thread::sleep(Duration::from_millis(5));
             }
-            let killed = std::mem::replace(&mut server, {
-                nix::sys::signal::kill(pid(&server), nix::sys::signal::SIGKILL).expect("it is killed");
-                serve()
-            });
-            drop(killed);
+            nix::sys::signal::kill(pid(&server), nix::sys::signal::SIGKILL).expect("it is killed");
+            // The old process is awaited when its handle is dropped.
+            server = serve();
             server.address.clone_into(&mut lock(&load.address));
         }
     });
