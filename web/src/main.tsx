@@ -9,6 +9,7 @@ import { STYLE_NONCE } from './api/base.ts'
 import { Problem } from './api/client.ts'
 import { router } from './app/router.tsx'
 import { onLiveEvents, onSignedOut } from './live/connect.ts'
+import { watchMissingParts } from './live/outdated.ts'
 import { applyEvents } from './live/patch.ts'
 import { handleShortcut } from './ui/shortcuts.ts'
 
@@ -35,6 +36,7 @@ function goToSignIn(): void {
 }
 
 onSignedOut(goToSignIn)
+watchMissingParts()
 onLiveEvents((events) => applyEvents(client, events))
 window.addEventListener('keydown', handleShortcut)
 

@@ -1,6 +1,7 @@
 import { useEffect } from 'react'
 import { serverNow, setServerTime } from '../ui/clock.ts'
 import { setConnection } from '../ui/online.ts'
+import { compareBuilds } from './outdated.ts'
 import { EventStream, type LiveEvent, type StreamMessage } from './stream.ts'
 import type { PageMessage } from './worker.ts'
 
@@ -70,6 +71,7 @@ function opened(reconnected: boolean): void {
   lostTimer = null
   setConnection({ state: 'live', retryAt: null, dataAsOf: serverNow() })
   if (!reconnected) return
+  void compareBuilds()
   missed = 0
   setTimeout(() => {
     setConnection({ caughtUp: missed ?? 0 })

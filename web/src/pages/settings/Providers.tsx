@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Plug } from 'lucide-react'
-import { post, segment } from '../../api/client.ts'
+import { post, Problem, segment } from '../../api/client.ts'
 import { Button } from '../../ui/Button.tsx'
 import { formatDuration } from '../../ui/format.ts'
 import { Empty } from '../../ui/States.tsx'
@@ -12,6 +12,7 @@ const KEYS = { set: 'key is set', missing: 'key is missing', not_needed: 'needs 
 /** The model providers of this server, and whether they answer. Keys are in the environment and never shown. */
 export function Providers() {
   const query = useQuery(providersQuery)
+  if (query.error instanceof Problem && query.error.status === 404) return <NotReported />
   return (
     <Part title="Model providers" what="the providers" query={query} note={<>Configured under <code>[models]</code> in <code>branchpoint.toml</code>. Keys come from the environment and are never shown.</>}>
       {(page) => page.items.length === 0 ? <Empty icon={Plug} title="No provider is configured">Runs need a script until a provider is configured.</Empty> : (
@@ -21,6 +22,18 @@ export function Providers() {
         </table>
       )}
     </Part>
+  )
+}
+
+/** A server that does not list its providers: where they are configured, and when a mistake is reported. */
+function NotReported() {
+  return (
+    <section className="card settings-part">
+      <div className="card-head"><h2>Model providers</h2></div>
+      <Empty icon={Plug} title="This server does not list its providers">
+        They are configured under <code>[models]</code> in <code>branchpoint.toml</code>. A missing key is reported before a run starts, with the name of its variable.
+      </Empty>
+    </section>
   )
 }
 
