@@ -34,6 +34,17 @@ pub(crate) fn agrees(shown: &str, output: &str) -> bool {
     stable(&cut(shown, output)) == stable(shown.trim_end())
 }
 
+/// Whether the page shows the lines of this output, in any order.
+pub(crate) fn agrees_in_any_order(shown: &str, output: &str) -> bool {
+    let lines = |text: &str| {
+        let text = stable(text.trim_end());
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    lines(shown) == lines(output)
+}
+
 /// The output as the page should show it: what the page has, where it agrees.
 pub(crate) fn updated(shown: &str, output: &str) -> String {
     let text = if agrees(shown, output) { shown.trim_end().to_owned() } else { cut(shown, output) };
@@ -65,6 +76,8 @@ fn what_differs_from_run_to_run_does_not_count() {
     assert!(agrees("run 1m7f8eft6s9vxjkqc", "run 2n7f8eft6s9vxjkqd\n"));
     assert!(!agrees("✓ a (text): 1\n", "✓ a (text): 2\n"));
     assert!(!agrees("", "an error\n"));
+    assert!(agrees_in_any_order("a, 3 ms\nb\n", "b\na, 4 ms\n"));
+    assert!(!agrees_in_any_order("a\nb\n", "b\n"));
 }
 
 #[test]

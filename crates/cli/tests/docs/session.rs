@@ -3,6 +3,7 @@
 //! ```` ```yaml title=support.yaml ```` writes the file `support.yaml` into the present folder, and with `append` adds to it.
 //! ```` ```mermaid output=support.mmd ```` shows the file `support.mmd`.
 //! ```` ```console ```` shows commands behind `$ `, each followed by its output; `\` at the end of a line continues a command.
+//! In ```` ```console unordered ```` the lines of an output come in any order, because steps run concurrently.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -11,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::compare::{agrees, updated};
+use crate::compare::{agrees, agrees_in_any_order, updated};
 use crate::page::{Block, Page};
 use crate::{expect_none, is_update, pages, root};
 
@@ -36,6 +37,14 @@ struct Shown {
     output: String,
     /// Whether the block shows the output alone, without the command.
     is_bare: bool,
+    /// Whether steps run concurrently, so that their lines come in any order.
+    is_unordered: bool,
+}
+
+impl Shown {
+    fn agrees(&self, output: &str) -> bool {
+        if self.is_unordered { agrees_in_any_order(&self.output, output) } else { agrees(&self.output, output) }
+    }
 }
 
 #[test]
@@ -80,7 +89,7 @@ fn check(page: &Page) -> Vec<String> {
         fs::write(root().join(&page.name), text).expect("the page can be written");
         return Vec::new();
     }
-    let pairs = commands.iter().zip(&outputs).filter(|(command, output)| !agrees(&command.output, output));
+    let pairs = commands.iter().zip(&outputs).filter(|(command, output)| !command.agrees(output));
     let complaint = |(command, output): (&&Shown, &String)| {
         let Shown { line, typed, output: shown, .. } = command;
         format!("{}:{line}: $ {typed}\n--- the page shows\n{shown}--- printed is\n{output}", page.name)
@@ -99,7 +108,7 @@ fn blocks_with(commands: &[&Shown], outputs: &[String]) -> Vec<(usize, String)> 
         if !command.is_bare {
             let _ = writeln!(text, "$ {}", command.typed);
         }
-        *text += &updated(&command.output, output);
+        *text += &if command.agrees(output) { command.output.clone() } else { updated(&command.output, output) };
     }
     blocks
 }
@@ -126,6 +135,7 @@ fn steps(page: &Page) -> Vec<Step<'_>> {
                 typed: format!("cat {path}"),
                 output,
                 is_bare: true,
+                is_unordered: false,
             }));
         }
         if is_console(block) {
@@ -147,6 +157,7 @@ fn typed(index: usize, block: &Block) -> Vec<Shown> {
                 typed: typed.into(),
                 output: String::new(),
                 is_bare: false,
+                is_unordered: block.info.split_whitespace().any(|word| word == "unordered"),
             });
             continue;
         }
