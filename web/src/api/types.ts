@@ -78,22 +78,5 @@ export interface Diff {
   marks: Record<string, 'added' | 'changed' | 'removed'>
 }
 
-export interface EditResult {
-  edits: Api.TextEdit[]
-  text: string
-  selected?: string | null
-  affected?: { step: string; field: string; line?: number | null }[]
-  drawing?: Api.Drawing | null
-  diagnostics?: Api.Diagnostic[]
-}
-
-export interface PaletteEntry {
-  kind: string
-  title: string
-  group: string
-  about?: string
-  /** The path from the step to the object with its fields. */
-  path?: string[]
-  fields?: JsonSchema
-  branches?: string[]
-}
+export type EditResult = Api.EditResult
+export type PaletteEntry = Api.PaletteEntry

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Drawing, DrawingNode, PaletteEntry } from '../../src/api/types.ts'
 import { conditionsOf, contextOf, newCondition, trial } from '../../src/pages/workflow/editor/conditions.ts'
+import { asConnections } from '../../src/pages/workflow/editor/connections.ts'
 import { fragmentOf } from '../../src/pages/workflow/editor/fragments.ts'
 import { orderedPalette } from '../../src/pages/workflow/editor/menus.tsx'
 import { nameOf, readersOf } from '../../src/pages/workflow/editor/operations.ts'
@@ -69,6 +70,28 @@ describe('connections', () => {
     const labelled = { ...approval, edges: approval.edges.map((edge) => ({ ...edge, label: edge.from_branch, from_branch: null })) }
     expect(freeBranches(labelled, 'ask')).toEqual(['approve', 'reject'])
     expect(freeBranches(picture, 'start')).toEqual([])
+  })
+})
+
+describe('a graph as people connect it', () => {
+  const span = { start: 0, end: 1, line: 1 }
+  const label = (picture: Drawing, names: (string | null)[]) => ({ ...picture, edges: picture.edges.map((edge, index) => ({ ...edge, label: names[index] ?? null })) })
+  it('has a branch for every handle, and no end that the document does not have', () => {
+    const picture = label(drawing([node('ask', { span, shape: 'approval' }), node('mail', { span }), node('end', { shape: 'end' })], [['ask', 'mail'], ['ask', 'end'], ['mail', 'end']], 'graph'), ['approve', 'reject'])
+    const connected = asConnections(picture)
+    expect(connected.nodes.map((entry) => entry.id)).toEqual(['ask', 'mail'])
+    expect(connected.nodes[0]?.branches?.map((entry) => [entry.name, entry.targets])).toEqual([['approve', ['mail']], ['reject', []]])
+    expect(connected.edges.map((edge) => [edge.from, edge.from_branch, edge.to])).toEqual([['ask', 'approve', 'mail']])
+    expect(freeBranches(connected, 'ask')).toEqual(['reject'])
+  })
+  it('shows no target where nothing follows', () => {
+    const branches = [branch('condition-0', 'nothing follows (no connection)'), branch('false', 'mail', true)]
+    const connected = asConnections(drawing([node('route', { span, shape: 'decision', branches }), node('mail', { span })], [], 'graph'))
+    expect(connected.nodes[0]?.branches?.map((entry) => entry.targets)).toEqual([[], ['mail']])
+  })
+  it('leaves trees as they are', () => {
+    const picture = drawing([node('a', { span }), node('end', { shape: 'end' })], [['a', 'end']])
+    expect(asConnections(picture)).toBe(picture)
   })
 })
 

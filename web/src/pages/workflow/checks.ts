@@ -3,6 +3,7 @@ import { post, Problem, request } from '../../api/client.ts'
 import type { CheckResult, Diagnostic, Drawing, DrawingNode } from '../../api/types.ts'
 import { ByteOffsets } from '../../source/offsets.ts'
 import { useOnline } from '../../ui/online.ts'
+import { asConnections } from './editor/connections.ts'
 
 const CHECK_AFTER_MS = 200
 const DRAW_AFTER_MS = 150
@@ -70,15 +71,15 @@ export function useDrawing(text: string, base: string, name: string, dialect: st
   const [state, setState] = useState<DrawState>({ drawing: null, text: null, isStale: false, error: null })
   const known = useRef<string | null>(null)
   const isOnline = useOnline()
-  const accept = (drawn: string, drawing: DesignDrawing) => {
+  const accept = (drawn: string, accepted: DesignDrawing) => {
     known.current = drawn
-    setState({ drawing, text: drawn, isStale: false, error: null })
+    setState({ drawing: asConnections(accepted), text: drawn, isStale: false, error: null })
   }
   const keepLast = (error: unknown) => {
     setState((old) => ({ ...old, isStale: true, error: error instanceof Problem ? error : null }))
     if (known.current !== null) return
     known.current = base
-    draw(base, name, dialect).then((drawing) => setState((old) => old.drawing ? old : { ...old, drawing, text: base, isStale: true }), () => (known.current = null))
+    draw(base, name, dialect).then((drawing) => setState((old) => old.drawing ? old : { ...old, drawing: asConnections(drawing), text: base, isStale: true }), () => (known.current = null))
   }
   useEffect(() => {
     if (known.current === text) {

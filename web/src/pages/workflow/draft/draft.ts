@@ -139,6 +139,8 @@ async function open(detail: WorkflowDetail, textOf: (version: number) => Promise
       const baseText = stored.baseVersion === detail.version ? detail.text : await textOf(stored.baseVersion).catch(() => '')
       draft.restore(stored.text, { version: stored.baseVersion, hash: stored.baseHash }, stored.editedAt, baseText)
     }
+    // A page that is closed right after a keystroke keeps it.
+    if (typeof window !== 'undefined') window.addEventListener('pagehide', () => draft.snapshot().stored === 'no' && draft.snapshot().isEdited && void draft.store())
   } catch {
     // Without storage the draft lives in this tab only; the header says so after the first edit.
   }

@@ -62,7 +62,7 @@ export function ConditionRows({ list, readOnly, titleOf, onSet, onRemove, onReor
                   onDragEnd={() => drop(dragged ?? index)}
                 ><Icon of={GripVertical} size={13} /></span>
               )}
-              <b className="small">{row.branch}</b>
+              <b className="small cond-name">{row.branch}</b>
               <span className="grow" />
               <Target target={row.target} titleOf={titleOf} />
               {row.item && !readOnly && <IconButton extraSmall label={`Remove ${row.branch}`} icon={X} size={13} onClick={() => onRemove(row.item ?? [])} />}

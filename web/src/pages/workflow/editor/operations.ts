@@ -1,6 +1,5 @@
 import { post } from '../../../api/client.ts'
-import type { Diagnostic } from '../../../api/types.ts'
-import type { DesignDrawing } from '../checks.ts'
+import type { EditResult } from '../../../api/types.ts'
 
 /** Where steps are added, moved or pasted. */
 export type Position =
@@ -28,21 +27,7 @@ export type Operation =
   | { op: 'set_positions'; positions: Record<string, { x: number; y: number }> }
 
 /** A reference that an edit changed, or that names a step that it removed. */
-export interface Affected {
-  step: string | null
-  field: string
-  names: string
-  line: number
-}
-
-export interface EditResult {
-  text: string
-  selected: string | null
-  affected: Affected[]
-  removed: string[]
-  drawing: DesignDrawing | null
-  diagnostics?: Diagnostic[]
-}
+export type Affected = EditResult['affected'][number]
 
 export function requestEdit(text: string, name: string, dialect: string, operation: Operation): Promise<EditResult> {
   return post<EditResult>('/edit', { text, name, dialect, operation })
@@ -79,5 +64,5 @@ export function nameOf(operation: Operation): string {
 export function readersOf(affected: Affected[], removed: readonly string[]): { step: string; field: string; names: string; line: number }[] {
   // Connections of a removed step are removed with it.
   const isConnection = (entry: Affected) => /^connections\[/.test(entry.field)
-  return affected.filter((entry) => !isConnection(entry) && (entry.step === null || !removed.includes(entry.step))).map((entry) => ({ ...entry, step: entry.step ?? 'the document' }))
+  return affected.filter((entry) => !isConnection(entry) && (!entry.step || !removed.includes(entry.step))).map((entry) => ({ ...entry, step: entry.step ?? 'the document' }))
 }

@@ -42,8 +42,8 @@ export function useOperations(draft: Draft, dialect: string, onDrawing: (text: s
       if (result.drawing) onDrawing(result.text, result.drawing)
       if (result.selected) onSelect([result.selected])
       else if (operation.op === 'remove') onSelect([])
-      announce(sentenceOf(operation, result.selected))
-      return result.selected
+      announce(sentenceOf(operation, result.selected ?? null))
+      return result.selected ?? null
     } catch (error) {
       showToast({ text: error instanceof Problem ? error.detail || error.title : String(error) })
       return null
