@@ -9,7 +9,7 @@ import { buildModel } from '../src/graph/model.ts'
 import { nearestPoint, roundedPath } from '../src/graph/path.ts'
 import { edgeLooks, type NodeState, outcomeText, shortReason } from '../src/graph/states.ts'
 
-const triage = JSON.parse(readFileSync(new URL('../dev/fixtures/triage-204.json', import.meta.url), 'utf8')).drawing as Drawing
+const triage = JSON.parse(readFileSync(new URL('./fixtures/triage-204.json', import.meta.url), 'utf8')).drawing as Drawing
 
 const drawn = (id: string, change: Partial<DrawingNode> = {}): DrawingNode => ({ id, title: id, kind: 'text', shape: 'action', branches: [], ...change })
 const edge = (from: string, to: string, change: Partial<DrawingEdge> = {}): DrawingEdge => ({ id: `${from}>${to}`, from, to, kind: 'next', failure: false, ...change })

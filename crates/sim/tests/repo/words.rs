@@ -74,7 +74,7 @@ const EXEMPT: &[&str] = &[
     "vectors/",
     "crates/sim/tests/repo/words.rs",
     // Recorded data of the web page's design, and its colours, which are used as they were given.
-    "web/dev/fixtures/",
+    "web/tests/fixtures/",
     "web/src/tokens.css",
 ];
 
