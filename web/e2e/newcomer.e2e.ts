@@ -30,6 +30,7 @@ test('the main path works with the keyboard alone', async ({ serve, visit }) => 
   await page.keyboard.type('score-tiers')
   await page.getByRole('row', { name: /score-tiers/ }).waitFor()
   await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').waitFor()
   await page.keyboard.type('playground')
   await page.getByRole('option', { name: /Playground/ }).first().waitFor()
   await page.keyboard.press('Enter')

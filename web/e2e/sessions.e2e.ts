@@ -10,7 +10,7 @@ test('the tools of a session change live while a host reports events', async ({ 
   const server = await serve()
   await server.save('assistant', GATE)
   const { page, ...visitor } = await openSession(await visit(server))
-  await visitor.sees('3 of 3 offered to the model')
+  await visitor.sees('4 of 4 offered to the model')
   // The host of the agent reports, not this page.
   await server.api('POST', '/agents/assistant/sessions/main/messages', { text: 'research caching' })
   const tool = (name: string) => page.locator('.tool', { hasText: name })
@@ -19,6 +19,7 @@ test('the tools of a session change live while a host reports events', async ({ 
   expect(await tool('web_search').innerText()).toContain('allowed by research')
   await server.api('POST', '/agents/assistant/sessions/main/messages', { text: 'now plan it' })
   await tool('think').getByText('offered', { exact: true }).waitFor()
+  expect(await tool('web_delete').innerText()).toContain('denied by web_delete in planning')
   expect(await page.locator('.ev').count()).toBe(2)
   expect(await page.locator('.arm.is-taken').innerText()).toContain('planning')
 })

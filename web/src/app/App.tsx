@@ -1,5 +1,5 @@
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { useTopics } from '../live/connect.ts'
 import { Announcer } from '../ui/announce.tsx'
 import { Toasts } from '../ui/toasts.tsx'
@@ -11,7 +11,8 @@ import { TabBar } from './TabBar.tsx'
 import { NAVIGATION, TopBar } from './TopBar.tsx'
 import { useCan } from './useCan.ts'
 
-const Palette = lazy(() => import('./Palette.tsx'))
+const loadPalette = () => import('./Palette.tsx')
+const Palette = lazy(loadPalette)
 const ShortcutList = lazy(() => import('./ShortcutList.tsx'))
 const StartRun = lazy(() => import('../pages/start/StartRunDialog.tsx'))
 
@@ -37,6 +38,11 @@ function SignedIn() {
   const canEdit = useCan('edit')
   const starting = (location.search as { run?: string }).run
   useTopics(['overview', 'approvals'])
+  useEffect(() => {
+    // What somebody types right after Ctrl K must not be lost while the palette loads.
+    const timer = setTimeout(() => void loadPalette(), 1000)
+    return () => clearTimeout(timer)
+  }, [])
   useShortcuts([
     { keys: 'Ctrl+k', label: 'Search, or type a command', always: true, run: () => setLayer('palette') },
     { keys: '/', label: 'Search or filter', run: focusSearch },

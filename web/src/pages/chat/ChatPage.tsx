@@ -11,6 +11,7 @@ import { useTopics } from '../../live/connect.ts'
 import { announce } from '../../ui/announce.tsx'
 import { Button } from '../../ui/Button.tsx'
 import { GateIcon, Icon } from '../../ui/icons.tsx'
+import { newKey } from '../../ui/newKey.ts'
 import { Failed, SkeletonRows } from '../../ui/States.tsx'
 import { useTitle } from '../../ui/title.ts'
 import { showToast } from '../../ui/toasts.tsx'
@@ -50,7 +51,10 @@ function Conversation({ agent, chat, document, id }: { agent: AgentRecord; chat:
   const streamed = useStreamedText(chat.run ?? null, isBusy)
   const isUnsent = send.isPending && !chat.lines.some((line) => line.role === 'user' && line.text === send.variables && chat.in_turn)
   const end = useRef<HTMLDivElement>(null)
-  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [chat.lines.length, streamed, isUnsent])
+  useEffect(() => {
+    // Not returned: newer browsers return a promise, which is no cleanup.
+    void end.current?.scrollIntoView({ block: 'nearest' })
+  }, [chat.lines.length, streamed, isUnsent])
   const submit = (event?: FormEvent) => {
     event?.preventDefault()
     const message = text.trim()
@@ -63,7 +67,7 @@ function Conversation({ agent, chat, document, id }: { agent: AgentRecord; chat:
     event.preventDefault()
     submit()
   }
-  const begin = () => void navigate({ to: '/chat/$document/$id', params: { document, id: crypto.randomUUID().slice(0, 8) } })
+  const begin = () => void navigate({ to: '/chat/$document/$id', params: { document, id: newKey().slice(0, 8) } })
   return (
     <main id="main" className="chat">
       <div className="d-head">

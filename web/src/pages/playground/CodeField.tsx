@@ -1,4 +1,3 @@
-import { closeBrackets } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { json } from '@codemirror/lang-json'
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
@@ -51,7 +50,7 @@ export default function CodeField(props: CodeFieldProps) {
       state: EditorState.create({
         doc: props.text,
         extensions: [
-          STYLE_NONCE ? EditorView.cspNonce.of(STYLE_NONCE) : [], lineNumbers(), history(), drawSelection(), bracketMatching(), closeBrackets(), decorations,
+          STYLE_NONCE ? EditorView.cspNonce.of(STYLE_NONCE) : [], lineNumbers(), history(), drawSelection(), bracketMatching(), decorations,
           EditorState.tabSize.of(2), EditorView.lineWrapping, language.current.of(grammar(props.language)),
           // Escape leaves the editor, so Tab is no trap for the keyboard.
           keymap.of([{ key: 'Escape', run: (editor) => (editor.contentDOM.blur(), true) }, ...historyKeymap, ...defaultKeymap, indentWithTab]),

@@ -13,10 +13,13 @@ const ICONS = { message: MessageCircle, turn: MessageCircle, tool: Wrench, reset
 /** The events of a session, newest last. Selecting one shows the gate as of that event. */
 export function Events({ session, at }: { session: SessionDetail; at: number | undefined }) {
   const navigate = useNavigate()
+  const scroller = useRef<HTMLDivElement>(null)
   const list = useRef<HTMLOListElement>(null)
   const count = session.events.length
   useEffect(() => {
-    if (at === undefined) list.current?.lastElementChild?.scrollIntoView({ block: 'nearest' })
+    const [outer, inner] = [scroller.current, list.current]
+    // Only the panel scrolls: on a phone, where the page scrolls instead, nothing jumps.
+    if (at === undefined && outer && inner) outer.scrollTop = Math.max(0, inner.offsetTop + inner.offsetHeight - outer.clientHeight)
   }, [count, at])
   const select = (event: SessionEvent) => {
     const isLatest = event.n === session.events.at(-1)?.n
@@ -26,7 +29,7 @@ export function Events({ session, at }: { session: SessionDetail; at: number | u
   return (
     <aside className="panel" aria-label="Events">
       <div className="steps-head"><h2>Events</h2><span className="count">{count}</span></div>
-      <div className="panel-scroll">
+      <div className="panel-scroll" ref={scroller}>
         {count === 0 && <p className="soft small panel-body">No event yet. Report a message or a tool below, or connect a host.</p>}
         <ol className="events" ref={list}>
           {session.events.map((event) => {

@@ -5,6 +5,7 @@ import { meQuery } from '../../api/queries.ts'
 import type { SessionDetail } from '../../api/types.ts'
 import { announce } from '../../ui/announce.tsx'
 import { Button, Segments } from '../../ui/Button.tsx'
+import { newKey } from '../../ui/newKey.ts'
 import { showToast } from '../../ui/toasts.tsx'
 
 /** Lets operators try events: what a host would report. */
@@ -16,7 +17,7 @@ export function Report({ session }: { session: SessionDetail }) {
   const report = useMutation({
     mutationFn: () => {
       const path = `/agents/${segment(session.document)}/sessions/${segment(session.id)}`
-      return post<{ activeStep: string | null; changed: boolean }>(`${path}/${kind}s`, { [kind === 'tool' ? 'tool' : 'text']: text.trim() }, { 'idempotency-key': crypto.randomUUID() })
+      return post<{ activeStep: string | null; changed: boolean }>(`${path}/${kind}s`, { [kind === 'tool' ? 'tool' : 'text']: text.trim() }, { 'idempotency-key': newKey() })
     },
     onSuccess: (view) => {
       setText('')
