@@ -1,5 +1,6 @@
 // @vitest-environment jsdom
 import { describe, expect, test } from 'vitest'
+import { withPageLinks } from '../src/pages/docs/links.ts'
 import { renderMarkdown, renderMarkdownLine } from '../src/ui/Markdown.tsx'
 
 function parse(html: string): HTMLElement {
@@ -43,4 +44,8 @@ test('columns of a table are aligned without inline styles', () => {
 
 test('ordinary Markdown is rendered', () => {
   expect(renderMarkdown('**bold** and `code`')).toBe('<p><strong>bold</strong> and <code>code</code></p>\n')
+})
+
+test('pages of diagnostics link to each other, and links to other documents become text', () => {
+  expect(withPageLinks('See [value_limit](value_limit.md#why) and [policies](../how-to/policies.md).')).toBe('See [value_limit](/docs/value_limit) and policies.')
 })

@@ -139,7 +139,7 @@ function Choices({ approval, user, keys, onSelect, phone }: { approval: Approval
       <div className={`row choices${approval.choices.length > 2 ? ' many' : ''}`}>
         {choices.map((choice) => (
           <Button
-            key={choice.name} big={!phone} className={phone ? 'btn-touch' : ''} look={isPrimary(choice, approval.choices) ? 'primary' : 'plain'} action
+            key={choice.name} title={choice.name} big={!phone} className={phone ? 'btn-touch' : ''} look={isPrimary(choice, approval.choices) ? 'primary' : 'plain'} action
             icon={phone ? undefined : choice.meaning === 'yes' ? Check : choice.meaning === 'no' ? X : undefined}
             shortcut={phone ? undefined : keys.get(choice.name)?.toUpperCase()} onClick={() => onSelect(choice)}
           >

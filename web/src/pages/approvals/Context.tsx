@@ -87,6 +87,13 @@ function Path({ outcome, from }: { outcome: Outcome; from: string }) {
 }
 
 const SHOWN_INPUTS = 5
+const SHOWN_PEOPLE = 4
+
+/** `ada, bob and 28 more` */
+function peopleText(people: string[]): string {
+  if (people.length <= SHOWN_PEOPLE + 1) return joinNames(people)
+  return joinNames([...people.slice(0, SHOWN_PEOPLE), `${people.length - SHOWN_PEOPLE} more`])
+}
 
 function AboutRun({ approval }: { approval: ApprovalRecord }) {
   const [run] = splitKey(approval.key)
@@ -97,7 +104,7 @@ function AboutRun({ approval }: { approval: ApprovalRecord }) {
       <h2 className="ctx-h" id="about-run">Run</h2>
       <dl className="kv">
         <dt>Run</dt><dd><Link className="link" to="/runs/$id" params={{ id: run }}>{run}</Link></dd>
-        <dt>Requested</dt><dd><When at={approval.requested} />{approval.recipients && <>, from {joinNames(approval.recipients)}</>}</dd>
+        <dt>Requested</dt><dd><When at={approval.requested} />{approval.recipients && <>, from {peopleText(approval.recipients)}</>}</dd>
         {approval.reminder && (
           <><dt>Reminders</dt><dd>Up to {approval.reminder.max}{approval.reminder.next ? `, next ${formatWhen(new Date(approval.reminder.next), now)}` : `, every ${formatDuration(approval.reminder.interval_ms)}`}</dd></>
         )}

@@ -6,6 +6,7 @@ import { NotFound } from '../../app/NotFound.tsx'
 import Markdown from '../../ui/Markdown.tsx'
 import { Failed, SkeletonRows } from '../../ui/States.tsx'
 import { useTitle } from '../../ui/title.ts'
+import { withPageLinks } from './links.ts'
 
 /** The reference page of a diagnostic: what it means, an example, and what to do. */
 export function DocsPage() {
@@ -21,7 +22,7 @@ export function DocsPage() {
         <h1><code>{title}</code></h1>
         {query.isPending && <SkeletonRows rows={6} height={28} />}
         {query.isError && <Failed what="this page" error={query.error} onRetry={() => void query.refetch()} />}
-        <Markdown className="docs-text" text={markdown.replace(/^\s*# .*\n/, '')} />
+        <Markdown className="docs-text" text={withPageLinks(markdown.replace(/^\s*# .*\n/, ''))} />
       </article>
     </main>
   )
