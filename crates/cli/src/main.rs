@@ -40,6 +40,7 @@ mod run;
 mod run_driver;
 mod runs;
 mod schema;
+mod secrets;
 mod serve;
 mod session;
 mod sessions;
@@ -83,6 +84,7 @@ enum Command {
     Work(work::Arguments),
     Serve(serve::Arguments),
     Dev(dev::Arguments),
+    Secrets(secrets::Arguments),
     Token(token::Arguments),
     Graph(graph::Arguments),
     Diff(diff::Arguments),
@@ -129,6 +131,7 @@ fn main() -> ExitCode {
         Command::Work(arguments) => work::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Dev(arguments) => dev::run(&arguments),
+        Command::Secrets(arguments) => secrets::run(&arguments),
         Command::Token(arguments) => token::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -284,6 +284,12 @@ impl Project {
         Ok(Arc::new(move |name| env::var(name).ok().or_else(|| file.get(name).cloned()).or_else(|| named.get(name))))
     }
 
+    /// Whether the environment or the secrets file has a secret, which then hides a named secret of the store.
+    pub(crate) fn has_own_secret(&self) -> Result<impl Fn(&str) -> bool + Send + Sync + 'static> {
+        let file = self.secrets()?;
+        Ok(move |name: &str| env::var_os(name).is_some() || file.contains_key(name))
+    }
+
     /// The values of all secrets of the environment and the secrets file.
     pub(crate) fn all_secrets(&self) -> Result<Secrets> {
         let mut secrets = self.private();

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use branchpoint_expr::Value;
-use branchpoint_server::{Access, Credential, CredentialKind, NewCredential, Pattern, Role};
+use branchpoint_server::{Access, Credential, CredentialKind, NewCredential, Pattern, Role, log_command};
 
 use crate::project::{Project, StoreArguments, StoreCommand};
 use crate::table::table;
@@ -87,30 +87,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let project = Project::find()?;
     let access = access(&project, &arguments.on.store)?;
     let json = arguments.on.json;
+    let store = project.store_path(&arguments.on.store)?;
+    let log =
+        |command: String| log_command(&store, &project.user(None), &command).context("the audit log cannot be written");
     match &arguments.command {
         Command::Create(create) => {
             let expires_ms = create.expires.map(|expires| time::now_ms().saturating_add(expires));
             let (credential, token) = new(&project, &access, &create.owner, CredentialKind::Token, expires_ms)?;
+            log(format!("token create {} for {} ({})", credential.id, credential.user, credential.role))?;
             print_new(&credential, "token", &token, json)?;
         }
         Command::Link(link) => {
             let expires_ms = Some(time::now_ms().saturating_add(link.expires));
             let (credential, code) = new(&project, &access, &link.owner, CredentialKind::Link, expires_ms)?;
             let url = format!("{}/sign-in?code={code}", link.url.trim_end_matches('/'));
+            log(format!("token link {} for {} ({})", credential.id, credential.user, credential.role))?;
             print_new(&credential, "link", &url, json)?;
         }
         Command::List => list(&access, json)?,
         Command::Revoke { id } => {
             access.revoke(id, time::now_ms())?;
+            log(format!("token revoke {id}"))?;
             terminal::message(&format!("Revoked `{id}`.\n"));
         }
         Command::RevokeLinks { user } => {
             access.revoke_links(user.as_deref(), time::now_ms())?;
             let whose = user.as_deref().unwrap_or("everybody");
+            log(format!("token revoke-links of {whose}"))?;
             terminal::message(&format!("Revoked the approval links of {whose}. New links are valid.\n"));
         }
         Command::RotateLinkKey => {
             access.rotate_link_key(time::now_ms())?;
+            log("token rotate-link-key".to_owned())?;
             terminal::message("New links have a new key. Earlier links stay valid until they expire.\n");
         }
     }

@@ -249,6 +249,18 @@ impl Expression {
         }
     }
 
+    /// The constants in the expression. A part of a document's value that has no placeholders is one constant.
+    ///
+    /// ```
+    /// # use branchpoint_expr::*;
+    /// let expression = Expression::compile("a == 'x'", Options::default())?;
+    /// assert!(expression.constants().contains(&Value::from("x")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn constants(&self) -> &[Value] {
+        &self.program.constants
+    }
+
     fn unit(options: Options<'_>, compile: impl FnOnce(&mut Unit<'_>) -> Id) -> Result<Self, Problems> {
         Compiled::new(options, compile).map(Self)
     }

@@ -55,6 +55,7 @@ pub(crate) struct HostFacts {
     pub(crate) permissions: Vec<Permission>,
     pub(crate) webhooks: Webhooks,
     pub(crate) oidc: Option<Oidc>,
+    pub(crate) has_own_secret: crate::host::OwnSecrets,
 }
 
 impl App {
@@ -72,9 +73,11 @@ impl App {
             webhooks,
             oidc,
             default_scripts,
+            has_own_secret,
         } = host;
         let handles = Handles::new(backend, settings.handles);
-        let host = HostFacts { user, account, runner_check, access, audit, permissions, webhooks, oidc };
+        let host =
+            HostFacts { user, account, runner_check, access, audit, permissions, webhooks, oidc, has_own_secret };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
         let (catalogue, traces) = (Catalogue::default(), Traces::default());
         Ok(Self(Arc::new(Parts {

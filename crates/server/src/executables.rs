@@ -106,7 +106,7 @@ pub(crate) fn check_live(app: &App, backend: &dyn Backend, version: &Version) ->
     let scripted = BTreeSet::new();
     let executable = executable(backend, version, scripted.clone())?;
     let needs = needs_of(app, backend, version, &executable, &scripted)?;
-    needs.check(&version.name, &app.host.permissions)
+    needs.check(app, backend, &version.name)
 }
 
 /// Loads a version of a workflow for a run in which a script answers these steps.

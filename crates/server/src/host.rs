@@ -15,6 +15,9 @@ use crate::{Example, Permission, TextFeed, Webhooks};
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
 pub(crate) type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
 
+/// Whether the environment or a file of the machine has a secret of a name.
+pub(crate) type OwnSecrets = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// The backend, the local user, and what is known of the machine.
 pub struct Host {
     pub(crate) backend: Box<dyn Backend>,
@@ -29,6 +32,7 @@ pub struct Host {
     pub(crate) webhooks: Webhooks,
     pub(crate) oidc: Option<Oidc>,
     pub(crate) default_scripts: DefaultScripts,
+    pub(crate) has_own_secret: OwnSecrets,
 }
 
 impl Host {
@@ -56,6 +60,7 @@ impl Host {
             webhooks: Webhooks::default(),
             oidc: None,
             default_scripts: DefaultScripts::default(),
+            has_own_secret: Arc::new(|_| false),
         }
     }
 
@@ -81,6 +86,13 @@ impl Host {
     #[must_use]
     pub fn with_webhooks(self, webhooks: Webhooks) -> Self {
         Self { webhooks, ..self }
+    }
+
+    /// Sets which secrets the machine itself has. They are used before named secrets of the store, so a named secret permits nothing for
+    /// their names.
+    #[must_use]
+    pub fn with_own_secrets(self, has_own_secret: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self { has_own_secret: Arc::new(has_own_secret), ..self }
     }
 
     /// Stores credentials and the log of changes in files beside the store at this path.

@@ -51,7 +51,7 @@ mod webhooks;
 
 pub use access::{
     Access, AccessError, ApprovalLink, Credential, CredentialKind, InvalidLink, InvalidPattern, MAX_LINK_MS,
-    NewCredential, Pattern, Role, UnknownRole,
+    NewCredential, Pattern, Role, UnknownRole, log_command,
 };
 pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use branchpoint_backend::{Backend, NamedSecret, is_secret_name};
 use branchpoint_core::effect::{FilesOperation, Kind, Request, SecretForm};
 use branchpoint_core::ir::{Effect, Index as _, Program};
+use branchpoint_expr::{Expression, Value};
 
 use crate::access::Pattern;
+use crate::app::App;
 use crate::problem::{Problem, ProblemKind};
 
 /// What workflows whose names match a pattern may use, although their documents were saved over the API.
@@ -34,7 +37,7 @@ pub(crate) struct Needs {
     commands: bool,
     agents: bool,
     files: bool,
-    /// The names of secrets; `*` for one whose name depends on the run.
+    /// The names of secrets; `*` if they are unknown.
     secrets: BTreeSet<String>,
     /// The names of variables; `*` for all.
     environment: BTreeSet<String>,
@@ -43,26 +46,50 @@ pub(crate) struct Needs {
 impl Needs {
     /// What programs use when a script answers these steps.
     pub(crate) fn of<'p>(programs: impl IntoIterator<Item = &'p Program>, scripted: &BTreeSet<String>) -> Self {
-        let mut needs = Self::default();
+        let (mut needs, mut has_inserted) = (Self::default(), false);
         for program in programs {
             needs
                 .environment
                 .extend(program.facts.iter().filter_map(|fact| fact.strip_prefix("env.")).map(str::to_owned));
             let is_scripted =
                 |effect: &&Effect| effect.step.is_some_and(|step| scripted.contains(&*program.steps[step.index()].id));
+            let mut inserts_secrets = false;
             for effect in program.effects.iter().map(|effect| &**effect).filter(|effect| !is_scripted(effect)) {
-                needs.add(effect);
+                inserts_secrets |= needs.add(effect);
             }
+            if inserts_secrets {
+                has_inserted = true;
+                program.exprs.iter().flat_map(Expression::constants).for_each(|constant| needs.add_named(constant));
+            }
+        }
+        // A program of an agent gets the names from the program that calls it.
+        if has_inserted && needs.secrets.is_empty() {
+            needs.secrets.insert("*".to_owned());
         }
         needs
     }
 
-    fn add(&mut self, effect: &Effect) {
+    /// Adds the names in references `{secret: name}`. Only constants of a document name secrets: data of a run cannot.
+    fn add_named(&mut self, value: &Value) {
+        match value {
+            Value::List(items) => items.iter().for_each(|item| self.add_named(item)),
+            Value::Object(fields) => {
+                let name = fields.get("secret").and_then(Value::as_str).filter(|_| fields.len() == 1);
+                self.secrets.extend(name.map(str::to_owned));
+                fields.iter().for_each(|(_, value)| self.add_named(value));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the needs of an effect. Returns whether its input has references to secrets.
+    fn add(&mut self, effect: &Effect) -> bool {
+        let mut inserts_secrets = false;
         for secret in &effect.secrets {
-            self.secrets.insert(match &secret.form {
-                SecretForm::Credential { secret, .. } => secret.to_string(),
-                SecretForm::Plain | SecretForm::ShellWord => "*".to_owned(),
-            });
+            match &secret.form {
+                SecretForm::Credential { secret, .. } => drop(self.secrets.insert(secret.to_string())),
+                SecretForm::Plain | SecretForm::ShellWord => inserts_secrets = true,
+            }
         }
         match effect.request() {
             Ok(Request::Process(_)) => self.commands = true,
@@ -79,10 +106,34 @@ impl Needs {
             }
             Ok(_) => {}
         }
+        inserts_secrets
     }
 
-    /// Fails unless these permissions cover the needs of a workflow.
-    pub(crate) fn check(&self, workflow: &str, permissions: &[Permission]) -> Result<(), Problem> {
+    /// Fails unless the permissions of the operator, and for secrets those of named secrets, cover the needs of a workflow.
+    pub(crate) fn check(&self, app: &App, backend: &dyn Backend, workflow: &str) -> Result<(), Problem> {
+        // A secret of the machine is used before a named one, which therefore permits nothing for its name.
+        let is_named = |name: &str| is_secret_name(name) && !(app.host.has_own_secret)(name);
+        let needs_named = self.secrets.iter().any(|name| is_named(name));
+        let named = if needs_named { backend.named_secrets()? } else { Vec::new() };
+        let permits = |secret: &NamedSecret, name: &str| {
+            secret.name == name
+                && secret
+                    .workflows
+                    .iter()
+                    .filter_map(|pattern| pattern.parse().ok())
+                    .any(|pattern: Pattern| pattern.matches(workflow))
+        };
+        let is_permitted = |name: &str| is_named(name) && named.iter().any(|secret| permits(secret, name));
+        self.check_with(workflow, &app.host.permissions, &is_permitted)
+    }
+
+    /// Fails unless permissions cover the needs of a workflow. `is_named` says whether a named secret permits its use.
+    fn check_with(
+        &self,
+        workflow: &str,
+        permissions: &[Permission],
+        is_named: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Problem> {
         let granted: Vec<&Permission> =
             permissions.iter().filter(|permission| permission.workflow.matches(workflow)).collect();
         let any = |is: fn(&Permission) -> bool| granted.iter().any(|permission| is(permission));
@@ -102,7 +153,8 @@ impl Needs {
         if self.files && !any(|permission| permission.files) {
             missing.push("files of the machine".into());
         }
-        let secrets = self.secrets.iter().filter(|name| !covers(|permission| &permission.secrets, name));
+        let is_covered = |name: &&String| covers(|permission| &permission.secrets, name) || is_named(name);
+        let secrets = self.secrets.iter().filter(|name| !is_covered(name));
         missing.extend(secrets.map(|name| if name == "*" { "secrets".into() } else { format!("the secret `{name}`") }));
         let variables = self.environment.iter().filter(|name| !covers(|permission| &permission.environment, name));
         missing.extend(variables.map(|name| match name.as_str() {
@@ -113,7 +165,7 @@ impl Needs {
             return Ok(());
         }
         let detail = format!(
-            "Workflow `{workflow}` was saved over the API and may not use {}. An operator permits it with `[[permissions]]` in branchpoint.toml.",
+            "Workflow `{workflow}` was saved over the API and may not use {}. An operator permits it with `[[permissions]]` in branchpoint.toml, or for a named secret with its `workflows`.",
             missing.join(", ")
         );
         Err(Problem::new(ProblemKind::NotPermitted, detail).with("missing", missing))

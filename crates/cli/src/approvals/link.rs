@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use branchpoint_backend::OpenApproval;
 use branchpoint_core::ApprovalKey;
 use branchpoint_expr::Value;
-use branchpoint_server::{Access, ApprovalLink, MAX_LINK_MS};
+use branchpoint_server::{Access, ApprovalLink, MAX_LINK_MS, log_command};
 
 use super::find;
 use crate::project::StoreArguments;
@@ -45,6 +45,9 @@ pub(super) fn run(opened: &StoreAccess, store: &StoreArguments, arguments: &Argu
         bail!("the first answer of anyone settles `{approval}`, so there are no links to it");
     };
     let access = Access::of_store(&opened.project.store_path(store)?);
+    let command = format!("approvals link {approval} for {user}");
+    log_command(&opened.project.store_path(store)?, &opened.project.user(None), &command)
+        .context("the audit log cannot be written")?;
     let url = format!("{}/a/{}", url.trim_end_matches('/'), access.sign_link(&link, now_ms)?);
     if json {
         let fields = [("user", Value::from(user.as_str())), ("link", Value::from(url))];

@@ -139,6 +139,7 @@ pub(crate) fn serve(project: &Project, place: &Place, listen: &Listen, folder: O
         let client = operator_client().map_err(Exit::system)?;
         host = host.with_oidc(oidc.settings(&project.secret_store(&store)?)?, client);
     }
+    host = host.with_own_secrets(project.has_own_secret()?);
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
     }

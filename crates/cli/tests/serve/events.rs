@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use crate::client::Server;
 
 /// An open event stream.
-struct Stream(BufReader<TcpStream>);
+pub(crate) struct Stream(BufReader<TcpStream>);
 
 #[derive(Debug)]
-struct Event {
+pub(crate) struct Event {
     id: String,
     name: String,
-    data: Value,
+    pub(crate) data: Value,
 }
 
 impl Stream {
-    fn open(server: &Server, topics: &str, last: Option<&str>) -> Self {
+    pub(crate) fn open(server: &Server, topics: &str, last: Option<&str>) -> Self {
         let mut stream = server.connect();
         let last = last.map(|last| format!("last-event-id: {last}\r\n")).unwrap_or_default();
         let head = format!("GET /api/v1/events?topics={topics} HTTP/1.1\r\nhost: {}\r\n{last}\r\n", server.address);
@@ -31,7 +31,7 @@ impl Stream {
     }
 
     /// The next event. Lines of chunks are not part of events, because each event is a chunk of its own.
-    fn next(&mut self) -> Event {
+    pub(crate) fn next(&mut self) -> Event {
         let mut event = Event { id: String::new(), name: String::new(), data: Value::Null };
         loop {
             let mut line = String::new();
@@ -49,7 +49,7 @@ impl Stream {
     }
 
     #[track_caller]
-    fn until(&mut self, is_expected: impl Fn(&Event) -> bool) -> Event {
+    pub(crate) fn until(&mut self, is_expected: impl Fn(&Event) -> bool) -> Event {
         for _ in 0..500 {
             let event = self.next();
             if is_expected(&event) {

@@ -14,6 +14,7 @@ mod oidc;
 mod package;
 mod page;
 mod runs;
+mod secrets;
 mod sessions;
 mod smtp;
 mod webhooks;

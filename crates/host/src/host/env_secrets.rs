@@ -14,6 +14,8 @@ pub(super) struct EnvSecrets {
     environment: Vec<String>,
     /// The named secrets of the store as they were sealed when they were read.
     sealed: Vec<(String, Vec<u8>)>,
+    /// The version of the store that they were read at.
+    version: i64,
 }
 
 /// The shortest value of a named secret that is looked for in all data, in bytes. Shorter ones are masked in the calls that use them.
@@ -62,6 +64,10 @@ impl Host {
 
     /// Reads the named secrets of the store again, if they have changed.
     pub(super) fn refresh_named_secrets(&mut self) -> Result<(), StoreError> {
+        let version = self.store.version()?;
+        if std::mem::replace(&mut self.settings.env_secrets.version, version) == version {
+            return Ok(());
+        }
         let sealed = self.store.named_secrets_sealed()?;
         if sealed == self.settings.env_secrets.sealed {
             return Ok(());

@@ -38,7 +38,6 @@ impl Host {
 
     pub(super) fn read_changes(&mut self) -> Result<(), StoreError> {
         self.version = self.store.version()?;
-        self.refresh_named_secrets()?;
         let drives_all = self.settings.drives == DrivenRuns::All;
         if self.slots.has_queued() || drives_all && self.store.has_queued()? {
             self.slots.set_dirty();

@@ -49,6 +49,8 @@ impl Host {
             }
             self.counters.turns += 1;
             self.current.now_ms = now_ms;
+            // A response of this turn may contain a named secret that was stored since the last one.
+            self.refresh_named_secrets()?;
             match self.claim(now_ms) {
                 // Another process holds the write lock. Nothing was begun, so the next turn does it.
                 Err(error) if error.is_busy() => return Ok(Vec::new()),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::file::private;
+use crate::time::{now_ms, rfc3339};
 
 /// A change that somebody requested.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -19,11 +20,34 @@ pub(crate) struct AuditEntry {
     pub(crate) user: Option<String>,
     /// The id of the credential; null for the local user.
     pub(crate) credential: Option<String>,
+    /// The method of the request, or `COMMAND` for a command on the command line.
     pub(crate) method: String,
-    /// The path without its query.
+    /// The path without its query, or the command without secrets.
     pub(crate) path: String,
     /// The status of the response.
     pub(crate) status: u16,
+}
+
+/// Logs a command that a user of this machine has executed on the store at a path. Blocks.
+///
+/// # Errors
+///
+/// The log cannot be written.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// branchpoint_server::log_command(&folder.path().join("store.db"), "ada", "secrets remove OLD_TOKEN")?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn log_command(store: &Path, user: &str, command: &str) -> io::Result<()> {
+    AuditLog::of_store(store).append(&AuditEntry {
+        at: rfc3339(now_ms()),
+        user: Some(user.to_owned()),
+        credential: None,
+        method: "COMMAND".into(),
+        path: command.to_owned(),
+        status: 200,
+    })
 }
 
 /// A file with one entry in each line.

@@ -5,6 +5,7 @@ mod file;
 mod links;
 mod pattern;
 
+pub use audit::log_command;
 pub(crate) use audit::{AuditEntry, AuditLog};
 pub use file::{Access, AccessError, Credential, CredentialKind, NewCredential};
 pub use links::{ApprovalLink, InvalidLink, MAX_LINK_MS};

@@ -9,6 +9,7 @@ pub(crate) mod health;
 mod me;
 pub(crate) mod overview;
 pub(crate) mod runs;
+mod secrets;
 mod sessions;
 mod settings;
 pub(crate) mod sign_in;
@@ -34,5 +35,6 @@ pub(crate) fn api() -> OpenApiRouter<App> {
         .merge(sessions::routes())
         .merge(settings::routes())
         .merge(webhooks::routes())
+        .merge(secrets::routes())
         .merge(sign_in::api())
 }
