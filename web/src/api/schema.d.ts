@@ -113,8 +113,9 @@ export type AuditEntry = {
   at: string
   /** The id of the credential; null for the local user. */
   credential?: string | null
+  /** The method of the request, or `COMMAND` for a command on the command line. */
   method: string
-  /** The path without its query. */
+  /** The path without its query, or the command without secrets. */
   path: string
   /** The status of the response. */
   status: number
@@ -627,6 +628,18 @@ export type MessageRequest = {
   text: string
 }
 
+/** A named secret without its value. */
+export type NamedSecret = {
+  /** Whether the environment or the secrets file of the server has a secret of this name, which is used instead. */
+  hidden: boolean
+  name: string
+  set: string
+  /** The user who has set it. */
+  set_by: string
+  /** Patterns of the workflows that may use it although their documents were saved over the API. */
+  workflows: string[]
+}
+
 /** A new sign-in link. */
 export type NewLink = CredentialRecord & {
   /** The path of the link below the address of the server. It is shown once. */
@@ -945,6 +958,14 @@ export type SaveRequest = {
   dialect?: string | null
   /** The document. */
   text: string
+}
+
+/** A secret to store. The handler reads it by hand, so that no message about a wrong body repeats a part of it. */
+export type SecretRequest = {
+  /** The value, 1 to 65,536 bytes. */
+  value: string
+  /** Patterns of the workflows that may use it although their documents were saved over the API; none if absent. */
+  workflows?: string[] | null
 }
 
 export type ServerFacts = {
