@@ -29,7 +29,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 try {
   await prepare()
   const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })).newPage()
-  const rows = []
+  const rows = [['a page with one moving square, for comparison', await baseline(page)]]
   rows.push(['a trace of 10,000 steps opens (rows in view)', `${await opening(page, '/runs/items?view=timeline', '.tree [role="treeitem"] .name')} ms`])
   rows.push(['the same again, with the page in the browser\'s cache', `${await opening(page, '/runs/items?view=timeline', '.tree [role="treeitem"] .name')} ms`])
   await openRounds(page)
@@ -68,6 +68,20 @@ async function api(path, body) {
   const text = await response.text()
   if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`)
   return JSON.parse(text)
+}
+
+/** What this machine can draw at the moment. */
+async function baseline(page) {
+  await page.setContent('<div style="height:100vh"><i style="position:absolute;width:100px;height:100px;background:red"></i></div>')
+  await page.evaluate(() => {
+    const square = document.querySelector('i')
+    const move = (at) => {
+      square.style.transform = `translateX(${at % 500}px)`
+      requestAnimationFrame(move)
+    }
+    requestAnimationFrame(move)
+  })
+  return frames(page, 'div', [0, 0])
 }
 
 /** Milliseconds from the navigation until something is drawn. */

@@ -6,7 +6,8 @@ import { describeNode, neighbour } from '../src/graph/describe.ts'
 import { elkInput } from '../src/graph/elkInput.ts'
 import { groupsOf } from '../src/graph/groups.ts'
 import { buildModel } from '../src/graph/model.ts'
-import { nearestPoint, roundedPath } from '../src/graph/path.ts'
+import { linesByLook } from '../src/graph/EdgeLayer.tsx'
+import { headPath, nearestPoint, roundedPath } from '../src/graph/path.ts'
 import { edgeLooks, type NodeState, outcomeText, shortReason } from '../src/graph/states.ts'
 
 const triage = JSON.parse(readFileSync(new URL('./fixtures/triage-204.json', import.meta.url), 'utf8')).drawing as Drawing
@@ -134,4 +135,16 @@ describe('large graphs', () => {
 test('lines have rounded corners and end before the arrowhead', () => {
   expect(roundedPath([{ x: 0, y: 0 }, { x: 0, y: 20 }, { x: 30, y: 20 }], 2)).toBe('M0 0 L0 13 Q0 20 7 20 L28 20')
   expect(nearestPoint([{ x: 0, y: 0 }, { x: 0, y: 20 }], { x: 5, y: 10 })).toBe(5)
+})
+
+test('the arrowhead points along the end of its line', () => {
+  expect(headPath([{ x: 0, y: 0 }, { x: 0, y: 20 }], 2)).toBe('M-3 12.5L0 18.5L3 12.5Z')
+  expect(headPath([{ x: 0, y: 0 }], 2)).toBe('')
+})
+
+test('edges that meet have one arrowhead, that of the most important one', () => {
+  const model = buildModel({ dialect: 'steps', editable: false, hash: 'h', nodes: [drawn('a'), drawn('b'), drawn('c')], edges: [edge('a', 'c'), edge('b', 'c')] }, { mode: 'run' })
+  const line = [{ x: 0, y: 0 }, { x: 0, y: 20 }]
+  const byLook = linesByLook(model, new Map([['a>c', line], ['b>c', line]]), new Map([['a>c', 'not'], ['b>c', 'taken']]))
+  expect([byLook.get('not')?.lines.length, byLook.get('not')?.heads.length, byLook.get('taken')?.heads.length]).toEqual([1, 0, 1])
 })

@@ -1,16 +1,16 @@
 import { memo, useMemo } from 'react'
 import type { Point } from './elkInput.ts'
 import { type GraphModel, groupBy } from './model.ts'
-import { roundedPath } from './path.ts'
+import { headPath, roundedPath } from './path.ts'
 import { EDGE_ORDER, type EdgeLook } from './states.ts'
 
 const HEAD = 2
-/** Lines in one path element. A few hundred edges are a handful of elements, and far away ones are not painted. */
-const CHUNK = 60
+/** Lines in one path element: a thousand edges are a few dozen elements, and those out of view are not painted. */
+const CHUNK = 40
 
-interface Line {
-  d: string
-  hasHead: boolean
+interface Lines {
+  lines: string[]
+  heads: string[]
 }
 
 /** All edges of a graph. They are drawn by look, so that the important line lies above where edges share a trunk. */
@@ -22,34 +22,26 @@ export const EdgeLayer = memo(function EdgeLayer({ model, points, looks }: {
   const byLook = useMemo(() => linesByLook(model, points, looks), [model, points, looks])
   return (
     <svg className="edges" width="1" height="1" aria-hidden>
-      <defs>
-        {[...EDGE_ORDER, 'sub'].map((look) => (
-          <marker key={look} id={`edge-${look}`} className={`mk-${look}`} viewBox="0 0 8 8" refX="6.5" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">
-            <path d="M1 1l6 3-6 3z" />
-          </marker>
-        ))}
-      </defs>
-      {['sub', ...EDGE_ORDER].map((look) => <Lines key={look} look={look} lines={byLook.get(look) ?? []} />)}
+      {['sub', ...EDGE_ORDER].map((look) => (
+        <g key={look}>
+          {chunksOf(byLook.get(look)?.lines).map((d, index) => <path key={index} className={`edge edge-${look}`} d={d} />)}
+          {chunksOf(byLook.get(look)?.heads).map((d, index) => <path key={index} className={`head mk-${look}`} d={d} />)}
+        </g>
+      ))}
     </svg>
   )
 })
 
-function Lines({ look, lines }: { look: string; lines: Line[] }) {
-  const plain = lines.filter((line) => !line.hasHead)
-  const chunks: Line[][] = []
-  for (let at = 0; at < plain.length; at += CHUNK) chunks.push(plain.slice(at, at + CHUNK))
-  return (
-    <g>
-      {chunks.map((chunk, index) => <path key={index} className={`edge edge-${look}`} d={chunk.map((line) => line.d).join('')} />)}
-      {lines.filter((line) => line.hasHead).map((line, index) => <path key={index} className={`edge edge-${look}`} d={line.d} markerEnd={`url(#edge-${look})`} />)}
-    </g>
-  )
+function chunksOf(parts: string[] = []): string[] {
+  const chunks: string[] = []
+  for (let at = 0; at < parts.length; at += CHUNK) chunks.push(parts.slice(at, at + CHUNK).join(''))
+  return chunks
 }
 
 /** Edges that meet join one trunk. Only its most important edge has an arrowhead. */
-export function linesByLook(model: GraphModel, points: ReadonlyMap<string, Point[]>, looks: ReadonlyMap<string, EdgeLook>): Map<string, Line[]> {
+export function linesByLook(model: GraphModel, points: ReadonlyMap<string, Point[]>, looks: ReadonlyMap<string, EdgeLook>): Map<string, Lines> {
   const rank = (look: EdgeLook) => EDGE_ORDER.indexOf(look)
-  const lines = new Map<string, Line[]>()
+  const byLook = new Map<string, Lines>()
   for (const edges of groupBy(model.edges, (edge) => edge.to).values()) {
     const best = edges.reduce((most, edge) => Math.max(most, rank(looks.get(edge.id) ?? 'open')), 0)
     let hasHead = false
@@ -58,8 +50,12 @@ export function linesByLook(model: GraphModel, points: ReadonlyMap<string, Point
       const leads = edge.kind === 'subagent' || (!hasHead && rank(look) === best)
       if (leads && edge.kind !== 'subagent') hasHead = true
       const key = edge.kind === 'subagent' ? 'sub' : look
-      lines.set(key, [...(lines.get(key) ?? []), { d: roundedPath(points.get(edge.id) ?? [], leads ? HEAD : 0), hasHead: leads }])
+      const known = byLook.get(key) ?? { lines: [], heads: [] }
+      byLook.set(key, known)
+      const line = points.get(edge.id) ?? []
+      known.lines.push(roundedPath(line, leads ? HEAD : 0))
+      if (leads) known.heads.push(headPath(line, HEAD))
     }
   }
-  return lines
+  return byLook
 }

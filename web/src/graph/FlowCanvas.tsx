@@ -28,8 +28,8 @@ const NO_MARKS = {}
 export default function FlowCanvas(props: CanvasProps) {
   const { drawing, mode, states = null } = props
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set())
-  const groups = useStable(groupsOf(drawing, states, toggled))
-  const taken = useStable(takenBranches(states))
+  const groups = useStable(useMemo(() => groupsOf(drawing, states, toggled), [drawing, states, toggled]))
+  const taken = useStable(useMemo(() => takenBranches(states), [states]))
   const wanted = useMemo(() => buildModel(drawing, { mode, groups, taken: new Map(taken) }), [drawing, mode, groups, taken])
   const { placement, model, error } = useLayout(wanted)
   const onToggle = useRef((id: string) => setToggled((before) => {

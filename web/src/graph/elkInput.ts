@@ -26,7 +26,6 @@ const ROOT_OPTIONS = {
   'elk.edgeRouting': 'ORTHOGONAL',
   'elk.hierarchyHandling': 'INCLUDE_CHILDREN',
   'elk.layered.considerModelOrder.strategy': 'NODES_AND_EDGES',
-  'elk.layered.crossingMinimization.forceNodeModelOrder': 'false',
   // Steps stand right below the branch that leads to them.
   'elk.layered.layering.strategy': 'LONGEST_PATH_SOURCE',
   'elk.layered.nodePlacement.strategy': 'LINEAR_SEGMENTS',
@@ -41,6 +40,10 @@ const ROOT_OPTIONS = {
   'elk.json.shapeCoords': 'ROOT',
   'elk.padding': '[top=12,left=6,bottom=16,right=6]',
 }
+
+// Trying other orders of nodes takes seconds in large graphs, and the order of the document is rarely improved on.
+const LARGE = 300
+const LARGE_OPTIONS = { 'elk.layered.crossingMinimization.forceNodeModelOrder': 'true', 'elk.layered.thoroughness': '1' }
 
 const FRAME_OPTIONS = { 'elk.padding': `[top=${FRAME_HEAD},left=14,bottom=14,right=14]` }
 
@@ -62,7 +65,7 @@ export function elkInput(model: GraphModel): ElkNode {
     sources: [isFrame(edge.from) ? edge.from : outPort(edge.from, edge.cell)],
     targets: [isFrame(edge.to) ? edge.to : inPort(edge.to)],
   }))
-  return { id: '\u0000root', layoutOptions: ROOT_OPTIONS, children: (byFrame.get('') ?? []).map(build), edges }
+  return { id: '\u0000root', layoutOptions: model.nodes.length > LARGE ? { ...ROOT_OPTIONS, ...LARGE_OPTIONS } : ROOT_OPTIONS, children: (byFrame.get('') ?? []).map(build), edges }
 }
 
 function portsOf(node: GraphNode): NonNullable<ElkNode['ports']> {

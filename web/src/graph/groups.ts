@@ -46,14 +46,30 @@ function branchesToFold(drawing: Drawing, states: ReadonlyMap<string, NodeState>
     for (const [name, edges] of groupBy((outgoing.get(node.id) ?? []).filter((edge) => edge.from_branch), (edge) => edge.from_branch ?? '')) {
       if (name === branch) continue
       const id = `${node.id}\u0000${name}`
+      const isSkipped = (inner: string) => !hidden.has(inner) && states.get(inner)?.status === 'skipped'
+      if (toggled.has(id) || countThrough(outgoing, edges.map((edge) => edge.to), isSkipped, FOLD_FROM) < FOLD_FROM) continue
       const region = onlyThrough(drawing, outgoing, new Set(edges.map((edge) => edge.id)), edges.map((edge) => edge.to))
-      const own = region.filter((inner) => !hidden.has(inner) && states.get(inner)?.status === 'skipped')
-      if (own.length < FOLD_FROM || toggled.has(id)) continue
+      const own = region.filter(isSkipped)
+      if (own.length < FOLD_FROM) continue
       for (const inner of own) hidden.add(inner)
       groups.push({ id, kind: 'branch', nodes: own })
     }
   }
   return groups
+}
+
+/** How many nodes of a kind are connected to these, up to a number: most branches are short, and need no closer look. */
+function countThrough(outgoing: Map<string, Drawing['edges']>, starts: string[], accepts: (id: string) => boolean, most: number): number {
+  const seen = new Set(starts.filter(accepts))
+  const queue = [...seen]
+  for (let id = queue.pop(); id !== undefined && seen.size < most; id = queue.pop()) {
+    for (const edge of outgoing.get(id) ?? []) {
+      if (seen.has(edge.to) || !accepts(edge.to)) continue
+      seen.add(edge.to)
+      queue.push(edge.to)
+    }
+  }
+  return seen.size
 }
 
 /** The nodes that can only be reached over these edges. */

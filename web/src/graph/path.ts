@@ -22,6 +22,19 @@ export function roundedPath(points: Point[], gap = 0): string {
   return last ? `${path} L${last.x} ${last.y}` : path
 }
 
+/** The arrowhead of a line, which ends `gap` pixels before its target. */
+export function headPath(points: Point[], gap: number): string {
+  const last = points[points.length - 1]
+  const before = points[points.length - 2]
+  if (!last || !before) return ''
+  const length = distance(before, last)
+  if (length === 0) return ''
+  const [x, y] = [(last.x - before.x) / length, (last.y - before.y) / length]
+  const tip = { x: last.x - x * (gap - 0.5), y: last.y - y * (gap - 0.5) }
+  const base = { x: tip.x - x * 6, y: tip.y - y * 6 }
+  return `M${base.x - y * 3} ${base.y + x * 3}L${tip.x} ${tip.y}L${base.x + y * 3} ${base.y - x * 3}Z`
+}
+
 function shorten(points: Point[], gap: number): Point[] {
   const last = points[points.length - 1]
   const before = points[points.length - 2]

@@ -69,6 +69,22 @@ function sum<T>(items: T[], value: (item: T) => number): number {
   return items.reduce((total, item) => total + value(item), 0)
 }
 
+const MOST_RANGES = 3
+
+/** How many rounds have each status, and the first ranges of them. */
+export function countRounds(rounds: IterationRecord[]): { counts: Record<string, number>; ranges: Record<string, [number, number][]> } {
+  const counts: Record<string, number> = {}
+  const ranges: Record<string, [number, number][]> = {}
+  for (const { status, index } of rounds) {
+    counts[status] = (counts[status] ?? 0) + 1
+    const known = (ranges[status] ??= [])
+    const last = known[known.length - 1]
+    if (last && last[1] === index - 1) last[1] = index
+    else if (known.length < MOST_RANGES) known.push([index, index])
+  }
+  return { counts, ranges }
+}
+
 /** A short text for an item: itself if it is short, or its id or name. */
 export function itemText(item: unknown): string | null {
   if (typeof item === 'string') return item.length > 0 ? item : null

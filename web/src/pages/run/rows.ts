@@ -70,9 +70,9 @@ export function treeRows(store: TraceStore, drawing: Drawing | null, options: Ro
   }
   const addRounds = (loop: Step, level: number) => {
     const ref: Ref = { kind: 'step', key: loop.key }
-    const { counts, ranges, total } = store.childrenOf(ref)
+    const { counts, ranges, total } = store.groups(loop.key)
     const own: RowBase[] = []
-    if (store.isLarge(loop.key) && total >= GROUPED_FROM) {
+    if (total >= GROUPED_FROM) {
       for (const status of GROUP_ORDER) if (counts[status]) own.push(addGroup(loop, status, counts[status], ranges[status] ?? [], level))
     } else {
       const rounds = store.rounds(loop.key)
@@ -88,7 +88,7 @@ export function treeRows(store: TraceStore, drawing: Drawing | null, options: Ro
     const row: Row = { kind: 'group', id: refId(ref), level, loop, status, count, ranges, expandable, open, position: 0, siblings: 0 }
     rows.push(row)
     if (!open) return row
-    const own = store.childrenOf(ref).iterations.map((record) => addRound(loop, record, level + 1, count))
+    const own = store.roundsOf(loop.key, status).map((record) => addRound(loop, record, level + 1, count))
     addMore(ref, level + 1)
     siblings(own)
     return row
@@ -124,7 +124,8 @@ export const plannedId = (node: string) => `\u0000planned:${node}`
 
 function isSmall(store: TraceStore, step: Step): boolean {
   const children = Object.values(step.children_counts ?? {}).reduce((sum, count) => sum + count, 0)
-  if (store.isLoop(step.key)) return store.isLarge(step.key) ? true : store.rounds(step.key).length <= SMALL_LOOP
+  // A loop that is grouped by status has few rows.
+  if (store.isLoop(step.key)) return store.groups(step.key).total >= GROUPED_FROM || store.rounds(step.key).length <= SMALL_LOOP
   return children <= SMALL_PARENT
 }
 
@@ -145,7 +146,9 @@ class PlannedSteps {
     for (const node of drawing?.nodes ?? []) {
       if (isTerminal(node) || node.shape === 'note') continue
       const parent = node.parent ? titles.get(node.parent) ?? null : null
-      this.byParent.set(parent, [...(this.byParent.get(parent) ?? []), node])
+      const known = this.byParent.get(parent)
+      if (known) known.push(node)
+      else this.byParent.set(parent, [node])
     }
   }
 

@@ -1,8 +1,8 @@
 import { useSyncExternalStore } from 'react'
 import type { Step } from '../../api/types.ts'
-import { groupIterations, iterationIn, type IterationRecord } from './iterations.ts'
+import { countRounds, groupIterations, iterationIn, type IterationRecord } from './iterations.ts'
 import { type Ref, ROOT, refId, refOf } from './refs.ts'
-import { fetchChildren, fetchIterations, fetchStep, type Loaded } from './traceRequests.ts'
+import { fetchChildren, fetchIterations, fetchStep, fetchSteps, type Loaded } from './traceRequests.ts'
 
 /** What is known of the children of a row. */
 export interface Children {
@@ -41,6 +41,10 @@ export class TraceStore {
   private listeners = new Set<() => void>()
   private version = 0
   private scheduled = false
+  /** Enough is known to draw the graph, so that it does not change while the rest is loaded. */
+  isReady = false
+  /** The request for all steps; whether there were few enough. */
+  private deep: Promise<boolean> | null = null
 
   /** Whether the run can still reach further steps. The page sets it from the run. */
   isOngoing = false
@@ -138,13 +142,31 @@ export class TraceStore {
     return this.steps.size + unloaded
   }
 
+  /** The rounds of a loop by status: their numbers, and where they are. */
+  groups(key: string): Pick<Children, 'counts' | 'ranges' | 'total'> {
+    if (this.large.has(key)) return this.childrenOf({ kind: 'step', key })
+    const rounds = this.rounds(key)
+    const items = this.steps.get(key)?.items ?? 0
+    const groups = countRounds(rounds)
+    return { ...groups, counts: items > rounds.length ? { ...groups.counts, pending: items - rounds.length } : groups.counts, total: Math.max(rounds.length, items) }
+  }
+
+  /** The known rounds of a loop with a status. */
+  roundsOf(key: string, status: string): IterationRecord[] {
+    if (this.large.has(key)) return this.childrenOf({ kind: 'group', loop: key, status }).iterations
+    return this.rounds(key).filter((round) => round.status === status)
+  }
+
   get size(): number {
     return this.steps.size
   }
 
   /** Loads the first page of a row's children, once. */
   async open(ref: Ref): Promise<void> {
-    if (ref.kind === 'iteration' && !this.large.has(ref.loop)) return this.open({ kind: 'step', key: ref.loop })
+    if ((ref.kind === 'iteration' || ref.kind === 'group') && !this.large.has(ref.loop)) return this.open({ kind: 'step', key: ref.loop })
+    if (this.children.has(refId(ref))) return
+    // The list of all steps is on its way: it has these, too.
+    if (ref.kind !== 'root' && this.deep) await this.deep
     if (!this.children.has(refId(ref))) await this.load(ref)
   }
 
@@ -194,8 +216,13 @@ export class TraceStore {
     else this.byStep.set(step.step, new Set([step.key]))
   }
 
-  /** Loads the children of every container, up to a number of steps: what the graph needs. Of large loops only the chosen round is loaded. */
+  /** Loads all steps of a run with up to `limit` of them: what the graph needs. Of larger runs the outer steps are loaded, and the chosen rounds of loops. */
   async openAll(limit: number): Promise<void> {
+    this.deep ??= this.openDeep(limit)
+    const isWhole = await this.deep
+    this.isReady = true
+    this.changed()
+    if (isWhole) return
     await this.openWhole(ROOT, limit)
     const queue = [...this.childrenOf(ROOT).keys]
     for (let key = queue.shift(); key !== undefined && this.steps.size < limit; key = queue.shift()) {
@@ -203,6 +230,43 @@ export class TraceStore {
       await this.openWhole({ kind: 'step', key }, limit)
       queue.push(...this.childrenOf({ kind: 'step', key }).keys)
     }
+  }
+
+  /** Reads all steps in one list rather than parent by parent. Answers whether there were few enough. */
+  private async openDeep(limit: number): Promise<boolean> {
+    void this.open(ROOT)
+    try {
+      let page = await fetchSteps(this.run, {}, null)
+      if (page.total > limit) return false
+      const steps = [...page.steps]
+      while (page.next !== null) {
+        this.learn(page.steps)
+        page = await fetchSteps(this.run, {}, page.next)
+        steps.push(...page.steps)
+      }
+      this.fill(steps)
+      return true
+    } catch {
+      // Parent by parent, each part shows its own error.
+      return false
+    }
+  }
+
+  private fill(steps: Step[]): void {
+    const byParent = new Map<string, Step[]>()
+    for (const step of steps) {
+      this.put(step)
+      const siblings = byParent.get(step.parent ?? '')
+      if (siblings) siblings.push(step)
+      else byParent.set(step.parent ?? '', [step])
+    }
+    for (const [parent, own] of byParent) {
+      const known = this.children.get(parent)
+      // What live events have added in the meantime stays.
+      const keys = [...new Set([...own.map((step) => step.key), ...(known?.keys ?? [])])]
+      this.children.set(parent, { ...NOTHING, omitted: known?.omitted ?? null, keys, total: keys.length })
+    }
+    this.changed()
   }
 
   private async openWhole(ref: Ref, limit: number): Promise<void> {

@@ -38,7 +38,7 @@ export function useGraphOfRun({ run, drawing, store, version, view, approvals = 
     pick(loop, index)
   }
   const own = useMemo(() => approvals.filter((approval) => approval.run === run.id), [approvals, run.id])
-  const isLoaded = store.size > 0 || !store.childrenOf({ kind: 'root' }).loading
+  const isLoaded = store.isReady
   const states = useMemo(() => (drawing && isLoaded ? runStates(drawing, store, run, chosen, own) : null), [drawing, store, version, run, chosen, own, isLoaded])
   const frames = useMemo(() => (drawing ? frameStates(drawing, store, chosen) : new Map()), [drawing, store, version, chosen])
   const newest = useMemo(() => newestNode(drawing, states, run), [drawing, states, run])
