@@ -7,6 +7,7 @@ import { joinNames, plural } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icons.tsx'
 import { Empty } from '../../../ui/States.tsx'
 import { STATUS_LABEL } from '../../../ui/StatusIcon.tsx'
+import { capital } from '../Problems.tsx'
 import { changedPart } from '../textDiff.ts'
 import type { Compared } from '../VersionsView.tsx'
 
@@ -57,7 +58,8 @@ const MARK_ICON = { added: Plus, removed: Minus, changed: Pencil }
 
 function Change({ change }: { change: DiffChange }) {
   const mark = markOf(change)
-  const hasTexts = Boolean(change.before) || Boolean(change.after)
+  // Short values are part of the sentence.
+  const hasTexts = /changed$/.test(change.sentence) && (Boolean(change.before) || Boolean(change.after))
   return (
     <li className={`chg-${mark}`}>
       <span className="ck" role="img" aria-label={mark}><Icon of={MARK_ICON[mark]} size={13} /></span>
@@ -74,12 +76,13 @@ function Change({ change }: { change: DiffChange }) {
   )
 }
 
-/** The sentence with the name of the step, and of its branch, in semibold. */
+/** The name of the step, and of the branch whose condition changed, in semibold before what happened. */
 function NamedSentence({ sentence, step }: { sentence: string; step: string | null }) {
   const plain = sentence.replaceAll('`', '')
-  if (!step || !plain.startsWith(step)) return <span className="soft">{plain}</span>
-  const branch = /^, \S+/.exec(plain.slice(step.length))?.[0] ?? ''
-  return <><b>{step}{branch}</b> <span className="soft">{plain.slice(step.length + branch.length).trimStart()}</span></>
+  if (!step) return <span className="soft">{capital(plain)}</span>
+  const own = plain.startsWith(step) ? plain.slice(step.length).replace(/^,? /, '') : plain
+  const branch = /^([\w-]+):? (condition changed)$/.exec(own)
+  return <><b>{step}{branch ? `, ${branch[1]}` : ''}</b> <span className="soft">{branch ? branch[2] : own}</span></>
 }
 
 function Marked({ before, after }: { before: string; after: string }) {
