@@ -93,7 +93,7 @@ describe('the inbox', () => {
     await ada.open('/approvals/two/3')
     await ada.sees('Publish big news?')
     const rows = ada.page.getByRole('option')
-    expect(await rows.count()).toBe(2)
+    await expect.poll(() => rows.count()).toBe(2)
     await server.api('POST', '/approvals/one/3/vote', { choice: 'deny' })
     await ada.page.locator('.msg.gone').waitFor()
     expect(await rows.count()).toBe(2)
