@@ -14,7 +14,7 @@ const LONGEST = 90
 /** Announces an approval that needs my vote, once; elsewhere than in the inbox also as a toast. */
 export function ApprovalWatch() {
   const items = useQuery(approvalsQuery('mine')).data?.items
-  const isInbox = useLocation().pathname.startsWith('/approvals')
+  const path = useLocation().pathname
   const seen = useRef<Set<string> | null>(null)
   useEffect(() => {
     if (!items) return
@@ -25,8 +25,9 @@ export function ApprovalWatch() {
       const prompt = plainPrompt(firstParagraph(approval.prompt))
       const text = prompt.length > LONGEST ? `${prompt.slice(0, LONGEST)}…` : prompt
       announceNow(`${approval.step} in ${approval.run} needs your approval: ${text}`)
-      if (isInbox) continue
       const [run, n] = splitKey(approval.key)
+      // The inbox and the page of the run show it already.
+      if (path.startsWith('/approvals') || path === `/runs/${encodeURIComponent(run)}`) continue
       showToast({
         icon: <StatusIcon status="waiting_people" />,
         text: <><b>{run}</b> needs approval: {text}</>,
