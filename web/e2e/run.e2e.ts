@@ -34,7 +34,8 @@ async function waitingRun(server: Server): Promise<void> {
   })
 }
 
-const row = (page: Page, name: string | RegExp) => page.getByRole('treeitem', { name })
+/** A row of the step tree by its text, with what only screen readers hear. */
+const row = (page: Page, text: RegExp) => page.getByRole('treeitem').filter({ hasText: text })
 const node = (page: Page, name: string | RegExp) => page.locator('.canvas').getByRole('button', { name })
 
 test('a run shows what it did as a tree and as a graph, and why it took a branch', async ({ serve, visit }) => {
@@ -78,7 +79,7 @@ test('a link opens a step in its iteration, and the squares of the loop choose a
   const page = await visitor.open('/runs/mail-1?step=charges[1].explain')
   await page.getByText('prompt_call in charges [1]').waitFor()
   await node(page, /^explain, .*iteration \[1\]$/).waitFor()
-  await page.locator('.canvas').getByRole('button', { name: 'Iteration 2, completed' }).click()
+  await page.locator('.canvas').getByTitle('[2] ch_43, completed').click()
   await node(page, /^explain, .*iteration \[2\]$/).waitFor()
   await page.getByRole('tab', { name: 'Output' }).click()
   expect(new URL(page.url()).searchParams.get('tab')).toBe('output')

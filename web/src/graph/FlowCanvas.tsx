@@ -146,7 +146,7 @@ function useNodes(
     if (!box) return []
     return [{
       id: node.id, type: 'step', position: { x: box.x, y: box.y }, width: box.width, height: box.height, data: {}, draggable,
-      zIndex: node.look === 'frame' ? 0 : 2, focusable: node.look !== 'terminal', ariaRole: 'button',
+      zIndex: node.look === 'frame' ? 0 : 2, focusable: node.look !== 'terminal', ariaRole: node.look === 'frame' ? 'group' : node.look === 'terminal' ? 'note' : 'button',
     }]
   }), [model, boxes, draggable])
   const known = useRef(new Map<string, Node>())
@@ -157,7 +157,7 @@ function useNodes(
       const isSelected = selected.includes(node.id)
       const before = known.current.get(node.id)
       const isSame = before && before.ariaLabel === ariaLabel && before.selected === isSelected && before.position === node.position && before.draggable === node.draggable
-      return isSame ? before : { ...node, ariaLabel, selected: isSelected, domAttributes: { 'aria-pressed': isSelected, 'aria-roledescription': undefined } as Node['domAttributes'] }
+      return isSame ? before : { ...node, ariaLabel, selected: isSelected, domAttributes: { 'aria-pressed': node.ariaRole === 'button' ? isSelected : undefined, 'aria-roledescription': undefined } as Node['domAttributes'] }
     })
     known.current = new Map(next.map((node) => [node.id, node]))
     return next

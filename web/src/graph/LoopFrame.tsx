@@ -39,14 +39,16 @@ export function itemsText(frame: FrameState): string {
   return frame.done < frame.total && frame.status === 'running' ? `${formatCount(frame.done)} of ${formatCount(frame.total)}` : plural(frame.total, 'item')
 }
 
-/** One small button for each iteration. The same buttons are in the step tree. */
+/**
+ * One small square for each iteration. They are too small to be targets of their own: the tree, the arrows of the panel and the keys `,` and `.`
+ * choose iterations, too.
+ */
 export function Squares({ frame, onIteration }: { frame: FrameState; onIteration: ((index: number) => void) | null }) {
   return (
-    <span className="iter" role="group" aria-label="Iterations">
+    <span className="iter" role="img" aria-label={`${plural(frame.squares.length, 'iteration')}${frame.chosen === null ? '' : `, showing [${frame.chosen}]`}`}>
       {frame.squares.map((square) => (
-        <button
-          key={square.index} type="button" className={squareClass(square.status)} aria-pressed={square.index === frame.chosen}
-          aria-label={`Iteration ${square.index}, ${STATUS_LABEL[square.status].toLowerCase()}`} title={square.label}
+        <i
+          key={square.index} className={`${squareClass(square.status)}${square.index === frame.chosen ? ' on' : ''}`} title={`${square.label}, ${STATUS_LABEL[square.status].toLowerCase()}`}
           onClick={(event) => {
             event.stopPropagation()
             onIteration?.(square.index)

@@ -37,6 +37,7 @@ export default function PhoneRun(props: RunProps) {
   if (view.selected !== null) {
     return (
       <main id="main" className="phone-step">
+        <h1 className="sr">{run.id}</h1>
         <StepPanel
           run={run} view={view} store={store} step={step} node={node} isLost={rows.isLost} onClose={() => view.select(null)} onRound={graph.roundOf(step)}
           onOpen={(key) => view.select({ kind: 'step', key })} takesFocus={false}

@@ -80,16 +80,16 @@ export function RunBody({ width, ...shared }: RunProps & { width: Width }) {
   const columns = { '--tree-width': `${treeWidth}px`, '--panel-width': `${panelWidth}px` } as React.CSSProperties
   if (view.view === 'timeline') {
     return (
-      <main id="main" className={`trace${hasPanel ? '' : ' no-panel'} width-${width}`} style={columns}>
+      <div className={`trace${hasPanel ? '' : ' no-panel'} width-${width}`} style={columns}>
         <Timeline {...shared} rows={rows} graph={graph} onOpen={open} />
         {panelEdge}{panel}
-      </main>
+      </div>
     )
   }
   const showsTree = width === 'narrow' ? side === 'steps' : !hidden.tree
   const showsGraph = width !== 'narrow' || side === 'graph'
   return (
-    <main id="main" className={`run${hasPanel ? '' : ' no-panel'}${showsTree ? '' : ' no-tree'}${showsGraph ? '' : ' no-graph'} width-${width}`} style={columns}>
+    <div className={`run${hasPanel ? '' : ' no-panel'}${showsTree ? '' : ' no-tree'}${showsGraph ? '' : ' no-graph'} width-${width}`} style={columns}>
       {width === 'narrow' && <div className="run-sides"><Segments label="Show" value={side} onChange={setSide} options={[{ value: 'steps', label: 'Steps' }, { value: 'graph', label: 'Graph' }]} /></div>}
       {showsTree && <Steps {...shared} rows={rows} graph={graph} onOpen={open}><RunInput run={run} /></Steps>}
       {showsTree && showsGraph && <Resizer label="Width of the steps" side="left" width={treeWidth} initial={TREE.initial} onResize={setTreeWidth} />}
@@ -113,7 +113,7 @@ export function RunBody({ width, ...shared }: RunProps & { width: Width }) {
         </div>
       )}
       {panelEdge}{panel}
-    </main>
+    </div>
   )
 }
 

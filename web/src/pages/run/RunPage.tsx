@@ -46,10 +46,10 @@ function Loaded({ run }: { run: RunDetail }) {
   const shared = { run, drawing: drawing.data ?? null, drawingError: drawing.error, store, version, view }
   if (width === 'phone') return <Suspense><PhoneRun {...shared} /></Suspense>
   return (
-    <div className="screen">
+    <main id="main" className="screen">
       <RunHeader run={run} view={view} />
       <RunBody {...shared} width={width} />
-    </div>
+    </main>
   )
 }
 

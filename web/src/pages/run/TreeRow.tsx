@@ -47,12 +47,12 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps) {
       {row.expandable && <Icon of={row.open ? ChevronDown : ChevronRight} size={look === 'phone' ? 15 : 13} />}
     </span>
   )
-  const mark = row.kind === 'more' ? <Icon of={LoaderCircle} /> : status && <StatusIcon status={status} />
+  const mark = row.kind === 'more' ? <Icon of={LoaderCircle} /> : status && <StatusIcon status={status} decorative />
   const name = <Name row={row} look={look} />
   return (
     <div
       id={domId} role="treeitem" aria-level={row.level} aria-posinset={row.position || undefined} aria-setsize={row.siblings || undefined}
-      aria-expanded={row.expandable ? row.open : undefined} aria-selected={isSelected} aria-label={rowLabel(row)}
+      aria-expanded={row.expandable ? row.open : undefined} aria-selected={isSelected}
       className={`tr${status ? ` is-${statusLook(status)}` : ''}${isActive ? ' is-active' : ''}${row.kind === 'iteration' ? ' iterrow' : ''}`}
       style={{ transform: `translateY(${top}px)` }} onClick={() => onOpen(row)}
     >
@@ -69,18 +69,22 @@ function statusOf(row: Row) {
 function Name({ row, look }: { row: Row; look: TreeLook }) {
   if (row.kind === 'more') return <span className="muted small">{row.error ? 'Couldn’t load these steps. Select to try again.' : row.count > 0 ? `Loading ${formatCount(row.count)} more` : 'Loading'}</span>
   if (row.kind === 'group') return <><span className="name">{formatCount(row.count)} {STATUS_LABEL[row.status].toLowerCase()}</span><span className="type clip num">{rangesText(row.ranges)}</span></>
-  if (row.kind === 'iteration') return <><span className="name num">[{row.record.index}]</span><code className="clip mono11">{itemText(row.record.item)}</code></>
-  if (row.kind === 'planned') return <><span className="name clip">{row.node.title}</span>{look === 'timeline' && <span className="type clip">{row.node.kind}</span>}</>
+  if (row.kind === 'iteration') return <><span className="name num">[{row.record.index}]<Unseen row={row} look={look} /></span><code className="clip mono11">{itemText(row.record.item)}</code></>
+  if (row.kind === 'planned') return <><span className="name clip">{row.node.title}<Unseen row={row} look={look} /></span>{look === 'timeline' && <span className="type clip">{row.node.kind}</span>}</>
   const { step } = row
   return (
     <>
-      <span className="name clip">{step.step}</span>
+      <span className="name clip">{step.step}<Unseen row={row} look={look} /></span>
       {step.run > 1 && step.iterations.length === 0 && <span className="type num" title={`Execution ${step.run}`}>#{step.run}</span>}
       {look === 'timeline' && <span className="type clip">{typeText(row)}</span>}
       {step.branch && <span className="way-mark"><Icon of={ArrowRight} size={12} /><span className="clip">{step.branch}</span></span>}
       {step.attempts.length > 1 && <Attempts count={step.attempts.length} />}
     </>
   )
+}
+
+function Unseen({ row, look }: { row: Row; look: TreeLook }) {
+  return <span className="sr">{unseen(row, look)}</span>
 }
 
 function typeText(row: Row & { kind: 'step' }): string {
@@ -137,13 +141,12 @@ function Took({ row, short = false }: { row: Row; short?: boolean }): ReactNode 
   return step.began && (status === 'running' || !step.has_children) ? <RunningDuration since={step.began} short={short} /> : null
 }
 
-function rowLabel(row: Row): string {
-  if (row.kind === 'more') return 'More steps'
-  if (row.kind === 'group') return `${row.count} ${STATUS_LABEL[row.status].toLowerCase()}`
-  if (row.kind === 'planned') return `${row.node.title}, ${STATUS_LABEL.pending.toLowerCase()}`
-  if (row.kind === 'iteration') return [`iteration ${row.record.index}`, itemText(row.record.item), STATUS_LABEL[row.record.status].toLowerCase()].filter(Boolean).join(', ')
+/** What a screen reader says after the name of a row; the rest can be seen. */
+function unseen(row: Row, look: TreeLook): string {
+  if (row.kind === 'more' || row.kind === 'group') return ''
+  if (row.kind === 'planned') return `, ${STATUS_LABEL.pending.toLowerCase()}`
+  if (row.kind === 'iteration') return `, ${STATUS_LABEL[row.record.status].toLowerCase()}`
   const { step, status } = row
   const why = step.status === 'skipped' && step.reason ? SKIPPED[step.reason] ?? step.reason : STATUS_LABEL[status].toLowerCase()
-  const parts = [step.step, step.type, why, step.branch ? `took ${step.branch}` : null, step.attempts.length > 1 ? `${step.attempts.length} attempts` : null]
-  return [...parts, step.took_ms != null && step.status !== 'skipped' ? formatDuration(step.took_ms) : null].filter(Boolean).join(', ')
+  return `, ${[look === 'timeline' ? null : step.type, why, step.attempts.length > 1 ? `${step.attempts.length} attempts` : null, step.branch ? 'took' : null].filter(Boolean).join(', ')}`
 }
