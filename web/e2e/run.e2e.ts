@@ -36,7 +36,7 @@ async function waitingRun(server: Server): Promise<void> {
 
 /** A row of the step tree by its text, with what only screen readers hear. */
 const row = (page: Page, text: RegExp) => page.getByRole('treeitem').filter({ hasText: text })
-const node = (page: Page, name: string | RegExp) => page.locator('.canvas').getByRole('button', { name })
+const node = (page: Page, name: string | RegExp) => page.locator('.canvas').getByRole('group', { name })
 
 test('a run shows what it did as a tree and as a graph, and why it took a branch', async ({ serve, visit }) => {
   const server = await serve()

@@ -1,10 +1,11 @@
 import '@xyflow/react/dist/base.css'
 import { type Node, ReactFlow, ReactFlowProvider, ViewportPortal } from '@xyflow/react'
 import { useMemo, useRef, useState } from 'react'
+import { plural } from '../ui/format.ts'
 import { Failed } from '../ui/States.tsx'
 import type { CanvasProps } from './Canvas.tsx'
 import { CanvasTools } from './CanvasTools.tsx'
-import { GraphContext, type GraphContextValue } from './context.ts'
+import { GraphContext, type GraphContextValue, type Mark, type ProblemCount } from './context.ts'
 import { describeNode } from './describe.ts'
 import { EdgeLayer } from './EdgeLayer.tsx'
 import { ConnectionLine, EditLayer } from './EditLayer.tsx'
@@ -22,8 +23,8 @@ import { useDetail, useFollow, useOpeningView } from './useViewport.ts'
 
 const NO_NODES: readonly string[] = []
 const NO_FRAMES = new Map()
-const NO_PROBLEMS = new Map()
-const NO_MARKS = {}
+const NO_PROBLEMS: ReadonlyMap<string, ProblemCount> = new Map()
+const NO_MARKS: Readonly<Record<string, Mark>> = {}
 
 export default function FlowCanvas(props: CanvasProps) {
   const { drawing, mode, states = null } = props
@@ -77,7 +78,7 @@ function Flow(props: FlowProps) {
   const shell = useRef<HTMLDivElement>(null)
   const boxes = useMemo(() => boxesOf(model, placement, places ?? null), [model, placement, places])
   const looks = useMemo(() => edgeLooks(model, states), [model, states])
-  const nodes = useNodes(model, boxes, states, selected, Boolean(editing))
+  const nodes = useNodes({ model, boxes, states, selected, draggable: Boolean(editing), problems: props.problems ?? NO_PROBLEMS, marks: props.marks ?? NO_MARKS })
   const points = useMemo(() => new Map(model.edges.map((edge) => [edge.id, edgePoints(edge, model, placement, boxes)])), [model, placement, boxes])
   const { flowProps, drag, live } = useEditing({ model, nodes, points, editing: editing ?? null })
   const shown = useMemo(() => (drag && editing?.mode === 'free' ? movingPoints(model, placement, boxes, live) : points), [drag, editing, model, placement, boxes, live, points])
@@ -138,28 +139,40 @@ function boxesOf(model: GraphModel, placement: Placement, places: CanvasProps['p
   return boxes
 }
 
-function useNodes(
-  model: GraphModel, boxes: ReadonlyMap<string, Box>, states: ReadonlyMap<string, NodeState> | null, selected: readonly string[], draggable: boolean,
-): Node[] {
+function useNodes({ model, boxes, states, selected, draggable, problems, marks }: {
+  model: GraphModel
+  boxes: ReadonlyMap<string, Box>
+  states: ReadonlyMap<string, NodeState> | null
+  selected: readonly string[]
+  draggable: boolean
+  problems: ReadonlyMap<string, ProblemCount>
+  marks: Readonly<Record<string, Mark>>
+}): Node[] {
   const placed = useMemo(() => model.nodes.flatMap((node): Node[] => {
     const box = boxes.get(node.id)
     if (!box) return []
     return [{
       id: node.id, type: 'step', position: { x: box.x, y: box.y }, width: box.width, height: box.height, data: {}, draggable,
-      zIndex: node.look === 'frame' ? 0 : 2, focusable: node.look !== 'terminal', ariaRole: node.look === 'frame' ? 'group' : node.look === 'terminal' ? 'note' : 'button',
+      zIndex: node.look === 'frame' ? 0 : 2, focusable: node.look !== 'terminal', ariaRole: 'group',
     }]
   }), [model, boxes, draggable])
   const known = useRef(new Map<string, Node>())
   return useMemo(() => {
     const next = placed.map((node): Node => {
       const graphNode = model.byId.get(node.id)
-      const ariaLabel = graphNode ? describeNode(graphNode, model, states?.get(node.id)) : node.id
+      const ariaLabel = graphNode ? describeNode(graphNode, model, states?.get(node.id), notesOf(node.id, problems, marks)) : node.id
       const isSelected = selected.includes(node.id)
       const before = known.current.get(node.id)
       const isSame = before && before.ariaLabel === ariaLabel && before.selected === isSelected && before.position === node.position && before.draggable === node.draggable
-      return isSame ? before : { ...node, ariaLabel, selected: isSelected, domAttributes: { 'aria-pressed': node.ariaRole === 'button' ? isSelected : undefined, 'aria-roledescription': undefined } as Node['domAttributes'] }
+      return isSame ? before : { ...node, ariaLabel, selected: isSelected, domAttributes: { 'aria-current': isSelected || undefined, 'aria-roledescription': 'step' } }
     })
     known.current = new Map(next.map((node) => [node.id, node]))
     return next
-  }, [placed, model, states, selected])
+  }, [placed, model, states, selected, problems, marks])
+}
+
+/** What badges on a node say. */
+function notesOf(id: string, problems: ReadonlyMap<string, ProblemCount>, marks: Readonly<Record<string, Mark>>): string[] {
+  const problem = problems.get(id)
+  return [problem?.errors ? plural(problem.errors, 'error') : null, problem?.warnings ? plural(problem.warnings, 'warning') : null, marks[id] ?? null].filter((note) => note !== null)
 }

@@ -5,26 +5,32 @@ import type { GraphEdge, GraphModel, GraphNode } from './model.ts'
 import type { NodeState } from './states.ts'
 
 /** What a screen reader says about a node. */
-export function describeNode(node: GraphNode, model: GraphModel, state: NodeState | undefined): string {
+export function describeNode(node: GraphNode, model: GraphModel, state: NodeState | undefined, notes: string[] = []): string {
+  return [description(node, model, state), ...notes].join('. ')
+}
+
+function description(node: GraphNode, model: GraphModel, state: NodeState | undefined): string {
   const kind = node.node.kind === '' ? '' : `, ${node.node.kind}`
   if (node.look === 'folded') return plural(node.inside.length, 'step') + ' not taken. Enter shows them.'
   if (node.look === 'terminal') return node.node.title
   const name = `${node.node.title}${kind}`
-  const targets = targetsOf(node, model)
+  const targets = node.cells.length > 0 ? targetsOf(node, model) : NO_TARGETS
   if (node.cells.length > 0 && state?.branch != null) return `${name}, ${tookText(node, state, targets)}`
   const status = state ? `, ${statusText(state)}` : ''
   const branches = node.cells.length > 0 ? `. Branches: ${joinNames(node.cells.map((cell) => branchText(cell.name, targets)))}` : ''
   return `${name}${status}${branches}`
 }
 
-function tookText(node: GraphNode, state: NodeState, targets: Map<string, string[]>): string {
+const NO_TARGETS: ReadonlyMap<string, string[]> = new Map()
+
+function tookText(node: GraphNode, state: NodeState, targets: ReadonlyMap<string, string[]>): string {
   const reason = state.sentence ? ` because ${state.sentence.replace(/^(true|false) because /, '')}` : ''
   const others = node.cells.filter((cell) => cell.name !== state.branch && cell.name !== MORE).map((cell) => branchText(cell.name, targets))
   const rest = others.length > 0 ? ` Not taken: ${others.join(', ')}.` : ''
   return `took ${state.branch}${reason}.${rest}`
 }
 
-function branchText(name: string, targets: Map<string, string[]>): string {
+function branchText(name: string, targets: ReadonlyMap<string, string[]>): string {
   const to = targets.get(name)
   if (name === MORE) return 'more branches'
   return to && to.length > 0 ? `${name} to ${joinNames(to)}` : name

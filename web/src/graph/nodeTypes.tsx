@@ -21,6 +21,7 @@ const CanvasNode = memo(function CanvasNode({ id, selected }: NodeProps) {
   return <NodeBox node={node} state={graph.states?.get(id)} selected={selected} />
 })
 
+// The label of the node's box says everything that can be seen inside, in order (`describeNode`).
 function NodeBox({ node, state, selected }: { node: GraphNode; state: NodeState | undefined; selected: boolean }) {
   const { mode, frames, problems, marks, editing, onIteration, onToggle } = useGraph()
   const mark = marks[node.id]
@@ -28,7 +29,7 @@ function NodeBox({ node, state, selected }: { node: GraphNode; state: NodeState 
   const ring = selected ? ' selected' : ''
   const noted = `${problem ? (problem.errors > 0 ? ' has-error' : ' has-warning') : ''}${mark ? ` d${SHORT_MARK[mark]}` : ''}`
   const badges = <>{problem && <ProblemBadge {...problem} />}{mark && <ChangeMark mark={mark} />}</>
-  if (node.look === 'terminal') return <div className={`terminal${ring}`}>{node.node.title}{editing && <Handles node={node} />}</div>
+  if (node.look === 'terminal') return <div className={`terminal${ring}`} aria-hidden>{node.node.title}{editing && <Handles node={node} />}</div>
   if (node.look === 'frame') {
     return (
       <div className={`group${ring}${noted}${state?.status === 'skipped' ? ' is-skipped' : ''}`}>
@@ -41,14 +42,14 @@ function NodeBox({ node, state, selected }: { node: GraphNode; state: NodeState 
     )
   }
   if (node.look === 'merge') {
-    return <div className={`node merge ${state ? nodeClass(node, state).replace('node ', '') : ''}${ring}${noted}`}><Icon of={Merge} size={14} /><b>{node.node.title}</b><small className="muted">{node.node.kind}</small>{badges}{editing && <Handles node={node} />}</div>
+    return <div className={`node merge ${state ? nodeClass(node, state).replace('node ', '') : ''}${ring}${noted}`} aria-hidden><Icon of={Merge} size={14} /><b>{node.node.title}</b><small className="muted">{node.node.kind}</small>{badges}{editing && <Handles node={node} />}</div>
   }
   if (node.look === 'folded') {
-    return <div className={`node folded${ring}`}><span>{plural(node.inside.length, 'step')} not taken</span></div>
+    return <div className={`node folded${ring}`} aria-hidden><span>{plural(node.inside.length, 'step')} not taken</span></div>
   }
   const isCollapsed = node.inside.length > 0
   return (
-    <div className={`${nodeClass(node, state)}${isCollapsed ? ' loopf' : ''}${ring}${noted}`}>
+    <div className={`${nodeClass(node, state)}${isCollapsed ? ' loopf' : ''}${ring}${noted}`} aria-hidden>
       {isCollapsed ? <CollapsedLoop node={node} state={state} frame={frames.get(node.id)} />
         : node.look === 'decision' ? <DecisionNode node={node} state={state} mode={mode} />
         : node.look === 'approval' ? <ApprovalNode node={node} state={state} mode={mode} />
