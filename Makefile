@@ -136,7 +136,7 @@ e2e: web ## run the browser tests on the built program
 .PHONY: screens
 screens: web ## write screenshots of every page to docs/screens
 	$(CARGO) build $(LOCKED) -p branchpoint
-	BRANCHPOINT_BIN="$(abspath $(or $(CARGO_TARGET_DIR),target)/debug/branchpoint)" node web/e2e/run.mjs --config e2e/screens.config.ts
+	BRANCHPOINT_BIN="$(abspath $(or $(CARGO_TARGET_DIR),target)/debug/branchpoint)" node web/e2e/run.mjs --screens
 
 .PHONY: fmt
 fmt: setup ## format the source

@@ -1,4 +1,4 @@
-import { PAGES, prepare } from './pages.ts'
+import { FILLED, PAGES, prepare } from './pages.ts'
 import { expect, test } from './test.ts'
 
 /** Time for a visit of every page on a slow machine. */
@@ -6,7 +6,7 @@ const ALL_PAGES_MS = 300_000
 
 for (const look of ['light', 'dark', 'phone'] as const) {
   test(`no page has accessibility findings (${look})`, async ({ serve, visit }) => {
-    const server = await serve({ demo: true })
+    const server = await serve(FILLED)
     const place = await prepare(server)
     const visitor = await visit(server, { dark: look === 'dark', phone: look === 'phone' })
     const findings: Record<string, string[]> = {}
@@ -33,7 +33,7 @@ test('the theme follows the system until somebody chooses one, and the choice su
 })
 
 test('no page scrolls sideways on a phone', async ({ serve, visit }) => {
-  const server = await serve({ demo: true })
+  const server = await serve(FILLED)
   const place = await prepare(server)
   const visitor = await visit(server, { phone: true })
   const wide: string[] = []

@@ -1,4 +1,5 @@
-// Runs the browser tests: node e2e/run.mjs [FILTER]. Without Chromium it says so and passes; with CI=true it fails.
+// Runs the browser tests: node e2e/run.mjs [FILTER], or writes screenshots: node e2e/run.mjs --screens. Without Chromium it says so and
+// passes; with CI=true it fails.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -26,6 +27,8 @@ if (!chromium) {
   console.error('\n*** BROWSER TESTS SKIPPED: there is no Chromium. Install it (apt-get install chromium), or set CHROMIUM to its path. ***\n')
   process.exit(process.env.CI === 'true' ? 1 : 0)
 }
-const words = ['vitest', 'run', '--config', 'e2e/vitest.config.ts', ...process.argv.slice(2)]
+const [first, ...others] = process.argv.slice(2)
+const isScreens = first === '--screens'
+const words = ['vitest', 'run', '--config', `e2e/${isScreens ? 'screens' : 'vitest'}.config.ts`, ...(isScreens ? others : process.argv.slice(2))]
 const { status } = spawnSync('npx', words, { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit', env: { ...process.env, CHROMIUM: chromium } })
 process.exit(status ?? 1)

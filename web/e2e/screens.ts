@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { PAGES, prepare } from './pages.ts'
+import { FILLED, PAGES, prepare } from './pages.ts'
 import { withPalette } from './png.ts'
 import { test } from './test.ts'
 
@@ -11,7 +11,7 @@ const ON_PHONE = ['overview', 'run', 'approvals', 'approval', 'session', 'runs']
 
 test('screenshots of every page', async ({ serve, visit }) => {
   mkdirSync(FOLDER, { recursive: true })
-  const server = await serve({ demo: true })
+  const server = await serve(FILLED)
   const place = await prepare(server)
   const first = await serve()
   for (const look of ['light', 'dark', 'phone'] as const) {
