@@ -40,7 +40,8 @@ function SignedIn() {
   useTopics(['overview', 'approvals'])
   useEffect(() => {
     // What somebody types right after Ctrl K must not be lost while the palette loads.
-    const timer = setTimeout(() => void loadPalette(), 1000)
+    // Without a connection, it is loaded when it is opened.
+    const timer = setTimeout(() => void loadPalette().catch(() => {}), 1000)
     return () => clearTimeout(timer)
   }, [])
   useShortcuts([
