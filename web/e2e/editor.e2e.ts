@@ -144,10 +144,15 @@ test('a draft survives a reload, and its errors are shown in the list', async ({
   await page.getByText('draft saved in this browser').waitFor()
   await page.reload()
   await page.locator('.cm-content').getByText('id: broken').waitFor()
-  // The canvas shows the last version that can be drawn, and the current one as soon as the error is undone.
+  // A text that cannot be read is not drawn: the canvas keeps the last version that can be.
+  await page.locator('.cm-content').click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('  - {')
   await page.getByRole('button', { name: 'Both' }).click()
   await ada.sees('Last valid version')
   await node(page, 'tier').waitFor()
+  await page.keyboard.press('Control+z')
+  await page.getByRole('listitem').filter({ hasText: 'step_type' }).first().waitFor()
   await page.getByRole('navigation', { name: 'Main' }).getByText('Workflows').click()
   await ada.sees('draft has 1 error')
 })
@@ -301,4 +306,20 @@ test('a phone shows the workflow and does not edit it', async ({ serve, visit })
   expect(await page.locator('.cm-content').getAttribute('contenteditable')).toBe('false')
   expect(await page.getByRole('button', { name: /^Save version/ }).count()).toBe(0)
   expect(await ada.accessibilityFindings()).toEqual([])
+})
+
+test('people who may only read see the workflow without the actions of others', async ({ serve, visit }) => {
+  const server = await serve()
+  await server.save('replies', STEPS)
+  const eve = await visit(server)
+  await eve.page.route('**/api/v1/me', async (route) => {
+    const me = (await (await route.fetch()).json()) as { can: Record<string, boolean> }
+    await route.fulfill({ json: { ...me, can: { ...me.can, try: false, edit: false, operate: false } } })
+  })
+  await eve.page.route(/\/api\/v1\/(check|drawing|edit|palette)/, (route) => route.fulfill({ status: 403, json: { title: 'Not allowed', status: 403, kind: 'forbidden', detail: 'Your role does not allow this.' } }))
+  const page = await eve.open('/workflows/replies')
+  await node(page, 'tier').waitFor()
+  await page.locator('.cm-content').getByText('# long names').waitFor()
+  expect(await page.locator('.cm-content').getAttribute('contenteditable')).toBe('false')
+  for (const name of [/^Save version/, /^Run$/, 'Format', 'Add step']) expect(await page.getByRole('button', { name }).count(), String(name)).toBe(0)
 })

@@ -35,13 +35,14 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
   const saving = useSave(name, draft)
   const me = useQuery(meQuery).data
   const isNarrow = useMedia(NARROW)
+  const mayTry = me?.can.try !== false
   const mayEdit = me?.can.edit !== false && !isNarrow
   const pane = paneOf(search.pane, dialect, isNarrow)
   const source = useRef<SourceHandle>(null)
   const preflight = useRef<HTMLDivElement>(null)
   const [problemsOpen, setProblemsOpen] = useState(true)
   const [isWarned, setWarned] = useState(false)
-  const drawn = useDrawing(state.text, state.base.text, name, dialect)
+  const drawn = useDrawing(state.text, state.base.text, name, dialect, mayTry)
   const [selected, setSelected] = useSelection(search.step, (step) => void navigate({ search: (old) => ({ ...old, step: step ?? undefined }), replace: true }))
   const operations = useOperations(draft, dialect, drawn.accept, (ids) => {
     setSelected(ids)
@@ -53,7 +54,7 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
     if (finding.step) setSelected([finding.step])
     source.current?.reveal(finding.from, focus && pane !== 'canvas')
   }
-  const { check, findings, finding, selectFinding, nextProblem, fix, isFresh } = useFindings(draft, state.text, name, dialect, showFinding)
+  const { check, findings, finding, selectFinding, nextProblem, fix, isFresh } = useFindings(draft, state.text, name, dialect, mayTry, showFinding)
   const problems = countProblems(findings)
   const canSave = mayEdit && state.isEdited && isFresh && problems.errors === 0 && !saving.isSaving
   const isConnected = drawn.drawing?.dialect === 'graph'

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
-import { post, Problem, request } from '../../api/client.ts'
+import { get, post, Problem, request, segment } from '../../api/client.ts'
 import type { CheckResult, Diagnostic, Drawing, DrawingNode } from '../../api/types.ts'
 import { ByteOffsets } from '../../source/offsets.ts'
 import { useOnline } from '../../ui/online.ts'
@@ -22,11 +22,12 @@ export interface CheckState {
 }
 
 /** The problems of a text, from the server, 200 ms after the last keystroke. Earlier requests are cancelled. */
-export function useCheck(text: string, name: string | undefined, dialect: string | undefined): CheckState {
+export function useCheck(text: string, name: string | undefined, dialect: string | undefined, isAllowed = true): CheckState {
   const [state, setState] = useState<CheckState>({ checked: null, isPending: true, error: null })
   const isFirst = useRef(true)
   const isOnline = useOnline()
   useEffect(() => {
+    if (!isAllowed) return setState({ checked: null, isPending: false, error: null })
     const controller = new AbortController()
     setState((old) => ({ ...old, isPending: true }))
     const timer = setTimeout(() => {
@@ -40,7 +41,7 @@ export function useCheck(text: string, name: string | undefined, dialect: string
       clearTimeout(timer)
       controller.abort()
     }
-  }, [text, name, dialect, isOnline])
+  }, [text, name, dialect, isOnline, isAllowed])
   return state
 }
 
@@ -66,8 +67,11 @@ export interface DrawState {
   error: Problem | null
 }
 
-/** The drawing of a text, 150 ms after the last keystroke. While a text cannot be drawn, the last drawing stays, at first that of the saved version. */
-export function useDrawing(text: string, base: string, name: string, dialect: string): DrawState & { accept: (text: string, drawing: DesignDrawing) => void } {
+/**
+ * The drawing of a text, 150 ms after the last keystroke. While a text cannot be drawn, the last drawing stays, at first that of the saved version.
+ * People who may only read see the drawing of the version.
+ */
+export function useDrawing(text: string, base: string, name: string, dialect: string, mayTry: boolean): DrawState & { accept: (text: string, drawing: DesignDrawing) => void } {
   const [state, setState] = useState<DrawState>({ drawing: null, text: null, isStale: false, error: null })
   const known = useRef<string | null>(null)
   const isOnline = useOnline()
@@ -77,7 +81,7 @@ export function useDrawing(text: string, base: string, name: string, dialect: st
   }
   const keepLast = (error: unknown) => {
     setState((old) => ({ ...old, isStale: true, error: error instanceof Problem ? error : null }))
-    if (known.current !== null) return
+    if (known.current !== null || !mayTry) return
     known.current = base
     draw(base, name, dialect).then((drawing) => setState((old) => old.drawing ? old : { ...old, drawing: asConnections(drawing), text: base, isStale: true }), () => (known.current = null))
   }
@@ -88,7 +92,8 @@ export function useDrawing(text: string, base: string, name: string, dialect: st
     }
     let isCurrent = true
     const timer = setTimeout(() => {
-      draw(text, name, dialect).then(
+      const drawn = mayTry ? draw(text, name, dialect) : get<DesignDrawing>(`/workflows/${segment(name)}/drawing`)
+      drawn.then(
         (drawing) => isCurrent && accept(text, drawing),
         (error: unknown) => isCurrent && keepLast(error),
       )
@@ -97,7 +102,7 @@ export function useDrawing(text: string, base: string, name: string, dialect: st
       isCurrent = false
       clearTimeout(timer)
     }
-  }, [text, name, isOnline])
+  }, [text, name, isOnline, mayTry])
   return { ...state, accept }
 }
 

@@ -4,8 +4,8 @@ import { applyEdits, countProblems, type Finding, findingsOf, useCheck } from '.
 import type { Draft } from './draft/draft.ts'
 
 /** The problems of the draft: the list, the current one, and quick fixes. */
-export function useFindings(draft: Draft, text: string, name: string, dialect: string, onShow: (finding: Finding, focus: boolean) => void) {
-  const check = useCheck(text, name, dialect)
+export function useFindings(draft: Draft, text: string, name: string, dialect: string, isAllowed: boolean, onShow: (finding: Finding, focus: boolean) => void) {
+  const check = useCheck(text, name, dialect, isAllowed)
   const findings = useMemo(() => findingsOf(check.checked), [check.checked])
   const [finding, setFinding] = useState<Finding | null>(null)
   const isFresh = check.checked?.text === text
