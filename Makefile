@@ -125,6 +125,14 @@ api: need-cargo ## renew the OpenAPI document and the types of the web page (aft
 	UPDATE_OPENAPI=1 $(CARGO) test $(LOCKED) -p branchpoint-server --lib openapi
 	node web/dev/api-types.mjs
 
+# The generated requests of each operation: make schemathesis EXAMPLES=100
+EXAMPLES ?= 25
+
+.PHONY: schemathesis
+schemathesis: need-cargo ## check a running server against its OpenAPI document, with Schemathesis (needs python3)
+	$(CARGO) build $(LOCKED) -p branchpoint
+	BRANCHPOINT_BIN="$(abspath $(or $(CARGO_TARGET_DIR),target)/debug/branchpoint)" .ci/schemathesis $(EXAMPLES)
+
 # A part of the browser tests, by file name: make e2e ONLY=sessions
 ONLY ?=
 

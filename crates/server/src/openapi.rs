@@ -25,20 +25,19 @@ pub(crate) fn base(version: &str, base_path: &str) -> Document {
 
 /// Adds to every operation the response of a failed request.
 pub(crate) fn finish(mut document: Document) -> Document {
-    let problem = || {
+    let problem = |description: &str| {
         let schema = utoipa::openapi::Ref::from_schema_name("Problem");
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        RefOr::T(
-            ResponseBuilder::new()
-                .description("The request failed")
-                .content("application/problem+json", content)
-                .build(),
-        )
+        RefOr::T(ResponseBuilder::new().description(description).content("application/problem+json", content).build())
     };
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
         for operation in operations.into_iter().filter_map(Option::as_mut) {
-            operation.responses.responses.entry("default".to_owned()).or_insert_with(problem);
+            operation.responses.responses.entry("default".to_owned()).or_insert_with(|| problem("The request failed"));
+            if operation.request_body.is_some() {
+                let invalid = || problem("The request is well-formed, and what it contains is invalid");
+                operation.responses.responses.entry("422".to_owned()).or_insert_with(invalid);
+            }
         }
     }
     document

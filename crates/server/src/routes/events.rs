@@ -101,10 +101,18 @@ async fn may_follow(app: &App, caller: &Caller, topics: Vec<Topic>) -> Result<()
 #[serde(default, deny_unknown_fields)]
 struct TopicsRequest {
     /// Topics to follow.
+    #[schema(value_type = Vec<TopicName>)]
     add: Vec<String>,
     /// Topics to leave.
+    #[schema(value_type = Vec<TopicName>)]
     remove: Vec<String>,
 }
+
+/// The name of a topic: `runs`, `approvals`, `overview`, `workflows`, `sessions`, `run:ID` or `session:DOCUMENT/ID`.
+#[derive(ToSchema)]
+#[schema(pattern = "^(runs|approvals|overview|workflows|sessions|(run|session):[!-~]{1,600})$")]
+#[expect(dead_code, reason = "it only describes the names in the OpenAPI document")]
+struct TopicName(String);
 
 /// Changes the topics of an event stream.
 #[utoipa::path(post, path = "/events/{client}/topics", tag = "events", operation_id = "change_topics",

@@ -53,7 +53,8 @@ async fn get(State(app): State<App>, Path(signed): Path<String>) -> Result<Json<
 /// Votes as the user of a link. A link is for one vote. Repeating it with the same `Idempotency-Key` changes nothing.
 #[utoipa::path(post, path = "/links/{signed}/vote", tag = "approvals", operation_id = "vote_by_link", security(()),
     params(("signed" = String, Path, description = "The link"),
-        ("idempotency-key" = Option<String>, Header, description = "A key that makes it safe to repeat the request")),
+        ("idempotency-key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$",
+            description = "A key that makes it safe to repeat the request")),
     request_body = VoteRequest,
     responses((status = 200, description = "The vote is recorded", body = LinkedApproval)))]
 async fn vote(

@@ -50,6 +50,7 @@ struct ListRequest {
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// The cursor of the page before, from its `next`.
+    #[param(pattern = "^[0-9]{1,15}$")]
     cursor: Option<String>,
 }
 
@@ -247,7 +248,8 @@ impl VoteRequest {
 #[utoipa::path(post, path = "/approvals/{run}/{number}/vote", tag = "approvals", operation_id = "vote",
     params(("run" = String, Path, description = "The id of the run"),
         ("number" = String, Path, description = "The number of the request, or the id of the step"),
-        ("idempotency-key" = Option<String>, Header, description = "A key that makes it safe to repeat the request")),
+        ("idempotency-key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$",
+            description = "A key that makes it safe to repeat the request")),
     request_body = VoteRequest,
     responses((status = 200, description = "The vote is recorded", body = ApprovalJson)))]
 async fn vote(

@@ -224,7 +224,8 @@ pub(super) struct SignalRequest {
 /// Sends a signal to a run. A repeated `Idempotency-Key` changes nothing.
 #[utoipa::path(post, path = "/runs/{run}/signals", tag = "runs", operation_id = "send_signal",
     params(("run" = String, Path, description = "The id of the run"),
-        ("idempotency-key" = Option<String>, Header, description = "A key that makes it safe to repeat the request")),
+        ("idempotency-key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$",
+            description = "A key that makes it safe to repeat the request")),
     request_body = SignalRequest,
     responses((status = 202, description = "The signal is recorded", body = RunDetail)))]
 pub(super) async fn signal(

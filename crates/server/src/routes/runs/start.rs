@@ -71,6 +71,7 @@ pub(super) struct StartRequest {
 #[into_params(parameter_in = Query)]
 pub(super) struct WaitRequest {
     /// Wait up to this duration, such as `30s`, until the run has ended or waits for people; at most 60 s.
+    #[param(pattern = "^([0-9]|[1-5][0-9]|60)s$")]
     wait: Option<String>,
 }
 
@@ -92,7 +93,8 @@ impl WaitRequest {
 /// the request in a part `request` and the files in parts `file`.
 #[utoipa::path(post, path = "/runs", tag = "runs", operation_id = "start_run",
     params(WaitRequest,
-        ("idempotency-key" = Option<String>, Header, description = "A key that makes it safe to repeat the request")),
+        ("idempotency-key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$",
+            description = "A key that makes it safe to repeat the request")),
     request_body(content = StartRequest, content_type = "application/json"),
     responses(
         (status = 200, description = "The run has ended, waits for people, or is a dry run", body = RunDetail, headers(("Location" = String))),
