@@ -1272,12 +1272,15 @@ export type ToolRequest = {
   tool: string
 }
 
+/** The name of a topic: `runs`, `approvals`, `overview`, `workflows`, `sessions`, `run:ID` or `session:DOCUMENT/ID`. */
+export type TopicName = string
+
 /** Changes of the topics of a client. */
 export type TopicsRequest = {
   /** Topics to follow. */
-  add?: string[]
+  add?: TopicName[]
   /** Topics to leave. */
-  remove?: string[]
+  remove?: TopicName[]
 }
 
 /** A turn of a chat. */
