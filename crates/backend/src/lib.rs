@@ -160,6 +160,9 @@ pub trait Backend: Send {
     /// Adds tags to a run and removes others. Returns its tags.
     fn tag(&self, run: RunNo, add: &Tags, remove: &Tags) -> Result<Tags, BackendError>;
 
+    /// Sets the priority of a run in queues. A run that waits in a queue moves to its new place.
+    fn prioritize(&self, run: RunNo, priority: Priority) -> Result<(), BackendError>;
+
     /// The events of a run, in order.
     fn journal(&self, run: RunNo) -> Result<Vec<(Stamp, Event, u32)>, BackendError>;
 

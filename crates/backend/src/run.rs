@@ -78,6 +78,8 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// Runs started at this time or later.
     pub since_ms: Option<i64>,
+    /// Runs started before this time.
+    pub until_ms: Option<i64>,
     /// Runs whose id, workflow, input or result contains all these words.
     pub search: Option<String>,
     /// Whether child runs are included.

@@ -397,7 +397,7 @@ pub fn choice_meaning(choice: &str) -> Option<bool> {
     approval_decision(choice)
 }
 
-/// Whether a signal answers or cancels an approval.
+/// Whether a signal answers, delegates or cancels an approval.
 ///
 /// ```
 /// use branchpoint_core::{RESUME, VOTE, is_approval_signal};
@@ -405,7 +405,7 @@ pub fn choice_meaning(choice: &str) -> Option<bool> {
 /// assert!(is_approval_signal(VOTE) && is_approval_signal(RESUME) && !is_approval_signal("paid"));
 /// ```
 pub fn is_approval_signal(name: &str) -> bool {
-    matches!(name, VOTE | CANCEL_REQUEST | RESUME)
+    matches!(name, VOTE | DELEGATE | CANCEL_REQUEST | RESUME)
 }
 
 fn number(request: RequestNo) -> Value {

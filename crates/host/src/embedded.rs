@@ -9,8 +9,8 @@ use std::time::Duration;
 use branchpoint_backend::{
     Accepted, ApprovalRecord, Attempted, Backend, BackendError, CallSource, Delivery, Document, DriverProcess,
     EventListener, Exported, Filter, HandledBy, Health, HourCount, Imported, Migration, NamedSecret, NewDelivery,
-    NewSecret, Notice, OpenApproval, OpenApprovals, Prune, Pruned, Queued, Rejection, Replayed, Run, RunNo, RunScript,
-    RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Tags, Workflow, WorkflowNo,
+    NewSecret, Notice, OpenApproval, OpenApprovals, Priority, Prune, Pruned, Queued, Rejection, Replayed, Run, RunNo,
+    RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Tags, Workflow, WorkflowNo,
     WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
@@ -138,6 +138,7 @@ impl Backend for Embedded {
         hourly(since_ms: i64, workflow: Option<&str>) -> Vec<HourCount>;
         queued(run: RunNo, now_ms: i64) -> Option<Queued>;
         tag(run: RunNo, add: &Tags, remove: &Tags) -> Tags;
+        prioritize(run: RunNo, priority: Priority) -> ();
         journal(run: RunNo) -> Vec<(Stamp, Event, u32)>;
         journal_size(run: RunNo) -> (u64, u64);
         replay_part(run: RunNo, from: Option<u64>, max_ops: u64, notes: &mut dyn FnMut(Note)) -> Replayed;

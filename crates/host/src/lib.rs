@@ -69,8 +69,10 @@
 //!
 //! - [`Embedded`] is the [`Backend`](branchpoint_backend::Backend) of a store and a driver, which command lines and servers use.
 //! - [`SqliteStorage`] stores the memories, chats, knowledge bases and files of runs.
+//! - [`approval_outcomes`] continues a copy of a run without effects, to say where each answer of an approval would lead.
 //! - [`gate`] has sessions for programs that run their own model and tools.
 
+mod approval_outcomes;
 mod driver;
 mod embedded;
 pub mod gate;
@@ -82,6 +84,7 @@ pub mod store;
 mod virtual_driver;
 mod zones;
 
+pub use approval_outcomes::{ApprovalOutcome, Settlement, approval_outcomes};
 pub use driver::{CallLimits, Driver, OrderResult};
 pub use embedded::Embedded;
 pub use recordings::{CallOutcome, History, HistoryEntry, Vote, recording_yaml};

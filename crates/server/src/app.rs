@@ -19,6 +19,7 @@ use crate::routes::workflows::KnownFacts;
 use crate::scripts::DefaultScripts;
 use crate::settings::Settings;
 use crate::traces::Traces;
+use crate::version_notes::VersionNotes;
 use crate::webhooks::Webhooks;
 
 /// The state of a server. Clones share it.
@@ -52,6 +53,7 @@ pub(crate) struct HostFacts {
     /// The credentials; none if everybody is the local user.
     pub(crate) access: Option<Access>,
     pub(crate) audit: Option<AuditLog>,
+    pub(crate) version_notes: Option<VersionNotes>,
     pub(crate) permissions: Vec<Permission>,
     pub(crate) webhooks: Webhooks,
     pub(crate) oidc: Option<Oidc>,
@@ -69,6 +71,7 @@ impl App {
             texts: _,
             access,
             audit,
+            version_notes,
             permissions,
             webhooks,
             oidc,
@@ -76,8 +79,18 @@ impl App {
             has_own_secret,
         } = host;
         let handles = Handles::new(backend, settings.handles);
-        let host =
-            HostFacts { user, account, runner_check, access, audit, permissions, webhooks, oidc, has_own_secret };
+        let host = HostFacts {
+            user,
+            account,
+            runner_check,
+            access,
+            audit,
+            version_notes,
+            permissions,
+            webhooks,
+            oidc,
+            has_own_secret,
+        };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
         let (catalogue, traces) = (Catalogue::default(), Traces::default());
         Ok(Self(Arc::new(Parts {

@@ -109,6 +109,18 @@ pub(crate) fn check_live(app: &App, backend: &dyn Backend, version: &Version) ->
     needs.check(app, backend, &version.name)
 }
 
+/// Saves a version of a workflow for a run in which a script answers these steps.
+pub(crate) fn save_version(
+    app: &App,
+    backend: &dyn Backend,
+    version: &Version,
+    scripted: &BTreeSet<String>,
+) -> Result<WorkflowNo, Problem> {
+    let executable = executable(backend, version, scripted.clone())?;
+    needs_of(app, backend, version, &executable, scripted)?.check(&version.name, &app.host.permissions)?;
+    executable.save(backend)
+}
+
 /// Loads a version of a workflow for a run in which a script answers these steps.
 pub(crate) fn executable(
     backend: &dyn Backend,

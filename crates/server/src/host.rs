@@ -10,6 +10,7 @@ use branchpoint_expr::{Diagnostic, Object, Value};
 use crate::access::{Access, AuditLog};
 use crate::oidc::{Oidc, OidcSettings};
 use crate::scripts::DefaultScripts;
+use crate::version_notes::VersionNotes;
 use crate::{Example, Permission, TextFeed, Webhooks};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
@@ -28,6 +29,7 @@ pub struct Host {
     pub(crate) texts: Option<TextFeed>,
     pub(crate) access: Option<Access>,
     pub(crate) audit: Option<AuditLog>,
+    pub(crate) version_notes: Option<VersionNotes>,
     pub(crate) permissions: Vec<Permission>,
     pub(crate) webhooks: Webhooks,
     pub(crate) oidc: Option<Oidc>,
@@ -56,6 +58,7 @@ impl Host {
             texts: None,
             access: None,
             audit: None,
+            version_notes: None,
             permissions: Vec::new(),
             webhooks: Webhooks::default(),
             oidc: None,
@@ -95,10 +98,11 @@ impl Host {
         Self { has_own_secret: Arc::new(has_own_secret), ..self }
     }
 
-    /// Stores credentials and the log of changes in files beside the store at this path.
+    /// Stores credentials, the log of changes and notes about versions in files beside the store at this path.
     #[must_use]
     pub fn with_access(self, store: &Path) -> Self {
-        Self { access: Some(Access::of_store(store)), audit: Some(AuditLog::of_store(store)), ..self }
+        let version_notes = Some(VersionNotes::of_store(store));
+        Self { access: Some(Access::of_store(store)), audit: Some(AuditLog::of_store(store)), version_notes, ..self }
     }
 
     /// Lets people sign in with a provider. The client is for addresses of the operator and follows no redirects.

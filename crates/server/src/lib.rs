@@ -47,6 +47,7 @@ mod structure;
 mod text_feed;
 mod time;
 mod traces;
+mod version_notes;
 mod webhooks;
 
 pub use access::{

@@ -31,7 +31,7 @@ pub(crate) fn finish(mut document: Document) -> Document {
         RefOr::T(ResponseBuilder::new().description(description).content("application/problem+json", content).build())
     };
     for item in document.paths.paths.values_mut() {
-        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().filter_map(Option::as_mut) {
             operation.responses.responses.entry("default".to_owned()).or_insert_with(|| problem("The request failed"));
             if operation.request_body.is_some() {

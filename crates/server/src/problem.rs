@@ -59,6 +59,7 @@ problem_kinds! {
     Conflict "conflict" CONFLICT "The request conflicts with the current state",
     NotPending "not_pending" CONFLICT "Already settled",
     AlreadyVoted "already_voted" CONFLICT "Already voted",
+    ApprovalOutdated "approval_outdated" CONFLICT "The approval has changed",
     Outdated "outdated" CONFLICT "A newer version exists",
     TooLarge "too_large" PAYLOAD_TOO_LARGE "The request is too large",
     UnsupportedMedia "unsupported_media" UNSUPPORTED_MEDIA_TYPE "Unsupported media type",
@@ -67,6 +68,8 @@ problem_kinds! {
     EditRejected "edit_rejected" UNPROCESSABLE_ENTITY "The edit is not possible",
     InvalidInput "invalid_input" UNPROCESSABLE_ENTITY "The input is invalid",
     UnknownChoice "unknown_choice" UNPROCESSABLE_ENTITY "Unknown choice",
+    BadForm "bad_form" UNPROCESSABLE_ENTITY "The form is invalid",
+    BadDelegate "bad_delegate" UNPROCESSABLE_ENTITY "Not a possible delegate",
     Internal "internal" INTERNAL_SERVER_ERROR "The server has a defect",
     Unavailable "unavailable" SERVICE_UNAVAILABLE "Temporarily unavailable",
 }
@@ -125,6 +128,10 @@ impl Problem {
     pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.0.retry_after_s = Some(seconds);
         self
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.0.kind == ProblemKind::NotFound
     }
 
     pub(crate) fn detail(&self) -> &str {
@@ -249,6 +256,9 @@ fn kind_of(rejected: &Rejected) -> ProblemKind {
         Rejected::Vote(VoteRejection::NotRecipient) => ProblemKind::NotRecipient,
         Rejected::Vote(VoteRejection::AlreadyVoted) => ProblemKind::AlreadyVoted,
         Rejected::Vote(VoteRejection::UnknownChoice) => ProblemKind::UnknownChoice,
+        Rejected::Vote(VoteRejection::ApprovalOutdated) => ProblemKind::ApprovalOutdated,
+        Rejected::Vote(VoteRejection::BadForm { .. }) => ProblemKind::BadForm,
+        Rejected::Vote(VoteRejection::BadDelegate(_)) => ProblemKind::BadDelegate,
         Rejected::Vote(VoteRejection::NotPending) | Rejected::NotPending => ProblemKind::NotPending,
         Rejected::TooLarge(_) => ProblemKind::TooLarge,
         Rejected::MissingFact(_) | Rejected::NotAccepted(_) | Rejected::TooDeep => ProblemKind::InvalidInput,

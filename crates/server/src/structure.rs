@@ -71,6 +71,35 @@ pub(crate) fn inputs_of(program: &Program) -> Vec<InputDeclaration> {
     declared.iter().filter_map(input).collect()
 }
 
+/// The declared inputs as a JSON Schema.
+pub(crate) fn input_schema(inputs: &[InputDeclaration]) -> serde_json::Value {
+    let types = ["string", "number", "integer", "boolean", "array", "object"];
+    let property = |input: &InputDeclaration| {
+        let mut schema = serde_json::Map::new();
+        // Other types are those of the dialect, which a form shows as text.
+        if let Some(name) = input.r#type.as_deref().filter(|name| types.contains(name)) {
+            schema.insert("type".into(), name.into());
+        }
+        let parts = [("default", &input.default), ("enum", &input.r#enum)];
+        for (key, part) in parts.into_iter().filter(|(_, part)| **part != Value::Null) {
+            schema.insert(key.into(), serde_json::to_value(part).unwrap_or_default());
+        }
+        if let Some(description) = &input.description {
+            schema.insert("description".into(), description.as_str().into());
+        }
+        if input.secret {
+            schema.insert("writeOnly".into(), true.into());
+        }
+        (input.name.clone(), serde_json::Value::from(schema))
+    };
+    let required = inputs.iter().filter(|input| input.required).map(|input| input.name.as_str());
+    serde_json::json!({
+        "type": "object",
+        "properties": inputs.iter().map(property).collect::<serde_json::Map<_, _>>(),
+        "required": required.collect::<Vec<_>>(),
+    })
+}
+
 /// Whether the name of an input says that its value is secret.
 fn is_secret(name: &str) -> bool {
     let probe = [(name.into(), Value::from("secret text"))].into_iter().collect::<branchpoint_expr::Object>();

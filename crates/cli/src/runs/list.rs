@@ -58,6 +58,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
         before: None,
         // One more than the limit shows whether there are more.
         limit: (!arguments.all).then(|| arguments.limit.saturating_add(1)),
+        until_ms: None,
     };
     let store = &*opened.store;
     if filter.search.is_some() {

@@ -97,6 +97,85 @@ fn the_first_answer_settles_an_approval_without_votes() {
     let key = mine["items"][0]["key"].as_str().unwrap().to_owned();
     assert_eq!(mine["items"][0]["recipients"], Value::Null);
     assert_eq!(vote(&server, &key, None, &json!({"choice": "perhaps"})).problem(422), "unknown_choice");
-    assert_eq!(vote(&server, &key, None, &json!({"choice": "approve"})).expect(200)["status"], "settled");
+    let outcomes = server.get(&format!("/approvals/{key}/outcomes")).expect(200);
+    assert_eq!(outcomes["items"].as_array().unwrap().len(), 2, "{outcomes:#}");
+    let voted = vote(&server, &key, None, &json!({"choice": "approve"})).expect(200);
+    assert_eq!((&voted["status"], &voted["votes"][0]["user"]), (&json!("settled"), &json!("ada")), "{voted:#}");
     assert_eq!(server.get("/approvals").expect(200)["items"], json!([]));
+    let answered = server.get("/approvals?show=answered").expect(200);
+    assert_eq!((&answered["items"][0]["key"], &answered["items"][0]["settled_by"]), (&json!(key), &json!("answer")));
+}
+
+#[test]
+fn an_approval_shows_where_its_choices_lead() {
+    let server = Server::demo();
+    waiting(&server, "o1");
+    let outcomes = server.get("/approvals/o1/4/outcomes").expect(200);
+    let items = outcomes["items"].as_array().unwrap();
+    let of = |choice: &str| items.iter().find(|item| item["choice"] == choice).unwrap();
+    assert!(of("approve")["leads_to"].as_array().unwrap().contains(&json!("send")), "{outcomes:#}");
+    assert!(!of("deny")["leads_to"].as_array().unwrap().contains(&json!("send")), "{outcomes:#}");
+    let routed = |item: &Value| item["decisions"].as_array().unwrap().iter().any(|d| d["step"] == "route_decision");
+    assert!(routed(of("approve")), "{outcomes:#}");
+    assert_eq!((&of("timeout")["is_timeout"], &of("timeout")["ends"]), (&json!(true), &json!("completed")));
+    // Nothing was performed, and nothing has changed.
+    assert_eq!(server.get("/runs/o1").expect(200)["status"], "waiting_people");
+    vote(&server, "o1/4", None, &json!({"choice": "approve"})).expect(200);
+    assert_eq!(server.get("/approvals/o1/4/outcomes").expect(200)["items"], json!([]));
+    assert_eq!(server.get("/approvals/o1/9/outcomes").problem(404), "not_found");
+}
+
+#[test]
+fn a_vote_is_delegated_and_taken_back() {
+    let server = Server::demo();
+    waiting(&server, "d1");
+    let one = server.get("/approvals/d1/4").expect(200);
+    assert_eq!((&one["may_delegate"], &one["may_cancel"], &one["input"]), (&json!(true), &json!(true), &json!("a")));
+    assert_eq!(one["progress"][0], json!({"choice": "approve", "votes": 0, "required": 1, "groups": []}), "{one:#}");
+    let until = "2100-01-01T00:00:00Z";
+    let delegate = |body: &Value| server.post("/approvals/d1/4/delegate", body);
+    let delegated = delegate(&json!({"to": "fay", "until": until})).expect(200);
+    assert_eq!(delegated["delegations"][0]["to"], "fay", "{delegated:#}");
+    assert_eq!(delegate(&json!({"to": "fay", "until": "2001-01-01T00:00:00Z"})).problem(422), "bad_delegate");
+    assert_eq!(delegate(&json!({"to": "ada", "until": until})).problem(422), "bad_delegate");
+    assert_eq!(delegate(&json!({"to": "fay", "until": "soon"})).problem(422), "invalid_input");
+    let revoked = server.send("DELETE", "/approvals/d1/4/delegate", &[], "").expect(200);
+    assert_eq!(revoked["delegations"], json!([]));
+    vote(&server, "d1/4", None, &json!({"choice": "approve"})).expect(200);
+    assert_eq!(delegate(&json!({"to": "fay", "until": until})).problem(409), "not_pending");
+}
+
+const FORM: &str = r"name: refund
+steps:
+  - id: ask
+    step_type: human_in_the_loop
+    prompt_template: Pay it back?
+    recipient_distribution: owner_admins
+    form:
+      type: object
+      properties: {amount: {type: number, maximum: 100}}
+      required: [amount]
+";
+
+#[test]
+fn a_vote_carries_a_form() {
+    let server = Server::demo();
+    let saved = server.post("/workflows", &json!({"text": FORM}));
+    assert_eq!(saved.status, 201, "{}", saved.text);
+    let waits = server.post("/runs?wait=30s", &json!({"workflow": "refund", "id": "f1"})).expect(200);
+    let key = waits["waiting_for"]["approval"].as_str().unwrap().to_owned();
+    let one = server.get(&format!("/approvals/{key}")).expect(200);
+    assert_eq!(one["form"]["required"], json!(["amount"]), "{one:#}");
+    let bad = vote(&server, &key, None, &json!({"choice": "approve", "form": {"amount": 500}}));
+    assert_eq!(bad.problem(422), "bad_form");
+    assert_eq!(bad.json()["field"], "amount");
+    let outdated = json!({"choice": "approve", "form": {"amount": 50}, "shown_hash": "0"});
+    assert_eq!(vote(&server, &key, None, &outdated).problem(409), "approval_outdated");
+    let good = json!({"choice": "approve", "form": {"amount": 50}, "shown_hash": one["shown_hash"]});
+    let voted = vote(&server, &key, Some("k"), &good).expect(200);
+    assert_eq!(voted["votes"][0]["form"], json!({"amount": 50}), "{voted:#}");
+    assert_eq!((&voted["settled_by"], voted["settled"].is_string()), (&json!("quorum"), true), "{voted:#}");
+    assert_eq!(vote(&server, &key, Some("k"), &good).expect(200)["outcome"], "approve");
+    let other = json!({"choice": "approve", "form": {"amount": 60}});
+    assert_eq!(vote(&server, &key, Some("k"), &other).problem(409), "not_pending");
 }

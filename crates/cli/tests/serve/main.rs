@@ -1,6 +1,7 @@
 //! The server of the real program, over HTTP.
 
 mod approvals;
+mod changes;
 mod client;
 mod dev;
 mod editing;

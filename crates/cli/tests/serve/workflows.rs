@@ -134,3 +134,28 @@ fn the_overview_counts_runs_and_approvals() {
     assert_eq!(overview["approvals"]["mine"], 1);
     assert_eq!(overview["hours"].as_array().unwrap().len(), 24);
 }
+
+#[test]
+fn versions_say_who_saved_them_and_why() {
+    let server = Server::demo();
+    let text = server.get("/workflows/gates-if-else").expect(200)["text"].as_str().unwrap().to_owned();
+    let body = json!({"text": text, "name": "noted", "message": "  First. "});
+    assert_eq!(server.post("/workflows", &body).status, 201);
+    let changed = format!("{text}\n# Changed.\n");
+    let saved = server.replace("/workflows/noted", &[], &json!({"text": changed, "base_version": 1})).expect(200);
+    assert_eq!(saved["versions"][0]["version"], 2);
+    assert_eq!((&saved["versions"][0]["saved_by"], &saved["versions"][0]["message"]), (&json!("ada"), &json!(null)));
+    assert_eq!(
+        (&saved["versions"][1]["saved_by"], &saved["versions"][1]["message"]),
+        (&json!("ada"), &json!("First."))
+    );
+    assert_eq!((&saved["versions"][1]["active_runs"], &saved["script"]), (&json!(0), &json!(null)));
+    assert_eq!(saved["input_schema"]["type"], "object");
+    let late = server.replace("/workflows/noted", &[], &json!({"text": text, "base_version": 1}));
+    assert_eq!(late.problem(409), "outdated");
+    assert_eq!((&late.json()["saved_by"], late.json()["saved_at"].is_string()), (&json!("ada"), true));
+    let long = json!({"text": changed, "base_version": 2, "message": "x".repeat(1_001)});
+    assert_eq!(server.replace("/workflows/noted", &[], &long).problem(422), "invalid_input");
+    let example = server.get("/workflows/gates-if-else").expect(200);
+    assert_eq!(example["script"], json!({"name": "gates-if-else.script.yaml"}));
+}

@@ -256,6 +256,9 @@ fn list_query(filter: &Filter) -> Result<Option<(String, Values)>, StoreError> {
     if let Some(since_ms) = filter.since_ms {
         only(&format!(" AND {started_ms} >= ?"), Box::new(since_ms));
     }
+    if let Some(until_ms) = filter.until_ms {
+        only(&format!(" AND {started_ms} < ?"), Box::new(until_ms));
+    }
     if let Some(before) = filter.before {
         only(&format!(" AND ({started_ms}, {run}) < (?,"), Box::new(before.started_ms));
         only(" ?)", Box::new(before.run.0));

@@ -1,8 +1,8 @@
-//! The tags of runs: all of a run in its row, and one row for each in the index of filters.
+//! The tags of runs: all of a run in its row, and one row for each in the index of filters. Also their priority.
 
 use rusqlite::params;
 
-use super::{RunNo, Store, StoreError, Tags};
+use super::{Priority, RunNo, Store, StoreError, Tags};
 
 impl Store {
     /// Adds tags to a run and removes others. Returns its tags.
@@ -20,6 +20,20 @@ impl Store {
             self.execute("DELETE FROM run_tags WHERE run = ?1", [run.0])?;
             self.insert_tags(run, &tags)?;
             Ok(tags)
+        })
+    }
+
+    /// Sets the priority of a run, also in its queue.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// store.prioritize(run, Priority::new(5).unwrap()).unwrap();
+    /// assert_eq!(store.row(run).unwrap().priority.get(), 5);
+    /// ```
+    pub fn prioritize(&self, run: RunNo, priority: Priority) -> Result<(), StoreError> {
+        self.change(|| {
+            self.execute("UPDATE runs SET priority = ?2 WHERE run = ?1", params![run.0, priority.get()])?;
+            self.execute("UPDATE queue SET rank = ?2 WHERE run = ?1", params![run.0, -priority.get()]).map(drop)
         })
     }
 

@@ -285,7 +285,7 @@ impl Credential {
 }
 
 /// Opens or creates a file that only its owner can read.
-pub(super) fn private(path: &Path) -> io::Result<File> {
+pub(crate) fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
     #[cfg(unix)]

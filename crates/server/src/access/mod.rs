@@ -7,6 +7,7 @@ mod pattern;
 
 pub use audit::log_command;
 pub(crate) use audit::{AuditEntry, AuditLog};
+pub(crate) use file::private as private_file;
 pub use file::{Access, AccessError, Credential, CredentialKind, NewCredential};
 pub use links::{ApprovalLink, InvalidLink, MAX_LINK_MS};
 pub use pattern::{InvalidPattern, Pattern};

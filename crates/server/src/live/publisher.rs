@@ -59,6 +59,14 @@ impl App {
     }
 }
 
+impl App {
+    /// Notes that the row of a run has changed without an event of the run.
+    pub(crate) fn note_changed_row(&self, run: RunNo) {
+        self.live.dirty.lock().unwrap_or_else(PoisonError::into_inner).runs.insert(run);
+        self.live.wake.notify_one();
+    }
+}
+
 /// Publishes events until the server stops.
 pub(crate) async fn publish_until_stopped(app: App) {
     let mut polled = Instant::now();

@@ -26,9 +26,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 /// How a condition is written.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Spelling {
+pub(crate) enum Spelling {
     /// The text of an expression.
     Expression,
     /// A typed group, as YAML or JSON.
@@ -137,6 +137,17 @@ async fn eval(
         Ok(Json(EvalResult { diagnostics, cases, reads }))
     })
     .await
+}
+
+/// How the condition of a document is written; none if it cannot be evaluated on its own.
+pub(crate) fn spelling_of(condition: &str, dialect: &str) -> Option<Spelling> {
+    let options = || Some(Options::dialect(dialect_named(dialect)?));
+    let is_structured = read(condition).is_ok_and(|document| document.to_value().as_str().is_none());
+    let structured = [Spelling::Group, Spelling::Targets, Spelling::History, Spelling::TextMatch];
+    let spellings = if is_structured { &structured[..] } else { &[Spelling::Expression] };
+    let is_fitting =
+        |spelling: &&Spelling| options().is_some_and(|options| compile(condition, **spelling, options).is_ok());
+    spellings.iter().find(is_fitting).copied()
 }
 
 /// A compiled condition.

@@ -3,7 +3,7 @@
 pub(crate) mod approvals;
 mod documents;
 mod edit;
-mod eval;
+pub(crate) mod eval;
 mod events;
 pub(crate) mod health;
 mod me;
@@ -13,6 +13,7 @@ mod secrets;
 mod sessions;
 mod settings;
 pub(crate) mod sign_in;
+mod versions;
 mod webhooks;
 pub(crate) mod workflows;
 

@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::versions::{self, DefaultScript, VersionRecord, checked_message, default_script, version_records};
 use crate::app::App;
 use crate::body::{Body, Path, Query};
 use crate::caller::{Action, Caller};
@@ -24,14 +25,15 @@ use crate::drawing::{Drawing, draw};
 use crate::list::{Page, PageRequest};
 use crate::live::{NewEvent, Topic};
 use crate::problem::{Problem, ProblemKind};
-use crate::structure::{InputDeclaration, Structure, inputs_of, structure_of};
+use crate::structure::{InputDeclaration, Structure, input_schema, inputs_of, structure_of};
 use crate::time::rfc3339;
+use crate::version_notes::VersionNote;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(get, save))
-        .routes(routes!(versions))
+        .routes(routes!(versions::list))
         .routes(routes!(drawing))
 }
 
@@ -72,16 +74,6 @@ struct WorkflowRecord {
     editable: bool,
 }
 
-/// A version of a workflow.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-struct VersionRecord {
-    version: u32,
-    hash: String,
-    saved_at: String,
-    /// The number of runs of this version.
-    runs: u64,
-}
-
 /// A workflow with its text.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct WorkflowDetail {
@@ -91,6 +83,11 @@ struct WorkflowDetail {
     /// All versions, newest first.
     versions: Vec<VersionRecord>,
     inputs: Vec<InputDeclaration>,
+    /// The declared inputs as a JSON Schema.
+    #[schema(value_type = Object)]
+    input_schema: serde_json::Value,
+    /// What answers the calls of its runs unless they have another script; null if runners perform them.
+    script: Option<DefaultScript>,
     /// The workflows that it calls.
     callees: Vec<String>,
 }
@@ -165,9 +162,9 @@ async fn list(
 }
 
 /// The number of runs by workflow and version.
-type RunCounts = BTreeMap<(Arc<str>, u32), u64>;
+pub(super) type RunCounts = BTreeMap<(Arc<str>, u32), u64>;
 
-fn run_counts(app: &App, backend: &dyn Backend) -> Result<RunCounts, Problem> {
+pub(super) fn run_counts(app: &App, backend: &dyn Backend) -> Result<RunCounts, Problem> {
     let mut counts = RunCounts::new();
     for listed in backend.workflows()? {
         let version = app.version(backend, listed.workflow)?;
@@ -181,7 +178,7 @@ fn latest_runs(backend: &dyn Backend, name: &str, limit: u32) -> Result<Vec<bran
 }
 
 /// The number of runs of a workflow that wait for people is counted up to this.
-const MAX_WAITING: u32 = 1_000;
+pub(super) const MAX_WAITING: u32 = 1_000;
 
 fn record(app: &App, backend: &dyn Backend, version: &Version, counts: &RunCounts) -> Result<WorkflowRecord, Problem> {
     const LATEST: u32 = 16;
@@ -252,7 +249,7 @@ fn etag(hash: &str) -> [(HeaderName, HeaderValue); 1] {
 }
 
 /// A version of a workflow that the caller may read.
-fn readable(
+pub(super) fn readable(
     app: &App,
     backend: &dyn Backend,
     caller: &Caller,
@@ -272,42 +269,10 @@ fn detail(app: &App, backend: &dyn Backend, version: &Version) -> Result<Workflo
         text: backend.document(version.workflow)?.text,
         versions: version_records(app, backend, &version.name, &counts)?,
         inputs: facts.inputs.clone(),
+        input_schema: input_schema(&facts.inputs),
+        script: default_script(app, &version.name),
         callees: facts.callees.clone(),
     })
-}
-
-fn version_records(
-    app: &App,
-    backend: &dyn Backend,
-    name: &str,
-    counts: &RunCounts,
-) -> Result<Vec<VersionRecord>, Problem> {
-    let versions = app.versions(backend, name)?;
-    let record = |version: &Arc<Version>| VersionRecord {
-        version: version.version,
-        hash: version.hash.to_string(),
-        saved_at: rfc3339(version.saved_ms),
-        runs: counts.get(&(Arc::clone(&version.name), version.version)).copied().unwrap_or_default(),
-    };
-    Ok(versions.iter().rev().map(record).collect())
-}
-
-/// Lists the versions of a workflow, newest first.
-#[utoipa::path(get, path = "/workflows/{name}/versions", tag = "workflows", operation_id = "list_versions",
-    params(("name" = String, Path, description = "The name of the workflow")),
-    responses((status = 200, description = "The versions", body = Vec<VersionRecord>)))]
-async fn versions(
-    State(app): State<App>,
-    caller: Caller,
-    Path(name): Path<String>,
-) -> Result<Json<Vec<VersionRecord>>, Problem> {
-    let shared = app.clone();
-    app.call(move |backend| {
-        readable(&shared, backend, &caller, &name, None)?;
-        let counts = run_counts(&shared, backend)?;
-        Ok(Json(version_records(&shared, backend, &name, &counts)?))
-    })
-    .await
 }
 
 /// Draws a workflow: nodes, edges, and branches with their conditions.
@@ -340,6 +305,9 @@ struct CreateRequest {
     /// The name; that of the document if absent.
     #[serde(default)]
     name: Option<String>,
+    /// What the document is for, for the list of versions; at most 1000 characters.
+    #[serde(default)]
+    message: Option<String>,
     /// The dialect; detected by the content if absent.
     #[serde(default)]
     dialect: Option<String>,
@@ -361,7 +329,8 @@ async fn create(
     caller.may(Action::Edit, &name)?;
     let shared = app.clone();
     app.call(move |backend| {
-        let new = NewVersion { name, text: request.text, dialect: request.dialect, base: Base::New };
+        let (user, message) = (caller.user, checked_message(request.message)?);
+        let new = NewVersion { name, text: request.text, dialect: request.dialect, base: Base::New, user, message };
         save_version(&shared, backend, new)
     })
     .await
@@ -376,6 +345,9 @@ struct SaveRequest {
     /// The version that was edited. `If-Match` with the `ETag` of that version does the same.
     #[serde(default)]
     base_version: Option<u32>,
+    /// What has changed, for the list of versions; at most 1000 characters.
+    #[serde(default)]
+    message: Option<String>,
     /// The dialect; detected by the content if absent.
     #[serde(default)]
     dialect: Option<String>,
@@ -408,7 +380,8 @@ async fn save(
     };
     let shared = app.clone();
     app.call(move |backend| {
-        let new = NewVersion { name, text: request.text, dialect: request.dialect, base };
+        let (user, message) = (caller.user, checked_message(request.message)?);
+        let new = NewVersion { name, text: request.text, dialect: request.dialect, base, user, message };
         save_version(&shared, backend, new)
     })
     .await
@@ -428,10 +401,12 @@ struct NewVersion {
     text: String,
     dialect: Option<String>,
     base: Base,
+    user: String,
+    message: Option<String>,
 }
 
 fn save_version(app: &App, backend: &dyn Backend, new: NewVersion) -> Result<Response, Problem> {
-    let NewVersion { name, text, dialect, base } = new;
+    let NewVersion { name, text, dialect, base, user, message } = new;
     let dialect = dialect.map(|dialect| {
         dialect_named(&dialect).ok_or_else(|| Problem::invalid_input(format!("`{dialect}` is not a dialect.")))
     });
@@ -453,14 +428,14 @@ fn save_version(app: &App, backend: &dyn Backend, new: NewVersion) -> Result<Res
             Base::New => {
                 let message =
                     format!("Workflow `{name}` already exists. Send the `ETag` of the version that you edited.");
-                return Err(outdated(message, latest));
+                return Err(outdated(app, message, latest));
             }
             Base::Version(version) => *version == latest.version,
             Base::Tag(tag) => tag == "*" || **tag == *latest.hash,
         };
         if !is_current {
             let message = format!("Version {} of workflow `{name}` was saved since.", latest.version);
-            return Err(outdated(message, latest));
+            return Err(outdated(app, message, latest));
         }
     } else if matches!(base, Base::Version(_) | Base::Tag(_)) {
         return Err(Problem::not_found(format!("Workflow `{name}` does not exist.")));
@@ -468,6 +443,10 @@ fn save_version(app: &App, backend: &dyn Backend, new: NewVersion) -> Result<Res
     executable.save(backend)?;
     app.catalogue.invalidate();
     let version = app.find_version(backend, &name, None)?;
+    if let Some(notes) = &app.host.version_notes {
+        // The version is saved; a note that cannot be written must not say otherwise.
+        let _ = notes.add(&VersionNote { hash: version.hash.to_string(), user, message });
+    }
     app.live.publish(
         app,
         NewEvent {
@@ -486,8 +465,13 @@ fn save_version(app: &App, backend: &dyn Backend, new: NewVersion) -> Result<Res
     Ok((StatusCode::CREATED, etag(&version.hash), location, Json(detail)).into_response())
 }
 
-fn outdated(message: String, latest: &Version) -> Problem {
-    Problem::new(ProblemKind::Outdated, message).with("version", latest.version).with("hash", &*latest.hash)
+fn outdated(app: &App, message: String, latest: &Version) -> Problem {
+    let note = app.host.version_notes.as_ref().and_then(|notes| notes.find(&latest.hash));
+    Problem::new(ProblemKind::Outdated, message)
+        .with("version", latest.version)
+        .with("hash", &*latest.hash)
+        .with("saved_at", rfc3339(latest.saved_ms))
+        .with("saved_by", note.map(|note| note.user))
 }
 
 /// A text as a segment of a path.

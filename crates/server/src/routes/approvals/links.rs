@@ -9,8 +9,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::record::{ApprovalJson, settled};
-use super::{VoteRequest, cast, find_closed, find_open, shown};
+use super::record::ApprovalJson;
+use super::settled::closed_record;
+use super::vote::{VoteRequest, cast};
+use super::{find_closed, find_open, shown};
 use crate::access::{ApprovalLink, InvalidLink};
 use crate::app::App;
 use crate::body::{Body, Path};
@@ -111,8 +113,8 @@ fn opened(app: &App, backend: &dyn Backend, link: &ApprovalLink) -> Result<(Call
         (open.requested_ms, awaits || has_part)
     } else {
         let closed = find_closed(backend, &run, &number)?.ok_or_else(gone)?;
-        let (votes, _) = settled(app, backend, &run, &closed, &backend.secrets(run.run)?);
-        let has_voted = votes.iter().any(|vote| vote.user == link.user);
+        let settled = closed_record(app, backend, &run, &closed)?;
+        let has_voted = settled.votes.iter().any(|vote| vote.user == link.user);
         (closed.requested_ms, has_voted || closed.recipients().contains(&link.user))
     };
     if requested_ms != link.requested_ms {

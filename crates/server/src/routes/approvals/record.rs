@@ -1,13 +1,14 @@
 //! The records of approvals in responses.
 
-use branchpoint_backend::{ApprovalRecord, Backend, OpenApproval, Run};
-use branchpoint_core::ir::DecisionKind;
+use branchpoint_backend::{Backend, OpenApproval, Run};
 use branchpoint_core::{ApprovalKey, Vote, choice_meaning};
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::rules::ApprovalRules;
+use super::settled::closed_record;
 use crate::app::App;
 use crate::caller::{Action, Caller};
 use crate::problem::Problem;
@@ -31,6 +32,13 @@ pub(crate) struct VoteRecord {
     pub(super) choice: String,
     pub(super) comment: Option<String>,
     pub(super) at: String,
+    /// The recipient whose vote a delegate used.
+    pub(super) on_behalf_of: Option<String>,
+    /// The groups for which the vote counts.
+    pub(super) groups: Vec<String>,
+    /// The form that the vote carries; null without a form.
+    #[schema(value_type = Option<Object>)]
+    pub(super) form: Value,
 }
 
 /// A decision that led to an approval.
@@ -70,21 +78,32 @@ pub(crate) struct ApprovalJson {
     pub(super) status: &'static str,
     /// The choice that was made, `timeout`, `no_quorum` or `cancelled`.
     pub(super) outcome: Option<String>,
+    /// When it was settled.
+    pub(super) settled: Option<String>,
+    /// `quorum`, `veto`, `everyone_voted`, `unreachable`, `timeout`, `cancelled`, or `answer` if the first answer settled it.
+    pub(super) settled_by: Option<String>,
+    /// The reason of a cancellation.
+    pub(super) reason: Option<String>,
+    /// Who cancelled it. Only in the record of one approval.
+    pub(super) cancelled_by: Option<String>,
     /// What the approvers decide on.
     #[schema(value_type = Option<Value>)]
     pub(super) content: Value,
-    /// The JSON Schema of the form that a vote carries; null without a form.
-    #[schema(value_type = Option<Object>)]
-    pub(super) form: Value,
-    /// The proposed values of the form, by field.
-    #[schema(value_type = Option<Object>)]
-    pub(super) form_defaults: Value,
-    /// Identifies what the approval shows. A vote with it is rejected if the approval shows something else by then.
-    pub(super) shown_hash: Option<String>,
+    /// The positions of the enclosing items, outermost first.
+    pub(super) path: Vec<u32>,
+    #[serde(flatten)]
+    pub(super) rules: ApprovalRules,
     /// The decisions that led to the approval. Only in the record of one approval.
     pub(super) decisions: Vec<LeadingDecision>,
     /// The tokens and the cost of the run so far. Only in the record of one approval.
     pub(super) usage: Option<UsageRecord>,
+    /// The input of the run; a value above 4 KB is `{truncated, bytes}`. Only in the record of one approval.
+    #[schema(value_type = Option<Value>)]
+    pub(super) input: Value,
+    /// Whether the caller can cancel it.
+    pub(super) may_cancel: bool,
+    /// Whether the caller can name a delegate.
+    pub(super) may_delegate: bool,
 }
 
 /// The name of an approval: `RUN/NUMBER`, or `RUN/STEP` if the first answer settles it.
@@ -156,12 +175,21 @@ pub(crate) fn record(
         may_vote: caller.is_some_and(may_approve) && !approval.is_overdue(now_ms()),
         status: "open",
         outcome: None,
+        settled: None,
+        settled_by: None,
+        reason: None,
+        cancelled_by: None,
         content: content_of(&approval.spec, &secrets),
-        form: part_of(&approval.spec, "form", &secrets),
-        form_defaults: secrets.mask_value(&approval.form_defaults()),
-        shown_hash: approval.shown_hash().map(ToString::to_string),
+        path: approval.path.clone(),
+        rules: ApprovalRules::of(request, &approval.spec, &secrets),
         decisions: Vec::new(),
         usage: None,
+        input: Value::Null,
+        may_cancel: caller.is_some_and(|caller| request.is_some() && may_cancel(app, caller, &version.name)),
+        may_delegate: caller.is_some_and(|caller| {
+            let is_recipient = approval.missing_voters().iter().any(|user| **user == *caller.user);
+            is_recipient && caller.may(Action::Approve, &version.name).is_ok() && !approval.is_overdue(now_ms())
+        }),
     })
 }
 
@@ -180,92 +208,23 @@ pub(super) fn vote_record(vote: &Vote, secrets: &Secrets) -> VoteRecord {
         choice: secrets.mask(&vote.choice).into_owned(),
         comment: vote.comment.as_ref().map(|comment| secrets.mask(comment).into_owned()),
         at: rfc3339(vote.at_ms),
+        on_behalf_of: vote.on_behalf_of.as_ref().map(ToString::to_string),
+        groups: vote.groups.iter().map(ToString::to_string).collect(),
+        form: vote.form.as_ref().map(|form| secrets.mask_value(form)).unwrap_or_default(),
     }
 }
 
-fn part_of(spec: &Value, key: &str, secrets: &Secrets) -> Value {
-    spec.get(key).map(|part| secrets.mask_value(part)).unwrap_or_default()
+/// Whether a caller can cancel approvals of a workflow: the owner and the admins of the host, and admins of the server.
+pub(super) fn may_cancel(app: &App, caller: &Caller, workflow: &str) -> bool {
+    let account = &app.host.account;
+    let admins = account.get("admins").and_then(Value::as_list).unwrap_or_default();
+    let mut owners = account.get("owner").into_iter().chain(admins);
+    let is_owner = owners.any(|owner| owner.as_str() == Some(&*caller.user));
+    (is_owner && caller.may(Action::Read, workflow).is_ok()) || caller.may(Action::Administer, workflow).is_ok()
 }
 
 /// What a workflow shows to approvers beside the prompt.
 pub(super) fn content_of(spec: &Value, secrets: &Secrets) -> Value {
     let content = spec.get("show").or_else(|| spec.get("content")).filter(|content| **content != Value::Null);
     content.map(|content| secrets.mask_value(content)).unwrap_or_default()
-}
-
-/// The record of a settled request, with the votes from the trace of its run.
-pub(super) fn closed_record(
-    app: &App,
-    backend: &dyn Backend,
-    run: &Run,
-    record: &ApprovalRecord,
-) -> Result<ApprovalJson, Problem> {
-    let secrets = backend.secrets(run.run)?;
-    let version = app.version(backend, run.workflow)?;
-    let spec = &record.spec;
-    let choices = spec.get("choices").and_then(Value::as_list).unwrap_or_default();
-    let text = |key: &str| spec.get(key).filter(|part| **part != Value::Null).map(ToString::to_string);
-    let (votes, outcome) = settled(app, backend, run, record, &secrets);
-    let deadline = match spec.get("timeout_ms") {
-        Some(Value::Int(timeout_ms)) => Some(rfc3339(record.requested_ms.saturating_add(*timeout_ms))),
-        _ => None,
-    };
-    let required = match spec.get("required") {
-        Some(Value::Int(required)) => u32::try_from(*required).unwrap_or(1),
-        _ => 1,
-    };
-    Ok(ApprovalJson {
-        key: format!("{}/{}", run.id, record.request.0),
-        run: run.id.clone(),
-        workflow: version.name.to_string(),
-        version: version.version,
-        step: text("step").unwrap_or_default(),
-        prompt: secrets.mask(&text("prompt").unwrap_or_default()).into_owned(),
-        choices: choices.iter().map(|choice| choice_record(&choice.to_string(), &secrets)).collect(),
-        recipients: Some(record.recipients()),
-        required: Some(required),
-        votes,
-        waits_for: Some(Vec::new()),
-        requested: rfc3339(record.requested_ms),
-        deadline,
-        may_vote: false,
-        status: if outcome.is_some() && outcome.as_deref() != Some("cancelled") { "settled" } else { "cancelled" },
-        outcome,
-        content: content_of(spec, &secrets),
-        form: part_of(spec, "form", &secrets),
-        form_defaults: part_of(spec, "defaults", &secrets),
-        shown_hash: None,
-        decisions: Vec::new(),
-        usage: None,
-    })
-}
-
-/// The votes and the outcome of a settled request; none of one that was withdrawn with its run.
-pub(super) fn settled(
-    app: &App,
-    backend: &dyn Backend,
-    run: &Run,
-    record: &ApprovalRecord,
-    secrets: &Secrets,
-) -> (Vec<VoteRecord>, Option<String>) {
-    // A run that cannot be read has no votes to show.
-    let Ok(trace) = app.trace(backend, run) else { return (Vec::new(), None) };
-    let decisions = trace.records.iter().flat_map(|record| &record.decisions);
-    let settled_by_votes =
-        decisions.filter(|decided| decided.kind == DecisionKind::Approval).find_map(|decided| match &decided.basis {
-            branchpoint_core::Basis::Votes { request, resolution }
-                if request.requested_ms == record.requested_ms
-                    && request.recipients.iter().map(ToString::to_string).eq(record.recipients()) =>
-            {
-                Some((request, resolution))
-            }
-            _ => None,
-        });
-    match settled_by_votes {
-        Some((request, resolution)) => (
-            request.votes.iter().map(|vote| vote_record(vote, secrets)).collect(),
-            Some(secrets.mask(resolution.outcome()).into_owned()),
-        ),
-        None => (Vec::new(), None),
-    }
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use branchpoint_backend::{Backend, BackendError, CallSource, Rejection, Run, RunNo};
+use branchpoint_backend::{Backend, BackendError, CallSource, Rejection, Run, RunNo, WorkflowNo};
 use branchpoint_core::ir::Status;
 use branchpoint_core::{Event, is_approval_signal};
 use branchpoint_expr::Value;
@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use super::find;
 use super::record::{RunDetail, RunReader};
+use super::revised::Changed;
 use super::start::{check_id, idempotency_key, location};
 use crate::app::App;
 use crate::body::{Body, OptionalBody, Path};
@@ -44,12 +45,17 @@ pub(super) async fn cancel(
     let shared = app.clone();
     app.call(move |backend| {
         let (row, _) = find(&shared, backend, &caller, &run, Action::Operate)?;
-        must_be_unfinished(&row)?;
-        let event = Event::Cancel { reason: request.reason.as_deref().map(Into::into) };
-        backend.send(row.run, &event)?;
+        cancel_run(backend, &row, request.reason.as_deref())?;
         accepted(&shared, backend, row.run)
     })
     .await
+}
+
+/// Cancels a run.
+pub(super) fn cancel_run(backend: &dyn Backend, run: &Run, reason: Option<&str>) -> Result<(), Problem> {
+    must_be_unfinished(run)?;
+    backend.send(run.run, &Event::Cancel { reason: reason.map(Into::into) })?;
+    Ok(())
 }
 
 fn must_be_unfinished(run: &Run) -> Result<(), Problem> {
@@ -95,14 +101,24 @@ pub(super) async fn resume(
     let shared = app.clone();
     app.call(move |backend| {
         let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
-        may_call(&shared, backend, &version, request.live)?;
-        must_be_unfinished(&row)?;
-        let root = backend.root_of(row.run)?;
-        backend.resume(root, calls(request.live))?;
-        resume_children(backend, root)?;
+        resume_run(&shared, backend, (&row, &version), request.live)?;
         accepted(&shared, backend, row.run)
     })
     .await
+}
+
+/// Resumes a run with the runs that it called.
+pub(super) fn resume_run(
+    app: &App,
+    backend: &dyn Backend,
+    (run, version): (&Run, &Version),
+    live: bool,
+) -> Result<(), Problem> {
+    may_call(app, backend, version, live)?;
+    must_be_unfinished(run)?;
+    let root = backend.root_of(run.run)?;
+    backend.resume(root, calls(live))?;
+    resume_children(backend, root)
 }
 
 /// Resumes the abandoned runs that a run called.
@@ -123,9 +139,11 @@ fn resume_children(backend: &dyn Backend, run: RunNo) -> Result<(), Problem> {
 #[serde(default)]
 pub(super) struct RetryRequest {
     /// The id of the new run; generated if absent.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// Runners perform the calls, instead of the script of the run.
-    live: bool,
+    pub(super) live: bool,
+    /// The changed workflow on which the new run continues.
+    pub(super) with: Option<Changed>,
 }
 
 /// Starts a run that repeats the call that failed another.
@@ -141,33 +159,58 @@ pub(super) async fn retry(
     let shared = app.clone();
     app.call(move |backend| {
         let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
-        may_call(&shared, backend, &version, request.live)?;
-        if row.status != Status::Failed {
-            let detail =
-                format!("Run `{run}` has not failed, it is {}. Fork it from a step instead.", row.status.as_str());
-            return Err(Problem::new(ProblemKind::Conflict, detail));
-        }
-        let Some(events) = shared.trace(backend, &row)?.events_before_failure(backend)? else {
-            let detail =
-                format!("No call failed run `{run}`: the workflow itself decided to fail. Fork it from a step.");
-            return Err(Problem::new(ProblemKind::Conflict, detail));
-        };
-        continue_from(&shared, backend, (&row, events), request.id, calls(request.live))
+        let new = retry_run(&shared, backend, &caller, (&row, &version), request)?;
+        created(&shared, backend, new)
     })
     .await
+}
+
+/// Starts a run that repeats the call that failed another.
+pub(super) fn retry_run(
+    app: &App,
+    backend: &dyn Backend,
+    caller: &Caller,
+    (run, version): (&Run, &Version),
+    request: RetryRequest,
+) -> Result<RunNo, Problem> {
+    let RetryRequest { id, live, with } = request;
+    may_call(app, backend, version, live)?;
+    if run.status != Status::Failed {
+        let detail =
+            format!("Run `{}` has not failed, it is {}. Fork it from a step instead.", run.id, run.status.as_str());
+        return Err(Problem::new(ProblemKind::Conflict, detail));
+    }
+    let trace = app.trace(backend, run)?;
+    let events = match trace.events_before_failure(backend)? {
+        Some(events) => events,
+        // The changed workflow may not fail where the workflow itself decided to.
+        None if with.is_some() => trace.view.state.seq(),
+        None => {
+            let detail =
+                format!("No call failed run `{}`: the workflow itself decided to fail. Fork it from a step.", run.id);
+            return Err(Problem::new(ProblemKind::Conflict, detail));
+        }
+    };
+    let workflow = with.map(|with| with.save(app, backend, caller, (run, version))).transpose()?;
+    continue_from(backend, (run, events), workflow, id, calls(live))
 }
 
 /// A new run that repeats another from a step on.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct ForkRequest {
-    /// The key of the step in the trace, or the id of a step, which means its first execution.
-    step: String,
+    /// The key of the step in the trace, or the id of a step, which means its first execution. With a changed workflow it may be absent:
+    /// the new run then continues where the run is.
+    #[serde(default)]
+    step: Option<String>,
     /// The id of the new run; generated if absent.
     #[serde(default)]
     id: Option<String>,
     /// Runners perform the calls, instead of the script of the run.
     #[serde(default)]
     live: bool,
+    /// The changed workflow on which the new run continues.
+    #[serde(default)]
+    with: Option<Changed>,
 }
 
 /// Starts a run that has the events of another up to a step, and continues from there.
@@ -184,31 +227,51 @@ pub(super) async fn fork(
     app.call(move |backend| {
         let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
         may_call(&shared, backend, &version, request.live)?;
-        let trace = shared.trace(backend, &row)?;
-        let step = &request.step;
-        let index = trace.index_of(step).or_else(|| trace.of_step(step, None).first().copied());
-        let index = index.ok_or_else(|| Problem::invalid_input(format!("Run `{run}` has no step `{step}`.")))?;
-        let events = trace.events_until(backend, index)?;
-        let unreached = || Problem::invalid_input(format!("Step `{step}` has not begun in run `{run}`."));
-        continue_from(&shared, backend, (&row, events.ok_or_else(unreached)?), request.id, calls(request.live))
+        let events = events_of(&shared, backend, &row, &request)?;
+        let workflow = request.with.map(|with| with.save(&shared, backend, &caller, (&row, &version))).transpose()?;
+        let new = continue_from(backend, (&row, events), workflow, request.id, calls(request.live))?;
+        created(&shared, backend, new)
     })
     .await
 }
 
+/// The number of events that a fork takes over.
+fn events_of(app: &App, backend: &dyn Backend, run: &Run, request: &ForkRequest) -> Result<u64, Problem> {
+    let trace = app.trace(backend, run)?;
+    let Some(step) = &request.step else {
+        if request.with.is_none() || run.status.is_final() {
+            return Err(Problem::invalid_input("`step` is missing. Name the step to repeat."));
+        }
+        return Ok(trace.view.state.seq());
+    };
+    let index = trace.index_of(step).or_else(|| trace.of_step(step, None).first().copied());
+    let index = index.ok_or_else(|| Problem::invalid_input(format!("Run `{}` has no step `{step}`.", run.id)))?;
+    let unreached = || Problem::invalid_input(format!("Step `{step}` has not begun in run `{}`.", run.id));
+    trace.events_until(backend, index)?.ok_or_else(unreached)
+}
+
+/// Starts a run with the first events of another, on its workflow or on a changed one.
 fn continue_from(
-    app: &App,
     backend: &dyn Backend,
     (from, events): (&Run, u64),
+    workflow: Option<WorkflowNo>,
     id: Option<String>,
     calls: CallSource,
-) -> Result<Response, Problem> {
+) -> Result<RunNo, Problem> {
     let id = id.map_or_else(|| Ok(new_id(now_ms())?), |id| check_id(&id).map(|()| id))?;
-    let forked = backend.fork(from.run, events, &id, calls)?;
+    let forked = match workflow {
+        None => backend.fork(from.run, events, &id, calls)?,
+        Some(workflow) => backend.fork_on(from.run, events, workflow, &id, calls)?,
+    };
     if !forked.new {
         return Err(Problem::new(ProblemKind::Conflict, format!("Run `{id}` already exists. Choose another id.")));
     }
-    let created = accepted(app, backend, forked.run)?;
-    Ok(([(header::LOCATION, location(app, &id)?)], created).into_response())
+    Ok(forked.run)
+}
+
+fn created(app: &App, backend: &dyn Backend, run: RunNo) -> Result<Response, Problem> {
+    let location = location(app, &backend.row(run)?.id)?;
+    Ok(([(header::LOCATION, location)], accepted(app, backend, run)?).into_response())
 }
 
 /// A signal: an event that a person or a program sends.

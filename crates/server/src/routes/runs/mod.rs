@@ -1,39 +1,51 @@
 //! Runs: lists, one run, its trace, and what can be done with it.
 
 mod actions;
+mod bulk;
+mod children;
 mod document;
 mod dry_run;
+mod iterations;
+mod migrate;
 pub(crate) mod record;
+mod revised;
+mod selection;
 pub(crate) mod start;
 pub(crate) mod step;
 mod trace;
 mod transfer;
+mod update;
+mod values;
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use branchpoint_backend::{Backend, Cursor, Filter, Run};
-use branchpoint_core::ir::Status;
+use branchpoint_backend::{Backend, Cursor, Run};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::record::{RunDetail, RunReader, RunRecord};
+use self::selection::{Selection, list_of};
 use crate::app::App;
 use crate::body::{Path, Query};
 use crate::caller::{Action, Caller};
 use crate::catalogue::Version;
 use crate::list::{Page, PageRequest};
 use crate::problem::Problem;
-use crate::time::now_ms;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list, start::start))
-        .routes(routes!(get))
+        .routes(routes!(bulk::change))
+        .routes(routes!(get, update::update))
+        .routes(routes!(children::list))
         .routes(routes!(trace::list))
+        .routes(routes!(iterations::list))
+        .routes(routes!(values::value))
+        .routes(routes!(values::playground))
         .routes(routes!(trace::step))
         .routes(routes!(trace::decide_again))
         .routes(routes!(actions::cancel))
@@ -41,6 +53,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(actions::retry))
         .routes(routes!(actions::fork))
         .routes(routes!(actions::signal))
+        .routes(routes!(migrate::migrate))
         .routes(routes!(transfer::export))
         .routes(routes!(transfer::recording))
         .routes(routes!(document::source))
@@ -87,6 +100,8 @@ struct ListRequest {
     tag: Option<String>,
     /// Only runs started at or after this time, RFC 3339, or within this duration, such as `24h`.
     since: Option<String>,
+    /// Only runs started before this time, RFC 3339, or before this duration, such as `24h`.
+    until: Option<String>,
     /// Runs that other runs called, too.
     #[serde(default)]
     children: bool,
@@ -99,60 +114,18 @@ struct ListRequest {
 }
 
 impl ListRequest {
-    fn statuses(&self) -> Result<Vec<Status>, Problem> {
-        list_of(self.status.as_deref()).iter().map(|name| status_named(name)).collect()
+    fn selection(self) -> Selection {
+        Selection {
+            status: list_of(self.status.as_deref()),
+            workflow: self.workflow,
+            q: self.q,
+            tags: list_of(self.tag.as_deref()),
+            since: self.since,
+            until: self.until,
+            children: self.children,
+        }
     }
-
-    fn since_ms(&self) -> Result<Option<i64>, Problem> {
-        self.since.as_deref().filter(|since| !since.is_empty()).map(moment).transpose()
-    }
 }
-
-/// The parts of a list that is separated by commas.
-fn list_of(text: Option<&str>) -> Vec<String> {
-    let parts = text.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty());
-    parts.map(str::to_owned).collect()
-}
-
-/// The statuses of runs.
-const STATUSES: [Status; 6] = [
-    Status::Running,
-    Status::WaitingPeople,
-    Status::WaitingTimer,
-    Status::Completed,
-    Status::Failed,
-    Status::Cancelled,
-];
-
-fn status_named(name: &str) -> Result<Status, Problem> {
-    STATUSES.into_iter().find(|status| status.as_str() == name).ok_or_else(|| {
-        let known = STATUSES.map(Status::as_str).join(", ");
-        Problem::bad_request(format!("`{name}` is not a status of a run. The statuses are {known}."))
-    })
-}
-
-/// A time as RFC 3339, or a duration before now.
-fn moment(text: &str) -> Result<i64, Problem> {
-    if let Ok(time) = text.parse::<jiff::Timestamp>() {
-        return Ok(time.as_millisecond());
-    }
-    let duration = text.parse::<jiff::SignedDuration>().or_else(|_| days(text).ok_or(()));
-    let duration = duration.map_err(|()| {
-        Problem::bad_request(format!(
-            "`{text}` must be a time such as 2026-11-15T21:15:00Z, or a duration such as 24h."
-        ))
-    })?;
-    let ms = i64::try_from(duration.as_millis().unsigned_abs()).unwrap_or(i64::MAX);
-    Ok(now_ms().saturating_sub(ms))
-}
-
-fn days(text: &str) -> Option<jiff::SignedDuration> {
-    let days: i64 = text.strip_suffix('d')?.parse().ok()?;
-    Some(jiff::SignedDuration::from_hours(days.checked_mul(24)?))
-}
-
-/// How many rows a page may skip because the caller may not read them.
-const MAX_SKIPPED: usize = 2_000;
 
 /// Lists runs, newest first.
 #[utoipa::path(get, path = "/runs", tag = "runs", operation_id = "list_runs", params(ListRequest),
@@ -162,70 +135,18 @@ async fn list(
     caller: Caller,
     Query(request): Query<ListRequest>,
 ) -> Result<Json<Page<RunRecord>>, Problem> {
-    let (statuses, since_ms) = (request.statuses()?, request.since_ms()?);
     let page = PageRequest::new(request.limit, request.cursor.clone());
     let (limit, before) = (page.limit()? as usize, page.cursor::<Cursor>()?);
+    let conditions = request.selection().conditions()?;
     caller.may_on_some(Action::Read)?;
     let shared = app.clone();
     app.call(move |backend| {
-        if request.q.is_some() {
-            backend.index_runs()?;
-        }
         let reader = RunReader::new(&shared, backend)?;
-        let filter = Filter {
-            status: if let [status] = statuses[..] { Some(status) } else { None },
-            workflow: request.workflow.clone().filter(|workflow| !workflow.is_empty()),
-            tags: list_of(request.tag.as_deref()),
-            since_ms,
-            search: request.q.clone().filter(|words| !words.trim().is_empty()),
-            children: request.children,
-            before,
-            limit: Some(0),
-        };
-        let wanted = |run: &Run| statuses.len() < 2 || statuses.contains(&run.status);
-        let (items, next) = page_of(&shared, backend, &caller, &filter, limit, &wanted)?;
-        let items = items.iter().map(|run| reader.record(run)).collect::<Result<_, _>>()?;
+        let (runs, next) = conditions.page(&shared, backend, &caller, (limit, before))?;
+        let items = runs.iter().map(|run| reader.record(run)).collect::<Result<_, _>>()?;
         Ok(Json(Page { items, next }))
     })
     .await
-}
-
-/// So many runs that match and that the caller may read, and the cursor of the next.
-fn page_of(
-    app: &App,
-    backend: &dyn Backend,
-    caller: &Caller,
-    filter: &Filter,
-    limit: usize,
-    wanted: &dyn Fn(&Run) -> bool,
-) -> Result<(Vec<Run>, Option<String>), Problem> {
-    let mut rows = Vec::new();
-    let (mut before, mut skipped) = (filter.before, 0);
-    loop {
-        let batch = limit + 1;
-        let filter = Filter { before, limit: u32::try_from(batch).ok(), ..filter.clone() };
-        let runs = backend.runs(&filter)?;
-        let is_end = runs.len() < batch;
-        for run in runs {
-            let may_read = caller.may(Action::Read, &app.version(backend, run.workflow)?.name).is_ok();
-            if !may_read || !wanted(&run) {
-                skipped += 1;
-                before = Some(run.cursor());
-                continue;
-            }
-            if rows.len() == limit {
-                return Ok((rows, before.map(|before| before.to_string())));
-            }
-            before = Some(run.cursor());
-            rows.push(run);
-        }
-        if is_end {
-            return Ok((rows, None));
-        }
-        if skipped >= MAX_SKIPPED {
-            return Ok((rows, before.map(|before| before.to_string())));
-        }
-    }
 }
 
 /// Shows a run.

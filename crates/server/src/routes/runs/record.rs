@@ -98,6 +98,8 @@ pub(crate) struct RunRecord {
     usage: UsageRecord,
     last_decision: Option<LastDecision>,
     tags: Vec<String>,
+    /// The priority in queues, from -100 to 100.
+    priority: i64,
     /// The steps that run or wait now.
     current: Vec<String>,
     waiting_for: Option<WaitsFor>,
@@ -126,12 +128,26 @@ pub(crate) struct RunDetail {
     program_hash: String,
     /// The number of events.
     seq: u64,
-    /// The runs that this run called.
+    /// Why the run is queued; null if it is not.
+    queued: Option<QueuedRecord>,
+    /// The first runs that this run called.
     children: Vec<RunRecord>,
+    /// The number of runs that this run called.
+    children_total: usize,
     /// The calls in flight.
     calls_in_flight: Vec<CallInFlight>,
     /// Why the secrets of the run are not available, or why the run cannot be read.
     problem: Option<String>,
+}
+
+/// Why a run waits in a queue.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct QueuedRecord {
+    /// The position in the queue, counted from 1.
+    position: u64,
+    /// The group of runs that the limit counts.
+    group: Option<String>,
+    reason: String,
 }
 
 /// A call in flight.
@@ -141,6 +157,9 @@ pub(crate) struct CallInFlight {
     kind: String,
     since: String,
 }
+
+/// The most called runs in the record of a run. `GET /runs/{run}/children` lists all.
+const MAX_CHILDREN: usize = 50;
 
 /// A loaded run, or why it cannot be read.
 type Loaded = Result<RunView, String>;
@@ -192,6 +211,7 @@ impl<'r> RunReader<'r> {
             usage: view.map(|view| view.state.usage()).unwrap_or_default().into(),
             last_decision: run.decision.as_deref().map(LastDecision::parse),
             tags: run.tags.as_slice().to_vec(),
+            priority: run.priority.get(),
             current,
             waiting_for,
             error: error_of(loaded, secrets),
@@ -266,7 +286,13 @@ impl<'r> RunReader<'r> {
             flags: secrets.mask_value(&view.map(flags).unwrap_or_default()),
             program_hash: version.hash.to_string(),
             seq: run.seq,
-            children: children.iter().map(|child| self.record(child)).collect::<Result<_, _>>()?,
+            queued: self.backend.queued(run.run, now_ms())?.map(|queued| QueuedRecord {
+                position: queued.position,
+                group: queued.group.map(|group| secrets.mask(&group).into_owned()),
+                reason: secrets.mask(&queued.reason).into_owned(),
+            }),
+            children_total: children.len(),
+            children: children.iter().take(MAX_CHILDREN).map(|child| self.record(child)).collect::<Result<_, _>>()?,
             calls_in_flight: trace.as_ref().map(|trace| calls_in_flight(trace)).unwrap_or_default(),
             problem,
             run: record,

@@ -28,6 +28,15 @@ pub(super) struct TraceRequest {
     state: Option<String>,
     /// Only steps whose id contains this text.
     q: Option<String>,
+    /// Only executions of the step with this id.
+    step: Option<String>,
+    /// Only steps with decisions.
+    #[serde(default)]
+    decisions: bool,
+    /// Only steps of this iteration of `parent`, counted from 0.
+    iteration: Option<u32>,
+    /// Only steps after the one with this key.
+    after: Option<String>,
     /// All steps at any depth instead of those directly below `parent`.
     #[serde(default)]
     deep: bool,
@@ -122,6 +131,23 @@ fn select(trace: &RunTrace, request: &TraceRequest) -> Result<Vec<usize>, Proble
             below
         }
     };
+    if let (Some(iteration), Some(parent)) = (request.iteration, parent) {
+        let looped = trace.records[parent].step;
+        selected.retain(|index| {
+            let round = trace.records[*index].iterations.iter().rev().find(|round| round.step == looped);
+            round.is_some_and(|round| round.index == iteration)
+        });
+    }
+    if let Some(step) = &request.step {
+        selected.retain(|index| trace.step_id(*index) == step);
+    }
+    if request.decisions {
+        selected.retain(|index| !trace.records[*index].decisions.is_empty());
+    }
+    if let Some(after) = request.after.as_deref().filter(|after| !after.is_empty()) {
+        let after = index_of(trace, after)?;
+        selected.retain(|index| *index > after);
+    }
     if let Some(words) = &request.q {
         let words = words.to_lowercase();
         selected.retain(|index| trace.step_id(*index).to_lowercase().contains(&words));
@@ -129,7 +155,8 @@ fn select(trace: &RunTrace, request: &TraceRequest) -> Result<Vec<usize>, Proble
     Ok(selected)
 }
 
-fn index_of(trace: &RunTrace, key: &str) -> Result<usize, Problem> {
+/// The record with a key.
+pub(super) fn index_of(trace: &RunTrace, key: &str) -> Result<usize, Problem> {
     let missing = || Problem::not_found(format!("Run `{}` has no step `{key}`.", trace.view.row.id));
     trace.index_of(key).ok_or_else(missing)
 }
