@@ -19,12 +19,15 @@ import { HourChart } from './HourChart.tsx'
 import { NeedsApproval } from './NeedsApproval.tsx'
 
 /** What needs me, and what is running. An empty store shows how to start. */
+/** Sessions are runs, too; they have a card of their own. */
+const SHOWN_RUNS = 8
+
 export function OverviewPage() {
   useTitle('Overview')
   useTopics(['runs', 'workflows'])
   const canEdit = useCan('edit')
   const overview = useQuery(overviewQuery)
-  const runs = useQuery(recentRunsQuery(8))
+  const runs = useQuery(recentRunsQuery(SHOWN_RUNS * 3))
   const workflows = useQuery(workflowsQuery({ sort: 'saved' }))
   const [fresh, showNew] = useNewRuns(true)
   if (runs.data?.items.length === 0 && workflows.isSuccess) return <FirstRun workflows={workflows.data.items} />
@@ -45,7 +48,7 @@ export function OverviewPage() {
               <div className="card-head"><h2>Recent runs</h2><span className="grow" /><Link className="link small" to="/runs">All runs</Link></div>
               {runs.isPending && <SkeletonRows rows={8} height={40} />}
               {runs.isError && <Failed what="the runs" error={runs.error} onRetry={() => void runs.refetch()} />}
-              {runs.data && <RunTable runs={runs.data.items} compact />}
+              {runs.data && <RunTable runs={runs.data.items.filter((run) => run.dialect !== 'session').slice(0, SHOWN_RUNS)} compact />}
             </section>
           </div>
           <div className="stack col-side">
