@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { CircleAlert, Ellipsis, Play, Repeat, Split, Square, UserRound } from 'lucide-react'
 import { type MouseEvent, useState } from 'react'
@@ -9,14 +8,14 @@ import { plural } from '../../ui/format.ts'
 import { Icon, type IconComponent } from '../../ui/icons.tsx'
 import { Menu } from '../../ui/Menu.tsx'
 import { useShortcuts } from '../../ui/shortcuts.ts'
-import { draftsQuery } from '../workflow/draft/draftsQuery.ts'
+import { useDrafts } from '../workflow/draft/draftsQuery.ts'
 import type { DraftRecord } from '../workflow/draft/draftRecords.ts'
 import { STATUS_LABEL } from '../../ui/StatusIcon.tsx'
 import { When } from '../../ui/Values.tsx'
 
 export function WorkflowTable({ workflows }: { workflows: WorkflowSummary[] }) {
   const navigate = useNavigate()
-  const drafts = useQuery(draftsQuery).data ?? []
+  const drafts = useDrafts()
   const [at, setAt] = useState(-1)
   const open = (workflow: WorkflowSummary | undefined) => workflow && void navigate({ to: '/workflows/$name', params: { name: workflow.name } })
   const canStart = useCan('operate')

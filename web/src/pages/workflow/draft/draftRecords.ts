@@ -42,11 +42,22 @@ async function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   return (await database()).transaction(STORE, mode).objectStore(STORE)
 }
 
+/** Reports that a draft was written or removed in this tab. */
+export const draftChanges = new EventTarget()
+
+const changed = () => void draftChanges.dispatchEvent(new Event('change'))
+
 /** Drafts in IndexedDB. */
 export const browserDrafts: DraftRecords = {
   all: async () => request<DraftRecord[]>((await store('readonly')).getAll()),
-  put: async (record) => void (await request((await store('readwrite')).put(record))),
-  remove: async (name, baseVersion) => void (await request((await store('readwrite')).delete([name, baseVersion]))),
+  put: async (record) => {
+    await request((await store('readwrite')).put(record))
+    changed()
+  },
+  remove: async (name, baseVersion) => {
+    await request((await store('readwrite')).delete([name, baseVersion]))
+    changed()
+  },
 }
 
 /** The draft to continue: one of the current version, else the one that was edited last. */

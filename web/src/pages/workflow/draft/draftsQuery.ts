@@ -1,7 +1,17 @@
-import { queryOptions } from '@tanstack/react-query'
-import { browserDrafts, type DraftRecord } from './draftRecords.ts'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { browserDrafts, type DraftRecord, draftChanges } from './draftRecords.ts'
 
-/** The drafts that this browser keeps, read again each time a list is opened. */
-export const draftsQuery = queryOptions<DraftRecord[]>({
-  queryKey: ['drafts'], queryFn: () => browserDrafts.all().catch(() => []), staleTime: 0, networkMode: 'always',
-})
+const QUERY = { queryKey: ['drafts'], queryFn: () => browserDrafts.all().catch((): DraftRecord[] => []), staleTime: 0, networkMode: 'always' as const }
+
+/** The drafts that this browser keeps. */
+export function useDrafts(): DraftRecord[] {
+  const client = useQueryClient()
+  useEffect(() => {
+    // A draft of another page is written a moment after its last keystroke.
+    const reload = () => void client.invalidateQueries({ queryKey: QUERY.queryKey })
+    draftChanges.addEventListener('change', reload)
+    return () => draftChanges.removeEventListener('change', reload)
+  }, [client])
+  return useQuery(QUERY).data ?? []
+}
