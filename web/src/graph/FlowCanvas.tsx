@@ -105,7 +105,7 @@ function Flow(props: FlowProps) {
       >
         <ViewportPortal><EdgeLayer model={model} points={shown} looks={looks} /></ViewportPortal>
         {editing && <EditLayer model={model} points={points} boxes={boxes} editing={editing} drag={drag} />}
-        <Minimap states={states} count={model.nodes.length} placement={placement} />
+        {props.zoom !== 'none' && <Minimap states={states} count={model.nodes.length} placement={placement} />}
       </ReactFlow>
       <CanvasTools zoom={props.zoom ?? 'top'} tools={props.tools} selected={selected} />
       {props.stale && <span className="canvas-stale">{props.stale}</span>}

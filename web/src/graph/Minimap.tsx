@@ -17,7 +17,7 @@ export function Minimap({ states, count, placement }: {
   const colour = (node: Node) => (node.selected ? 'var(--text)' : COLOURS[statusOf(states, node.id)]) ?? 'var(--line-strong)'
   return (
     <MiniMap
-      className="minimap" position="top-right" pannable zoomable nodeColor={colour} nodeBorderRadius={6} offsetScale={2}
+      className="minimap" position="top-right" bgColor="var(--surface)" maskColor="transparent" pannable zoomable nodeColor={colour} nodeBorderRadius={6} offsetScale={2}
       style={{ width: 76, height: 104 }} ariaLabel="Overview of the graph"
     />
   )

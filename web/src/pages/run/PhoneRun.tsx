@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
-import { ArrowLeft } from 'lucide-react'
+import { ChevronLeft } from 'lucide-react'
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
-import { approvalQuery, meQuery } from '../../api/queries.ts'
+import { approvalQuery, approvalsQuery, meQuery } from '../../api/queries.ts'
 import type { RunDetail } from '../../api/types.ts'
 import { Canvas } from '../../graph/Canvas.tsx'
 import { Button, Segments } from '../../ui/Button.tsx'
@@ -30,7 +30,8 @@ import { selectedStep } from './useRunView.ts'
 export default function PhoneRun(props: RunProps) {
   const { run, drawing, drawingError, store, version, view } = props
   const [part, setPart] = useState<'steps' | 'graph' | 'result'>('steps')
-  const graph = useGraphOfRun({ run, drawing, store, version, view })
+  const approvals = useQuery({ ...approvalsQuery('all'), enabled: run.status === 'waiting_people' }).data?.items
+  const graph = useGraphOfRun({ run, drawing, store, version, view, approvals })
   const rows = useRows({ ...props, chosen: graph.chosen, closedLoops: true })
   const step = selectedStep(view, store)
   const node = drawing?.nodes.find((other) => other.title === (step?.step ?? view.planned?.title))
@@ -48,7 +49,7 @@ export default function PhoneRun(props: RunProps) {
   return (
     <main id="main" className="phone-run">
       <header className="phone-top">
-        <Link className="icon-btn" to="/runs" aria-label="All runs"><Icon of={ArrowLeft} size={20} /></Link>
+        <Link className="icon-btn" to="/runs" aria-label="All runs"><Icon of={ChevronLeft} size={20} /></Link>
         <div className="grow phone-title"><h1 className="clip">{run.id}</h1><Link className="muted small clip" to="/workflows/$name" params={{ name: run.workflow }}>{run.workflow}</Link></div>
         <RunActions run={run} compact />
       </header>
@@ -82,7 +83,7 @@ function WaitsFor({ run }: { run: RunDetail }) {
   return (
     <div className="p-card">
       <p className="why-line"><b>{name}</b> {needText(run, approval?.required ?? null, approval ? leadingVotes(approval).count : 0)}</p>
-      <p className="soft small">{sentence && <>Because <Sentence text={sentence} />. </>}{run.waiting_for?.until && <Deadline at={run.waiting_for.until} left />}</p>
+      <p className="soft small">{sentence && <>Because <Sentence text={sentence} />. </>}{run.waiting_for?.until && <><Deadline at={run.waiting_for.until} left />.</>}</p>
       {can.approve !== false && <Button look="primary" className="btn-touch" action onClick={answer}>Answer</Button>}
     </div>
   )
