@@ -94,7 +94,7 @@ async function opening(page, path, selector) {
 
 /** Opens the completed rounds of the loop, so that there is something to scroll. */
 async function openRounds(page) {
-  await page.locator('.tree [role="treeitem"]').filter({ hasText: 'completed' }).first().locator('.fold').click()
+  await page.locator('.tree [role="treeitem"]').filter({ hasText: /^\d[\d,]* completed/ }).first().locator('.fold').click()
   await page.waitForTimeout(1500)
 }
 

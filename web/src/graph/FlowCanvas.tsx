@@ -100,7 +100,12 @@ function Flow(props: FlowProps) {
         nodesDraggable={false} nodesConnectable={false} elementsSelectable={false} nodesFocusable disableKeyboardA11y deleteKeyCode={null}
         onNodeClick={(event, node) => !(event.target as Element).closest('button') && open(node.id, false)}
         onPaneClick={() => onSelect?.(null, { keyboard: false })}
-        onMoveStart={(event) => event !== null && props.onPan?.()} connectionLineComponent={ConnectionLine}
+        onMoveStart={(event) => {
+          if (shell.current) shell.current.dataset.moving = 'true'
+          if (event !== null) props.onPan?.()
+        }}
+        onMoveEnd={() => delete shell.current?.dataset.moving}
+        connectionLineComponent={ConnectionLine}
         {...flowProps}
       >
         <ViewportPortal><EdgeLayer model={model} points={shown} looks={looks} /></ViewportPortal>
