@@ -45,7 +45,7 @@ test('a run shows what it did as a tree and as a graph, and why it took a branch
   const page = await visitor.open('/runs/mail-1')
   await page.getByRole('banner').or(page.locator('.run-bar')).getByText('Waiting for approval').first().waitFor()
   await row(page, /^classify, prompt_call, completed/).waitFor()
-  await row(page, /^drop, .*not taken/).waitFor()
+  await row(page, /^drop, .*not\staken/).waitFor()
   await row(page, /^show, not reached/).waitFor()
   // The reason of the last decision is open.
   const panel = page.getByRole('complementary', { name: 'Step tier' })
@@ -54,7 +54,7 @@ test('a run shows what it did as a tree and as a graph, and why it took a branch
   expect(await panel.locator('.arm.is-taken').innerText()).toContain('elif-0')
   expect(await panel.locator('.arm').last().innerText()).toContain('not evaluated')
   // The graph says the same, also to people who cannot see it.
-  await node(page, /^tier, conditional, took elif-0 because .*Not taken: then to drop, else to mail\.$/).waitFor()
+  await node(page, /^tier, conditional, took elif-0 because .*Not\staken: then to drop, else to mail\.$/).waitFor()
   expect(await page.locator('.canvas .way-taken').innerText()).toContain('elif-0')
   expect(await page.locator('.canvas .edge-live').count()).toBeGreaterThan(0)
 })

@@ -77,17 +77,17 @@ describe('how a run is drawn', () => {
   const looks = edgeLooks(model, states)
   const look = (from: string, to: string) => looks.get(model.edges.find((edge) => edge.from === from && edge.to === to)?.id ?? '')
 
-  test('taken is solid, not taken is dashed, a pending approval is amber, the rest is open', () => {
+  test('lines that the run took are solid, the others dashed, a pending approval is amber, the rest is open', () => {
     expect(look('score', 'tier')).toBe('taken')
     expect(look('tier', 'drop')).toBe('not')
     expect(look('tier', 'ask')).toBe('live')
     expect(look('ask', 'decide')).toBe('open')
   })
 
-  test('a node says which branch was taken, why, and which were not', () => {
+  test('a node says which branch the run took, why, and which it did not', () => {
     const tier = model.byId.get('tier')
     expect(tier && describeNode(tier, model, states.get('tier'))).toBe(
-      'tier, conditional, took elif-0 because step.score.output.score is 0.7, less than 0.85. Not taken: then to drop, else to mail.',
+      'tier, conditional, took elif-0 because step.score.output.score is 0.7, less than 0.85. Not\u00a0taken: then to drop, else to mail.',
     )
   })
 
@@ -122,7 +122,7 @@ describe('large graphs', () => {
   }
   const states = new Map(large.nodes.map((node) => [node.id, state({ status: node.id.startsWith('b') ? 'skipped' : 'completed', branch: node.id === 'pick' ? 'a' : null })]))
 
-  test('branches that were not taken become one node, which can be opened', () => {
+  test('branches that the run did not take become one node, which can be opened', () => {
     const groups = groupsOf(large, states, new Set())
     expect(groups.map((group) => group.nodes.length)).toEqual([100])
     const model = buildModel(large, { mode: 'run', groups })

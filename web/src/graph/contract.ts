@@ -1,6 +1,6 @@
 import type { Drawing, DrawingEdge, DrawingNode } from '../api/types.ts'
 
-/** Steps that are shown as one node: the body of a collapsed loop, or steps of branches that were not taken. */
+/** Steps that are shown as one node: the body of a collapsed loop, or steps of branches that the run did not take. */
 export interface Group {
   id: string
   kind: 'frame' | 'branch'

@@ -2,7 +2,7 @@ import { STATUS_LABEL } from '../ui/StatusIcon.tsx'
 import { formatDuration, joinNames, plural } from '../ui/format.ts'
 import { MORE } from './branches.ts'
 import type { GraphEdge, GraphModel, GraphNode } from './model.ts'
-import type { NodeState } from './states.ts'
+import { type NodeState, NOT_TAKEN } from './states.ts'
 
 /** What a screen reader says about a node. */
 export function describeNode(node: GraphNode, model: GraphModel, state: NodeState | undefined, notes: string[] = []): string {
@@ -11,7 +11,7 @@ export function describeNode(node: GraphNode, model: GraphModel, state: NodeStat
 
 function description(node: GraphNode, model: GraphModel, state: NodeState | undefined): string {
   const kind = node.node.kind === '' ? '' : `, ${node.node.kind}`
-  if (node.look === 'folded') return plural(node.inside.length, 'step') + ' not taken. Enter shows them.'
+  if (node.look === 'folded') return `${plural(node.inside.length, 'step')} ${NOT_TAKEN}. Enter shows them.`
   if (node.look === 'terminal') return node.node.title
   const name = `${node.node.title}${kind}`
   const targets = node.cells.length > 0 ? targetsOf(node, model) : NO_TARGETS
@@ -26,7 +26,7 @@ const NO_TARGETS: ReadonlyMap<string, string[]> = new Map()
 function tookText(node: GraphNode, state: NodeState, targets: ReadonlyMap<string, string[]>): string {
   const reason = state.sentence ? ` because ${state.sentence.replace(/^(true|false) because /, '')}` : ''
   const others = node.cells.filter((cell) => cell.name !== state.branch && cell.name !== MORE).map((cell) => branchText(cell.name, targets))
-  const rest = others.length > 0 ? ` Not taken: ${others.join(', ')}.` : ''
+  const rest = others.length > 0 ? ` ${NOT_TAKEN.replace('n', 'N')}: ${others.join(', ')}.` : ''
   return `took ${state.branch}${reason}.${rest}`
 }
 

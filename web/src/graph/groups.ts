@@ -8,7 +8,7 @@ const LARGE_GRAPH = 150
 const FOLD_FROM = 4
 const COLLAPSE_FRAME_FROM = 41
 
-/** What starts collapsed: frames with more than 40 steps and, in large graphs, branches that were not taken. `toggled` are exceptions. */
+/** What starts collapsed: frames with more than 40 steps and, in large graphs, branches that the run did not take. `toggled` are exceptions. */
 export function groupsOf(drawing: Drawing, states: ReadonlyMap<string, NodeState> | null, toggled: ReadonlySet<string>): Group[] {
   const groups = framesToCollapse(drawing, toggled)
   if (drawing.nodes.length >= LARGE_GRAPH && states !== null) {

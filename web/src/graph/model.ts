@@ -49,7 +49,7 @@ export interface GraphModel {
 
 export interface ModelOptions {
   mode: CanvasMode
-  /** Frames that are shown as one node, and branches that are shown as "12 steps not taken". */
+  /** Frames that are shown as one node, and branches that are shown as one node, too. */
   groups?: Group[]
   /** The branch that a run took, by decision: it is shown even if it is not among the first ones. */
   taken?: ReadonlyMap<string, string>

@@ -11,7 +11,7 @@ import { LoopFrame } from './LoopFrame.tsx'
 import { cellWidths } from './measure.ts'
 import type { GraphNode } from './model.ts'
 import { CollapsedLoop, nodeClass, StepNode } from './StepNode.tsx'
-import type { NodeState } from './states.ts'
+import { type NodeState, NOT_TAKEN } from './states.ts'
 
 /** One component for all looks: @xyflow/react places it, the canvas' context has what it shows. */
 const CanvasNode = memo(function CanvasNode({ id, selected }: NodeProps) {
@@ -45,7 +45,7 @@ function NodeBox({ node, state, selected }: { node: GraphNode; state: NodeState 
     return <div className={`node merge ${state ? nodeClass(node, state).replace('node ', '') : ''}${ring}${noted}`} aria-hidden><Icon of={Merge} size={14} /><b>{node.node.title}</b><small className="muted">{node.node.kind}</small>{badges}{editing && <Handles node={node} />}</div>
   }
   if (node.look === 'folded') {
-    return <div className={`node folded${ring}`} aria-hidden><span>{plural(node.inside.length, 'step')} not taken</span></div>
+    return <div className={`node folded${ring}`} aria-hidden><span>{plural(node.inside.length, 'step')} {NOT_TAKEN}</span></div>
   }
   const isCollapsed = node.inside.length > 0
   return (

@@ -1,6 +1,9 @@
 import type { BranchOutcome, StepStatus } from '../api/types.ts'
 import type { GraphEdge, GraphModel } from './model.ts'
 
+/** The word for branches, on one line. */
+export const NOT_TAKEN = 'not\u00a0taken'
+
 /** What a run did with a node of the graph. */
 export interface NodeState {
   status: StepStatus

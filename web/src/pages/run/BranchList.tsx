@@ -1,6 +1,7 @@
 import { ArrowRight, ChevronDown, ChevronRight } from 'lucide-react'
 import { useState } from 'react'
 import type { BranchOfDecision, BranchOutcome, Decision, Part } from '../../api/types.ts'
+import { NOT_TAKEN } from '../../graph/states.ts'
 import { Icon } from '../../ui/icons.tsx'
 import { OutcomePill } from '../../why/OutcomePill.tsx'
 import { WhyTree } from '../../why/WhyTree.tsx'
@@ -39,7 +40,7 @@ function BranchCard({ branch, decision, decidingOnly, onHover, onOpen }: {
   const outcome: BranchOutcome | null = isEvaluated ? branch.outcome : null
   const head = (
     <>
-      {!(isTaken && branch.condition == null) && <OutcomePill outcome={outcome} none={decision.kind === 'gate' ? 'not taken' : undefined} />}
+      {!(isTaken && branch.condition == null) && <OutcomePill outcome={outcome} none={decision.kind === 'gate' ? NOT_TAKEN : undefined} />}
       <b className="clip" title={branch.name}>{branch.name}</b>
       {branch.targets.length > 0 && <span className="to"><Icon of={ArrowRight} size={13} /><Targets targets={branch.targets} onOpen={onOpen} /></span>}
       <span className="grow" />

@@ -26,8 +26,8 @@ export function ValuesUsed({ decision, step, store, onOpen }: { decision: Decisi
 
 /** The step whose output a path reads: as the server says, or by its name in the path. */
 function setterOf(value: ValueRead, step: Step, store: TraceStore): { key: string; label: string } | null {
-  const told = (value as { set_by?: { step: string; key?: string | null } | null }).set_by
-  if (told?.key) return { key: told.key, label: labelOf(store.step(told.key), told.step) }
+  const setBy = (value as { set_by?: { step: string; key?: string | null } | null }).set_by
+  if (setBy?.key) return { key: setBy.key, label: labelOf(store.step(setBy.key), setBy.step) }
   const name = /^(?:steps?|states|nodes)\.([^.[\]]+)/.exec(value.path)?.[1]
   if (!name) return null
   const same = store.executions(name).filter((other) => other.iterations.every((iteration, index) => step.iterations[index]?.index === iteration.index))

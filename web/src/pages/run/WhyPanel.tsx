@@ -89,7 +89,7 @@ function skippedText(step: Step): string {
   return words ? `Skipped: ${words}.` : 'Skipped.'
 }
 
-/** The line of the branch that was taken, or of the first branch with a line. */
+/** The line of the chosen branch, or of the first branch with a line. */
 function lineOf(decision: Decision | undefined): number | null {
   const taken = decision?.branches.find((branch: BranchOfDecision) => branch.name === decision.chosen)
   return taken?.line ?? decision?.branches.find((branch) => branch.line != null)?.line ?? null

@@ -1,5 +1,5 @@
 import type { Approval, Decision, Drawing, DrawingNode, RunDetail, Step } from '../../api/types.ts'
-import { type CellOutcome, type FrameState, type NodeState, outcomeText, type VoteState } from '../../graph/states.ts'
+import { type CellOutcome, type FrameState, type NodeState, NOT_TAKEN, outcomeText, type VoteState } from '../../graph/states.ts'
 import { isTerminal } from '../../graph/model.ts'
 import { clock, formatCount } from '../../ui/format.ts'
 import { leadingVotes } from '../../ui/Pips.tsx'
@@ -75,7 +75,7 @@ function outcomesOf(decision: Decision): Record<string, CellOutcome> {
     const isTaken = branch.name === decision.chosen
     const error = branch.error?.message ?? null
     const hasNoCondition = branch.sentence == null && (decision.kind === 'transition' || branch.condition == null) && branch.outcome !== 'not_evaluated'
-    const text = hasNoCondition ? (isTaken ? 'taken' : 'not taken') : outcomeText(branch.outcome, branch.sentence ?? null, error, isTaken)
+    const text = hasNoCondition ? (isTaken ? 'taken' : NOT_TAKEN) : outcomeText(branch.outcome, branch.sentence ?? null, error, isTaken)
     outcomes[branch.name] = { outcome: branch.outcome, text }
   }
   return outcomes
