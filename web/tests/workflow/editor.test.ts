@@ -124,7 +124,11 @@ describe('conditions as rows', () => {
   it('are found in if and elif', () => {
     const picture = node('tier', { branches: [branch('then', 'a'), branch('elif-0', 'b'), branch('else', 'c', true)] })
     const list = conditionsOf(picture, { if: 'x < 1', elif: [{ if: 'x < 2', then: [] }] })
-    expect(list?.rows.map((row) => [row.branch, row.path, row.item])).toEqual([['then', ['if'], null], ['elif-0', ['elif', 0, 'if'], ['elif', 0]]])
+    const rows = [['then', ['if'], null], ['elif-0', ['elif', 0, 'if'], ['elif', 0]]]
+    expect(list?.rows.map((row) => [row.branch, row.path, row.item])).toEqual(rows)
+    const drawn = { ...picture, branches: picture.branches?.map((entry) => ({ ...entry, condition: entry.name === 'elif-0' ? 'x < 2' : null })) }
+    expect(conditionsOf(drawn, { if: 'x < 1' })?.rows.map((row) => [row.branch, row.path, row.item])).toEqual(rows)
+    expect(conditionsOf(drawn, { if: 'x < 1' })?.rows[1]?.value).toBe('x < 2')
   })
   it('are found in cases, and nowhere else', () => {
     const list = conditionsOf(node('decide'), { cases: [{ name: 'send', match: ['approve', 'yes'] }] })

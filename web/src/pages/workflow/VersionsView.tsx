@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { post } from '../../api/client.ts'
+import { post, Problem } from '../../api/client.ts'
 import { diffQuery, workflowQuery } from '../../api/queries.ts'
 import type { Diff, WorkflowDetail } from '../../api/types.ts'
 import { Canvas } from '../../graph/Canvas.tsx'
@@ -63,6 +63,8 @@ interface ComparisonProps {
 
 function Comparison({ detail, from, to, draftText, view, onView }: ComparisonProps) {
   const diff = useQuery(to === 'draft' ? draftDiffQuery(detail.name, from, draftText) : diffQuery(detail.name, from, to))
+  // A server of an earlier build compares no meanings: the texts can still be compared.
+  const isMissing = view === 'words' && diff.error instanceof Problem && (diff.error.status === 404 || diff.error.status === 405)
   return (
     <>
       <section className="diff" aria-label="Changes">
@@ -73,7 +75,8 @@ function Comparison({ detail, from, to, draftText, view, onView }: ComparisonPro
         </div>
         <div className="diff-body">
           {view === 'words' && diff.isPending && <SkeletonRows rows={6} height={40} />}
-          {view === 'words' && diff.isError && <Failed what="the changes" error={diff.error} onRetry={() => void diff.refetch()} />}
+          {isMissing && <TextChanges detail={detail} from={from} to={to} draftText={draftText} />}
+        {view === 'words' && diff.isError && !isMissing && <Failed what="the changes" error={diff.error} onRetry={() => void diff.refetch()} />}
           {view === 'words' && diff.data && <ChangeList diff={diff.data} detail={detail} from={from} to={to} />}
           {view === 'text' && <TextChanges detail={detail} from={from} to={to} draftText={draftText} />}
         </div>

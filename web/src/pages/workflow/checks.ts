@@ -1,9 +1,10 @@
 import { useEffect, useRef, useState } from 'react'
-import { get, post, Problem, request, segment } from '../../api/client.ts'
+import { get, Problem, request, segment } from '../../api/client.ts'
 import type { CheckResult, Diagnostic, Drawing, DrawingNode } from '../../api/types.ts'
 import { ByteOffsets } from '../../source/offsets.ts'
 import { useOnline } from '../../ui/online.ts'
 import { asConnections } from './editor/connections.ts'
+import { postWithFields } from './withFields.ts'
 
 const CHECK_AFTER_MS = 200
 const DRAW_AFTER_MS = 150
@@ -107,7 +108,7 @@ export function useDrawing(text: string, base: string, name: string, dialect: st
 }
 
 function draw(text: string, name: string, dialect: string): Promise<DesignDrawing> {
-  return post<DesignDrawing>('/drawing', { text, name, dialect })
+  return postWithFields<DesignDrawing>('/drawing', { text, name, dialect })
 }
 
 export function countProblems(diagnostics: Diagnostic[]): { errors: number; warnings: number } {

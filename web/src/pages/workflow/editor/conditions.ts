@@ -1,5 +1,5 @@
 import { isRecord } from '../../../api/client.ts'
-import type { DrawingNode } from '../../../api/types.ts'
+import type { DrawingBranch, DrawingNode } from '../../../api/types.ts'
 import type { FieldPath } from './operations.ts'
 
 /** How a condition is written, which decides its fields in the inspector. */
@@ -48,11 +48,16 @@ export function conditionsOf(node: DrawingNode, fields: Record<string, unknown>)
   }
   if ('if' in fields) {
     const rows = [row(branches[0]?.name ?? 'then', ['if'], fields.if, null)]
-    const elif = Array.isArray(fields.elif) ? fields.elif : []
+    const elif = Array.isArray(fields.elif) ? fields.elif : elifOf(branches)
     elif.forEach((entry: unknown, index) => rows.push(row(`elif-${index}`, ['elif', index, 'if'], isRecord(entry) ? entry.if : null, ['elif', index])))
     return { rows, other, list: null, canReorder: elif.length > 0 }
   }
   return null
+}
+
+/** Further conditions hold steps, so they are not among the own fields: the drawing has their texts. */
+function elifOf(branches: readonly DrawingBranch[]): { if: string | null | undefined }[] {
+  return branches.filter((branch) => /^elif-\d+$/.test(branch.name)).map((branch) => ({ if: branch.condition }))
 }
 
 function formOf(value: unknown): ConditionForm {

@@ -1,5 +1,5 @@
-import { post } from '../../../api/client.ts'
 import type { EditResult } from '../../../api/types.ts'
+import { postWithFields } from '../withFields.ts'
 
 /** Where steps are added, moved or pasted. */
 export type Position =
@@ -30,7 +30,7 @@ export type Operation =
 export type Affected = EditResult['affected'][number]
 
 export function requestEdit(text: string, name: string, dialect: string, operation: Operation): Promise<EditResult> {
-  return post<EditResult>('/edit', { text, name, dialect, operation })
+  return postWithFields<EditResult>('/edit', { text, name, dialect, operation })
 }
 
 /** What an operation did, as undo shows it: "delete score". */
