@@ -47,7 +47,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[into_params(parameter_in = Query)]
 struct ListRequest {
     /// `mine` for open approvals that await the caller, `all` for all open ones, `answered` for settled ones.
-    #[param(default = "mine")]
+    #[param(default = "mine", pattern = "^(mine|all|answered)$")]
     show: Option<String>,
     /// Only approvals of this workflow.
     workflow: Option<String>,

@@ -91,6 +91,9 @@ pub(crate) fn readable(
 #[into_params(parameter_in = Query)]
 struct ListRequest {
     /// Only runs with one of these statuses, separated by commas.
+    #[param(
+        pattern = r"^(running|waiting_people|waiting_timer|completed|failed|cancelled)(,(running|waiting_people|waiting_timer|completed|failed|cancelled))*$"
+    )]
     status: Option<String>,
     /// Only runs of this workflow.
     workflow: Option<String>,
@@ -99,6 +102,9 @@ struct ListRequest {
     /// Only runs that have all these tags, separated by commas.
     tag: Option<String>,
     /// Only runs started at or after this time, RFC 3339, or within this duration, such as `24h`.
+    #[param(
+        pattern = r"^([1-9][0-9]{0,3}[smh]|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$"
+    )]
     since: Option<String>,
     /// Only runs started before this time, RFC 3339, or before this duration, such as `24h`.
     until: Option<String>,
