@@ -87,8 +87,6 @@ impl Kind {
         vec![
             Self { input: Value::from("a long enough input"), facts: facts(), ..kind(Dialect::Steps, "steps", 14) },
             kind(Dialect::Flow, "flow", 30),
-            kind(Dialect::Machine, "machine", 14),
-            kind(Dialect::Graph, "graph", 20),
         ]
     }
 }
