@@ -117,7 +117,7 @@ pub(crate) fn save_version(
     scripted: &BTreeSet<String>,
 ) -> Result<WorkflowNo, Problem> {
     let executable = executable(backend, version, scripted.clone())?;
-    needs_of(app, backend, version, &executable, scripted)?.check(&version.name, &app.host.permissions)?;
+    needs_of(app, backend, version, &executable, scripted)?.check(app, backend, &version.name)?;
     executable.save(backend)
 }
 

@@ -67,7 +67,7 @@ fn save_text(
     let loaded = load_scripted(backend, source, scripted.clone())?;
     let executable = Executable::new(loaded, version.name.to_string(), ORIGIN.into(), text)?;
     let programs = [&executable.program].into_iter().chain(executable.children.values());
-    Needs::of(programs, scripted).check(&version.name, &app.host.permissions)?;
+    Needs::of(programs, scripted).check(app, backend, &version.name)?;
     let workflow = executable.save(backend)?;
     app.catalogue.invalidate();
     Ok(workflow)
