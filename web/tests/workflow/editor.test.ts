@@ -89,6 +89,13 @@ describe('a graph as people connect it', () => {
     const connected = asConnections(drawing([node('route', { span, shape: 'decision', branches }), node('mail', { span })], [], 'graph'))
     expect(connected.nodes[0]?.branches?.map((entry) => entry.targets)).toEqual([[], ['mail']])
   })
+  it('has a handle for every condition, also where the drawing leaves out what is not connected', () => {
+    const fields = { conditions: [{ operator: 'equal', value: 'billing' }, { if: 'len(input) > 3' }] }
+    const picture = drawing([{ ...node('route', { span }), fields } as DrawingNode, node('mail', { span })], [['route', 'mail']], 'graph')
+    const [route] = asConnections(picture).nodes
+    expect(route?.shape).toBe('decision')
+    expect(route?.branches?.map((entry) => [entry.name, entry.condition, entry.default])).toEqual([['condition-0', 'equal "billing"', false], ['condition-1', 'len(input) > 3', false], ['false', null, true]])
+  })
   it('leaves trees as they are', () => {
     const picture = drawing([node('a', { span }), node('end', { shape: 'end' })], [['a', 'end']])
     expect(asConnections(picture)).toBe(picture)
