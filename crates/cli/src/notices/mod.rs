@@ -14,6 +14,7 @@ mod slack;
 mod target;
 mod webhook;
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
@@ -80,7 +81,14 @@ impl Notices {
         let waker = Waker(Arc::downgrade(&senders));
         let (stored, news) = channel();
         let (done, flushed) = channel();
-        let dispatcher = Dispatcher { store: store()?, owner, targets, content: Content::new(project)?, senders };
+        let dispatcher = Dispatcher {
+            store: store()?,
+            owner,
+            targets,
+            content: Content::new(project)?,
+            senders,
+            failed: BTreeSet::new(),
+        };
         thread::spawn(move || {
             dispatcher.dispatch_until_closed(&news, threads);
             drop(done);
@@ -123,12 +131,14 @@ struct Dispatcher {
     targets: Vec<Arc<Target>>,
     content: Content,
     senders: Arc<Vec<Sender<()>>>,
+    /// The numbers of notices that could not be dispatched. They are tried again, and reported once.
+    failed: BTreeSet<i64>,
 }
 
 impl Dispatcher {
     /// Dispatches the notices of this process, and those that other processes left behind. At the end, lets every target attempt what is
     /// due.
-    fn dispatch_until_closed(self, news: &Receiver<()>, threads: Vec<JoinHandle<()>>) {
+    fn dispatch_until_closed(mut self, news: &Receiver<()>, threads: Vec<JoinHandle<()>>) {
         loop {
             self.dispatch_all();
             match news.recv_timeout(IDLE) {
@@ -146,7 +156,7 @@ impl Dispatcher {
         }
     }
 
-    fn dispatch_all(&self) {
+    fn dispatch_all(&mut self) {
         let stored = self.store.notices(self.owner).unwrap_or_else(|error| {
             terminal::message(&format!("warning: notices cannot be read: {error}\n"));
             Vec::new()
@@ -157,7 +167,9 @@ impl Dispatcher {
                 .deliveries(&*self.store, notice, &self.targets)
                 .and_then(|deliveries| Ok(self.store.dispatch(notice, &deliveries, self.owner, time::now_ms())?));
             // A failure must not prevent the other notices.
-            if let Err(error) = dispatched {
+            if let Err(error) = dispatched
+                && self.failed.insert(notice.number)
+            {
                 terminal::message(&format!("warning: a notice could not be sent: {error:#}\n"));
             }
         }

@@ -34,10 +34,15 @@ pub(super) enum Outcome {
 
 /// Attempts deliveries when they are due or when the thread is woken, until the other end closes. Then it attempts what is due.
 pub(super) fn send_until_closed(target: &Target, store: &dyn Backend, owner: i64, woken: &Receiver<()>) {
-    let mut is_open = true;
+    let (mut is_open, mut reported) = (true, String::new());
     loop {
         let wait = send_due(target, store, owner).unwrap_or_else(|error| {
-            terminal::message(&format!("warning: notices cannot be sent: {error:#}\n"));
+            let error = format!("{error:#}");
+            // A store that cannot be used is reported once, and not in every round.
+            if error != reported {
+                terminal::message(&format!("warning: notices cannot be sent: {error}\n"));
+                reported = error;
+            }
             IDLE
         });
         if !is_open {
