@@ -17,7 +17,7 @@ test('a server that is killed and restarted in the middle of a run continues it,
   expect(await page.getByRole('row', { name: /p-1/ }).count()).toBe(1)
   await server.restart()
   await visitor.sees(/^Reconnected\./)
-  // The timer fires in the new process, and nobody reloads the page.
+  // The timer fires in the new process, and the page is not reloaded.
   await row.getByText('Completed').waitFor()
 })
 

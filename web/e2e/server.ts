@@ -24,7 +24,7 @@ export function program(): string {
   return built
 }
 
-/** The environment of a process, without the settings and keys of whoever runs the tests. */
+/** The environment of a process, without the settings and keys of the person who runs the tests. */
 function environment(user: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^BRANCHPOINT_|_API_KEY$|_proxy$/i.test(name))
   return { ...Object.fromEntries(kept), BRANCHPOINT_USER: user, NO_COLOR: '1' }

@@ -12,13 +12,13 @@ export function Line({ line, agent, previous }: { line: ChatLine; agent: string;
   const moved = line.step && line.step !== previous?.step ? line.step : null
   return (
     <>
-      {line.role === 'tool' ? <Tool line={line} /> : <Said line={line} agent={agent} />}
+      {line.role === 'tool' ? <Tool line={line} /> : <Message line={line} agent={agent} />}
       {moved && <p className="chat-step"><span className="moved"><Icon of={ArrowRight} size={12} /><span className="sr">changed the step to </span><b>{moved}</b></span></p>}
     </>
   )
 }
 
-function Said({ line, agent }: { line: ChatLine; agent: string }) {
+function Message({ line, agent }: { line: ChatLine; agent: string }) {
   const isUser = line.role === 'user'
   return (
     <article className={`said-by ${isUser ? 'by-user' : 'by-agent'}`} aria-label={isUser ? 'You' : agent}>
