@@ -65,6 +65,7 @@ mod kind;
 mod load;
 mod lowering;
 mod machine;
+mod outline;
 mod output;
 mod path;
 mod picture;
@@ -75,13 +76,14 @@ mod run_limits;
 mod schema;
 mod secrets;
 mod session;
+mod sketch;
 mod start;
 mod steps;
 mod substitution;
 mod trigger;
 
 pub use agent::{agent_program, agent_program_for, agent_programs};
-pub use changes::{Aspect, Change, ChangeKind, Changes, ChangesError, Group, changes};
+pub use changes::{Aspect, Change, ChangeKind, ChangeLines, Changes, ChangesError, Group, changes};
 pub use context::add_context_defaults;
 pub use edit::{
     Affected, EditError, EditErrorKind, Edited, Operation, PaletteEntry, Position, TextEdit, edit, is_editable, palette,
@@ -89,10 +91,12 @@ pub use edit::{
 pub use format::format;
 pub use kind::{DocumentKinds, all_kinds};
 pub use load::{Library, LoadOptions, Loaded, load, load_all, load_from, load_with, preflight, recognise_text};
+pub use outline::{OutlineBranch, StepOutline, StepRole, outline};
 pub use path::Segment;
 pub use picture::picture;
 pub use reader::{limits, not_json, read};
 pub use schema::schema;
+pub use sketch::{Sketch, sketch};
 pub use start::{
     STEPS_INPUTS, StartValues, accepts_attachments, document_name, input_with_id, requested_by, script_by_step,
     start_values, starts_runs,

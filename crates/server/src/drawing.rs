@@ -1,17 +1,24 @@
 //! Drawings of workflows: nodes, edges, and the branches of decisions, with their places in the source.
 
-use std::collections::{BTreeMap, HashMap};
+mod branches;
+mod compared;
+mod edges;
+mod shortened;
 
-use branchpoint_core::ir::picture::{Arrow, NodeShape, Picture};
-use branchpoint_core::ir::{Branch, Index as _, Program, StepId};
-use branchpoint_dialects::picture;
-use branchpoint_expr::Span;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use branchpoint_core::ir::picture::{self, NodeShape, Picture};
+use branchpoint_core::ir::{DecisionKind, Program, StepId};
+use branchpoint_dialects::{StepOutline, StepRole, is_editable, outline, picture, sketch};
+use branchpoint_expr::{Dialect, Span, Value};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
 use crate::documents::dialect_named;
 use crate::routes::runs::step::SpanRecord;
+
+pub(crate) use compared::{Marks, draw_compared};
 
 /// A branch of a decision.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -33,15 +40,25 @@ struct DrawingBranch {
 struct DrawingNode {
     id: String,
     title: String,
-    /// The type of the step.
+    /// The type of the step as its author wrote it.
     kind: String,
-    /// `action`, `decision`, `approval`, `loop`, `start` or `end`.
+    /// `action`, `decision`, `approval`, `loop`, `subagent`, `start` or `end`.
     #[schema(value_type = crate::schemas::NodeShape)]
     shape: &'static str,
+    /// What its settings say, in at most 30 characters.
+    summary: Option<String>,
     /// The enclosing step.
     parent: Option<String>,
+    /// The whole step in the source.
     span: Option<SpanRecord>,
     branches: Vec<DrawingBranch>,
+    /// Where the author of a graph has placed it.
+    x: Option<f64>,
+    y: Option<f64>,
+    /// The step's own fields, without the steps inside of it; of a graph node, those of its `data`. Only on request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    fields: Option<Value>,
 }
 
 /// A connection between two nodes.
@@ -52,8 +69,9 @@ struct DrawingEdge {
     /// The branch of the decision from which the edge leads.
     from_branch: Option<String>,
     to: String,
+    /// The words beside the edge. An edge of a branch has none, because the branch has a name.
     label: Option<String>,
-    /// `next`, `branch` or `loop`.
+    /// `next`, `branch`, `loop` for edges that lead back, or `subagent`.
     #[schema(value_type = crate::schemas::EdgeKind)]
     kind: &'static str,
     /// Whether the edge is followed after a failure.
@@ -68,199 +86,172 @@ pub(crate) struct Drawing {
     edges: Vec<DrawingEdge>,
     /// Whether edits of the drawing can be applied to the text.
     editable: bool,
-    /// Changes with the drawing, for caches of layouts.
+    /// Changes with the structure, not with places in the source: a key for caches of layouts.
     hash: String,
 }
 
 /// Draws a program. Conditions are shown as written in the text of the document.
 pub(crate) fn draw(program: &Program, text: &str, dialect: &str) -> Drawing {
-    let picture = picture(program, text, dialect_named(dialect));
-    let steps = steps_of(&picture, program);
-    let ids = ids_of(&picture);
-    let branches = branches_by_step(program);
-    let nodes: Vec<DrawingNode> =
-        (0..picture.nodes.len()).map(|at| node(&picture, at, (&ids, &steps), program, &branches, text)).collect();
-    let edges: Vec<DrawingEdge> = picture
-        .arrows
-        .iter()
-        .enumerate()
-        .map(|(at, arrow)| edge(&picture, (at, arrow), (&ids, &steps), program, &nodes))
-        .collect();
-    let hash = hash_of(&nodes, &edges);
-    Drawing { dialect: dialect.to_owned(), nodes, edges, editable: false, hash }
+    let named = dialect_named(dialect);
+    let picture = picture(program, text, named);
+    let outline = named.map(|dialect| outline(text, dialect)).unwrap_or_default();
+    Sheet::new(&picture, Some(program), text, &outline).drawing(dialect, false)
+}
+
+/// Draws the structure of a document with errors; none if it has no structure to draw.
+pub(crate) fn draw_sketch(text: &str, dialect: Dialect) -> Option<Drawing> {
+    let sketch = sketch(text, dialect)?;
+    let outline = outline(text, dialect);
+    Some(Sheet::new(&sketch.picture, sketch.program.as_ref(), text, &outline).drawing(dialect.as_str(), true))
+}
+
+impl Drawing {
+    /// Adds to each node the fields of its step.
+    pub(crate) fn with_fields(mut self, text: &str) -> Self {
+        let outline = dialect_named(&self.dialect).map(|dialect| outline(text, dialect)).unwrap_or_default();
+        let fields: HashMap<&str, &Value> = outline.iter().map(|step| (&*step.id, &step.fields)).collect();
+        for node in &mut self.nodes {
+            node.fields = fields.get(&*node.title).map(|fields| (*fields).clone());
+        }
+        self
+    }
+}
+
+/// What a drawing is made of.
+struct Sheet<'d> {
+    picture: &'d Picture,
+    program: Option<&'d Program>,
+    text: &'d str,
+    ids: Vec<String>,
+    /// The step of each node.
+    steps: Vec<Option<StepId>>,
+    /// The step of each node in the document.
+    outlines: Vec<Option<&'d StepOutline>>,
+    /// Steps that repeat others.
+    loops: BTreeSet<StepId>,
+}
+
+impl<'d> Sheet<'d> {
+    fn new(picture: &'d Picture, program: Option<&'d Program>, text: &'d str, outline: &'d [StepOutline]) -> Self {
+        let mut by_id: HashMap<&str, VecDeque<&StepOutline>> = HashMap::new();
+        for step in outline {
+            by_id.entry(&step.id).or_default().push_back(step);
+        }
+        let is_step = |node: &&picture::Node| !node.kind.is_empty();
+        let mut of = |node: &picture::Node| by_id.get_mut(&*node.title).and_then(VecDeque::pop_front);
+        let outlines = picture.nodes.iter().map(|node| Some(node).filter(is_step).and_then(&mut of)).collect();
+        let decisions = program.map(|program| program.decisions.iter()).into_iter().flatten();
+        let loops = decisions.filter(|decision| decision.kind == DecisionKind::Loop).map(|decision| decision.step);
+        Self {
+            ids: ids_of(picture),
+            steps: steps_of(picture, program),
+            loops: loops.collect(),
+            picture,
+            program,
+            text,
+            outlines,
+        }
+    }
+
+    fn drawing(&self, dialect: &str, is_sketch: bool) -> Drawing {
+        let mut nodes: Vec<DrawingNode> = (0..self.picture.nodes.len()).map(|at| self.node(at, is_sketch)).collect();
+        let edges = edges::edges(self, &mut nodes);
+        let editable = dialect_named(dialect).is_some_and(is_editable);
+        let hash = hash_of(&nodes, &edges);
+        Drawing { dialect: dialect.to_owned(), nodes, edges, editable, hash }
+    }
+
+    fn node(&self, at: usize, is_sketch: bool) -> DrawingNode {
+        let (node, outline) = (&self.picture.nodes[at], self.outlines[at]);
+        let step = self.steps[at].zip(self.program).map(|(step, program)| (step, &program.steps[step.0 as usize]));
+        let parent = step.and_then(|(_, step)| step.parent);
+        let parent = parent.and_then(|parent| self.steps.iter().position(|step| *step == Some(parent)));
+        let branches = branches::branches(self, at, is_sketch);
+        let shape = self.shape(at, branches.len() > 1);
+        let origin = step.map(|(_, step)| Span { start: step.origin.0, end: step.origin.1 });
+        let span = outline.map(|outline| outline.span).or(origin);
+        // A type that the author left out is that of the dialect.
+        let written = outline.map(|outline| &outline.kind).filter(|kind| !kind.is_empty());
+        let kind = written.unwrap_or(&node.kind);
+        let place = outline.and_then(|outline| outline.place);
+        // A state that the author has not written: `on_failure` with a message instead of a name.
+        let is_inline = node.title.starts_with("__");
+        DrawingNode {
+            id: self.ids[at].clone(),
+            title: if is_inline { "failure".to_owned() } else { node.title.to_string() },
+            kind: if shape == "start" && node.kind.is_empty() { "start".to_owned() } else { kind.to_string() },
+            shape: if is_inline { "end" } else { shape },
+            summary: outline.and_then(|outline| outline.summary.clone()),
+            parent: parent.map(|parent| self.ids[parent].clone()),
+            span: span.and_then(|span| SpanRecord::of(span, self.text)),
+            branches,
+            x: place.map(|(x, _)| x),
+            y: place.map(|(_, y)| y),
+            fields: None,
+        }
+    }
+
+    fn shape(&self, at: usize, has_branches: bool) -> &'static str {
+        let node = &self.picture.nodes[at];
+        match self.outlines[at].and_then(|outline| outline.role) {
+            Some(StepRole::End) => return "end",
+            Some(StepRole::Subagent) => return "subagent",
+            None => {}
+        }
+        // A step to which a retry leads back is no loop.
+        let repeats = self.steps[at].is_none_or(|step| self.loops.contains(&step));
+        match node.shape {
+            NodeShape::End if at == 0 && node.kind.is_empty() || &*node.kind == "start" => "start",
+            NodeShape::End => "end",
+            NodeShape::People => "approval",
+            NodeShape::Loop if repeats => "loop",
+            _ if has_branches => "decision",
+            _ => "action",
+        }
+    }
 }
 
 /// The step of each node. Nodes are in the order of the document, so equal titles are matched in order.
-fn steps_of(picture: &Picture, program: &Program) -> Vec<Option<StepId>> {
-    let mut by_title: HashMap<&str, std::collections::VecDeque<StepId>> = HashMap::new();
-    for (step, record) in (0..).map(StepId).zip(&program.steps) {
+fn steps_of(picture: &Picture, program: Option<&Program>) -> Vec<Option<StepId>> {
+    let mut by_title: HashMap<&str, VecDeque<StepId>> = HashMap::new();
+    for (step, record) in (0..).map(StepId).zip(program.map(|program| &program.steps).into_iter().flatten()) {
         by_title.entry(&record.id).or_default().push_back(step);
     }
-    let mut step = |node: &branchpoint_core::ir::picture::Node| {
+    let mut step = |node: &picture::Node| {
         if node.kind.is_empty() {
             return None;
         }
-        by_title.get_mut(&*node.title).and_then(std::collections::VecDeque::pop_front)
+        by_title.get_mut(&*node.title).and_then(VecDeque::pop_front)
     };
     picture.nodes.iter().map(&mut step).collect()
 }
 
-/// The id of each node: its title, with a number where several have the same.
+/// The id of each node: its title, with a number where several have the same. Steps have their ids; the start and the end give way.
 fn ids_of(picture: &Picture) -> Vec<String> {
     let mut used: HashMap<&str, usize> = HashMap::new();
-    let mut ids = Vec::with_capacity(picture.nodes.len());
-    for node in &picture.nodes {
+    let mut ids = vec![String::new(); picture.nodes.len()];
+    let nodes = || picture.nodes.iter().enumerate();
+    let (steps, ends) =
+        (nodes().filter(|(_, node)| !node.kind.is_empty()), nodes().filter(|(_, node)| node.kind.is_empty()));
+    for (at, node) in steps.chain(ends) {
         let count = used.entry(&node.title).or_default();
         *count += 1;
-        ids.push(if *count == 1 { node.title.to_string() } else { format!("{}~{count}", node.title) });
+        ids[at] = if *count == 1 { node.title.to_string() } else { format!("{}~{count}", node.title) };
     }
     ids
 }
 
-/// The branches that the author wrote, by step.
-fn branches_by_step(program: &Program) -> BTreeMap<usize, Vec<&Branch>> {
-    let mut by_step: BTreeMap<usize, Vec<&Branch>> = BTreeMap::new();
-    for decision in &program.decisions {
-        use branchpoint_core::ir::DecisionKind as Kind;
-        if matches!(decision.kind, Kind::Branch | Kind::Switch | Kind::Gate | Kind::Transition) {
-            by_step.entry(decision.step.index()).or_insert_with(|| decision.branches.iter().collect());
-        }
-    }
-    by_step
-}
-
-fn node(
-    picture: &Picture,
-    at: usize,
-    (ids, steps): (&[String], &[Option<StepId>]),
-    program: &Program,
-    branches: &BTreeMap<usize, Vec<&Branch>>,
-    text: &str,
-) -> DrawingNode {
-    let node = &picture.nodes[at];
-    let step = steps[at].map(|step| (step, &program.steps[step.index()]));
-    let parent = step.and_then(|(_, step)| step.parent);
-    let parent = parent.and_then(|parent| steps.iter().position(|step| *step == Some(parent)));
-    let is_start = at == 0 && node.kind.is_empty();
-    let branches = step.and_then(|(step, _)| branches.get(&step.index()));
-    let is_decision = branches.is_some_and(|branches| branches.len() > 1);
-    let shape = match node.shape {
-        NodeShape::End if is_start => "start",
-        NodeShape::End => "end",
-        NodeShape::People => "approval",
-        NodeShape::Loop => "loop",
-        NodeShape::Decision => "decision",
-        NodeShape::Work | NodeShape::Merge if is_decision => "decision",
-        NodeShape::Work | NodeShape::Merge => "action",
-    };
-    let branch = |branch: &&Branch| DrawingBranch {
-        name: branch.name.to_string(),
-        condition: branch.text.as_ref().map(ToString::to_string),
-        condition_short: branch.text.as_ref().map(|text| shortened(text)),
-        default: branch.is_default,
-        targets: branch.targets.iter().map(ToString::to_string).collect(),
-        line: branch.position.map(|(line, _)| line),
-    };
-    DrawingNode {
-        id: ids[at].clone(),
-        title: node.title.to_string(),
-        kind: if is_start { "start".into() } else { node.kind.to_string() },
-        shape,
-        parent: parent.map(|parent| ids[parent].clone()),
-        span: step.and_then(|(_, step)| SpanRecord::of(Span { start: step.origin.0, end: step.origin.1 }, text)),
-        branches: branches.into_iter().flatten().map(branch).collect(),
-    }
-}
-
-fn edge(
-    picture: &Picture,
-    (at, arrow): (usize, &Arrow),
-    (ids, steps): (&[String], &[Option<StepId>]),
-    program: &Program,
-    nodes: &[DrawingNode],
-) -> DrawingEdge {
-    let title = &*picture.nodes[arrow.to].title;
-    let leads_there = |branch: &&DrawingBranch| branch.targets.iter().any(|target| target == title);
-    let has_label = |branch: &&DrawingBranch| {
-        !arrow.label.is_empty() && (branch.name == arrow.label || branch.condition.as_deref() == Some(&arrow.label))
-    };
-    let branches = &nodes[arrow.from].branches;
-    let branch = branches.iter().find(has_label).or_else(|| branches.iter().find(leads_there));
-    let branch = branch.map(|branch| branch.name.clone());
-    let encloses = |outer: usize, inner: usize| {
-        let parent = |step: &StepId| program.steps[step.index()].parent;
-        let inner = steps[inner].and_then(|step| parent(&step));
-        steps[outer].is_some() && std::iter::successors(inner, parent).any(|step| Some(step) == steps[outer])
-    };
-    let is_back = encloses(arrow.to, arrow.from) || steps[arrow.from].is_some() && arrow.to == arrow.from;
-    DrawingEdge {
-        id: format!("e{at}"),
-        from: ids[arrow.from].clone(),
-        kind: if is_back {
-            "loop"
-        } else if branch.is_some() {
-            "branch"
-        } else {
-            "next"
-        },
-        from_branch: branch,
-        to: ids[arrow.to].clone(),
-        label: (!arrow.label.is_empty()).then(|| arrow.label.clone()),
-        failure: arrow.failure,
-    }
-}
-
-/// A condition with its paths shortened to their last segments: `…score < 0.85`.
-fn shortened(condition: &str) -> String {
-    let mut short = String::with_capacity(condition.len());
-    let mut word = String::new();
-    let mut quote: Option<char> = None;
-    let flush = |word: &mut String, short: &mut String| {
-        let is_path = word.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_') && word.contains('.');
-        match word.rsplit_once('.').filter(|_| is_path) {
-            Some((_, last)) if !last.is_empty() => short.extend(["…", last]),
-            _ => short.push_str(word),
-        }
-        word.clear();
-    };
-    for c in condition.chars() {
-        match quote {
-            Some(end) => {
-                quote = (c != end).then_some(end);
-                short.push(c);
-            }
-            None if c.is_alphanumeric() || c == '_' || c == '.' => word.push(c),
-            None => {
-                flush(&mut word, &mut short);
-                quote = matches!(c, '"' | '\'').then_some(c);
-                short.push(c);
-            }
-        }
-    }
-    flush(&mut word, &mut short);
-    short
-}
-
 fn hash_of(nodes: &[DrawingNode], edges: &[DrawingEdge]) -> String {
+    let branch = |branch: &DrawingBranch| (branch.name.clone(), branch.condition_short.clone(), branch.default);
+    let nodes: Vec<_> = nodes
+        .iter()
+        .map(|node| {
+            (&node.id, &node.kind, node.shape, &node.parent, node.branches.iter().map(branch).collect::<Vec<_>>())
+        })
+        .collect();
+    let edges: Vec<_> = edges.iter().map(|edge| (&edge.from, &edge.from_branch, &edge.to, edge.kind)).collect();
     let mut digest = Sha256::new();
     // Serializing these records to memory cannot fail.
     digest.update(serde_json::to_vec(&(nodes, edges)).unwrap_or_default());
     branchpoint_runners::hexadecimal(&digest.finalize())[..16].to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shortened;
-
-    #[test]
-    fn conditions_keep_operators_and_texts() {
-        for (condition, short) in [
-            ("step.score.output.score < 0.85", "…score < 0.85"),
-            ("a.b == \"x.y\" && !c", "…b == \"x.y\" && !c"),
-            ("len(inputs.items) > 1.5", "len(…items) > 1.5"),
-            ("", ""),
-        ] {
-            assert_eq!(shortened(condition), short);
-        }
-    }
 }

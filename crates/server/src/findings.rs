@@ -3,14 +3,13 @@
 mod fixes;
 
 use branchpoint_backend::Backend;
-use branchpoint_core::ir::Program;
-use branchpoint_dialects::{Loaded, unserved_trigger};
-use branchpoint_expr::{Diagnostic, Dialect, render_json};
+use branchpoint_dialects::{Loaded, StepOutline, outline, unserved_trigger};
+use branchpoint_expr::{Diagnostic, Span, render_json};
 use serde_json::Value;
 
 use crate::app::App;
 use crate::documents::{Source, load};
-use crate::drawing::{Drawing, draw};
+use crate::drawing::{Drawing, draw, draw_sketch};
 use crate::problem::Problem;
 
 /// A document that was loaded and checked.
@@ -37,23 +36,30 @@ impl Checked {
         let Value::Array(mut rendered) = render_json(&self.findings, text, name.unwrap_or("document")) else {
             return Vec::new();
         };
+        let steps = self.loaded.dialect.map(|dialect| outline(text, dialect)).unwrap_or_default();
         for (finding, rendered) in self.findings.iter().zip(&mut rendered) {
-            rendered["step"] = step_at(self.loaded.program.as_ref(), finding).map_or(Value::Null, Value::from);
+            rendered["step"] = step_at(&steps, finding).map_or(Value::Null, Value::from);
             rendered["fixes"] = Value::from(fixes::fixes(finding, text));
         }
         rendered
     }
 
-    /// The drawing of the document; none if it cannot be drawn.
+    /// The drawing of the document, even if it has errors; none if it has no structure to draw.
     pub(crate) fn drawing(&self, text: &str) -> Option<Drawing> {
-        let dialect = self.loaded.dialect.map(Dialect::as_str).unwrap_or_default();
-        self.loaded.program.as_ref().map(|program| draw(program, text, dialect))
+        let dialect = self.loaded.dialect?;
+        let drawn = self.loaded.program.as_ref().map(|program| draw(program, text, dialect.as_str()));
+        drawn.or_else(|| draw_sketch(text, dialect))
+    }
+
+    /// The document is invalid.
+    pub(crate) fn problem(&self, text: &str, name: Option<&str>) -> Problem {
+        Problem::invalid_document(&self.findings, text, name.unwrap_or("document"))
     }
 }
 
 /// The innermost step around a finding.
-fn step_at(program: Option<&Program>, finding: &Diagnostic) -> Option<String> {
-    let encloses = |(start, end): (u32, u32)| start <= finding.span.start && finding.span.end <= end && start < end;
-    let steps = program?.steps.iter().filter(|step| encloses(step.origin));
-    steps.min_by_key(|step| step.origin.1 - step.origin.0).map(|step| step.id.to_string())
+fn step_at(steps: &[StepOutline], finding: &Diagnostic) -> Option<String> {
+    let encloses = |span: Span| span.start <= finding.span.start && finding.span.end <= span.end;
+    let around = steps.iter().filter(|step| encloses(step.span));
+    around.min_by_key(|step| step.span.end - step.span.start).map(|step| step.id.to_string())
 }

@@ -327,6 +327,36 @@ pub(crate) enum EdgeKind {
     Subagent,
 }
 
+/// How a part of a drawing differs from the old document.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(crate) enum DiffMark {
+    Added,
+    Changed,
+    Removed,
+}
+
+/// Where a summary lists a change.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(crate) enum DiffGroup {
+    Decisions,
+    Approvals,
+    Steps,
+    Other,
+}
+
+/// What happened to a step or a field.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(crate) enum DiffKind {
+    Added,
+    Removed,
+    Changed,
+    Moved,
+    Renamed,
+}
+
 /// What answers the calls of a run.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]

@@ -172,6 +172,33 @@ export type CaseResult = {
   reads: Record<string, unknown>
 }
 
+/** A change by meaning. */
+export type ChangeRecord = {
+  /** The value in the new document, as text. */
+  after?: string | null
+  /** What the changed field is about: `condition`, `approvers`, `prompt`, `limit`, `retry`, `policy`, `input`, `setting` or `step`. */
+  aspect: string
+  /** The value in the old document, as text. */
+  before?: string | null
+  /** The path of the field, such as `transitions[1].when`. */
+  field?: string | null
+  /** Where a summary lists it. */
+  group: DiffGroup
+  /** `added`, `removed`, `changed`, `moved` or `renamed`. */
+  kind: DiffKind
+  /** The line in the old document, counted from 1. */
+  line_from?: number | null
+  /** The line in the new document. */
+  line_to?: number | null
+  /** What happened, without the name of the step. */
+  sentence: string
+  /** The step in the new document, or in the old one if it was removed; null for the document. */
+  step?: string | null
+  step_type?: string | null
+  /** The earlier id of a renamed step. */
+  was?: string | null
+}
+
 /** A chat so far. */
 export type Chat = {
   /** Whether the agent has not replied to the last line yet. */
@@ -327,6 +354,26 @@ export type Diagnostic = {
   text: string
 }
 
+/** The differences between two documents. */
+export type Diff = {
+  /** The changes by meaning, grouped; empty if both documents mean the same. */
+  changes: ChangeRecord[]
+  drawing?: Drawing | null
+  /** How edges of the drawing differ, by id. */
+  edge_marks: Record<string, DiffMark>
+  /** How nodes of the drawing differ from the old document, by id. Other nodes are the same. */
+  marks: Record<string, DiffMark>
+}
+
+/** Where a summary lists a change. */
+export type DiffGroup = "decisions" | "approvals" | "steps" | "other"
+
+/** What happened to a step or a field. */
+export type DiffKind = "added" | "removed" | "changed" | "moved" | "renamed"
+
+/** How a part of a drawing differs from the old document. */
+export type DiffMark = "added" | "changed" | "removed"
+
 /** The page about a kind of diagnostic. */
 export type DocPage = {
   kind: string
@@ -350,7 +397,7 @@ export type Drawing = {
   edges: DrawingEdge[]
   /** Whether edits of the drawing can be applied to the text. */
   editable: boolean
-  /** Changes with the drawing, for caches of layouts. */
+  /** Changes with the structure, not with places in the source: a key for caches of layouts. */
   hash: string
   nodes: DrawingNode[]
 }
@@ -377,8 +424,9 @@ export type DrawingEdge = {
   /** The branch of the decision from which the edge leads. */
   from_branch?: string | null
   id: string
-  /** `next`, `branch` or `loop`. */
+  /** `next`, `branch`, `loop` for edges that lead back, or `subagent`. */
   kind: EdgeKind
+  /** The words beside the edge. An edge of a branch has none, because the branch has a name. */
   label?: string | null
   to: string
 }
@@ -387,14 +435,33 @@ export type DrawingEdge = {
 export type DrawingNode = {
   branches: DrawingBranch[]
   id: string
-  /** The type of the step. */
+  /** The type of the step as its author wrote it. */
   kind: string
   /** The enclosing step. */
   parent?: string | null
-  /** `action`, `decision`, `approval`, `loop`, `start` or `end`. */
+  /** `action`, `decision`, `approval`, `loop`, `subagent`, `start` or `end`. */
   shape: NodeShape
   span?: SpanRecord | null
   title: string
+  /** The step's own fields, without the steps inside of it; of a graph node, those of its `data`. Only on request. */
+  fields?: Record<string, unknown> | null
+  /** What its settings say, in at most 30 characters. */
+  summary?: string | null
+  /** Where the author of a graph has placed it. */
+  x?: number | null
+  y?: number | null
+}
+
+/** A document to draw. */
+export type DrawingRequest = {
+  /** The dialect; detected by the content if absent. */
+  dialect?: string | null
+  /** The name under which it will be saved. A call of this name is circular. */
+  name?: string | null
+  /** The document. */
+  text: string
+  /** Whether each node has the fields of its step. */
+  with_fields?: boolean
 }
 
 /** What an edge of a drawing is. */
@@ -409,6 +476,8 @@ export type EditRequest = {
   operation: OperationRequest
   /** The document. */
   text: string
+  /** Whether each node of the drawing has the fields of its step. */
+  with_fields?: boolean
 }
 
 /** The result of an edit. Nothing is saved. */
@@ -1232,6 +1301,20 @@ export type TemplateRecord = {
 export type TextEdit = {
   end: number
   start: number
+  text: string
+}
+
+/** Two documents: the new one as text, the old one as text or as a version of a workflow. */
+export type TextsRequest = {
+  /** The dialect; detected by the content if absent. */
+  dialect?: string | null
+  /** The version of the workflow; the latest if absent. */
+  from?: number | null
+  /** A workflow. */
+  name?: string | null
+  /** The old document; without it, that of the workflow `name`. */
+  old?: string | null
+  /** The new document. */
   text: string
 }
 

@@ -117,3 +117,187 @@ fn the_palette_lists_types_with_fields_and_examples() {
     assert_eq!(server.get("/palette/machine").expect(200), json!([]));
     assert_eq!(server.get("/palette/nope").problem(404), "not_found");
 }
+
+#[test]
+fn versions_and_drafts_are_compared_by_meaning() {
+    let server = Server::demo();
+    let body = |text: &str| json!({"text": text});
+    server.replace("/workflows/replies", &[], &body(SUPPORT)).expect(201);
+    let asked = SUPPORT.replace(
+        "  - id: show\n",
+        "  - id: ask\n    step_type: human_in_the_loop\n    prompt_template: Send?\n    required_approvals: 2\n  - id: show\n",
+    );
+    let etag = server.get("/workflows/replies").headers["etag"].clone();
+    server.replace("/workflows/replies", &[("if-match", &etag)], &body(&asked)).expect(200);
+    let diff = server.get("/workflows/replies/diff?from=1&to=2").expect(200);
+    let change = &diff["changes"][0];
+    assert_eq!(
+        (&change["group"], &change["kind"], &change["step"]),
+        (&json!("approvals"), &json!("added"), &json!("ask"))
+    );
+    assert_eq!((&change["line_from"], &change["line_to"]), (&Value::Null, &json!(6)));
+    assert_eq!(diff["marks"], json!({"ask": "added"}));
+    let edges = diff["edge_marks"].as_object().expect("marks");
+    assert_eq!(edges.values().filter(|mark| **mark == "removed").count(), 1, "{diff:#}");
+    // A draft against the saved version, and two texts.
+    let draft = asked.replace("required_approvals: 2", "required_approvals: 1");
+    let diff = server.post("/diff", &json!({"name": "replies", "from": 2, "text": draft})).expect(200);
+    assert_eq!(diff["changes"][0]["sentence"], "required_approvals is 1 (was 2)");
+    assert_eq!((&diff["changes"][0]["before"], &diff["marks"]["ask"]), (&json!("2"), &json!("changed")));
+    let same = server.post("/diff", &json!({"old": SUPPORT, "text": format!("# A comment.\n{SUPPORT}")})).expect(200);
+    assert_eq!((&same["changes"], &same["marks"]), (&json!([]), &json!({})));
+    assert_eq!(server.post("/diff", &json!({"text": SUPPORT})).problem(422), "invalid_input");
+    assert_eq!(server.post("/diff", &json!({"old": "steps: 5", "text": SUPPORT})).problem(422), "invalid_document");
+    assert_eq!(server.get("/workflows/replies/diff?from=1&to=9").problem(404), "not_found");
+    assert_eq!(server.get("/workflows/nobody/diff?from=1&to=1").problem(404), "not_found");
+}
+
+/// Every drawing is complete: what a person would miss is a defect.
+#[test]
+fn drawings_of_all_examples_are_complete() {
+    let server = Server::demo();
+    let workflows = server.get("/workflows?limit=200").expect(200);
+    for workflow in workflows["items"].as_array().expect("a list") {
+        let name = workflow["name"].as_str().expect("a name");
+        let drawing = server.get(&format!("/workflows/{name}/drawing")).expect(200);
+        let nodes = drawing["nodes"].as_array().expect("nodes");
+        let edges = drawing["edges"].as_array().expect("edges");
+        let ids: Vec<&Value> = nodes.iter().map(|node| &node["id"]).collect();
+        assert!(nodes.iter().any(|node| node["shape"] == "start"), "{name} has no start");
+        for node in nodes {
+            let place = format!("{name}: {node:#}");
+            assert!(!node["title"].as_str().expect("a title").is_empty(), "{place}");
+            assert!(["start", "end"].contains(&node["shape"].as_str().unwrap()) || node["kind"] != "", "{place}");
+            assert!(node["parent"].is_null() || ids.contains(&&node["parent"]), "{place}");
+            let branches = node["branches"].as_array().expect("branches");
+            assert!(branches.len() != 1, "a decision has two branches: {place}");
+            assert_eq!(
+                node["shape"] == "decision",
+                branches.len() > 1 && !["approval", "loop"].contains(&node["shape"].as_str().unwrap()),
+                "{place}"
+            );
+            for branch in branches {
+                let has_condition =
+                    branch["condition"].is_string() || branch["default"] == true || node["shape"] == "approval";
+                assert!(!branch["name"].as_str().expect("a name").is_empty() && has_condition, "{place}");
+                let edges =
+                    edges.iter().filter(|edge| edge["from"] == node["id"] && edge["from_branch"] == branch["name"]);
+                let leads: Vec<&Value> = edges.map(|edge| &edge["to"]).collect();
+                for target in branch["targets"].as_array().expect("targets") {
+                    assert!(leads.contains(&target), "no edge to {target}: {place}");
+                }
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for edge in edges {
+            assert!(ids.contains(&&edge["from"]) && ids.contains(&&edge["to"]), "{name}: {edge:#}");
+            let key = ["from", "from_branch", "to", "failure"].map(|key| edge[key].to_string());
+            assert!(seen.insert(key), "{name}: two edges {edge:#}");
+        }
+        let editable = ["steps", "graph"].contains(&drawing["dialect"].as_str().expect("a dialect"));
+        assert_eq!(drawing["editable"], editable);
+    }
+}
+
+#[test]
+fn a_drawing_shows_what_its_author_wrote() {
+    let server = Server::demo();
+    let node = |drawing: &Value, id: &str| {
+        let nodes = drawing["nodes"].as_array().expect("nodes");
+        nodes.iter().find(|node| node["id"] == id).unwrap_or_else(|| panic!("{id} in {drawing:#}")).clone()
+    };
+    let graph = r#"{"nodes": [
+        {"id": "s", "type": "start", "x": 0, "y": 1.5},
+        {"id": "a", "type": "agent", "data": {"agentName": "Writer", "tools": {"subagents": true}}},
+        {"id": "helper", "type": "agent"},
+        {"id": "review", "type": "approval"}
+    ], "connections": [
+        {"source": "s", "target": "a"}, {"source": "a", "target": "helper", "sourceHandle": "subagent"},
+        {"source": "a", "target": "review"}, {"source": "review", "target": "a", "sourceHandle": "reject"}
+    ]}"#;
+    let drawing = server.post("/drawing", &json!({"text": graph, "with_fields": true})).expect(200);
+    assert_eq!((&node(&drawing, "s")["x"], &node(&drawing, "s")["y"]), (&json!(0.0), &json!(1.5)));
+    assert_eq!(
+        (&node(&drawing, "a")["summary"], &node(&drawing, "a")["fields"]["agentName"]),
+        (&json!("Writer"), &json!("Writer"))
+    );
+    assert_eq!(node(&drawing, "helper")["shape"], "subagent");
+    let branches = node(&drawing, "review")["branches"].clone();
+    assert_eq!((&branches[0]["name"], &branches[1]["targets"]), (&json!("approve"), &json!(["a"])));
+    let kinds: Vec<_> = drawing["edges"]
+        .as_array()
+        .expect("edges")
+        .iter()
+        .map(|edge| (&edge["from"], &edge["to"], &edge["kind"]))
+        .collect();
+    assert!(kinds.contains(&(&json!("a"), &json!("helper"), &json!("subagent"))), "{kinds:?}");
+    assert!(kinds.contains(&(&json!("review"), &json!("a"), &json!("loop"))), "{kinds:?}");
+    // The key of layouts depends on the structure, not on places in the text.
+    let draw = |text: &str| server.post("/drawing", &json!({"text": text})).expect(200);
+    let (one, moved) = (draw(SUPPORT), draw(&format!("# First.\n{SUPPORT}")));
+    assert_eq!(one["hash"], moved["hash"]);
+    assert_ne!(one["nodes"], moved["nodes"]);
+    assert_ne!(one["hash"], draw(&SUPPORT.replace("id: show", "id: print"))["hash"]);
+    let span = &node(&one, "draft")["span"];
+    let place = |key: &str| usize::try_from(span[key].as_u64().expect("a place")).expect("a place");
+    assert!(SUPPORT[place("start")..place("end")].contains("step_type: prompt_call"));
+}
+
+#[test]
+fn documents_with_errors_are_drawn_and_their_findings_name_the_step() {
+    let server = Server::demo();
+    let text = "steps:\n  - id: ask\n    step_type: human_in_the_loop\n  - id: tier\n    step_type: conditional\n    if: 'step.ask.output ='\n    then: [{id: mail, step_type: send_mial}]\n";
+    let drawing = server.post("/drawing", &json!({"text": text})).expect(200);
+    let nodes = drawing["nodes"].as_array().expect("nodes");
+    let shape =
+        |id: &str| nodes.iter().find(|node| node["id"] == id).map(|node| (node["shape"].clone(), node["kind"].clone()));
+    assert_eq!(shape("ask"), Some((json!("approval"), json!("human_in_the_loop"))));
+    assert_eq!(shape("mail"), Some((json!("action"), json!("send_mial"))));
+    let tier = nodes.iter().find(|node| node["id"] == "tier").expect("tier");
+    assert_eq!(
+        (&tier["branches"][0]["condition"], &tier["branches"][0]["targets"]),
+        (&json!("step.ask.output ="), &json!(["mail"]))
+    );
+    let checked = server.post("/check", &json!({"text": text})).expect(200);
+    let steps: Vec<_> =
+        checked["diagnostics"].as_array().expect("a list").iter().map(|finding| finding["step"].clone()).collect();
+    assert_eq!(steps, [json!("ask"), json!("tier"), json!("mail")], "{checked:#}");
+    // A graph is drawn before it has a start.
+    let graph = r#"{"nodes": [{"id": "a", "type": "agent"}, {"id": "i", "type": "if", "data": {"conditions": [{"value": "x"}]}}], "connections": [{"source": "a", "target": "i"}]}"#;
+    let drawing = server.post("/drawing", &json!({"text": graph})).expect(200);
+    assert!(
+        drawing["nodes"].as_array().expect("nodes").iter().any(|node| node["id"] == "i" && node["shape"] == "decision")
+    );
+    assert_eq!(server.post("/drawing", &json!({"text": "steps: ["})).problem(422), "invalid_document");
+}
+
+#[test]
+fn common_mistakes_have_fixes_that_help() {
+    let server = Server::demo();
+    let step = |fields: &str| {
+        format!("name: n\nsteps:\n  - {{id: first, step_type: text, template: a}}\n  - {{id: second, {fields}}}\n")
+    };
+    let graph = |node: &str, target: &str| {
+        format!(
+            r#"{{"nodes": [{{"id": "s", "type": "start"}}, {{"id": "agent", "type": "{node}"}}], "connections": [{{"source": "s", "target": "{target}"}}]}}"#
+        )
+    };
+    for (text, kind, fixed) in [
+        (step("step_type: txt"), "unknown_step_type", step("step_type: text")),
+        (step("step_type: promptcall"), "alias_used", step("step_type: prompt_call")),
+        (step("step_type: text, tempalte: b"), "unknown_key", step("step_type: text, template: b")),
+        (step("step_type: prompt_call, retry: {max_attempts: 2, dealy: 1s}"), "unknown_key", step("step_type: prompt_call, retry: {max_attempts: 2, delay: 1s}")),
+        (step("step_type: text, template: '{{step.frist.output}}'"), "unknown_reference", step("step_type: text, template: '{{step.first.output}}'")),
+        (step("step_type: evaluate_step, target_step_id: frist"), "unknown_reference", step("step_type: evaluate_step, target_step_id: first")),
+        (step("step_type: gate, if: lne(input) > 1"), "bad_expression", step("step_type: gate, if: len(input) > 1")),
+        (graph("agnet", "agent"), "unknown_node_type", graph("agent", "agent")),
+        (graph("agent", "agnet"), "broken_connection", graph("agent", "agent")),
+        ("name: n\nstates:\n  initial: buidl\n  build: {command: 'true', on_success: done}\n  done: {type: terminal}\n".to_owned(), "unknown_state", "name: n\nstates:\n  initial: build\n  build: {command: 'true', on_success: done}\n  done: {type: terminal}\n".to_owned()),
+    ] {
+        let checked = server.post("/check", &json!({"text": text})).expect(200);
+        let findings = checked["diagnostics"].as_array().expect("a list");
+        let finding = findings.iter().find(|finding| finding["kind"] == kind || finding["detail"] == kind);
+        let finding = finding.unwrap_or_else(|| panic!("{kind} in {findings:#?}"));
+        assert_eq!(applied(&text, &finding["fixes"][0]["edits"]), fixed, "{finding:#}");
+    }
+}

@@ -8,6 +8,7 @@ mod arrange;
 mod classify;
 mod matching;
 pub(crate) mod parts;
+mod sentence;
 mod text;
 mod values;
 
@@ -26,6 +27,7 @@ use crate::{LoadOptions, export, read};
 use classify::{always_counts, classify_field, group_of_step};
 use matching::{Matching, Move};
 use parts::{Field, Part, Parts};
+pub use sentence::ChangeLines;
 
 /// The number of fields that are tested for a meaning. Beyond it, every difference counts.
 const TESTED_FIELDS: usize = 300;

@@ -35,6 +35,14 @@ use crate::report::Report;
 use raw::Graph;
 use raw::tables::{DATA, TYPES};
 
+/// The ids of the nodes that are tools of agents.
+pub(crate) fn subagents_of(document: &Located) -> Vec<&str> {
+    let connections = document.get("connections").and_then(Located::items).unwrap_or_default().iter();
+    let text = |connection: &'_ Located, key: &str| connection.get(key).and_then(Located::text).cloned();
+    let tools = connections.filter(|connection| text(connection, "sourceHandle").as_deref() == Some(raw::SUBAGENT));
+    tools.filter_map(|connection| connection.get("target")?.text().map(|id| &**id)).collect()
+}
+
 /// The types of nodes: the name, the description and the JSON Schema of the data. Older names are left out.
 pub(crate) fn node_types() -> impl Iterator<Item = (&'static str, &'static str, serde_json::Value)> {
     let current = TYPES.iter().filter(|(name, ..)| *name != "input");

@@ -88,6 +88,10 @@ fn a_node_is_added_on_an_edge_below_a_node_or_free() {
     // The first handle that leads nowhere.
     let below = edited(TRIAGE, &add("agent", Position::Below { step: "route".into(), branch: None })).text;
     assert!(below.contains("{\"source\": \"route\", \"target\": \"agent\", \"sourceHandle\": \"false\""), "{below}");
+    // The drawing shows an end where a handle leads nowhere.
+    let last = edited(TRIAGE, &add("agent", edge("a", None, "end"))).text;
+    assert!(last.contains("{\"source\": \"a\", \"target\": \"agent\", \"sourceHandle\": \"output\""), "{last}");
+    assert!(last.contains("\"x\": -100, \"y\": 320}"), "{last}");
     let helper = Position::Below { step: "a".into(), branch: Some("subagent".into()) };
     let helper = edited(TRIAGE, &add("agent", helper)).text;
     assert!(helper.contains("{\"source\": \"a\", \"target\": \"agent\", \"sourceHandle\": \"subagent\""));

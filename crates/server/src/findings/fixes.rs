@@ -11,13 +11,20 @@ pub(super) fn fixes(finding: &Diagnostic, text: &str) -> Vec<Value> {
         rest.split_once('`').map(|(suggested, _)| suggested)
     });
     let Some(suggested) = suggested else { return Vec::new() };
+    if suggested.contains('…') {
+        // An example of a form, not a replacement.
+        return Vec::new();
+    }
     let span = finding.span.text(text);
-    // The span may be a whole expression of which one word is wrong.
-    let wrong =
-        if is_word(span) && finding.severity == Severity::Error { Some(span) } else { quoted(&finding.message) };
-    let Some(offset) = wrong.and_then(|wrong| only_place(span, wrong).map(|at| (at, wrong))) else { return Vec::new() };
-    let start = finding.span.start as usize + offset.0;
-    let edit = json!({"start": start, "end": start + offset.1.len(), "text": suggested});
+    // The span may be a whole expression of which one word is wrong, or a word whose path the message names.
+    let word = Some(span.trim_matches(['"', '\''])).filter(|word| is_word(word));
+    let named = quoted(&finding.message).filter(|word| only_place(span, word).is_some());
+    let wrong = if finding.severity == Severity::Error { word.or(named) } else { named.or(word) };
+    let Some((offset, wrong)) = wrong.and_then(|wrong| only_place(span, wrong).map(|at| (at, wrong))) else {
+        return Vec::new();
+    };
+    let start = finding.span.start as usize + offset;
+    let edit = json!({"start": start, "end": start + wrong.len(), "text": suggested});
     vec![json!({"title": format!("Replace with `{suggested}`"), "edits": [edit]})]
 }
 

@@ -15,8 +15,8 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::body::{Body, Path};
 use crate::caller::{Action, Caller};
-use crate::documents::{Source, dialect_named, load};
-use crate::drawing::{Drawing, draw};
+use crate::documents::{Source, dialect_named};
+use crate::drawing::Drawing;
 use crate::findings::Checked;
 use crate::problem::Problem;
 use crate::structure::{InputDeclaration, Structure, inputs_of, structure_of};
@@ -129,24 +129,39 @@ async fn format_document(
     .await
 }
 
-/// Draws a document without saving it.
-#[utoipa::path(post, path = "/drawing", tag = "documents", operation_id = "draw_document", request_body = DocumentRequest,
+/// A document to draw.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct DrawingRequest {
+    /// The document.
+    text: String,
+    /// The name under which it will be saved. A call of this name is circular.
+    #[serde(default)]
+    name: Option<String>,
+    /// The dialect; detected by the content if absent.
+    #[serde(default)]
+    dialect: Option<String>,
+    /// Whether each node has the fields of its step.
+    #[serde(default)]
+    with_fields: bool,
+}
+
+/// Draws a document without saving it. Documents of the dialects that can be edited on a canvas are drawn even if they have errors.
+#[utoipa::path(post, path = "/drawing", tag = "documents", operation_id = "draw_document", request_body = DrawingRequest,
     responses((status = 200, description = "The drawing", body = Drawing)))]
 async fn draw_document(
     State(app): State<App>,
     caller: Caller,
-    Body(request): Body<DocumentRequest>,
+    Body(request): Body<DrawingRequest>,
 ) -> Result<Json<Drawing>, Problem> {
     caller.may_on_some(Action::Try)?;
-    let dialect = request.dialect()?;
+    let dialect = optional_dialect(request.dialect.as_deref())?;
+    let shared = app.clone();
     app.call(move |backend| {
-        let text = &request.text;
-        let loaded = load(backend, Source { text, name: request.name.as_deref(), dialect })?;
-        let name = request.name.as_deref().unwrap_or("document");
-        let invalid = || Problem::invalid_document(&loaded.diagnostics, text, name);
-        let program = loaded.program.as_ref().ok_or_else(invalid)?;
-        let dialect = loaded.dialect.map(Dialect::as_str).unwrap_or_default();
-        Ok(Json(draw(program, text, dialect)))
+        let (text, name) = (&request.text, request.name.as_deref());
+        let checked = Checked::new(&shared, backend, Source { text, name, dialect })?;
+        let drawing = checked.drawing(text).ok_or_else(|| checked.problem(text, name))?;
+        Ok(Json(if request.with_fields { drawing.with_fields(text) } else { drawing }))
     })
     .await
 }

@@ -1,6 +1,7 @@
 //! The endpoints, a file for each resource.
 
 pub(crate) mod approvals;
+mod diff;
 mod documents;
 mod edit;
 pub(crate) mod eval;
@@ -30,6 +31,7 @@ pub(crate) fn api() -> OpenApiRouter<App> {
         .merge(workflows::routes())
         .merge(documents::routes())
         .merge(edit::routes())
+        .merge(diff::routes())
         .merge(runs::routes())
         .merge(approvals::routes())
         .merge(eval::routes())

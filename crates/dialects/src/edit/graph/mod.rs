@@ -93,7 +93,14 @@ fn add(
 
 /// Connects a new node at its position.
 fn attach(draft: &mut Draft<'_>, before: &Outline, id: &str, kind: &str, position: &Position) -> Result<(), EditError> {
-    match position {
+    // The drawing ends a branch that leads nowhere with a node that is not in the document.
+    let to_end = match position {
+        Position::Edge { from, branch, to } if to == "end" && before.node(to).is_err() => {
+            Some(Position::Below { step: from.clone(), branch: branch.clone() })
+        }
+        _ => None,
+    };
+    match to_end.as_ref().unwrap_or(position) {
         Position::Start | Position::End | Position::Free { .. } => Ok(()),
         Position::Below { step, branch } => {
             let handle = match branch {
@@ -152,7 +159,8 @@ fn place_on_canvas(outline: &Outline, position: &Position) -> Option<(f64, f64)>
         Position::Free { x, y } => Some((*x, *y)),
         Position::Below { step, .. } => place_of(step).map(|(x, y)| (x, y + BELOW)),
         Position::Edge { from, to, .. } => {
-            let ((x, y), (other_x, other_y)) = (place_of(from)?, place_of(to)?);
+            let (x, y) = place_of(from)?;
+            let (other_x, other_y) = place_of(to).unwrap_or((x, y + 2.0 * BELOW));
             Some((f64::midpoint(x, other_x), f64::midpoint(y, other_y)))
         }
         _ => None,

@@ -56,12 +56,12 @@ pub(super) fn place(draft: &Draft<'_>, outline: &Outline, position: &Position) -
 fn edge(draft: &Draft<'_>, outline: &Outline, from: &str, branch: Option<&str>, to: &str) -> Result<Place, EditError> {
     let target = outline.find(to);
     let Some(source) = outline.find(from) else {
-        if from != "start" {
+        if !is_end_node(from, "start") {
             return Err(EditError::step(from));
         }
         return Ok(Place { list: root_list(draft, outline), index: 0, above: None });
     };
-    if target.is_none() && to != "end" {
+    if target.is_none() && !is_end_node(to, "end") {
         return Err(EditError::step(to));
     }
     let is_inside = target.is_some_and(|target| target.path != source.path && target.is_in(&source.path));
@@ -81,6 +81,11 @@ fn edge(draft: &Draft<'_>, outline: &Outline, from: &str, branch: Option<&str>, 
         }
     }
     after(draft, outline, source)
+}
+
+/// Whether an id is that of the start or an end of a drawing: `start~2` if a step has the id `start`.
+fn is_end_node(id: &str, name: &str) -> bool {
+    id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('~'))
 }
 
 /// The place of what runs next after a step.

@@ -38,6 +38,9 @@ struct EditRequest {
     #[serde(default)]
     dialect: Option<String>,
     operation: OperationRequest,
+    /// Whether each node of the drawing has the fields of its step.
+    #[serde(default)]
+    with_fields: bool,
 }
 
 /// The result of an edit. Nothing is saved.
@@ -111,12 +114,13 @@ async fn edit_document(
             names: one.names,
             line: one.line,
         });
+        let drawing = checked.drawing(&text);
         Ok(Json(EditResult {
             edits: edits.into_iter().map(edit).collect(),
             selected,
             affected: affected.collect(),
             removed,
-            drawing: checked.drawing(&text),
+            drawing: drawing.map(|drawing| if request.with_fields { drawing.with_fields(&text) } else { drawing }),
             diagnostics: checked.rendered(&text, request.name.as_deref()),
             text,
         }))
