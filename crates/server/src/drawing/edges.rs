@@ -118,8 +118,8 @@ fn complete(sheet: &Sheet<'_>, nodes: &mut [DrawingNode], links: &mut Vec<Link>)
     let titles: Vec<String> = nodes.iter().map(|node| node.title.clone()).collect();
     let positions: BTreeMap<&str, usize> =
         sheet.picture.nodes.iter().enumerate().rev().map(|(at, node)| (&*node.title, at)).collect();
-    for from in 0..nodes.len() {
-        for branch in &mut nodes[from].branches {
+    for (from, node) in nodes.iter_mut().enumerate() {
+        for branch in &mut node.branches {
             let of_branch = |link: &&Link| link.from == from && link.branch.as_ref() == Some(&branch.name);
             if branch.targets.is_empty() {
                 let is_end = |link: &&Link| sheet.picture.nodes[link.to].kind.is_empty();
