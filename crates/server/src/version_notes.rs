@@ -28,11 +28,11 @@ pub(crate) struct VersionNote {
 #[derive(Debug)]
 pub(crate) struct VersionNotes {
     path: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<ReadNotes>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct ReadNotes {
     notes: HashMap<String, VersionNote>,
     /// The length of the file that was read.
     bytes: u64,
@@ -59,7 +59,7 @@ impl VersionNotes {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
         if bytes != known.bytes {
-            *known = Known { notes: self.read().unwrap_or_default(), bytes };
+            *known = ReadNotes { notes: self.read().unwrap_or_default(), bytes };
         }
         known.notes.get(hash).cloned()
     }

@@ -215,7 +215,7 @@ fn context_of(decided: &DecisionRecord, secrets: &Secrets) -> Object {
     let mut context = Value::from(Object::default());
     for read in &decided.reads {
         if let (Some(value), Some(keys)) = (&read.value, keys_of(&read.path)) {
-            put(&mut context, &keys, Untruncated(secrets).data(value));
+            insert_at(&mut context, &keys, Untruncated(secrets).data(value));
         }
     }
     match context {
@@ -257,7 +257,7 @@ fn keys_of(path: &str) -> Option<Vec<Key>> {
 }
 
 /// Puts a value at a place. A value that is there already and contains the place stays.
-fn put(target: &mut Value, keys: &[Key], value: Value) {
+fn insert_at(target: &mut Value, keys: &[Key], value: Value) {
     let Some((key, rest)) = keys.split_first() else {
         *target = value;
         return;
@@ -266,14 +266,14 @@ fn put(target: &mut Value, keys: &[Key], value: Value) {
         Key::Field(name) => {
             let mut fields = target.as_object().cloned().unwrap_or_default();
             let mut inner = fields.get(&**name).cloned().unwrap_or_default();
-            put(&mut inner, rest, value);
+            insert_at(&mut inner, rest, value);
             fields.insert(name.as_str().into(), inner);
             *target = Value::from(fields);
         }
         Key::Index(index) => {
             let mut items = target.as_list().unwrap_or_default().to_vec();
             items.resize(items.len().max(index + 1), Value::Null);
-            put(&mut items[*index], rest, value);
+            insert_at(&mut items[*index], rest, value);
             *target = Value::from(items);
         }
     }
@@ -283,13 +283,13 @@ fn put(target: &mut Value, keys: &[Key], value: Value) {
 mod tests {
     use branchpoint_expr::Value;
 
-    use super::{cut, dedented, keys_of, put};
+    use super::{cut, dedented, insert_at, keys_of};
 
     #[test]
     fn values_are_put_in_their_places() {
         let mut context = Value::Null;
         for (path, value) in [("step.a.output", 1), ("step.b[1]", 2), ("step[\"c d\"].e", 3)] {
-            put(&mut context, &keys_of(path).unwrap(), Value::Int(value));
+            insert_at(&mut context, &keys_of(path).unwrap(), Value::Int(value));
         }
         let expect = r#"{"step":{"a":{"output":1},"b":[null,2],"c d":{"e":3}}}"#;
         assert_eq!(serde_json::to_string(&context).unwrap(), expect);
