@@ -8,7 +8,7 @@ use branchpoint_core::codec::{decode_event, decode_program, encode_state};
 use branchpoint_core::ir::Program;
 use branchpoint_core::{
     ApprovalKey, Cause, Command, Continued, Difference, Event, Fold, JournalRow, RESUME, Revision, State, TimerUse,
-    advance, continue_on,
+    advance, approvals, continue_on,
 };
 use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms};
@@ -87,6 +87,7 @@ impl Kind {
         vec![
             Self { input: Value::from("a long enough input"), facts: facts(), ..kind(Dialect::Steps, "steps", 14) },
             kind(Dialect::Flow, "flow", 30),
+            kind(Dialect::Machine, "machine", 14),
         ]
     }
 }
@@ -358,9 +359,9 @@ fn edit_examples(kind: &Kind) {
                         _ => None,
                     });
                     assert_eq!(pending.collect::<BTreeSet<_>>(), steps(&fresh.pending), "{}", context());
-                    let approvals = continued.pending.requests.values();
-                    let approvals: BTreeSet<String> =
-                        approvals.filter_map(|(spec, _)| Some(spec.get("step")?.as_str()?.to_owned())).collect();
+                    let specs = continued.pending.requests.iter().map(|(request, (spec, _))| (*request, spec.clone()));
+                    let open = approvals(&new, &continued.state, &specs.collect());
+                    let approvals: BTreeSet<String> = open.iter().map(|approval| approval.step.to_string()).collect();
                     assert_eq!(approvals, fresh.approvals, "{}", context());
                 }
                 Err(difference) => {
