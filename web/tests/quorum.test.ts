@@ -11,7 +11,7 @@ function approval(change: Partial<ApprovalRecord> = {}): ApprovalRecord {
   }
 }
 
-const vote = (user: string, choice: string, more: object = {}) => ({ user, choice, at: '2026-11-15T21:15:42Z', ...more })
+const vote = (user: string, choice: string, more: object = {}) => ({ user, choice, at: '2026-11-15T21:15:42Z', groups: [], ...more })
 
 describe('votes of equal people', () => {
   test('each choice counts its own votes', () => {

@@ -2,12 +2,8 @@ import { queryOptions } from '@tanstack/react-query'
 import { get, segment } from './client.ts'
 import type { Approval, JsonSchema, Vote } from './types.ts'
 
-/** A vote with what groups, delegates and forms add to it. */
-export interface VoteRecord extends Vote {
-  on_behalf_of?: string | null
-  groups?: string[]
-  form?: unknown
-}
+/** A person's vote. */
+export type VoteRecord = Vote
 
 export interface GroupNeed {
   group: string
@@ -41,6 +37,7 @@ export interface ApprovalRecord extends Omit<Approval, keyof OptionalRules | 'vo
 
 interface OptionalRules {
   version?: number
+  path?: number[]
   shown_hash?: string | null
   content?: unknown
   form?: JsonSchema | null

@@ -53,33 +53,43 @@ export type AnswerFacts = {
 export type AnsweredBy = "none" | "script" | "recording"
 
 /** An approval. */
-export type Approval = {
+export type Approval = ApprovalRules & {
+  /** Who cancelled it. Only in the record of one approval. */
+  cancelled_by?: string | null
   choices: Choice[]
   /** What the approvers decide on. */
   content?: unknown
   deadline?: string | null
   /** The decisions that led to the approval. Only in the record of one approval. */
   decisions: LeadingDecision[]
-  /** The JSON Schema of the form that a vote carries; null without a form. */
-  form?: Record<string, unknown> | null
-  /** The proposed values of the form, by field. */
-  form_defaults?: Record<string, unknown> | null
+  /** The input of the run; a value above 4 KB is `{truncated, bytes}`. Only in the record of one approval. */
+  input?: unknown
   /** The id of the run, `/`, and the number of the request or the id of the step. */
   key: string
+  /** Whether the caller can cancel it. */
+  may_cancel: boolean
+  /** Whether the caller can name a delegate. */
+  may_delegate: boolean
   /** Whether the caller can vote now. */
   may_vote: boolean
   /** The choice that was made, `timeout`, `no_quorum` or `cancelled`. */
   outcome?: string | null
+  /** The positions of the enclosing items, outermost first. */
+  path: number[]
   /** The question, as Markdown. */
   prompt: string
+  /** The reason of a cancellation. */
+  reason?: string | null
   /** The approvers; null if anyone can answer. */
   recipients?: string[] | null
   requested: string
   /** The number of equal votes that settle it; null if the first answer does. */
   required?: number | null
   run: string
-  /** Identifies what the approval shows. A vote with it is rejected if the approval shows something else by then. */
-  shown_hash?: string | null
+  /** When it was settled. */
+  settled?: string | null
+  /** `quorum`, `veto`, `everyone_voted`, `unreachable`, `timeout`, `cancelled`, or `answer` if the first answer settled it. */
+  settled_by?: string | null
   /** `open`, `settled` or `cancelled`. */
   status: ApprovalStatus
   step: string
@@ -96,6 +106,51 @@ export type ApprovalCounts = {
   all: number
   /** Those that await the caller. */
   mine: number
+}
+
+/** Where the run would continue after one answer. */
+export type ApprovalOutcome = {
+  /** The time of the timeout. */
+  at?: string | null
+  /** The choice, or `timeout`. */
+  choice: string
+  /** The decisions on the way. */
+  decisions: LeadingDecision[]
+  /** The status of the run, if it would end. */
+  ends?: string | null
+  /** Whether it is the timeout, because a choice may have the same name. */
+  is_timeout: boolean
+  /** The steps that begin next, in order. */
+  leads_to: string[]
+}
+
+/** Where the answers of an approval lead. */
+export type ApprovalOutcomes = {
+  /** The choices in order, then the timeout. Outcomes that cannot be determined are absent, and a settled approval has none. */
+  items: ApprovalOutcome[]
+}
+
+/** What an approval needs to be settled. All of it is empty if the first answer settles it. */
+export type ApprovalRules = {
+  /** What has changed since the earlier approval that this one replaces: `{path, before, after}`. */
+  changes: Record<string, unknown>[]
+  delegations: DelegationRecord[]
+  escalation?: EscalationRecord | null
+  /** The user who started the run, if that user may not vote. */
+  excluded?: string | null
+  /** The form that a vote carries, as a JSON Schema; null without a form. */
+  form?: Record<string, unknown> | null
+  /** The proposed values of the form, by field. */
+  form_defaults?: Record<string, unknown> | null
+  /** The groups whose votes a choice needs; empty if votes of any approvers count. */
+  need: GroupNeed[]
+  /** The votes for each choice, in the order of the choices. */
+  progress: ChoiceProgress[]
+  reminder?: ReminderRecord | null
+  /** The hash of what voters see. A vote that sends it is rejected if the approval shows something else. */
+  shown_hash?: string | null
+  /** The approvers whose no settles the approval. */
+  veto: string[]
 }
 
 /** The status of an approval. */
@@ -140,6 +195,47 @@ export type Branch = {
 
 /** The outcome of a branch of a decision. */
 export type BranchOutcome = "taken" | "true" | "false" | "error" | "not_evaluated"
+
+/** What is done to each run. */
+export type BulkAction = "cancel" | "resume" | "retry"
+
+/** The preview of a change, or its outcome. */
+export type BulkOutcome = BulkPreview & {
+  /** Whether the runs were changed; false for a preview. */
+  applied: boolean
+  /** What became of each run, in order; empty for a preview. */
+  outcomes: ChangedRun[]
+}
+
+/** What a request would change. */
+export type BulkPreview = {
+  action: BulkAction
+  /** Send it to make the change. */
+  confirmation: string
+  /** The number of runs that would change. */
+  count: number
+  /** Runs that match and are left as they are. */
+  left: LeftRuns[]
+  /** Whether more runs match than one request changes. Repeat the request for them. */
+  more: boolean
+  /** The first of them, the oldest first. */
+  runs: Run[]
+}
+
+/** A change of several runs. */
+export type BulkRequest = {
+  action: BulkAction
+  /** The `confirmation` of the preview. A request that would change other runs than the preview showed is rejected with a new preview. */
+  confirmation?: string | null
+  /** Shows which runs would change. Nothing changes. */
+  dry_run?: boolean
+  /** Which runs. */
+  filter?: Selection
+  /** Runners perform the calls, instead of the scripts of the runs. */
+  live?: boolean
+  /** The reason of a cancellation, which the runs show. */
+  reason?: string | null
+}
 
 /** A call in flight. */
 export type CallInFlight = {
@@ -199,6 +295,25 @@ export type ChangeRecord = {
   was?: string | null
 }
 
+/** A changed workflow: a version, or a document. One of them is required. */
+export type Changed = {
+  /** A document, which is saved as a version of the run's workflow. The caller must be allowed to edit it. */
+  text?: string | null
+  /** A version of the run's workflow. */
+  version?: number | null
+}
+
+/** What became of one run. */
+export type ChangedRun = {
+  /** Whether it was changed. */
+  changed: boolean
+  /** The run that repeats it. */
+  new_run?: string | null
+  /** Why it was not changed. */
+  problem?: string | null
+  run: string
+}
+
 /** A chat so far. */
 export type Chat = {
   /** Whether the agent has not replied to the last line yet. */
@@ -244,6 +359,16 @@ export type Choice = {
   name: string
 }
 
+/** The votes for a choice. */
+export type ChoiceProgress = {
+  choice: string
+  /** The votes of each group; empty without groups. */
+  groups: GroupVotes[]
+  /** The votes that it needs; null if each group needs a number of its own. */
+  required?: number | null
+  votes: number
+}
+
 /** A count that a decision compared with a limit. */
 export type CountFacts = {
   done: number
@@ -264,6 +389,8 @@ export type Counts = {
 export type CreateRequest = {
   /** The dialect; detected by the content if absent. */
   dialect?: string | null
+  /** What the document is for, for the list of versions; at most 1000 characters. */
+  message?: string | null
   /** The name; that of the document if absent. */
   name?: string | null
   /** The document. */
@@ -306,6 +433,27 @@ export type Decision = {
   signal?: string | null
   step: string
   values: ValueRead[]
+}
+
+/** Answers for the calls of an example. */
+export type DefaultScript = {
+  /** The name of its file. */
+  name: string
+}
+
+/** Who votes in the place of the caller. */
+export type DelegateRequest = {
+  /** The person who may vote in the caller's place. */
+  to: string
+  /** The time at which the delegation ends, RFC 3339. */
+  until: string
+}
+
+/** A recipient's vote that somebody else may use. */
+export type DelegationRecord = {
+  recipient: string
+  to: string
+  until: string
 }
 
 /** A delivery to a webhook. */
@@ -434,6 +582,8 @@ export type DrawingEdge = {
 /** A step, the start or an end. */
 export type DrawingNode = {
   branches: DrawingBranch[]
+  /** The step's own fields, without the steps inside of it; of a graph node, those of its `data`. Only on request. */
+  fields?: Record<string, unknown> | null
   id: string
   /** The type of the step as its author wrote it. */
   kind: string
@@ -442,11 +592,9 @@ export type DrawingNode = {
   /** `action`, `decision`, `approval`, `loop`, `subagent`, `start` or `end`. */
   shape: NodeShape
   span?: SpanRecord | null
-  title: string
-  /** The step's own fields, without the steps inside of it; of a graph node, those of its `data`. Only on request. */
-  fields?: Record<string, unknown> | null
   /** What its settings say, in at most 30 characters. */
   summary?: string | null
+  title: string
   /** Where the author of a graph has placed it. */
   x?: number | null
   y?: number | null
@@ -505,6 +653,13 @@ export type ErrorRecord = {
   step?: string | null
 }
 
+/** Approvers who are added when the approval is not settled in time. */
+export type EscalationRecord = {
+  at: string
+  escalated: boolean
+  users: string[]
+}
+
 /** A condition and the contexts to evaluate it over. */
 export type EvalRequest = {
   /** The contexts: objects with the values that the condition can see. At most 50. */
@@ -558,8 +713,9 @@ export type ForkRequest = {
   id?: string | null
   /** Runners perform the calls, instead of the script of the run. */
   live?: boolean
-  /** The key of the step in the trace, or the id of a step, which means its first execution. */
-  step: string
+  /** The key of the step in the trace, or the id of a step, which means its first execution. With a changed workflow it may be absent: the new run then continues where the run is. */
+  step?: string | null
+  with?: Changed | null
 }
 
 /** A formatted document. */
@@ -578,6 +734,20 @@ export type Gate = {
   recentlyUsedTools: string[]
   sequenceIndex: number
   why?: string | null
+}
+
+/** A group whose votes a choice needs. */
+export type GroupNeed = {
+  group: string
+  members: string[]
+  needed: number
+}
+
+/** The votes of a group for a choice. */
+export type GroupVotes = {
+  group: string
+  needed: number
+  votes: number
 }
 
 /** What happened in an hour. */
@@ -627,6 +797,19 @@ export type Iteration = {
   loop: string
 }
 
+/** A page of iterations. */
+export type IterationPage = {
+  /** The number of iterations by status, before the filter; `pending` are items that have not begun. */
+  counts: Record<string, number>
+  items: LoopIteration[]
+  /** The cursor of the next page; null at the end. */
+  next?: string | null
+  /** The first ranges of iterations by status: the first and the last index of each. */
+  ranges: Record<string, number[][]>
+  /** The number of iterations that match. */
+  total: number
+}
+
 /** The latest decision of a run. */
 export type LastDecision = {
   branch?: string | null
@@ -649,6 +832,12 @@ export type LeadingDecision = {
   step: string
 }
 
+/** Runs that match and are left as they are. */
+export type LeftRuns = {
+  count: number
+  reason: string
+}
+
 /** A sign-in link to create. */
 export type LinkRequest = {
   /** The minutes until it expires. */
@@ -669,6 +858,24 @@ export type LinkedApproval = {
   used: boolean
   /** The user who votes with the link. */
   user: string
+}
+
+/** One iteration of a loop. */
+export type LoopIteration = {
+  began: string
+  ended?: string | null
+  /** The number of the iteration, counted from 0. */
+  index: number
+  /** The item; a value above 4 KB is `{truncated, bytes}`. */
+  item?: unknown
+  /** The number of attempts after the first of each call. */
+  retries: number
+  /** `failed` if a step failed, else `waiting_people`, `waiting_timer`, `running` or `cancelled` if a step is so, `skipped` if a gate blocked it, else `completed`. */
+  status: string
+  /** The number of steps directly inside. */
+  steps: number
+  took_ms?: number | null
+  usage: UsageRecord
 }
 
 /** The caller and the server. */
@@ -695,6 +902,38 @@ export type MessageRequest = {
   /** A key that makes it safe to repeat the request. */
   key?: string | null
   text: string
+}
+
+/** A move of waiting runs. */
+export type MigrateRequest = {
+  /** Moves the runs that can move. Without it, nothing changes. */
+  apply?: boolean
+  /** The ids of runs; all waiting runs of the workflow if absent. */
+  runs?: string[] | null
+  /** The version to move to. */
+  to: number
+}
+
+/** What becomes of the runs. */
+export type MigrationPlan = {
+  applied: boolean
+  /** The runs, the oldest first. */
+  items: MovedRun[]
+  /** Whether more runs wait than one request moves. */
+  more: boolean
+}
+
+/** What becomes of one run. */
+export type MovedRun = {
+  /** Whether the run can move, or has moved. */
+  can_move: boolean
+  moved: boolean
+  /** Why the run cannot move. */
+  problem?: string | null
+  run: string
+  void_votes: VoidVotes[]
+  /** The steps at which the run waits on the changed workflow. */
+  waits_at: string[]
 }
 
 /** A named secret without its value. */
@@ -853,6 +1092,28 @@ export type People = {
   owner?: string | null
 }
 
+/** A condition of a decision. */
+export type PlaygroundBranch = {
+  /** Whether the decision chose this branch. */
+  chosen: boolean
+  /** The condition as the document has it; null for a branch without one. */
+  condition?: string | null
+  name: string
+  spelling?: Spelling | null
+}
+
+/** A decision as conditions and a context, to evaluate again with `POST /eval`. */
+export type PlaygroundDecision = {
+  /** The branches in order. */
+  branches: PlaygroundBranch[]
+  /** The values that the conditions read, in their places. */
+  context: Record<string, unknown>
+  dialect: string
+  /** The number of the decision among those of the step, counted from 1. */
+  number: number
+  step: string
+}
+
 /** A place on the canvas. */
 export type PointRequest = {
   x: number
@@ -915,6 +1176,15 @@ export type Provider = {
   name: string
 }
 
+/** Why a run waits in a queue. */
+export type QueuedRecord = {
+  /** The group of runs that the limit counts. */
+  group?: string | null
+  /** The position in the queue, counted from 1. */
+  position: number
+  reason: string
+}
+
 /** Another place that a finding is about. */
 export type RelatedPlace = {
   column: number
@@ -922,6 +1192,17 @@ export type RelatedPlace = {
   line: number
   message: string
   start: number
+}
+
+/** Reminders of the approvers who have not voted. */
+export type ReminderRecord = {
+  interval_ms: number
+  /** The most reminders; null if there is no limit. */
+  max?: number | null
+  /** When the next is sent, unless the approval is settled before. */
+  next?: string | null
+  /** How many were sent. */
+  sent: number
 }
 
 /** The reply of an agent. */
@@ -951,6 +1232,7 @@ export type RetryRequest = {
   id?: string | null
   /** Runners perform the calls, instead of the script of the run. */
   live?: boolean
+  with?: Changed | null
 }
 
 /** What the owner of a credential may do with the workflows that it is for. */
@@ -971,6 +1253,8 @@ export type Run = {
   last_decision?: LastDecision | null
   /** The run that called this run. */
   parent?: string | null
+  /** The priority in queues, from -100 to 100. */
+  priority: number
   /** What answers the calls: `none` for runners, `script`, or `recording`. */
   script: AnsweredBy
   started: string
@@ -992,8 +1276,10 @@ export type Run = {
 export type RunDetail = Run & {
   /** The calls in flight. */
   calls_in_flight: CallInFlight[]
-  /** The runs that this run called. */
+  /** The first runs that this run called. */
   children: Run[]
+  /** The number of runs that this run called. */
+  children_total: number
   /** The facts that the run was started with. */
   facts: unknown
   /** The flags that policies have set. */
@@ -1003,6 +1289,7 @@ export type RunDetail = Run & {
   problem?: string | null
   /** The hash of the workflow with its programs. */
   program_hash: string
+  queued?: QueuedRecord | null
   result: unknown
   /** The number of events. */
   seq: number
@@ -1025,6 +1312,8 @@ export type SaveRequest = {
   base_version?: number | null
   /** The dialect; detected by the content if absent. */
   dialect?: string | null
+  /** What has changed, for the list of versions; at most 1000 characters. */
+  message?: string | null
   /** The document. */
   text: string
 }
@@ -1035,6 +1324,24 @@ export type SecretRequest = {
   value: string
   /** Patterns of the workflows that may use it although their documents were saved over the API; none if absent. */
   workflows?: string[] | null
+}
+
+/** A filter for runs. Without conditions it selects all runs. */
+export type Selection = {
+  /** Runs that other runs called, too. */
+  children?: boolean
+  /** Runs whose id, workflow, input or result contains all these words. */
+  q?: string | null
+  /** Runs started at or after this time, RFC 3339, or within this duration, such as `24h`. */
+  since?: string | null
+  /** Runs with one of these statuses. */
+  status?: string[]
+  /** Runs that have all these tags. */
+  tags?: string[]
+  /** Runs started before this time, RFC 3339, or before this duration, such as `24h`. */
+  until?: string | null
+  /** Runs of this workflow. */
+  workflow?: string | null
 }
 
 export type ServerFacts = {
@@ -1380,6 +1687,16 @@ export type TurnRequest = {
   text: string
 }
 
+/** Changes of a run. What is absent stays as it is. */
+export type UpdateRequest = {
+  /** Tags to add. */
+  add_tags?: string[]
+  /** The priority in queues, from -100 to 100. */
+  priority?: number | null
+  /** Tags to remove. */
+  remove_tags?: string[]
+}
+
 /** The tokens and the cost of calls. */
 export type UsageRecord = {
   /** The cost in millionths of a dollar. */
@@ -1394,13 +1711,40 @@ export type ValueRead = {
   value: unknown
 }
 
+/** A part of a value as text. */
+export type ValueText = {
+  /** Whether the value is text. */
+  is_text: boolean
+  /** The offset of the next part; null at the end. */
+  next?: number | null
+  /** The first byte of the text. */
+  offset: number
+  /** The text: the value itself if it is text, else its JSON. */
+  text: string
+  /** The length of the whole text in bytes. */
+  total_bytes: number
+}
+
 /** A version of a workflow. */
 export type VersionRecord = {
+  /** The number of runs of this version that have not ended, up to 1000 by status. */
+  active_runs: number
   hash: string
+  /** What has changed, in the words of that person. */
+  message?: string | null
   /** The number of runs of this version. */
   runs: number
   saved_at: string
+  /** Who saved it over the API. */
+  saved_by?: string | null
   version: number
+}
+
+/** An approval that people must answer again. */
+export type VoidVotes = {
+  step: string
+  /** The number of votes that would be void. */
+  votes: number
 }
 
 /** A person's vote. */
@@ -1408,6 +1752,12 @@ export type Vote = {
   at: string
   choice: string
   comment?: string | null
+  /** The form that the vote carries; null without a form. */
+  form?: Record<string, unknown> | null
+  /** The groups for which the vote counts. */
+  groups: string[]
+  /** The recipient whose vote a delegate used. */
+  on_behalf_of?: string | null
   user: string
 }
 
@@ -1417,9 +1767,9 @@ export type VoteRequest = {
   choice: string
   /** A comment, which the run records. */
   comment?: string | null
-  /** The values of the form, by field. Its defaults apply to absent fields. */
+  /** The values of the form, by field. Fields that are left out have their proposed values. */
   form?: Record<string, unknown> | null
-  /** The `shown_hash` of the approval that the voter saw. The vote is rejected if the approval shows something else now. */
+  /** The `shown_hash` of the approval that the voter saw. The vote is rejected if it shows something else now. */
   shown_hash?: string | null
 }
 
@@ -1472,7 +1822,10 @@ export type WhatIfRequest = {
 export type WorkflowDetail = WorkflowRecord & {
   /** The workflows that it calls. */
   callees: string[]
+  /** The declared inputs as a JSON Schema. */
+  input_schema: Record<string, unknown>
   inputs: InputDeclaration[]
+  script?: DefaultScript | null
   text: string
   /** All versions, newest first. */
   versions: VersionRecord[]
