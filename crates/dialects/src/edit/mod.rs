@@ -81,7 +81,7 @@ pub struct Affected {
 /// let rename = Operation::Rename { step: "a".to_owned(), id: "greet".to_owned() };
 /// let edited = edit(source, None, &rename)?;
 /// assert_eq!(edited.text, source.replace("id: a", "id: greet"));
-/// assert_eq!((edited.edits[0].start, edited.edits[0].end), (32, 33));
+/// assert_eq!((edited.edits[0].start, edited.edits[0].end), (28, 29));
 /// # Ok::<(), branchpoint_dialects::EditError>(())
 /// ```
 ///
