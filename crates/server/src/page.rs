@@ -47,8 +47,16 @@ const PAGES: [&str; 12] = [
 
 /// Responds to a request that no endpoint of the API handles.
 pub(crate) async fn serve(State(app): State<App>, request: Request) -> Response {
+    respond(&app, &request, request.uri().path().trim_start_matches('/'))
+}
+
+/// Responds to a request for the root with a slash at its end, which a nested router does not match.
+pub(crate) async fn serve_root(State(app): State<App>, request: Request) -> Response {
+    respond(&app, &request, "")
+}
+
+fn respond(app: &App, request: &Request, path: &str) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    let path = request.uri().path().trim_start_matches('/');
     let first = path.split('/').next().unwrap_or_default();
     let missing = || Problem::not_found("Nothing is served at this path.").into_response();
     if !is_read || first == "api" {
@@ -63,7 +71,7 @@ pub(crate) async fn serve(State(app): State<App>, request: Request) -> Response 
         _ if !is_page && !wants_document => missing(),
         Some(document) => {
             let status = if is_page { StatusCode::OK } else { StatusCode::NOT_FOUND };
-            (status, page(&app, document)).into_response()
+            (status, page(app, document)).into_response()
         }
         None if path.is_empty() => Html(include_str!("page_missing.html")).into_response(),
         None => missing(),

@@ -3,7 +3,7 @@
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi as Document;
@@ -26,7 +26,7 @@ pub(crate) fn router(app: &App) -> Router {
         .merge(sign_in::page())
         .fallback(page::serve)
         .method_not_allowed_fallback(method_not_allowed);
-    let routes = if base.is_empty() { routes } else { Router::new().nest(base, routes).fallback(not_found) };
+    let routes = if base.is_empty() { routes } else { below(base, routes, get(page::serve_root)).fallback(not_found) };
     routes
         .layer(DefaultBodyLimit::max(app.settings.body_bytes))
         .layer(from_fn_with_state(Guard::new(app.clone()), guard))
@@ -43,10 +43,42 @@ pub(crate) fn documented(version: &str, base_path: &str) -> (Router<App>, Docume
     (routes, openapi::finish(document))
 }
 
+/// Routes below a path. A nested router does not match the path with a slash at its end, so its root has a route of its own.
+fn below<S: Clone + Send + Sync + 'static>(base: &str, routes: Router<S>, root: MethodRouter<S>) -> Router<S> {
+    Router::new().nest(base, routes).route(&format!("{base}/"), root)
+}
+
 async fn not_found() -> Problem {
     Problem::not_found("Nothing is served at this path.")
 }
 
 async fn method_not_allowed() -> Response {
     Problem::new(ProblemKind::MethodNotAllowed, "This path does not support the method.").into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::extract::Request;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_root_below_a_base_path_is_found_with_and_without_a_slash() {
+        let inner = Router::new().route("/api", get(|| async { "api" })).fallback(|| async { "page" });
+        let routes = below::<()>("/flows", inner, get(|| async { "root" })).fallback(|| async { "missing" });
+        for (path, expect) in [
+            ("/flows", "page"),
+            ("/flows/", "root"),
+            ("/flows/runs", "page"),
+            ("/flows/api", "api"),
+            ("/runs", "missing"),
+        ] {
+            let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+            let response = routes.clone().oneshot(request).await.unwrap();
+            let body = axum::body::to_bytes(response.into_body(), 100).await.unwrap();
+            assert_eq!(String::from_utf8_lossy(&body), expect, "{path}");
+        }
+    }
 }
