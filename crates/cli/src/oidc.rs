@@ -61,8 +61,7 @@ impl OidcSection {
                 ),
             },
         };
-        let is_loopback = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-        if !self.issuer.starts_with("https://") && !is_loopback.iter().any(|start| self.issuer.starts_with(start)) {
+        if !self.issuer.starts_with("https://") && !is_on_this_machine(&self.issuer) {
             bail!("`issuer` of [oidc] must begin with `https://`: {}", self.issuer);
         }
         if self.roles.is_empty() {
@@ -80,6 +79,31 @@ impl OidcSection {
             groups_claim: self.groups_claim.clone(),
             roles: self.roles.iter().map(RoleSection::rule).collect(),
         })
+    }
+}
+
+/// Whether an address without TLS leads to this machine.
+fn is_on_this_machine(issuer: &str) -> bool {
+    let Some(rest) = issuer.strip_prefix("http://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_port = |port: &str| port.bytes().all(|digit| digit.is_ascii_digit());
+    let host = authority.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(authority, |(host, _)| host);
+    matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+#[test]
+fn only_loopback_hosts_need_no_tls() {
+    for issuer in ["http://127.0.0.1:9400", "http://localhost/realms/a", "http://[::1]:80", "http://[::1]"] {
+        assert!(is_on_this_machine(issuer), "{issuer}");
+    }
+    let foreign = [
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example:80",
+        "http://127.0.0.1:1@evil.example",
+        "ftp://localhost",
+    ];
+    for issuer in foreign {
+        assert!(!is_on_this_machine(issuer), "{issuer}");
     }
 }
 

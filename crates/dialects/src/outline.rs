@@ -238,7 +238,7 @@ fn step_branches(step: &Located, kind: &str) -> Vec<OutlineBranch> {
             targets: first(holder, list),
         }
     };
-    let default = |name: &str, list: &str| OutlineBranch {
+    let otherwise = |name: &str, list: &str| OutlineBranch {
         name: name.to_owned(),
         condition: None,
         is_default: true,
@@ -246,12 +246,12 @@ fn step_branches(step: &Located, kind: &str) -> Vec<OutlineBranch> {
         targets: first(step, list),
     };
     match crate::steps::current_type(kind) {
-        Some("if_else") => vec![branch("then".to_owned(), step, "then_steps"), default("else", "else_steps")],
+        Some("if_else") => vec![branch("then".to_owned(), step, "then_steps"), otherwise("else", "else_steps")],
         Some("conditional") => {
             let elifs = step.list("elif").iter().enumerate();
             let elifs = elifs.map(|(index, entry)| branch(format!("elif-{index}"), entry, "then"));
             let then = branch("then".to_owned(), step, "then");
-            std::iter::once(then).chain(elifs).chain([default("else", "else")]).collect()
+            std::iter::once(then).chain(elifs).chain([otherwise("else", "else")]).collect()
         }
         Some("switch") => {
             let case = |case: &Located| OutlineBranch {
@@ -261,12 +261,12 @@ fn step_branches(step: &Located, kind: &str) -> Vec<OutlineBranch> {
                 span: case.get("match").map(|value| value.span),
                 targets: first(case, "steps"),
             };
-            step.list("cases").iter().map(case).chain([default("else", "else_steps")]).collect()
+            step.list("cases").iter().map(case).chain([otherwise("else", "else_steps")]).collect()
         }
         Some("gate") => {
             let stops = step.str("on_match").is_some_and(|on_match| &**on_match == "stop");
             let names = if stops { ["blocked", "passed"] } else { ["passed", "blocked"] };
-            vec![branch(names[0].to_owned(), step, ""), default(names[1], "")]
+            vec![branch(names[0].to_owned(), step, ""), otherwise(names[1], "")]
         }
         _ => Vec::new(),
     }

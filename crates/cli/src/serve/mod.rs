@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     serve(&project, &place, &arguments.listen, None)
 }
 
-/// The store of a server that is not told to show the examples.
+/// The store of a server that was not started with `--demo`.
 pub(crate) fn place(project: &Project, store: &StoreArguments) -> Result<Place> {
     if is_configured(project, store)? { Ok(Place::Store(store.clone())) } else { Place::temporary() }
 }

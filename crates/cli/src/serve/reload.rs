@@ -1,13 +1,14 @@
 //! Serves the workflows of a folder: loads them, and loads them again when they change.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, Workflow};
 use branchpoint_dialects::LoadOptions;
-use branchpoint_runners::read_regular_text_file;
+use branchpoint_runners::{ReadError, read_regular_text_file};
 use branchpoint_server::DefaultScripts;
 
 use crate::check::files::Files;
@@ -46,27 +47,38 @@ pub(super) fn start(path: &Path, backend: Box<dyn Backend>, scripts: DefaultScri
     Ok(())
 }
 
+impl File {
+    fn read(path: &Path) -> Result<Self> {
+        let source = Source::file(path)?;
+        let script = path.with_extension("script.yaml");
+        // A script that exists and cannot be read must not turn into calls that cost money.
+        let script = match read_regular_text_file(&script, DOCUMENT_BYTES) {
+            Ok(text) => Some(text),
+            Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => bail!("{} cannot be read: {error}", script.display()),
+        };
+        Ok(Self { source, script })
+    }
+}
+
 impl Folder {
     /// Loads the files that have changed. One with errors keeps its last valid version.
     fn load(&mut self, time: &str) -> Result<()> {
         let files = Files::find(std::slice::from_ref(&self.path), None)?;
-        let mut found = BTreeMap::new();
+        let mut present = BTreeMap::new();
         for path in files.paths {
-            match Source::file(&path) {
-                Ok(source) => {
-                    let script = read_regular_text_file(&path.with_extension("script.yaml"), DOCUMENT_BYTES).ok();
-                    found.insert(path, File { source, script });
-                }
-                Err(error) => terminal::message(&format!("{time}{error:#}\n")),
+            match File::read(&path) {
+                Ok(file) => drop(present.insert(path, file)),
+                Err(error) => terminal::message(&format!("{time}{error:#}; its last valid version stays\n")),
             }
         }
-        let earlier = std::mem::replace(&mut self.loaded, found);
+        let earlier = std::mem::replace(&mut self.loaded, present);
         if earlier == self.loaded {
             return Ok(());
         }
         // A workflow is stored with those that it calls, so a change concerns its callers, too. Equal ones are saved once.
         for (path, file) in &self.loaded {
-            let line = self.load_file(path, file)?;
+            let line = self.load_file(path, file).unwrap_or_else(|error| format!("{}: {error:#}", path.display()));
             if earlier.get(path) != Some(file) {
                 terminal::message(&format!("{time}{line}\n"));
             }

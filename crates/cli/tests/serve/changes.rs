@@ -206,3 +206,20 @@ fn child_runs_are_listed() {
     assert_eq!(server.get("/runs/c1/children").expect(200)["items"], json!([]));
     assert_eq!(server.get("/runs/nope/children").problem(404), "not_found");
 }
+
+#[test]
+fn a_changed_workflow_that_runners_perform_needs_permissions_although_a_script_answered_its_steps() {
+    let server = Server::demo();
+    let text = "name: deploy\nsteps:\n  - {id: deploy, step_type: prompt_call, prompt_template: Go}\n";
+    server.post("/workflows", &json!({"text": text})).expect(201);
+    let body = json!({"workflow": "deploy", "id": "d1", "script": {"deploy": ["done"]}});
+    assert_eq!(server.post("/runs?wait=30s", &body).expect(200)["status"], "completed");
+    let changed = "name: deploy\nsteps:\n  - {id: deploy, step_type: command, command: echo deployed}\n";
+    let fork = |live: bool, id: &str| {
+        server.post("/runs/d1/fork", &json!({"step": "deploy", "id": id, "live": live, "with": {"text": changed}}))
+    };
+    assert_eq!(fork(true, "d2").problem(403), "not_permitted");
+    assert_eq!(fork(false, "d3").status, 202);
+    let typo = json!({"step": "deploy", "lvie": true});
+    assert_eq!(server.post("/runs/d1/fork", &typo).problem(422), "invalid_input");
+}

@@ -91,7 +91,7 @@ fn impossible_edits_are_problems() {
         assert_eq!(response.problem(422), "edit_rejected", "{}", response.text);
         response.json()["code"].as_str().expect("a code").to_owned()
     };
-    let remove = json!({"op": "remove", "steps": ["nobody"]});
+    let remove = json!({"op": "remove", "steps": ["missing"]});
     assert_eq!(code(&json!({"text": SUPPORT, "operation": remove})), "unknown_step");
     assert_eq!(code(&json!({"text": "steps: [", "operation": remove})), "invalid_text");
     assert_eq!(code(&json!({"text": "initial: a\nstates: {}\n", "operation": remove})), "unsupported_dialect");
@@ -123,12 +123,12 @@ fn versions_and_drafts_are_compared_by_meaning() {
     let server = Server::demo();
     let body = |text: &str| json!({"text": text});
     server.replace("/workflows/replies", &[], &body(SUPPORT)).expect(201);
-    let asked = SUPPORT.replace(
+    let with_approval = SUPPORT.replace(
         "  - id: show\n",
         "  - id: ask\n    step_type: human_in_the_loop\n    prompt_template: Send?\n    required_approvals: 2\n  - id: show\n",
     );
     let etag = server.get("/workflows/replies").headers["etag"].clone();
-    server.replace("/workflows/replies", &[("if-match", &etag)], &body(&asked)).expect(200);
+    server.replace("/workflows/replies", &[("if-match", &etag)], &body(&with_approval)).expect(200);
     let diff = server.get("/workflows/replies/diff?from=1&to=2").expect(200);
     let change = &diff["changes"][0];
     assert_eq!(
@@ -140,7 +140,7 @@ fn versions_and_drafts_are_compared_by_meaning() {
     let edges = diff["edge_marks"].as_object().expect("marks");
     assert_eq!(edges.values().filter(|mark| **mark == "removed").count(), 1, "{diff:#}");
     // A draft against the saved version, and two texts.
-    let draft = asked.replace("required_approvals: 2", "required_approvals: 1");
+    let draft = with_approval.replace("required_approvals: 2", "required_approvals: 1");
     let diff = server.post("/diff", &json!({"name": "replies", "from": 2, "text": draft})).expect(200);
     assert_eq!(diff["changes"][0]["sentence"], "required_approvals is 1 (was 2)");
     assert_eq!((&diff["changes"][0]["before"], &diff["marks"]["ask"]), (&json!("2"), &json!("changed")));
@@ -149,7 +149,7 @@ fn versions_and_drafts_are_compared_by_meaning() {
     assert_eq!(server.post("/diff", &json!({"text": SUPPORT})).problem(422), "invalid_input");
     assert_eq!(server.post("/diff", &json!({"old": "steps: 5", "text": SUPPORT})).problem(422), "invalid_document");
     assert_eq!(server.get("/workflows/replies/diff?from=1&to=9").problem(404), "not_found");
-    assert_eq!(server.get("/workflows/nobody/diff?from=1&to=1").problem(404), "not_found");
+    assert_eq!(server.get("/workflows/missing/diff?from=1&to=1").problem(404), "not_found");
 }
 
 /// Every drawing is complete: what a person would miss is a defect.

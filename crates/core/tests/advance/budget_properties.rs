@@ -37,7 +37,7 @@ struct Call {
 
 /// What the test knows of a call.
 #[derive(Clone, Debug)]
-struct Known {
+struct Facts {
     /// The budgets around it.
     around: Vec<usize>,
     step: usize,
@@ -52,7 +52,7 @@ struct Make {
     /// The limits of budgets.
     limits: Vec<u64>,
     /// The calls.
-    calls: BTreeMap<EffectId, Known>,
+    calls: BTreeMap<EffectId, Facts>,
 }
 
 impl Make {
@@ -61,7 +61,7 @@ impl Make {
         match part {
             Part::Calls(calls) => calls.iter().fold(next, |next, call| {
                 let name = format!("c{}", self.calls.len());
-                let known = Known { around: around.to_vec(), step: call.step, is_child_run: call.is_child_run };
+                let known = Facts { around: around.to_vec(), step: call.step, is_child_run: call.is_child_run };
                 let kind = if call.is_child_run { effect("run") } else { model(&name) };
                 let (retry, step) = (call.is_retried.then(|| retry(3, 0)), Some(self.steps[call.step]));
                 let effect = self.b.effect(branchpoint_core::ir::Effect { retry, step, ..kind });
@@ -94,7 +94,7 @@ impl Make {
         }
     }
 
-    fn program(part: &Part) -> (Program, Vec<u64>, BTreeMap<EffectId, Known>) {
+    fn program(part: &Part) -> (Program, Vec<u64>, BTreeMap<EffectId, Facts>) {
         let mut b = Builder::new();
         let steps = (0..STEPS).map(|step| b.step(&format!("s{step}"), "model", None, (0, 0))).collect();
         let mut make = Self { b, steps, limits: Vec::new(), calls: BTreeMap::new() };
@@ -151,7 +151,7 @@ struct Book {
 }
 
 impl Book {
-    fn reservation(&self, call: &Known) -> u64 {
+    fn reservation(&self, call: &Facts) -> u64 {
         let unknown = if call.is_child_run { self.limit.saturating_sub(self.used) } else { self.limit.div_ceil(10) };
         self.largest.get(&call.step).copied().unwrap_or(unknown)
     }
@@ -160,7 +160,7 @@ impl Book {
 /// The books of the test.
 struct Books {
     budgets: Vec<Book>,
-    calls: BTreeMap<EffectId, Known>,
+    calls: BTreeMap<EffectId, Facts>,
     in_flight: BTreeMap<EffectNo, Flight>,
 }
 

@@ -330,12 +330,12 @@ impl<'s> Draft<'s> {
         };
         let is_removed = |at: usize| change.removed.iter().any(|range| range.contains(&at));
         let mut after: Vec<String> = after.into_iter().map(|(_, comment)| comment).collect();
-        let mut kept: Vec<String> =
+        let mut remaining: Vec<String> =
             before.into_iter().filter(|(at, _)| !is_removed(*at)).map(|(_, comment)| comment).collect();
         after.sort_unstable();
-        kept.sort_unstable();
+        remaining.sort_unstable();
         let mut rest = after.iter();
-        kept.iter().all(|comment| rest.any(|other| other == comment))
+        remaining.iter().all(|comment| rest.any(|other| other == comment))
     }
 }
 

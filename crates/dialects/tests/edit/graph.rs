@@ -66,7 +66,7 @@ fn connections_follow_the_rules_of_the_dialect() {
     refused(&team, &connect("a", "subagent", "start"), "subagent_target_not_agent");
     refused(TRIAGE, &connect("route", "condition-2", "a"), "unknown_branch");
     refused(TRIAGE, &connect("route", "condition-0", "a"), "duplicate_connection");
-    refused(TRIAGE, &connect("a", "", "nobody"), "unknown_step");
+    refused(TRIAGE, &connect("a", "", "missing"), "unknown_step");
     let third = edited(&helped, &add("agent", Position::Free { x: 0.0, y: 0.0 })).text;
     let third = third.replace("\"userPrompt\": \"\"}", "\"tools\": {\"subagents\": true}}");
     refused(&third, &connect("agent", "subagent", "b"), "subagent_multiple_parents");

@@ -91,22 +91,22 @@ fn commented(source: &str) -> String {
 
 fn comments(text: &str) -> Vec<String> {
     let numbered = |text: &str| text.split('.').next().unwrap_or_default().to_owned();
-    let mut found: Vec<String> = text
+    let mut comments: Vec<String> = text
         .match_indices("# ")
         .map(|(at, _)| numbered(&text[at..]))
         .filter(|comment| comment.starts_with("# behind ") || comment.starts_with("# above "))
         .collect();
-    found.sort();
-    found
+    comments.sort();
+    comments
 }
 
 fn steps(text: &str) -> Vec<Step> {
-    let mut found = Vec::new();
-    collect(&read(text).expect("a document"), text, &mut found);
-    found
+    let mut all_steps = Vec::new();
+    collect(&read(text).expect("a document"), text, &mut all_steps);
+    all_steps
 }
 
-fn collect(value: &Located, text: &str, found: &mut Vec<Step>) {
+fn collect(value: &Located, text: &str, all_steps: &mut Vec<Step>) {
     let is_node = value.get("data").is_some();
     let kind = value.get("step_type").or(value.get("type").filter(|_| is_node));
     if let (Some(id), Some(_)) = (value.get("id").and_then(Located::text), kind) {
@@ -117,7 +117,7 @@ fn collect(value: &Located, text: &str, found: &mut Vec<Step>) {
             !LISTS.contains(&&*field.key) || field.value.items().is_none() && !is_fail
         };
         let own = value.fields().iter().filter(is_own);
-        found.push(Step {
+        all_steps.push(Step {
             id: id.to_string(),
             lines: line(value.span.start)..line(value.span.end) + 1,
             own: own
@@ -126,8 +126,8 @@ fn collect(value: &Located, text: &str, found: &mut Vec<Step>) {
                 .into(),
         });
     }
-    value.fields().iter().for_each(|field| collect(&field.value, text, found));
-    value.items().unwrap_or_default().iter().for_each(|item| collect(item, text, found));
+    value.fields().iter().for_each(|field| collect(&field.value, text, all_steps));
+    value.items().unwrap_or_default().iter().for_each(|item| collect(item, text, all_steps));
 }
 
 fn own_fields(text: &str) -> BTreeMap<String, Value> {
@@ -270,7 +270,7 @@ proptest! {
         let lines: Vec<&str> = example.text.lines().collect();
         let lead = lines[..step.lines.start].iter().rev().take_while(|line| line.trim().starts_with('#')).count();
         let gone = step.lines.start - lead..step.lines.end;
-        let kept = |line: &usize| {
+        let is_unchanged = |line: &usize| {
             // A step in brackets may share its line with the removed one.
             let has_lines = |inner: &&Step| {
                 inner.lines.start != step.lines.start && lines[inner.lines.start].trim().starts_with('-')
@@ -281,7 +281,7 @@ proptest! {
         let after = comments(&removed.text);
         let connected = removed.affected.iter().map(|affected| affected.line as usize - 1);
         let connected: Vec<usize> = connected.flat_map(|line| [line.saturating_sub(1), line]).collect();
-        for line in (0..lines.len()).filter(|line| kept(line) && !connected.contains(line) && !example.is_graph) {
+        for line in (0..lines.len()).filter(|line| is_unchanged(line) && !connected.contains(line) && !example.is_graph) {
             for comment in comments(lines[line]) {
                 prop_assert!(after.contains(&comment), "{comment} is lost with {}\n{}\n{}", step.id, example.text, removed.text);
             }

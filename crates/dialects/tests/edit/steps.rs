@@ -168,7 +168,7 @@ fn a_removed_step_closes_the_gap_and_reports_who_refers_to_it() {
     rejected(FAN_OUT, &remove("draft"), EditErrorKind::HasChildren, "side by side");
     let all = Operation::Remove { steps: vec!["draft".into(), "note".into()], with_children: true };
     check(FAN_OUT, &all, "name: fan-out\nsteps: []\n");
-    rejected(SUPPORT, &remove("nobody"), EditErrorKind::UnknownStep, "`nobody`");
+    rejected(SUPPORT, &remove("missing"), EditErrorKind::UnknownStep, "`missing`");
 }
 
 #[test]

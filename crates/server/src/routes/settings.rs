@@ -82,7 +82,7 @@ async fn doctor(State(app): State<App>, caller: Caller) -> Result<Json<Findings>
         items.push(Finding {
             name: "processes",
             ok: backend.is_driving(),
-            message: format!("{drivers} processes drive runs."),
+            message: format!("Processes that drive runs: {drivers}."),
         });
         Ok(Json(Findings { items }))
     })
@@ -103,15 +103,15 @@ fn findings(health: &Health) -> Vec<Finding> {
     let disk = health.disk_bytes.map_or("The free space on the disk is unknown.".to_owned(), |bytes| {
         format!("{} MB are free on the disk.", bytes / 1_000_000)
     });
-    let count = |name, count: u64, what: &str| Finding { name, ok: count == 0, message: format!("{count} {what}.") };
+    let count = |name, count: u64, what: &str| Finding { name, ok: count == 0, message: format!("{what}: {count}.") };
     vec![
         Finding { name: "store", ok: health.damage.is_empty(), message: store },
         Finding { name: "key", ok: key_ok, message: key },
-        count("permissions", health.open_files.len() as u64, "files of the store can be read by other users"),
+        count("permissions", health.open_files.len() as u64, "Files of the store that other users can read"),
         Finding { name: "disk", ok: health.disk_bytes.is_none_or(|bytes| bytes >= MIN_DISK_BYTES), message: disk },
-        count("clock", health.future_runs, "runs have events dated in the future"),
-        count("timers", health.overdue, "timers are overdue"),
-        count("runs", health.abandoned, "runs are abandoned"),
+        count("clock", health.future_runs, "Runs with events dated in the future"),
+        count("timers", health.overdue, "Overdue timers"),
+        count("runs", health.abandoned, "Abandoned runs"),
     ]
 }
 

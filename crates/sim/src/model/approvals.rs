@@ -83,11 +83,11 @@ impl<'t> Approval<'t> {
         let rules = self.rules?;
         let too_few = self.needs().any(|(group, needed)| self.members(group).len() < needed as usize);
         let later = self.later();
-        let nobody_later = rules.escalation.iter().flat_map(|(_, users)| users).any(|user| !self.may_vote(*user));
+        let no_one_later = rules.escalation.iter().flat_map(|(_, users)| users).any(|user| !self.may_vote(*user));
         let voters: BTreeSet<String> = self.first().union(&later).cloned().collect();
         let no_vetoer = rules.veto.iter().any(|vetoer| !self.may_vote(*vetoer) || !voters.contains(&user(*vetoer)))
             || rules.veto_group.is_some_and(|group| self.members(group).is_disjoint(&voters));
-        if too_few || nobody_later || no_vetoer {
+        if too_few || no_one_later || no_vetoer {
             return Some("hitl_group");
         }
         if rules.end_early && rules.need.is_none() && self.required as usize > voters.len() {

@@ -26,7 +26,7 @@ impl World<'_> {
         if rng.percent(20) {
             return self.delegate(run, request, &mut rng);
         }
-        let has_rules = self.asked(run, request, "shown_hash").is_some();
+        let has_rules = self.requested(run, request, "shown_hash").is_some();
         if !has_rules && rng.percent(80) {
             return self.cast(run, request, Sent { user, choice: choice.into(), form: None, saw_it: None });
         }
@@ -38,7 +38,7 @@ impl World<'_> {
 
     /// A recipient, a frequent delegate, or anybody.
     fn random_person(&self, run: usize, request: RequestNo, rng: &mut Rng) -> String {
-        let recipients = self.asked(run, request, "recipients").and_then(Value::as_list).unwrap_or_default();
+        let recipients = self.requested(run, request, "recipients").and_then(Value::as_list).unwrap_or_default();
         match rng.below(10) {
             0..5 if !recipients.is_empty() => rng.pick(recipients).to_string(),
             5..8 => "x0".to_owned(),
@@ -47,12 +47,12 @@ impl World<'_> {
     }
 
     /// A field of a pending request.
-    fn asked(&self, run: usize, request: RequestNo, field: &str) -> Option<&Value> {
+    fn requested(&self, run: usize, request: RequestNo, field: &str) -> Option<&Value> {
         self.runs[run].tables.requests.get(&request)?.get(field).filter(|value| **value != Value::Null)
     }
 
     pub(super) fn has_form(&self, run: usize, request: RequestNo) -> bool {
-        self.asked(run, request, "form").is_some()
+        self.requested(run, request, "form").is_some()
     }
 
     fn random_form(&self, run: usize, request: RequestNo, rng: &mut Rng) -> Option<Value> {
@@ -72,7 +72,7 @@ impl World<'_> {
 
     pub(super) fn cast(&mut self, run: usize, request: RequestNo, sent: Sent) -> Result<(), String> {
         let hash = sent.saw_it.map(|saw_it| {
-            let shown = self.asked(run, request, "shown_hash").filter(|_| saw_it);
+            let shown = self.requested(run, request, "shown_hash").filter(|_| saw_it);
             ("shown_hash", shown.cloned().unwrap_or_else(|| Value::from("another")))
         });
         let form = sent.form.clone().map(|form| ("form", form));

@@ -88,20 +88,11 @@ fn our_crates_depend_on_each_other_only_as_the_table_allows() {
 
 #[test]
 fn inner_crates_reach_no_async_no_storage_no_clock_and_no_randomness() {
-    let metadata = resolved_metadata();
-    let mut complaints = Vec::new();
-    for name in PURE {
-        // A crate of the table that does not exist yet has nothing to check; expr always exists.
-        let Some(id) = member_id(&metadata, name) else {
-            assert_ne!(*name, "branchpoint-expr", "cargo metadata lists no branchpoint-expr");
-            continue;
-        };
-        complaints.extend(impure_dependencies(&metadata, name, &id));
-    }
+    let complaints: Vec<String> = PURE.iter().flat_map(|name| impure_dependencies(name, &tree_of(name))).collect();
     expect_none(
         &complaints,
         "drop the dependency, turn off the feature that brings it in, or move the code to a host crate; \
-         `cargo tree -e normal -i <crate>` shows the way it came",
+         `cargo tree -p <crate> -e normal -i <dependency>` shows the way it came",
     );
 }
 
@@ -140,30 +131,22 @@ fn edges_outside_the_table(metadata: &Value) -> Vec<String> {
     complaints
 }
 
-/// What a pure crate reaches over normal dependencies and must not, each with the crate that brings it in.
-fn impure_dependencies(metadata: &Value, name: &str, id: &str) -> Vec<String> {
-    let nodes: BTreeMap<&str, &Value> =
-        list(&metadata["resolve"], "nodes").iter().map(|node| (text(node, "id"), node)).collect();
-    let names: BTreeMap<&str, &str> =
-        packages(metadata).map(|package| (text(package, "id"), text(package, "name"))).collect();
-    let mut complaints = Vec::new();
-    let mut seen = BTreeSet::from([id]);
-    let mut open = vec![id];
-    while let Some(id) = open.pop() {
-        let node = nodes.get(id).unwrap_or_else(|| panic!("cargo metadata resolves no node {id}"));
-        for edge in list(node, "deps") {
-            let normal = list(edge, "dep_kinds").iter().any(|kind| kind["kind"].is_null());
-            let target = text(edge, "pkg");
-            if !normal || !seen.insert(target) {
-                continue;
-            }
-            open.push(target);
-            if let Some((impure, what)) = IMPURE.iter().find(|(impure, _)| *impure == names[target]) {
-                complaints.push(format!("{name} reaches {impure} ({what}) through {}", names[id]));
-            }
-        }
-    }
-    complaints
+/// The names of the packages that a crate reaches over normal dependencies, a line for each. Features are those of the crate alone: another
+/// crate of the workspace may turn on more of a shared dependency, and changes nothing of what this crate calls.
+fn tree_of(name: &str) -> String {
+    let mut command = cargo();
+    command.current_dir(root()).args(["tree", "--offline", "--locked", "-p", name]);
+    command.args(["--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+    let tree = run(&mut command, "run `cargo build` once, so that Cargo.lock is up to date");
+    assert!(tree.starts_with(name), "cargo prints the tree of another crate: {tree}");
+    tree
+}
+
+/// What a pure crate reaches and must not.
+fn impure_dependencies(name: &str, tree: &str) -> BTreeSet<String> {
+    let packages = tree.lines().filter_map(|line| line.split_whitespace().next());
+    let impure = packages.filter_map(|package| IMPURE.iter().find(|(impure, _)| *impure == package));
+    impure.map(|(package, what)| format!("{name} reaches {package} ({what})")).collect()
 }
 
 /// The packages of that name that are built with that feature.
@@ -177,13 +160,6 @@ fn packages_with_feature(metadata: &Value, name: &str, feature: &str) -> Vec<Str
         .filter(|node| list(node, "features").iter().any(|given| given == feature))
         .map(|node| format!("{} is built with the feature {feature}", text(node, "id")))
         .collect()
-}
-
-fn member_id(metadata: &Value, name: &str) -> Option<String> {
-    let members = list(metadata, "workspace_members");
-    packages(metadata)
-        .find(|package| text(package, "name") == name && members.contains(&package["id"]))
-        .map(|package| text(package, "id").to_owned())
 }
 
 /// The whole tree for this platform. Other platforms' packages need not be on this machine.
@@ -259,36 +235,23 @@ fn the_table_has_no_cycle() {
     }
 }
 
-/// A tree `ours -> middle -> last`, the last edge of the given kind.
-fn chain(last: &str, kind: Option<&str>) -> Value {
-    let edge = |target: &str, kind: Option<&str>| json!({ "pkg": target, "dep_kinds": [{ "kind": kind }] });
-    json!({
-        "packages": [
-            { "name": "ours", "id": "ours" }, { "name": "middle", "id": "middle" }, { "name": last, "id": last }
-        ],
-        "resolve": { "nodes": [
-            { "id": "ours", "features": [], "deps": [edge("middle", None)] },
-            { "id": "middle", "features": [], "deps": [edge(last, kind)] },
-            { "id": last, "features": ["arbitrary_precision"], "deps": [] },
-        ] }
-    })
-}
-
 #[test]
 fn an_impure_crate_is_found_at_any_depth() {
-    let complaints = impure_dependencies(&chain("tokio", None), "ours", "ours");
-    assert_eq!(complaints, ["ours reaches tokio (async) through middle"]);
+    let tree = "ours v0.1.0 (/x)\nmiddle v1.0.0\ntokio v1.2.3\ntokio-util v0.7.0\ntokio v1.2.3 (*)\n";
+    assert_eq!(impure_dependencies("ours", tree), BTreeSet::from(["ours reaches tokio (async)".to_owned()]));
 }
 
 #[test]
-fn build_and_dev_dependencies_are_not_part_of_the_program() {
-    for kind in ["build", "dev"] {
-        assert_eq!(impure_dependencies(&chain("tokio", Some(kind)), "ours", "ours"), Vec::<String>::new());
-    }
+fn the_tree_of_a_crate_has_its_dependencies() {
+    assert!(tree_of("branchpoint-core").contains("\nserde v"), "the check would find nothing");
 }
 
 #[test]
 fn a_feature_is_found_on_the_package_that_has_it() {
-    assert_eq!(packages_with_feature(&chain("serde_json", None), "serde_json", "arbitrary_precision").len(), 1);
-    assert_eq!(packages_with_feature(&chain("serde_json", None), "serde_json", "std").len(), 0);
+    let metadata = json!({
+        "packages": [{ "name": "serde_json", "id": "json" }],
+        "resolve": { "nodes": [{ "id": "json", "features": ["arbitrary_precision"], "deps": [] }] }
+    });
+    assert_eq!(packages_with_feature(&metadata, "serde_json", "arbitrary_precision").len(), 1);
+    assert_eq!(packages_with_feature(&metadata, "serde_json", "std").len(), 0);
 }

@@ -9,11 +9,14 @@ export interface Tally {
   groups: { group: string; votes: number; needed: number }[]
 }
 
-type Counted = Pick<ApprovalRecord, 'choices' | 'votes' | 'required'> & Partial<Pick<ApprovalRecord, 'need' | 'progress' | 'veto' | 'recipients' | 'delegations' | 'escalation'>>
+type Counted = Pick<ApprovalRecord, 'choices' | 'votes' | 'required'> & Partial<Pick<ApprovalRecord, 'need' | 'progress' | 'veto' | 'recipients' | 'delegations' | 'escalation' | 'form'>>
 
 /** The votes of each choice, in the order of the choices. */
 export function tallies(approval: Counted): Tally[] {
   return approval.choices.map((choice) => {
+    // The server counts votes with equal form values together.
+    const counted = approval.progress?.find((entry) => entry.choice === choice.name)
+    if (counted) return { choice: choice.name, votes: counted.votes, required: counted.required ?? approval.required ?? null, groups: counted.groups }
     const votes = approval.votes.filter((vote) => vote.choice === choice.name)
     const groups = (approval.need ?? []).map((need) => ({
       group: need.group,
@@ -47,6 +50,8 @@ export type VoteEffect =
   | { kind: 'more'; votes: number; required: number }
   | { kind: 'groups'; missing: { group: string; votes: number }[] }
   | { kind: 'no_quorum' }
+  /** It depends on whether the values of the form equal those of other votes. */
+  | { kind: 'form' }
 
 /** What a vote for a choice would do, as far as the votes so far determine it. */
 export function effectOfVote(approval: Counted, choice: string, user: string, now: number): VoteEffect {
@@ -54,6 +59,7 @@ export function effectOfVote(approval: Counted, choice: string, user: string, no
   const meaning = approval.choices.find((entry) => entry.name === choice)?.meaning
   const recipient = recipientOfVote(approval, user, now) ?? user
   if (meaning === 'no' && approval.veto?.includes(recipient)) return { kind: 'veto' }
+  if (approval.form && approval.votes.some((vote) => vote.choice === choice)) return { kind: 'form' }
   const tally = tallies(approval).find((entry) => entry.choice === choice)
   if ((approval.need ?? []).length > 0) {
     const mine = groupsOf(approval, recipient)
@@ -79,6 +85,7 @@ export function effectSentence(effect: VoteEffect): string {
     case 'quorum': return effect.required === 1 ? 'Your vote settles the approval. The run continues immediately.' : `Your vote makes it ${effect.votes} of ${effect.required}. The run continues immediately.`
     case 'more': return `Your vote makes it ${effect.votes} of ${effect.required}. ${plural(effect.required - effect.votes, 'more vote is', 'more votes are')} needed.`
     case 'groups': return `Still needed after your vote: ${missingText(effect.missing)}.`
+    case 'form': return 'Your vote counts together with votes that have the same form values.'
     case 'no_quorum': return 'After your vote, no choice can reach the required votes.'
   }
 }

@@ -42,7 +42,7 @@ pub(super) fn paste(draft: &mut Draft<'_>, fragment: &str, position: &Position) 
     let ids = new_ids(&present, &nodes.iter().map(|node| node.id.clone()).collect::<Vec<_>>());
     let first = nodes[0].place;
     let target = place_on_canvas(&present, position);
-    let (mut changes, mut kept) = (Vec::new(), Vec::new());
+    let (mut changes, mut remaining) = (Vec::new(), Vec::new());
     for node in &nodes {
         changes.push((extended(&node.path, "id"), values::text(&ids[&node.id])));
         if let Some(place) = moved(node.place, first, target) {
@@ -53,7 +53,7 @@ pub(super) fn paste(draft: &mut Draft<'_>, fragment: &str, position: &Position) 
         if let (Some(source), Some(target)) = (ids.get(&connection.source), ids.get(&connection.target)) {
             changes.push((extended(&connection.path, "source"), values::text(source)));
             changes.push((extended(&connection.path, "target"), values::text(target)));
-            kept.push(connection.path.clone());
+            remaining.push(connection.path.clone());
         }
     }
     let paths: Vec<Vec<Segment>> = nodes.iter().map(|node| node.path.clone()).collect();
@@ -61,7 +61,7 @@ pub(super) fn paste(draft: &mut Draft<'_>, fragment: &str, position: &Position) 
     let kind = nodes[0].kind.to_string();
     copied.set_all(&changes)?;
     copy(draft, &copied, "nodes", present.nodes.len(), &paths)?;
-    copy(draft, &copied, "connections", present.connections.len(), &kept)?;
+    copy(draft, &copied, "connections", present.connections.len(), &remaining)?;
     if is_attached {
         attach(draft, &present, &selected, &kind, position)?;
     }
@@ -90,11 +90,11 @@ fn copy(
 /// New ids for those that the graph has.
 fn new_ids(present: &Outline, copied: &[Arc<str>]) -> BTreeMap<Arc<str>, String> {
     let mut used = present.ids();
-    let taken = used.clone();
+    let used_before = used.clone();
     used.extend(copied.iter().cloned());
     let mut ids = BTreeMap::new();
     for id in copied {
-        let new = if taken.contains(id) { unique_id(id, &used) } else { id.to_string() };
+        let new = if used_before.contains(id) { unique_id(id, &used) } else { id.to_string() };
         used.insert(new.as_str().into());
         ids.insert(id.clone(), new);
     }

@@ -90,10 +90,10 @@ pub(super) fn rename(draft: &mut Draft<'_>, ids: &BTreeMap<Arc<str>, String>) ->
     let after = all(&draft.document, &outline);
     let new_id = |named: &Arc<str>| ids.get(named).map_or_else(|| named.to_string(), String::clone);
     let mut expected: Vec<String> = before.iter().map(|(named, _)| new_id(named)).collect();
-    let mut found: Vec<String> = after.iter().map(|(named, _)| named.to_string()).collect();
+    let mut names: Vec<String> = after.iter().map(|(named, _)| named.to_string()).collect();
     expected.sort_unstable();
-    found.sort_unstable();
-    if outline.steps.len() != count || expected != found {
+    names.sort_unstable();
+    if outline.steps.len() != count || expected != names {
         let message = "A reference to the step is written in a notation that cannot be edited here.";
         return Err(EditError::new(EditErrorKind::UnsupportedNotation, message).with_help("Edit the source instead."));
     }

@@ -143,7 +143,8 @@ fn progress(request: &Request, choice: &Arc<str>, secrets: &Secrets) -> ChoicePr
         .collect();
     ChoiceProgress {
         choice: secrets.mask(choice).into_owned(),
-        votes: request.votes.iter().filter(|vote| vote.choice == *choice).count(),
+        // Votes with different forms do not count together.
+        votes: request.votes_for(choice).len(),
         required: groups.is_empty().then_some(request.required),
         groups,
     }

@@ -26,7 +26,7 @@ use crate::time::now_ms;
 
 /// Why a run is cancelled.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct CancelRequest {
     /// The reason, which the run shows.
     reason: Option<String>,
@@ -73,7 +73,7 @@ fn accepted(app: &App, backend: &dyn Backend, run: RunNo) -> Result<(StatusCode,
 
 /// What answers the calls of a scripted run from now on.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct ResumeRequest {
     /// Runners perform the calls, instead of the script of the run.
     live: bool,
@@ -100,23 +100,26 @@ pub(super) async fn resume(
 ) -> Result<(StatusCode, Json<RunDetail>), Problem> {
     let shared = app.clone();
     app.call(move |backend| {
-        let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
-        resume_run(&shared, backend, (&row, &version), request.live)?;
+        let (row, _) = find(&shared, backend, &caller, &run, Action::Operate)?;
+        resume_run(&shared, backend, &caller, &row, request.live)?;
         accepted(&shared, backend, row.run)
     })
     .await
 }
 
-/// Resumes a run with the runs that it called.
+/// Resumes a run with the runs that called it and that it called. The caller must be allowed to operate the workflow of the first of them.
 pub(super) fn resume_run(
     app: &App,
     backend: &dyn Backend,
-    (run, version): (&Run, &Version),
+    caller: &Caller,
+    run: &Run,
     live: bool,
 ) -> Result<(), Problem> {
-    may_call(app, backend, version, live)?;
     must_be_unfinished(run)?;
     let root = backend.root_of(run.run)?;
+    let version = app.version(backend, backend.row(root)?.workflow)?;
+    caller.may(Action::Operate, &version.name)?;
+    may_call(app, backend, &version, live)?;
     backend.resume(root, calls(live))?;
     resume_children(backend, root)
 }
@@ -136,7 +139,7 @@ fn resume_children(backend: &dyn Backend, run: RunNo) -> Result<(), Problem> {
 
 /// A new run that repeats the failed call of another.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct RetryRequest {
     /// The id of the new run; generated if absent.
     pub(super) id: Option<String>,
@@ -191,12 +194,13 @@ pub(super) fn retry_run(
             return Err(Problem::new(ProblemKind::Conflict, detail));
         }
     };
-    let workflow = with.map(|with| with.save(app, backend, caller, (run, version))).transpose()?;
+    let workflow = with.map(|with| with.save(app, backend, caller, (run, version), live)).transpose()?;
     continue_from(backend, (run, events), workflow, id, calls(live))
 }
 
 /// A new run that repeats another from a step on.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ForkRequest {
     /// The key of the step in the trace, or the id of a step, which means its first execution. With a changed workflow it may be absent:
     /// the new run then continues where the run is.
@@ -228,7 +232,8 @@ pub(super) async fn fork(
         let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
         may_call(&shared, backend, &version, request.live)?;
         let events = events_of(&shared, backend, &row, &request)?;
-        let workflow = request.with.map(|with| with.save(&shared, backend, &caller, (&row, &version))).transpose()?;
+        let (changed, live) = (request.with, request.live);
+        let workflow = changed.map(|with| with.save(&shared, backend, &caller, (&row, &version), live)).transpose()?;
         let new = continue_from(backend, (&row, events), workflow, request.id, calls(request.live))?;
         created(&shared, backend, new)
     })
@@ -276,6 +281,7 @@ fn created(app: &App, backend: &dyn Backend, run: RunNo) -> Result<Response, Pro
 
 /// A signal: an event that a person or a program sends.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct SignalRequest {
     /// The name of the signal.
     name: String,

@@ -215,7 +215,7 @@ fn changed(
     let version = app.version(backend, run.workflow)?;
     let done = match request.action {
         BulkAction::Cancel => cancel_run(backend, run, request.reason.as_deref()).map(|()| None),
-        BulkAction::Resume => resume_run(app, backend, (run, &version), request.live).map(|()| None),
+        BulkAction::Resume => resume_run(app, backend, caller, run, request.live).map(|()| None),
         BulkAction::Retry => {
             let retry = RetryRequest { live: request.live, ..RetryRequest::default() };
             retry_run(app, backend, caller, (run, &version), retry).map(Some)

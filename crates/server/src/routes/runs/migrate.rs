@@ -122,7 +122,7 @@ fn planned(
     request: &MigrateRequest,
 ) -> Result<Option<MovedRun>, Problem> {
     let version = app.version(backend, run.workflow)?;
-    let to = Changed::version(request.to).save(app, backend, caller, (run, &version))?;
+    let to = Changed::version(request.to).save(app, backend, caller, (run, &version), false)?;
     if to == run.workflow {
         return Ok(None);
     }

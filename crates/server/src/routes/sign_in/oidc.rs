@@ -17,7 +17,7 @@ use crate::oidc::{Grant, Oidc, OidcError};
 use crate::problem::{Problem, ProblemKind};
 use crate::time::now_ms;
 
-/// The cookie that ties a sign-in to the browser that began it, so that nobody can be signed in as somebody else by a link.
+/// The cookie that ties a sign-in to the browser that began it, so that a link cannot sign a person in as another user.
 const STATE_COOKIE: &str = "branchpoint-sign-in";
 
 /// How long a person may take to sign in at the provider.
