@@ -20,6 +20,9 @@ pub(crate) struct OidcSection {
     user_claim: String,
     #[serde(default = "groups_claim")]
     groups_claim: String,
+    /// For providers that never send the claim `email_verified`.
+    #[serde(default)]
+    trust_unverified_email: bool,
     roles: Vec<RoleSection>,
 }
 
@@ -77,6 +80,7 @@ impl OidcSection {
             scopes: self.scopes.clone(),
             user_claim: self.user_claim.clone(),
             groups_claim: self.groups_claim.clone(),
+            trusts_unverified_email: self.trust_unverified_email,
             roles: self.roles.iter().map(RoleSection::rule).collect(),
         })
     }

@@ -67,7 +67,7 @@ async fn handle(guard: &Guard, request: Request, next: Next) -> Result<Response,
     if !is_safe(request.method()) {
         same_origin(app, request.headers(), &host)?;
     }
-    let Ok(_permit) = guard.free.try_acquire() else {
+    let Ok(permit) = Arc::clone(&guard.free).try_acquire_owned() else {
         let detail = format!("The server handles {} requests already.", app.settings.requests);
         return Err(Problem::new(ProblemKind::Unavailable, detail).retry_after(1));
     };
@@ -77,15 +77,22 @@ async fn handle(guard: &Guard, request: Request, next: Next) -> Result<Response,
     let change = Change::of(app, request.method().clone(), request.uri().path().to_owned(), caller).await?;
     let wait = std::time::Duration::from_secs(if is_waiting { MAX_WAIT_S } else { 0 });
     let limit = app.settings.request_time + wait;
-    let response = tokio::time::timeout(limit, next.run(request)).await;
-    let response = response.unwrap_or_else(|_| {
-        let detail = format!("The request took more than {} s.", limit.as_secs());
-        Problem::new(ProblemKind::Timeout, detail).into_response()
+    let app = app.clone();
+    // A task of its own, so that a change is logged also if the client does not wait for the response.
+    let handled = tokio::spawn(async move {
+        let _permit = permit;
+        let response = tokio::time::timeout(limit, next.run(request)).await;
+        let response = response.unwrap_or_else(|_| {
+            let detail = format!("The request took more than {} s.", limit.as_secs());
+            Problem::new(ProblemKind::Timeout, detail).into_response()
+        });
+        if let Some(change) = change {
+            change.log(&app, response.status()).await;
+        }
+        response
     });
-    if let Some(change) = change {
-        change.log(app, response.status()).await;
-    }
-    Ok(response)
+    let defect = "The request could not be handled because of a defect of the server.";
+    handled.await.map_err(|_| Problem::new(ProblemKind::Internal, defect))
 }
 
 /// Adds the caller to a request.
@@ -104,8 +111,17 @@ async fn identified(app: &App, mut request: Request) -> Result<Request, Problem>
     Ok(request)
 }
 
-/// Paths of requests that store nothing, although their method could.
-const NO_CHANGES: [&str; 8] = ["/check", "/format", "/drawing", "/edit", "/diff", "/eval", "/topics", "/what-if"];
+/// Paths of requests that store nothing, although they are sent with POST.
+const TOOLS: [&str; 6] = ["/check", "/format", "/drawing", "/edit", "/diff", "/eval"];
+
+/// Whether a request only computes. Only whole paths count: a workflow, a run or a secret may have the name of a tool.
+fn is_tool(method: &Method, path: &str) -> bool {
+    let Some((_, path)) = path.split_once("/api/v1/") else { return false };
+    let is_one = TOOLS.iter().any(|tool| *path == tool[1..]);
+    let is_what_if = path.starts_with("runs/") && path.contains("/trace/") && path.ends_with("/what-if");
+    let is_stream = path.starts_with("events/") && path.ends_with("/topics");
+    *method == Method::POST && (is_one || is_what_if || is_stream)
+}
 
 /// The part of a path before a signed link.
 const LINKS: &str = "/api/v1/links/";
@@ -120,9 +136,7 @@ struct Change {
 
 impl Change {
     async fn of(app: &App, method: Method, path: String, caller: Option<Caller>) -> Result<Option<Self>, Problem> {
-        // A workflow may have the name of such a path.
-        let is_tool = NO_CHANGES.iter().any(|end| path.ends_with(end)) && !path.contains("/api/v1/workflows/");
-        let is_change = !is_safe(&method) && !is_tool;
+        let is_change = !is_safe(&method) && !is_tool(&method, &path);
         if app.host.audit.is_none() || !is_change {
             return Ok(None);
         }
@@ -268,6 +282,18 @@ mod tests {
             Some("flow.example"),
             Some("https"),
         );
+    }
+
+    #[test]
+    fn only_requests_that_store_nothing_are_tools() {
+        for path in ["/api/v1/check", "/base/api/v1/diff", "/api/v1/events/c/topics", "/api/v1/runs/a/trace/b/what-if"]
+        {
+            assert!(is_tool(&Method::POST, path), "{path}");
+        }
+        assert!(!is_tool(&Method::PUT, "/api/v1/settings/secrets/eval"));
+        for path in ["/api/v1/workflows/check", "/api/v1/runs/check", "/api/v1/runs", "/check"] {
+            assert!(!is_tool(&Method::POST, path), "{path}");
+        }
     }
 
     #[test]

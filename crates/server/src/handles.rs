@@ -1,6 +1,6 @@
 //! Calls the backend, whose methods block, on threads that may block.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use branchpoint_backend::{Backend, BackendError};
@@ -15,12 +15,12 @@ pub(crate) struct Handles {
     /// The handle that opens the others and stops the backend.
     first: Mutex<Box<dyn Backend>>,
     idle: Mutex<Vec<Box<dyn Backend>>>,
-    free: Semaphore,
+    free: Arc<Semaphore>,
 }
 
 impl Handles {
     pub(crate) fn new(first: Box<dyn Backend>, limit: usize) -> Self {
-        Self { first: Mutex::new(first), idle: Mutex::default(), free: Semaphore::new(limit.max(1)) }
+        Self { first: Mutex::new(first), idle: Mutex::default(), free: Arc::new(Semaphore::new(limit.max(1))) }
     }
 
     /// Calls the first handle, which drives the backend, before and after requests are handled. Blocks.
@@ -50,16 +50,16 @@ impl App {
         work: impl FnOnce(&dyn Backend) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let app = self.clone();
-        let permit = self.handles.free.acquire().await.map_err(|_| stopped())?;
+        let permit = Arc::clone(&self.handles.free).acquire_owned().await.map_err(|_| stopped())?;
         let called = spawn_blocking(move || {
+            // The work continues when its request ends early, and counts until then.
+            let _permit = permit;
             let handle = app.handles.take()?;
             let result = work(&*handle);
             app.handles.put_back(handle);
             result
         });
-        let result = called.await;
-        drop(permit);
-        result.unwrap_or_else(|panic| defect(&panic))
+        called.await.unwrap_or_else(|panic| defect(&panic))
     }
 
     /// Computes something that takes time, on a thread that may block.
@@ -67,10 +67,12 @@ impl App {
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let permit = self.handles.free.acquire().await.map_err(|_| stopped())?;
-        let result = spawn_blocking(work).await;
-        drop(permit);
-        result.unwrap_or_else(|panic| defect(&panic))
+        let permit = Arc::clone(&self.handles.free).acquire_owned().await.map_err(|_| stopped())?;
+        let computed = spawn_blocking(move || {
+            let _permit = permit;
+            work()
+        });
+        computed.await.unwrap_or_else(|panic| defect(&panic))
     }
 }
 

@@ -44,7 +44,9 @@ impl Provider {
         };
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
         let user = |name: &str, group: &str| {
-            format!(r#"{{"sub": "{name}", "email": "{name}@example.com", "groups": ["{group}"]}}"#)
+            format!(
+                r#"{{"sub": "{name}", "email": "{name}@example.com", "email_verified": true, "groups": ["{group}"]}}"#
+            )
         };
         let mut command = Command::new(python);
         command.args(["-m", "oidc_provider_mock", "--port", &port.to_string(), "--require-nonce", "true"]);

@@ -22,6 +22,9 @@ const SECRET_BYTES: usize = 32;
 /// The maximum number of credentials.
 const MAX_CREDENTIALS: usize = 10_000;
 
+/// The maximum number of browsers in which one user is signed in.
+const MAX_BROWSERS: usize = 20;
+
 /// The maximum size of the file in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -163,6 +166,13 @@ impl Access {
         self.change(now_ms, move |Stored { credentials, .. }| {
             if credentials.len() >= MAX_CREDENTIALS {
                 return Err(AccessError::Full);
+            }
+            // Signing in again and again must not use up the credentials of others. The oldest are first.
+            let is_same = |known: &Credential| known.kind == CredentialKind::Browser && known.user == added.user;
+            let browsers = credentials.iter().filter(|known| is_same(known)).count();
+            if added.kind == CredentialKind::Browser && browsers >= MAX_BROWSERS {
+                let oldest = credentials.iter().position(is_same);
+                oldest.map(|oldest| credentials.remove(oldest));
             }
             credentials.push(added);
             Ok(())

@@ -69,6 +69,8 @@ struct Event {
     topics: Vec<Topic>,
     /// The workflow that the event concerns; none for events about the whole server.
     workflow: Option<Arc<str>>,
+    /// A reset says nothing but that a topic must be loaded again.
+    is_reset: bool,
     text: EventText,
 }
 
@@ -134,7 +136,8 @@ impl Live {
         let number = state.last;
         let text: EventText =
             format!("id: {}-{number}\nevent: {}\ndata: {}\n\n", self.epoch, event.name, event.data).into();
-        let event = Event { number, topics: event.topics, workflow: event.workflow, text };
+        let is_reset = event.name == "reset";
+        let event = Event { number, topics: event.topics, workflow: event.workflow, is_reset, text };
         let mut slow = Vec::new();
         for (id, client) in &state.clients {
             if event.is_for(&client.topics, &client.caller) && client.sender.try_send(Arc::clone(&event.text)).is_err()
@@ -196,8 +199,9 @@ impl Live {
             let data = json!({"topic": topic.to_string()});
             first.push(format!("id: {}-{}\nevent: reset\ndata: {data}\n\n", self.epoch, state.last).into());
         }
+        state.check_room(&topics)?;
         for topic in &topics {
-            state.subscribe(topic)?;
+            state.subscribe(topic);
         }
         state.clients.insert(client.clone(), Client { caller, topics, sender });
         drop(state);
@@ -217,12 +221,16 @@ impl Live {
         let missing = || Problem::not_found("This event stream does not exist. Open a new one.");
         let of_caller = state.clients.get(client).filter(|known| known.caller.user == caller.user);
         let topics = of_caller.ok_or_else(missing)?.topics.clone();
-        let new: Vec<Topic> = add.into_iter().filter(|topic| !topics.contains(topic)).collect();
+        // A topic counts once, however often a request names it, and one that is also removed is not added.
+        let is_new = |topic: &Topic| !topics.contains(topic) && !remove.contains(topic);
+        let new: BTreeSet<Topic> = add.into_iter().filter(is_new).collect();
+        let dropped: BTreeSet<&Topic> = remove.iter().filter(|topic| topics.contains(topic)).collect();
         check_count(topics.len() + new.len())?;
+        state.check_room(&new)?;
         for topic in &new {
-            state.subscribe(topic)?;
+            state.subscribe(topic);
         }
-        for topic in remove.iter().filter(|topic| topics.contains(topic)) {
+        for topic in dropped {
             state.unsubscribe(topic);
         }
         let known = state.clients.get_mut(client).ok_or_else(missing)?;
@@ -261,19 +269,24 @@ impl Live {
 }
 
 impl State {
-    fn subscribe(&mut self, topic: &Topic) -> Result<(), Problem> {
-        let (last, count) = (self.last, self.topics.len());
+    /// Fails if there are too many topics to add these. Nothing is added before, so that a rejected request leaves nothing behind.
+    fn check_room(&self, topics: &BTreeSet<Topic>) -> Result<(), Problem> {
+        let new = topics.iter().filter(|topic| !self.topics.contains_key(topic)).count();
+        if self.topics.len() + new > ALL_TOPICS {
+            let detail = format!("Clients of the server follow {} topics already.", self.topics.len());
+            return Err(Problem::new(ProblemKind::Unavailable, detail).retry_after(5));
+        }
+        Ok(())
+    }
+
+    fn subscribe(&mut self, topic: &Topic) {
+        let last = self.last;
         if let Some(known) = self.topics.get_mut(topic) {
             known.subscribers += 1;
             known.idle_since = None;
-            return Ok(());
-        }
-        if count >= ALL_TOPICS {
-            let detail = format!("Clients of the server follow {ALL_TOPICS} topics already.");
-            return Err(Problem::new(ProblemKind::Unavailable, detail).retry_after(5));
+            return;
         }
         self.topics.insert(topic.clone(), TopicState::new(last));
-        Ok(())
     }
 
     fn unsubscribe(&mut self, topic: &Topic) {
@@ -299,7 +312,7 @@ impl Event {
         self.topics.iter().any(|topic| topics.contains(topic))
             && match &self.workflow {
                 Some(workflow) => caller.may(Action::Read, workflow).is_ok(),
-                None => caller.may_on_server(Action::Read).is_ok(),
+                None => self.is_reset || caller.may_on_server(Action::Read).is_ok(),
             }
     }
 }

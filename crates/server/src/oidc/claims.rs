@@ -57,7 +57,7 @@ pub(super) struct Claims<'a>(pub(super) &'a IdTokenClaims<MoreClaims, CoreGender
 
 impl Claims<'_> {
     pub(super) fn grant(&self, settings: &OidcSettings) -> Result<Grant, Refusal> {
-        let user = self.user(&settings.user_claim)?;
+        let user = self.user(settings)?;
         let groups = self.groups(&settings.groups_claim);
         let rule =
             settings.roles.iter().find(|rule| rule.group.as_ref().is_none_or(|group| groups.contains(&&**group)));
@@ -65,7 +65,8 @@ impl Claims<'_> {
         Ok(Grant { user, role: rule.role, workflows: rule.workflows.clone() })
     }
 
-    fn user(&self, claim: &str) -> Result<String, Refusal> {
+    fn user(&self, settings: &OidcSettings) -> Result<String, Refusal> {
+        let claim = &*settings.user_claim;
         let value = match claim {
             "sub" => Some(self.0.subject().as_str()),
             "email" => self.0.email().map(|email| email.as_str()),
@@ -74,8 +75,9 @@ impl Claims<'_> {
         };
         let is_name = |name: &&str| !name.is_empty() && name.len() <= MAX_USER && !name.chars().any(char::is_control);
         let user = value.map(str::trim).filter(is_name).ok_or_else(|| Refusal::NoName(claim.to_owned()))?;
-        // An address that anybody can enter at the provider is not an identity.
-        if claim == "email" && self.0.email_verified() == Some(false) {
+        // An address that a person can enter at the provider is not an identity.
+        let is_verified = self.0.email_verified().unwrap_or(settings.trusts_unverified_email);
+        if claim == "email" && !is_verified {
             return Err(Refusal::Unverified(user.to_owned()));
         }
         Ok(user.to_owned())
@@ -109,6 +111,7 @@ mod tests {
             scopes: Vec::new(),
             user_claim: user_claim.into(),
             groups_claim: "groups".into(),
+            trusts_unverified_email: false,
             roles: vec![rule(Some("engineers"), Role::Editor, "*"), rule(Some("support"), Role::Approver, "support-*")],
         }
     }
@@ -134,13 +137,15 @@ mod tests {
     #[test]
     fn the_name_of_a_user_is_the_configured_claim() {
         let groups = serde_json::json!(["engineers"]);
-        let named = serde_json::json!({"preferred_username": "ada", "email": "ada@example.com", "login": "al", "groups": groups});
+        let named = serde_json::json!({"preferred_username": "ada", "email": "ada@example.com", "email_verified": true, "login": "al", "groups": groups});
         check("preferred_username", &named, Ok(("ada", Role::Editor)));
         check("email", &named, Ok(("ada@example.com", Role::Editor)));
         check("login", &named, Ok(("al", Role::Editor)));
         check("nickname2", &named, Err(Refusal::NoName("nickname2".into())));
         let unverified = serde_json::json!({"email": "ada@example.com", "email_verified": false, "groups": groups});
         check("email", &unverified, Err(Refusal::Unverified("ada@example.com".into())));
+        let unknown = serde_json::json!({"email": "ada@example.com", "groups": groups});
+        check("email", &unknown, Err(Refusal::Unverified("ada@example.com".into())));
         let hostile = serde_json::json!({"login": "a\r\nb", "groups": groups});
         check("login", &hostile, Err(Refusal::NoName("login".into())));
     }

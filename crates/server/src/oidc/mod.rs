@@ -44,6 +44,8 @@ pub struct OidcSettings {
     pub user_claim: String,
     /// The claim that lists the user's groups.
     pub groups_claim: String,
+    /// Whether an email address counts as verified if the provider does not say so.
+    pub trusts_unverified_email: bool,
     /// What users may do. The first rule that fits a user counts; a user whom none fits cannot sign in.
     pub roles: Vec<RoleRule>,
 }
@@ -63,8 +65,6 @@ pub(crate) enum OidcError {
     Provider { issuer: String, reason: String },
     #[error("the sign-in is unknown or took more than ten minutes")]
     UnknownState,
-    #[error("too many people sign in at the same time")]
-    Full,
     #[error("the provider's response is invalid: {0}")]
     Response(String),
     #[error(transparent)]
@@ -138,7 +138,7 @@ impl Oidc {
         let (url, state, nonce) = request.add_scopes(scopes).set_pkce_challenge(challenge).url();
         let state = state.secret().clone();
         let begun = pending::SignIn { verifier, nonce, callback, to };
-        self.pending.add(state.clone(), begun).map_err(|pending::Full| OidcError::Full)?;
+        self.pending.add(state.clone(), begun);
         Ok(Begun { url: url.into(), state })
     }
 

@@ -26,18 +26,16 @@ pub(super) struct SignIn {
 #[derive(Default)]
 pub(super) struct Pending(Mutex<HashMap<String, (Instant, SignIn)>>);
 
-/// There are too many begun sign-ins.
-pub(super) struct Full;
-
 impl Pending {
-    pub(super) fn add(&self, state: String, sign_in: SignIn) -> Result<(), Full> {
+    /// Adds a sign-in. The oldest one ends if there are too many, so that requests without an owner cannot keep people out.
+    pub(super) fn add(&self, state: String, sign_in: SignIn) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, (begun, _)| begun.elapsed() < LIFETIME);
-        if all.len() >= MAX_PENDING {
-            return Err(Full);
+        let oldest = all.iter().min_by_key(|(_, (begun, _))| *begun).map(|(state, _)| state.clone());
+        if let Some(oldest) = oldest.filter(|_| all.len() >= MAX_PENDING) {
+            all.remove(&oldest);
         }
         all.insert(state, (Instant::now(), sign_in));
-        Ok(())
     }
 
     /// Removes a sign-in, so that its state works once.
@@ -59,20 +57,19 @@ mod tests {
     #[test]
     fn a_state_works_once() {
         let pending = Pending::default();
-        assert!(pending.add("a".into(), sign_in()).is_ok());
+        pending.add("a".into(), sign_in());
         assert!(pending.take("b").is_none());
         assert!(pending.take("a").is_some());
         assert!(pending.take("a").is_none());
     }
 
     #[test]
-    fn the_number_of_sign_ins_is_limited() {
+    fn the_oldest_of_too_many_sign_ins_ends() {
         let pending = Pending::default();
         for number in 0..MAX_PENDING {
-            assert!(pending.add(number.to_string(), sign_in()).is_ok());
+            pending.add(number.to_string(), sign_in());
         }
-        assert!(pending.add("more".into(), sign_in()).is_err());
-        assert!(pending.take("0").is_some());
-        assert!(pending.add("more".into(), sign_in()).is_ok());
+        pending.add("more".into(), sign_in());
+        assert!(pending.take("0").is_none() && pending.take("1").is_some() && pending.take("more").is_some());
     }
 }

@@ -189,11 +189,17 @@ struct NewToken {
     credential: CredentialRecord,
 }
 
+/// The maximum number of patterns of workflows of a credential.
+const MAX_PATTERNS: usize = 50;
+
 /// The user and the workflows of a credential to create.
 fn owner(user: &str, workflows: &[String]) -> Result<(String, Vec<Pattern>), Problem> {
     let user = user.trim().to_owned();
     if user.is_empty() || user.len() > 200 || user.chars().any(char::is_control) {
         return Err(Problem::invalid_input("A user has 1 to 200 characters that are not control characters."));
+    }
+    if workflows.len() > MAX_PATTERNS {
+        return Err(Problem::invalid_input(format!("A credential is for at most {MAX_PATTERNS} patterns.")));
     }
     let patterns = workflows.iter().map(|pattern| pattern.parse()).collect::<Result<Vec<Pattern>, _>>();
     let mut workflows = patterns.map_err(|error| Problem::invalid_input(format!("Rejected: {error}.")))?;

@@ -79,9 +79,10 @@ pub(super) struct ResumeRequest {
     live: bool,
 }
 
-/// Fails unless the calls of a run may be performed that a script answered until now.
-fn may_call(app: &App, backend: &dyn Backend, version: &Version, live: bool) -> Result<(), Problem> {
-    if live { check_live(app, backend, version) } else { Ok(()) }
+/// Fails unless runners may perform the calls of a run; calls that its script answers need no permission.
+fn may_call(app: &App, backend: &dyn Backend, (run, version): (&Run, &Version), live: bool) -> Result<(), Problem> {
+    let is_scripted = !live && backend.is_scripted(run.run)?;
+    if is_scripted { Ok(()) } else { check_live(app, backend, version) }
 }
 
 fn calls(live: bool) -> CallSource {
@@ -117,9 +118,10 @@ pub(super) fn resume_run(
 ) -> Result<(), Problem> {
     must_be_unfinished(run)?;
     let root = backend.root_of(run.run)?;
-    let version = app.version(backend, backend.row(root)?.workflow)?;
+    let first = backend.row(root)?;
+    let version = app.version(backend, first.workflow)?;
     caller.may(Action::Operate, &version.name)?;
-    may_call(app, backend, &version, live)?;
+    may_call(app, backend, (&first, &version), live)?;
     backend.resume(root, calls(live))?;
     resume_children(backend, root)
 }
@@ -177,7 +179,7 @@ pub(super) fn retry_run(
     request: RetryRequest,
 ) -> Result<RunNo, Problem> {
     let RetryRequest { id, live, with } = request;
-    may_call(app, backend, version, live)?;
+    may_call(app, backend, (run, version), live)?;
     if run.status != Status::Failed {
         let detail =
             format!("Run `{}` has not failed, it is {}. Fork it from a step instead.", run.id, run.status.as_str());
@@ -230,7 +232,7 @@ pub(super) async fn fork(
     let shared = app.clone();
     app.call(move |backend| {
         let (row, version) = find(&shared, backend, &caller, &run, Action::Operate)?;
-        may_call(&shared, backend, &version, request.live)?;
+        may_call(&shared, backend, (&row, &version), request.live)?;
         let events = events_of(&shared, backend, &row, &request)?;
         let (changed, live) = (request.with, request.live);
         let workflow = changed.map(|with| with.save(&shared, backend, &caller, (&row, &version), live)).transpose()?;

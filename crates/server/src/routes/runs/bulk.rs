@@ -217,7 +217,11 @@ fn changed(
         BulkAction::Cancel => cancel_run(backend, run, request.reason.as_deref()).map(|()| None),
         BulkAction::Resume => resume_run(app, backend, caller, run, request.live).map(|()| None),
         BulkAction::Retry => {
-            let retry = RetryRequest { live: request.live, ..RetryRequest::default() };
+            // The id follows from the run and the confirmation, so that a repeated request starts nothing twice.
+            let confirmed = request.confirmation.as_deref().unwrap_or_default();
+            let digest = Sha256::digest(format!("{confirmed}/{}", run.id).as_bytes());
+            let id = Some(format!("r{}", &hexadecimal(&digest)[..20]));
+            let retry = RetryRequest { id, live: request.live, ..RetryRequest::default() };
             retry_run(app, backend, caller, (run, &version), retry).map(Some)
         }
     };

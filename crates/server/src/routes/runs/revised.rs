@@ -39,7 +39,8 @@ impl Changed {
         live: bool,
     ) -> Result<WorkflowNo, Problem> {
         // A step that runners perform needs permissions, although a script answered it before.
-        let scripted = if live { BTreeSet::new() } else { scripted_steps(backend, run)? };
+        let is_scripted = !live && backend.is_scripted(run.run)?;
+        let scripted = if is_scripted { scripted_steps(backend, run)? } else { BTreeSet::new() };
         match (self.version, self.text) {
             (Some(number), None) => {
                 let version = app.find_version(backend, &version.name, Some(number))?;

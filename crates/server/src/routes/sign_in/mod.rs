@@ -58,11 +58,12 @@ async fn form(State(app): State<App>, code: Result<RawQuery<Code>, QueryRejectio
         return (StatusCode::BAD_REQUEST, page).into_response();
     };
     let base = &app.settings.base_path;
-    Html(format!(
+    let page = Html(format!(
         "<!doctype html><meta name=viewport content=\"width=device-width\"><title>Sign in</title>\
          <form method=post action=\"{base}/sign-in\"><input type=hidden name=code value=\"{code}\"><button>Sign in to Branchpoint</button></form>"
-    ))
-    .into_response()
+    ));
+    // Browsers send the form of a page without a referrer with the origin `null`, which is rejected.
+    ([(header::REFERRER_POLICY, "same-origin")], page).into_response()
 }
 
 /// Signs a browser in. A link works once.

@@ -143,7 +143,7 @@ fn set_state(app: &App, headers: &HeaderMap, response: &mut Response, state: &st
 impl From<OidcError> for Problem {
     fn from(error: OidcError) -> Self {
         let kind = match error {
-            OidcError::Provider { .. } | OidcError::Full => ProblemKind::Unavailable,
+            OidcError::Provider { .. } => ProblemKind::Unavailable,
             OidcError::UnknownState | OidcError::Response(_) => ProblemKind::Unauthenticated,
             OidcError::Refused(_) => ProblemKind::Forbidden,
         };
