@@ -7,7 +7,9 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // A browser and a server use two cores. Tests wait for what a person sees, and a loaded machine may need another attempt.
+    maxWorkers: 1,
+    retry: 2,
     reporters: ['default'],
   },
 })

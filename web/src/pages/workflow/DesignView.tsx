@@ -60,7 +60,17 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
   const isConnected = drawn.drawing?.dialect === 'graph'
   const undo = () => say('Undo', draft.undo())
   const redo = () => say('Redo', draft.redo())
-  const save = () => void (canSave && saving.save())
+  const [savesWhenChecked, setSavesWhenChecked] = useState(false)
+  const save = () => {
+    if (canSave) void saving.save()
+    else if (mayEdit && state.isEdited && !isFresh) setSavesWhenChecked(true)
+  }
+  useEffect(() => {
+    // Ctrl S right after an edit: the text is saved once its check is back without errors.
+    if (!savesWhenChecked || !isFresh) return
+    setSavesWhenChecked(false)
+    if (canSave) void saving.save()
+  }, [savesWhenChecked, isFresh])
 
   useShortcuts([
     { keys: 'Ctrl+s', label: 'Save the draft as a version', always: true, run: save },
