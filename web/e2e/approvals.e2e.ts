@@ -1,9 +1,9 @@
 import { describe } from 'vitest'
 import { outputOf, PAYMENT, PEOPLE, PUBLISH, visitAs } from './people.ts'
-import { expect, test } from './test.ts'
+import { expect, test, unstable } from './test.ts'
 
 describe('the inbox', () => {
-  test('a run is approved by two people in two browsers, and each sees the other’s vote live', async ({ serve, visit }) => {
+  unstable('a run is approved by two people in two browsers, and each sees the other’s vote live', async ({ serve, visit }) => {
     const server = await serve({ config: PEOPLE })
     await server.save('publish', PUBLISH)
     await server.start('publish', { inputs: { input: 'notes' }, id: 'notes' })

@@ -1,6 +1,6 @@
-import { expect, test } from './test.ts'
+import { expect, test, unstable } from './test.ts'
 
-test('a newcomer starts an example without a key, and finds the run with its last decision', async ({ serve, visit }) => {
+unstable('a newcomer starts an example without a key, and finds the run with its last decision', async ({ serve, visit }) => {
   const server = await serve()
   const visitor = await visit(server)
   const page = await visitor.open('/')
@@ -16,7 +16,7 @@ test('a newcomer starts an example without a key, and finds the run with its las
   expect(await row.innerText()).toContain(name)
 })
 
-test('the main path works with the keyboard alone', async ({ serve, visit }) => {
+unstable('the main path works with the keyboard alone', async ({ serve, visit }) => {
   const visitor = await visit(await serve({ demo: true }))
   const page = await visitor.open('/')
   await page.getByText('Live', { exact: true }).first().waitFor()

@@ -46,3 +46,9 @@ export const test = base.extend<Fixtures>({
 })
 
 export { expect } from 'vitest'
+
+/**
+ * A test that passes when its file runs alone and fails in some runs of all files, for a reason that is not found yet. It runs with `UNSTABLE=1`,
+ * so that it does not hide the results of the others.
+ */
+export const unstable = process.env.UNSTABLE === '1' ? test : test.skip
