@@ -214,7 +214,7 @@ impl Tools {
     /// use branchpoint_runners::{no_secrets, runtime, tools::Tools};
     ///
     /// let tools = Tools::new(Default::default(), no_secrets());
-    /// assert_eq!(runtime().block_on(tools.described(&["weather"])), [None]);
+    /// assert_eq!(runtime().block_on(tools.tool_descriptions(&["weather"])), [None]);
     /// ```
     pub async fn tool_descriptions(&self, names: &[&str]) -> Vec<Option<ToolDescription>> {
         let of_servers: Vec<&str> = names.iter().copied().filter(|name| Builtin::named(name).is_none()).collect();
