@@ -9,7 +9,7 @@ export default defineConfig({
     pool: 'forks',
     // A browser and a server use two cores. Tests wait for what a person sees, and a loaded machine may need another attempt.
     maxWorkers: 1,
-    retry: 2,
+    retry: 3,
     reporters: ['default'],
   },
 })
