@@ -34,7 +34,7 @@ async function waitingRun(server: Server): Promise<void> {
   })
 }
 
-/** A row of the step tree by its text, with what only screen readers hear. */
+/** A row of the step tree by its text, with the text for screen readers. */
 const row = (page: Page, text: RegExp) => page.getByRole('treeitem').filter({ hasText: text })
 const node = (page: Page, name: string | RegExp) => page.locator('.canvas').getByRole('group', { name })
 

@@ -11,7 +11,7 @@ export interface Cell {
   short: string | null
   isDefault: boolean
   width: number
-  /** The branches that the cell "9 more" stands for. */
+  /** The branches behind the cell "9 more". */
   more: string[]
 }
 

@@ -6,7 +6,7 @@ import { sizeOf } from './measure.ts'
 /** `run` reserves room for outcomes of branches and for votes, so that nothing moves while a run continues. */
 export type CanvasMode = 'design' | 'run'
 
-/** How a node is drawn. `folded` stands for several steps that are not shown. */
+/** How a node is drawn. `folded` represents several steps that are not shown. */
 export type Look = 'step' | 'decision' | 'approval' | 'frame' | 'terminal' | 'merge' | 'folded'
 
 /** A node of the drawing. `summary` is one thing worth saying besides its type: "GET", "4 h". */
@@ -22,7 +22,7 @@ export interface GraphNode {
   cells: Cell[]
   width: number
   height: number
-  /** The ids of the nodes that a folded node or a collapsed frame stands for. */
+  /** The ids of the nodes that a folded node or a collapsed frame represents. */
   inside: string[]
 }
 

@@ -1,4 +1,4 @@
-/** What a row of the step tree stands for, and whose children can be loaded. */
+/** What a row of the step tree represents, and whose children can be loaded. */
 export type Ref =
   | { kind: 'root' }
   | { kind: 'step'; key: string }
