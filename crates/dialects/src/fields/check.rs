@@ -113,7 +113,7 @@ impl<'f> Check<'f> {
             }
             None if field.is_required && group().all(|other| self.given(object, other).is_none()) => {
                 let all: Vec<String> = group().map(|other| Path::Key(&path, other.name).to_string()).collect();
-                self.missing(object, &all.join("` or `"), field.kind);
+                self.missing(object, &all.join("` or `"), field.kind, &add(field.about));
             }
             None => {}
         }
@@ -221,13 +221,23 @@ impl<'f> Check<'f> {
     }
 
     /// Reports a missing field.
-    pub(crate) fn missing(&mut self, object: &Located, path: &str, kind: Option<Kind>) {
+    pub(crate) fn missing(&mut self, object: &Located, path: &str, kind: Option<Kind>, help: &str) {
         let span = if self.style.missing_at_start { start_of(object) } else { object.span };
-        self.error(kind.unwrap_or(self.style.missing), span, format!("`{path}` is missing"), "add the field");
+        self.error(kind.unwrap_or(self.style.missing), span, format!("`{path}` is missing"), help);
     }
 
     pub(crate) fn error(&mut self, kind: Kind, span: Span, message: impl Into<String>, help: &str) {
         self.findings.push(Diagnostic::error(kind, span, message).with_help(help));
+    }
+}
+
+/// The help for a missing field: what it means, in the first sentence of its description.
+fn add(about: &str) -> String {
+    let sentence = about.split(". ").next().unwrap_or(about).trim_end_matches('.');
+    let mut letters = sentence.chars();
+    match letters.next() {
+        Some(first) => format!("add it: {}{}", first.to_lowercase(), letters.as_str()),
+        None => "add the field".to_owned(),
     }
 }
 

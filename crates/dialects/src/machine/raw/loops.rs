@@ -45,7 +45,7 @@ impl Loop {
         let by_type = by_block.or(is_while).unwrap_or(block.given("items").is_none());
         check.object(path, block, &[LOOP_TYPE, COMPLETE, rounds(by_type), ROUNDS]);
         if by_block.or(is_while).is_none() {
-            check.missing(block, &format!("{path}.type"), None);
+            check.missing(block, &format!("{path}.type"), None, "add `type: while` or `type: for_each`");
         }
         if is_while.is_some_and(|is_while| is_while != by_type) {
             let message = format!("`{path}.type` and the type of the state name different loops");

@@ -17,7 +17,7 @@ pub(super) mod tables;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use branchpoint_expr::{Located, Span};
+use branchpoint_expr::{Diagnostic, Located, Span};
 
 use crate::fields::{Access, Path, Unknown};
 
@@ -63,6 +63,12 @@ impl Document {
             return None;
         }
         let states = document.given("states").map(|states| read_states(states, findings)).unwrap_or_default();
+        if let Some(initial) = document.fields().iter().find(|field| &*field.key == "initial") {
+            let below_states = |finding: &&mut Diagnostic| finding.span == initial.key_span;
+            if let Some(finding) = findings.0.iter_mut().find(below_states) {
+                finding.help = Some("move it below `states`".to_owned());
+            }
+        }
         let positions = states.iter().enumerate().map(|(at, state)| (state.name.clone(), at)).collect();
         Some(Self {
             name: document.text_at("name"),

@@ -59,7 +59,12 @@ impl Operation {
         let path = Path::Key(&path, "inputs");
         check.object(path, inputs, &[table]);
         if inputs.word("backend") == "webhook" && inputs.filled("webhook_url").is_none() {
-            check.missing(inputs, &format!("{path}.webhook_url"), None);
+            check.missing(
+                inputs,
+                &format!("{path}.webhook_url"),
+                None,
+                "add the address that the notification is sent to",
+            );
         }
         Self::of(&name, inputs)
     }

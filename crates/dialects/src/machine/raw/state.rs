@@ -162,7 +162,7 @@ fn read_unknown(path: Path<'_>, state: &Located, check: &mut Check<'_>) {
     }
     check.object(path, state, &[TYPE, STATE]);
     if state.given("type").is_none() {
-        check.missing(state, &format!("{path}.type"), None);
+        check.missing(state, &format!("{path}.type"), None, "add it, such as `type: step` for a command");
     }
 }
 
