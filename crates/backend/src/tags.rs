@@ -29,7 +29,7 @@ pub enum InvalidTags {
     #[error("tag `{0}` has more than {MAX_TAG_CHARS} characters")]
     TooLong(String),
     /// A tag is empty, begins or ends with a blank, or contains a control character.
-    #[error("tag {0:?} is invalid: a tag is not empty, has no blanks at its ends, and no control characters")]
+    #[error("tag {0:?} is invalid: a tag must not be empty, begin or end with a blank, or contain control characters")]
     Invalid(String),
     /// A run has too many tags.
     #[error("a run has at most {MAX_TAGS} tags, not {0}")]

@@ -9,6 +9,7 @@ use axum::response::IntoResponse as _;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::data_errors::DataError;
 use crate::problem::{Problem, ProblemKind};
 
 /// A JSON body.
@@ -49,13 +50,35 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalBody<T> {
 
 /// Parses a JSON text of a request.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        if error.is_data() {
-            Problem::invalid_input(format!("The body has an unexpected form: {error}."))
-        } else {
-            Problem::bad_request(format!("The body is not valid JSON: {error}."))
-        }
-    })
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        unparsed(&path, error.inner())
+    })?;
+    reader.end().map_err(|error| unparsed("", &error))?;
+    Ok(value)
+}
+
+fn unparsed(path: &str, error: &serde_json::Error) -> Problem {
+    if error.is_data() {
+        Problem::invalid_input(sentence("The body is invalid", &DataError::new(path, &error.to_string())))
+    } else {
+        Problem::bad_request(format!("The body is not valid JSON: {error}."))
+    }
+}
+
+/// A problem in data of a request, as sentences.
+fn sentence(what: &str, error: &DataError) -> String {
+    let help = error.help.as_ref().map(|help| {
+        let end = if help.ends_with('?') { "" } else { "." };
+        format!(" {}{end}", capitalized(help))
+    });
+    format!("{what}: {}.{}", error.problem, help.unwrap_or_default())
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn unread(rejection: &BytesRejection, app: &App) -> Problem {
@@ -89,9 +112,23 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
-        let query = query.map_err(|rejection| Problem::bad_request(format!("{}.", rejection.body_text())))?;
-        Ok(Self(query.0))
+        Ok(Self(query.map_err(|rejection| Problem::bad_request(invalid_query(&rejection.body_text())))?.0))
     }
+}
+
+/// Rewords a rejection of a query: `Failed to deserialize query string: limit: invalid digit found in string`.
+fn invalid_query(message: &str) -> String {
+    let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(message);
+    let (parameter, message) = message.split_once(": ").unwrap_or(("", message));
+    let numbers = ["invalid digit found in string", "cannot parse integer from empty string"];
+    if numbers.contains(&message) {
+        return format!("The query is invalid: `{parameter}` must be a whole number.");
+    }
+    let (path, message) = match parameter.contains(' ') {
+        true => ("", format!("{parameter}: {message}")),
+        false => (parameter, message.to_owned()),
+    };
+    sentence("The query is invalid", &DataError::new(path, &message))
 }
 
 /// The parameters of a path.
@@ -110,5 +147,45 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
             }
         })?;
         Ok(Self(path.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Start {
+        #[serde(rename = "workflow")]
+        _workflow: String,
+        #[serde(rename = "tags", default)]
+        _tags: Vec<String>,
+    }
+
+    #[track_caller]
+    fn check(body: &str, expect: &str) {
+        let problem = parse::<Start>(body.as_bytes()).expect_err("the body is invalid");
+        assert_eq!(problem.detail(), expect, "{body}");
+    }
+
+    #[test]
+    fn invalid_bodies_name_the_field_and_the_remedy() {
+        check(r#"{"worklow": "a"}"#, "The body is invalid: unknown field `worklow`. Did you mean `workflow`?");
+        check(r#"{"x": "a"}"#, "The body is invalid: unknown field `x`. The fields are `workflow`, `tags`.");
+        check(r#"{"workflow": "a", "tags": "b"}"#, "The body is invalid: `tags` must be a list, but is \"b\".");
+        check(r#"{"workflow": "a", "tags": [1]}"#, "The body is invalid: `tags[0]` must be text, but is 1.");
+        check("[]", "The body is invalid: the data must be an object, but is a list of length 0.");
+        check("{}", "The body is invalid: `workflow` is missing.");
+        check("{", "The body is not valid JSON: EOF while parsing an object at line 1 column 1.");
+        check(r#"{"workflow": "a"} x"#, "The body is not valid JSON: trailing characters at line 1 column 19.");
+    }
+
+    #[test]
+    fn invalid_queries_name_the_parameter() {
+        let message = "Failed to deserialize query string: limit: invalid digit found in string";
+        assert_eq!(invalid_query(message), "The query is invalid: `limit` must be a whole number.");
+        let message = "Failed to deserialize query string: missing field `signed`";
+        assert_eq!(invalid_query(message), "The query is invalid: `signed` is missing.");
     }
 }

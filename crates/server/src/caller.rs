@@ -49,6 +49,17 @@ impl Action {
         (Self::Approve, "approve"),
         (Self::Administer, "administer"),
     ];
+
+    /// The roles that permit it.
+    const fn roles(self) -> &'static [Role] {
+        match self {
+            Self::Read | Self::Try => &[Role::Viewer, Role::Operator, Role::Approver, Role::Editor, Role::Admin],
+            Self::Operate => &[Role::Operator, Role::Editor, Role::Admin],
+            Self::Approve => &[Role::Approver, Role::Editor, Role::Admin],
+            Self::Edit => &[Role::Editor, Role::Admin],
+            Self::Administer => &[Role::Admin],
+        }
+    }
 }
 
 /// What an action concerns.
@@ -64,13 +75,8 @@ pub(crate) enum Resource<'a> {
 
 /// Whether a caller may do something. The only place that decides it.
 pub(crate) fn authorize(caller: &Caller, action: Action, resource: Resource<'_>) -> Result<(), Problem> {
-    let by_role = match action {
-        Action::Read | Action::Try => true,
-        Action::Operate => matches!(caller.role, Role::Operator | Role::Editor | Role::Admin),
-        Action::Approve => matches!(caller.role, Role::Approver | Role::Editor | Role::Admin),
-        Action::Edit => matches!(caller.role, Role::Editor | Role::Admin),
-        Action::Administer => caller.role == Role::Admin,
-    };
+    let roles = action.roles();
+    let by_role = roles.contains(&caller.role);
     let by_workflow = match resource {
         Resource::Server => caller.workflows.iter().any(Pattern::is_all),
         Resource::Some => !caller.workflows.is_empty(),
@@ -79,12 +85,22 @@ pub(crate) fn authorize(caller: &Caller, action: Action, resource: Resource<'_>)
     if by_role && by_workflow {
         return Ok(());
     }
-    let on = match resource {
-        Resource::Workflow(name) => format!(" with workflow `{name}`"),
-        Resource::Server | Resource::Some => String::new(),
+    Err(Problem::new(ProblemKind::Forbidden, missing_right(caller, roles, by_role, resource)))
+}
+
+/// Why a caller may not do something: the roles that may, or the workflows that the caller's token or sign-in covers.
+fn missing_right(caller: &Caller, roles: &[Role], by_role: bool, resource: Resource<'_>) -> String {
+    let Caller { user, role, .. } = caller;
+    if !by_role {
+        let needed = roles.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+        return format!("{user} has the role {role}, but this needs the role {needed}.");
+    }
+    let covered = match resource {
+        Resource::Workflow(name) => format!("workflow `{name}`"),
+        Resource::Server => "all workflows".to_owned(),
+        Resource::Some => "any workflow".to_owned(),
     };
-    let detail = format!("{} may not do this{on} (role: {}).", caller.user, caller.role);
-    Err(Problem::new(ProblemKind::Forbidden, detail))
+    format!("The permissions of {user} (role: {role}) do not cover {covered}.")
 }
 
 impl Caller {
@@ -180,5 +196,32 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
         let missing = || Problem::new(ProblemKind::Unauthenticated, "Send a token with `Authorization: Bearer`.");
         parts.extensions.get::<Self>().cloned().ok_or_else(missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(role: Role, action: Action, resource: Resource<'_>, expect: &str) {
+        let workflows = vec!["support-*".parse().expect("a pattern")];
+        let caller = Caller { user: "vi".to_owned(), role, workflows, credential: None };
+        let problem = authorize(&caller, action, resource).expect_err("the caller may not");
+        assert_eq!(problem.detail(), expect);
+    }
+
+    #[test]
+    fn a_missing_permission_names_the_roles_that_have_it_or_the_workflow() {
+        let workflow = Resource::Workflow("support-mail");
+        check(Role::Viewer, Action::Edit, workflow, "vi has the role viewer, but this needs the role editor or admin.");
+        check(
+            Role::Editor,
+            Action::Administer,
+            Resource::Server,
+            "vi has the role editor, but this needs the role admin.",
+        );
+        let other = Resource::Workflow("refund");
+        check(Role::Admin, Action::Edit, other, "The permissions of vi (role: admin) do not cover workflow `refund`.");
     }
 }

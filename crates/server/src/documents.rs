@@ -109,10 +109,18 @@ impl Executable {
     }
 }
 
+/// The message about the name of a dialect that does not exist.
+pub(crate) fn unknown_dialect(name: &str) -> String {
+    let known = Dialect::ALL.map(Dialect::as_str).join(", ");
+    format!("`{name}` is not a dialect. The dialects are {known}.")
+}
+
 /// The name of a document: its own, else the one that the request chose.
 pub(crate) fn name_of(text: &str, chosen: Option<String>) -> Result<String, Problem> {
     let name = chosen.or_else(|| document_name(text));
-    let name = name.ok_or_else(|| Problem::invalid_input("The document has no name. Send one as `name`."))?;
+    let name = name.ok_or_else(|| {
+        Problem::invalid_input("The document has no `name`. Write one into it, or send one as `name`.")
+    })?;
     check_name(&name)?;
     Ok(name)
 }

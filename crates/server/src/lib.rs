@@ -21,6 +21,7 @@ mod caller;
 mod catalogue;
 mod connections;
 mod content;
+mod data_errors;
 mod documents;
 mod drawing;
 mod examples;
@@ -56,6 +57,7 @@ pub use access::{
 };
 pub use connections::{Server, serve_until};
 pub use content::{Content, Example, Template};
+pub use data_errors::DataError;
 pub use host::Host;
 pub use oidc::{OidcSettings, RoleRule};
 pub use page::WebFile;

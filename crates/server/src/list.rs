@@ -51,25 +51,26 @@ impl PageRequest {
 
     /// The position after which the page begins.
     pub(crate) fn cursor<C: std::str::FromStr>(&self) -> Result<Option<C>, Problem> {
-        let read =
-            |cursor: &String| cursor.parse().map_err(|_| Problem::bad_request("`cursor` is not one of this list."));
+        let read = |cursor: &String| cursor.parse().map_err(|_| unknown_cursor());
         self.cursor.as_ref().map(read).transpose()
     }
 
     /// The number after which the page begins.
     pub(crate) fn after(&self) -> Result<Option<i64>, Problem> {
-        let read =
-            |cursor: &String| cursor.parse().map_err(|_| Problem::bad_request("`cursor` is not one of this list."));
+        let read = |cursor: &String| cursor.parse().map_err(|_| unknown_cursor());
         self.cursor.as_ref().map(read).transpose()
     }
+}
+
+fn unknown_cursor() -> Problem {
+    Problem::bad_request("`cursor` is invalid. Send the `next` of the previous page.")
 }
 
 impl<T> Page<T> {
     /// A page of a list that is in memory as a whole, whose cursors count items.
     pub(crate) fn of(all: Vec<T>, request: &PageRequest) -> Result<Self, Problem> {
         let (skipped, limit) = (request.after()?.unwrap_or(0), request.limit()? as usize);
-        let skipped =
-            usize::try_from(skipped).map_err(|_| Problem::bad_request("`cursor` is not one of this list."))?;
+        let skipped = usize::try_from(skipped).map_err(|_| unknown_cursor())?;
         let more = all.len() > skipped.saturating_add(limit);
         let items = all.into_iter().skip(skipped).take(limit).collect();
         Ok(Self { items, next: more.then(|| (skipped + limit).to_string()) })

@@ -58,7 +58,9 @@ pub(crate) async fn serve_root(State(app): State<App>, request: Request) -> Resp
 fn respond(app: &App, request: &Request, path: &str) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let first = path.split('/').next().unwrap_or_default();
-    let missing = || Problem::not_found("Nothing is served at this path.").into_response();
+    let missing = || {
+        Problem::not_found("There is no endpoint at this path. `/openapi.json` lists all endpoints.").into_response()
+    };
     if !is_read || first == "api" {
         return missing();
     }

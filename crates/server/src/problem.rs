@@ -108,9 +108,10 @@ impl Problem {
     /// A document with errors. The findings have spans in `text`.
     pub(crate) fn invalid_document(findings: &[Diagnostic], text: &str, origin: &str) -> Self {
         let errors = findings.iter().filter(|finding| finding.severity == branchpoint_expr::Severity::Error);
-        let first = errors.clone().next().map(|finding| finding.message.clone()).unwrap_or_default();
+        let first = errors.clone().next().map(|finding| error_line(finding, text)).unwrap_or_default();
         let detail = match errors.count() {
             0 | 1 => first,
+            2 => format!("{first} (1 more error)"),
             more => format!("{first} ({} more errors)", more - 1),
         };
         let mut problem = Self::new(ProblemKind::InvalidDocument, detail);
@@ -185,6 +186,14 @@ impl IntoResponse for Problem {
         }
         response
     }
+}
+
+/// The line of an error in a document, its message, and its help if that is short.
+fn error_line(finding: &Diagnostic, text: &str) -> String {
+    let line = text.bytes().take(finding.span.start as usize).filter(|byte| *byte == b'\n').count() + 1;
+    let help = finding.help.as_ref().filter(|help| !help.contains('\n'));
+    let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+    format!("Line {line}: {}{help}", finding.message)
 }
 
 impl From<AccessError> for Problem {
@@ -270,7 +279,19 @@ fn kind_of(rejected: &Rejected) -> ProblemKind {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::ProblemKind;
+    use branchpoint_expr::{Diagnostic, Kind, Span};
+
+    use super::{Problem, ProblemKind};
+
+    #[test]
+    fn an_invalid_document_names_the_line_and_the_remedy_of_its_first_error() {
+        let text = "name: a\nstep_type: shell\n";
+        let error = Diagnostic::error(Kind::UnknownStepType, Span::new(19, 24), "there is no step type `shell`");
+        let findings = [error.clone().with_help("did you mean `command`?"), error];
+        let problem = Problem::invalid_document(&findings, text, "a");
+        let expect = "Line 2: there is no step type `shell`; did you mean `command`? (1 more error)";
+        assert_eq!(problem.detail(), expect);
+    }
 
     #[test]
     fn every_kind_has_a_name_and_a_title_of_its_own() {

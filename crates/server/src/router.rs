@@ -1,6 +1,7 @@
 //! All routes, with what surrounds them.
 
 use axum::extract::DefaultBodyLimit;
+use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
@@ -49,11 +50,12 @@ fn below<S: Clone + Send + Sync + 'static>(base: &str, routes: Router<S>, root: 
 }
 
 async fn not_found() -> Problem {
-    Problem::not_found("Nothing is served at this path.")
+    Problem::not_found("There is no endpoint at this path. `/openapi.json` lists all endpoints.")
 }
 
-async fn method_not_allowed() -> Response {
-    Problem::new(ProblemKind::MethodNotAllowed, "This path does not support the method.").into_response()
+async fn method_not_allowed(method: Method) -> Response {
+    let detail = format!("This path does not support {method}. The header `Allow` lists its methods.");
+    Problem::new(ProblemKind::MethodNotAllowed, detail).into_response()
 }
 
 #[cfg(test)]

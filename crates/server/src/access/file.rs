@@ -91,7 +91,7 @@ pub enum AccessError {
     #[error("{0} is damaged: {1}")]
     Damaged(PathBuf, String),
     /// There is no such credential.
-    #[error("there is no credential `{0}`")]
+    #[error("there is no token, link or signed-in browser `{0}`")]
     Missing(String),
     /// There are too many credentials.
     #[error("there are {MAX_CREDENTIALS} credentials already; revoke some")]

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::body::{Body, Path};
 use crate::caller::{Action, Caller};
-use crate::documents::{Source, dialect_named};
+use crate::documents::{Source, dialect_named, unknown_dialect};
 use crate::drawing::Drawing;
 use crate::findings::Checked;
 use crate::problem::Problem;
@@ -56,10 +56,7 @@ pub(super) fn optional_dialect(name: Option<&str>) -> Result<Option<Dialect>, Pr
 }
 
 fn known_dialect(name: &str) -> Result<Dialect, Problem> {
-    dialect_named(name).ok_or_else(|| {
-        let known = Dialect::ALL.map(Dialect::as_str).join(", ");
-        Problem::invalid_input(format!("`{name}` is not a dialect. The dialects are {known}."))
-    })
+    dialect_named(name).ok_or_else(|| Problem::invalid_input(unknown_dialect(name)))
 }
 
 /// The findings about a document.
@@ -172,8 +169,7 @@ async fn draw_document(
     responses((status = 200, description = "The schema", body = Object, content_type = "application/schema+json")))]
 async fn schema_of(caller: Caller, Path(dialect): Path<String>) -> Result<Response, Problem> {
     caller.may_on_some(Action::Try)?;
-    let dialect =
-        dialect_named(&dialect).ok_or_else(|| Problem::not_found(format!("`{dialect}` is not a dialect.")))?;
+    let dialect = dialect_named(&dialect).ok_or_else(|| Problem::not_found(unknown_dialect(&dialect)))?;
     Ok(([(header::CONTENT_TYPE, "application/schema+json")], schema(dialect)).into_response())
 }
 

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Action, Caller};
-use crate::documents::dialect_named;
+use crate::documents::{dialect_named, unknown_dialect};
 use crate::problem::Problem;
 use crate::time::{now_ms, rfc3339};
 
@@ -110,8 +110,8 @@ async fn eval(
     if let Some(position) = request.cases.iter().position(|case| case.as_object().is_none()) {
         return Err(Problem::invalid_input(format!("Context {} must be an object.", position + 1)));
     }
-    let dialect = dialect_named(&request.dialect)
-        .ok_or_else(|| Problem::invalid_input(format!("`{}` is not a dialect.", request.dialect)))?;
+    let dialect =
+        dialect_named(&request.dialect).ok_or_else(|| Problem::invalid_input(unknown_dialect(&request.dialect)))?;
     app.compute(move || {
         let compiled = match compile(&request.condition, request.spelling, Options::dialect(dialect)) {
             Ok(compiled) => compiled,

@@ -83,7 +83,9 @@ async fn set(
 ) -> Result<Json<SecretRecord>, Problem> {
     caller.may_on_server(Action::Administer)?;
     if !is_secret_name(&name) {
-        let detail = format!("A name has 1 to {MAX_SECRET_NAME} letters, digits and `_`, and begins with no digit.");
+        let detail = format!(
+            "The name of a secret must be 1 to {MAX_SECRET_NAME} letters, digits and `_`, and must not begin with a digit."
+        );
         return Err(Problem::invalid_input(detail));
     }
     if (app.host.has_own_secret)(&name) {

@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::body::{Body, Path, Query};
 use crate::caller::{Action, Caller};
 use crate::catalogue::Version;
-use crate::documents::{Executable, Source, check_name, description_of, dialect_named, load, name_of};
+use crate::documents::{Executable, Source, check_name, description_of, dialect_named, load, name_of, unknown_dialect};
 use crate::drawing::{Drawing, draw};
 use crate::list::{Page, PageRequest};
 use crate::live::{NewEvent, Topic};
@@ -407,9 +407,8 @@ struct NewVersion {
 
 fn save_version(app: &App, backend: &dyn Backend, new: NewVersion) -> Result<Response, Problem> {
     let NewVersion { name, text, dialect, base, user, message } = new;
-    let dialect = dialect.map(|dialect| {
-        dialect_named(&dialect).ok_or_else(|| Problem::invalid_input(format!("`{dialect}` is not a dialect.")))
-    });
+    let dialect =
+        dialect.map(|dialect| dialect_named(&dialect).ok_or_else(|| Problem::invalid_input(unknown_dialect(&dialect))));
     let source = Source { text: &text, name: Some(&name), dialect: dialect.transpose()? };
     let loaded = load(backend, source)?;
     let executable = Executable::new(loaded, name.clone(), ORIGIN.into(), text)?;

@@ -15,7 +15,7 @@ use super::documents::optional_dialect;
 use crate::app::App;
 use crate::body::{Body, Path};
 use crate::caller::{Action, Caller};
-use crate::documents::{Source, dialect_named};
+use crate::documents::{Source, dialect_named, unknown_dialect};
 use crate::drawing::Drawing;
 use crate::findings::Checked;
 use crate::problem::{Problem, ProblemKind};
@@ -165,8 +165,7 @@ struct PaletteEntry {
     responses((status = 200, description = "The types", body = Vec<PaletteEntry>)))]
 async fn palette_of(caller: Caller, Path(dialect): Path<String>) -> Result<Json<Vec<PaletteEntry>>, Problem> {
     caller.may_on_some(Action::Try)?;
-    let dialect =
-        dialect_named(&dialect).ok_or_else(|| Problem::not_found(format!("`{dialect}` is not a dialect.")))?;
+    let dialect = dialect_named(&dialect).ok_or_else(|| Problem::not_found(unknown_dialect(&dialect)))?;
     let entries = palette(dialect).into_iter().map(|entry| PaletteEntry {
         kind: entry.kind,
         title: entry.title,
