@@ -55,6 +55,13 @@ impl Report {
         self.findings.push(finding);
     }
 
+    /// Adds help to the latest finding, unless it has some.
+    pub(crate) fn help_latest(&mut self, help: &str) {
+        if let Some(finding) = self.findings.last_mut() {
+            finding.help.get_or_insert_with(|| help.into());
+        }
+    }
+
     /// The compiled condition; reports the problems of one that does not compile.
     pub(crate) fn ok_or_report<T>(&mut self, compiled: Result<T, Problems>) -> Option<T> {
         compiled.map_err(|problems| self.findings.extend(problems.0)).ok()

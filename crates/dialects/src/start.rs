@@ -97,8 +97,8 @@ fn unknown_of_steps(key: &str) -> String {
         _ => String::new(),
     };
     format!(
-        "a workflow of steps has no input `{key}`\nhelp: {help}`input` is its input, and `metadata.NAME` is what it reads as \
-         `metadata.NAME`"
+        "a workflow of steps has no input `{key}`\nhelp: {help}Give its input as `input=TEXT`, and values that it reads as \
+         `metadata.NAME` as `metadata.NAME=TEXT`"
     )
 }
 

@@ -273,9 +273,10 @@ impl From<StoreError> for BackendError {
         let message = error.to_string();
         match error {
             StoreError::StorageLimit(_) => Self::Limit(message),
-            StoreError::NotAStore | StoreError::TooNew { .. } | StoreError::TooOld { .. } => {
-                Self::Incompatible(message)
-            }
+            StoreError::NotAStore
+            | StoreError::NotADatabase
+            | StoreError::TooNew { .. }
+            | StoreError::TooOld { .. } => Self::Incompatible(message),
             error if error.is_of_one_run() => Self::Damaged(message),
             _ => Self::Unavailable(message),
         }

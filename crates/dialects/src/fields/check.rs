@@ -1,5 +1,6 @@
 //! Reports unknown, missing, conflicting and wrong fields of objects.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span, duration_ms, nearest};
@@ -7,6 +8,9 @@ use branchpoint_expr::{Diagnostic, Kind, Located, Shape, Span, duration_ms, near
 use super::access::{duration, number};
 use super::{Content, Field, MAX, Style, Table, Text, Type, Unknown, names};
 use crate::report::start_of;
+
+/// The most fields that a remedy lists.
+const LISTED: usize = 12;
 
 /// A path in a document for messages, such as `states.build.retry`.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +80,8 @@ impl<'f> Check<'f> {
             let similar = nearest(&field.key, names(tables));
             if similar.is_some() || self.style.unknown == Unknown::All {
                 let message = format!("`{}` is an unknown field and has no effect", Path::Key(&path, &field.key));
-                let help = similar.map_or("remove it".to_owned(), |similar| format!("did you mean `{similar}`?"));
+                let help =
+                    similar.map_or_else(|| without_similar(tables), |similar| format!("did you mean `{similar}`?"));
                 self.findings.push(Diagnostic::warning(Kind::UnknownKey, field.key_span, message).with_help(help));
             }
         }
@@ -267,6 +272,16 @@ fn name(ty: Type) -> String {
         Type::Placeholder => "a placeholder".into(),
         Type::Either(types) => types.iter().map(|ty| name(*ty)).collect::<Vec<_>>().join(" or "),
     }
+}
+
+/// The remedy for an unknown field without a similar name: all names, if they are few.
+fn without_similar(tables: &[Table]) -> String {
+    let known: BTreeSet<&str> = names(tables).collect();
+    if known.is_empty() || known.len() > LISTED {
+        return "remove it".to_owned();
+    }
+    let known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
+    format!("remove it, or use one of the fields {}", known.join(", "))
 }
 
 fn remedy(ty: Type) -> &'static str {

@@ -108,6 +108,7 @@ fn end(found: &Located, nodes: &ById<'_>, report: &mut Report) -> Option<usize> 
     if node.is_none() {
         let message = format!("there is no node `{}`", found.to_value());
         report.unknown(Kind::BrokenConnection, found.span, message, id, nodes.keys().copied());
+        report.help_latest("connect nodes by their `id`, or add the node");
     }
     node
 }

@@ -28,7 +28,7 @@ pub fn missing_input(source: &str) -> Option<Diagnostic> {
     let reads = by_default
         .or_else(|| first.and_then(|step| find(step, &OTHER_INPUT, &names_input)))
         .or_else(|| find(&document, &[], &|text| text.contains("agent.input")))?;
-    let message = "the workflow reads its input here, and the run is given none, so it is empty text";
+    let message = "the run was started without an input, so the input that is read here is empty text";
     Some(Diagnostic::warning(Kind::MissingInput, reads, message).with_help("give it with `-i input=TEXT`"))
 }
 

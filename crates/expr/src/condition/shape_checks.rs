@@ -23,10 +23,11 @@ impl Unit<'_> {
 
     /// Warns about unknown keys, which are usually misspelt.
     pub(crate) fn unknown_keys(&mut self, located: &Located, known: &[&'static str]) {
+        let names = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         for field in located.fields() {
             if !known.contains(&&*field.key) {
                 self.warn(Kind::UnknownKey, field.key_span, format!("unknown key `{}`", field.key)).help =
-                    Some("remove it".into());
+                    Some(format!("remove it, or use one of the keys {names}"));
                 self.suggest(&field.key, known.iter().copied());
             }
         }

@@ -37,6 +37,25 @@ pub(super) struct Scripted {
     unanswered: BTreeSet<(RunNo, ApprovalKey)>,
 }
 
+/// The next answer of a script to an approval.
+struct NextAnswer {
+    key: ApprovalKey,
+    step: Arc<str>,
+    event: Event,
+    /// The answer as messages show it.
+    shown: String,
+    /// The choices and approvers, for the message about an answer that is rejected.
+    valid: String,
+}
+
+/// The answers that an approval accepts, in brackets.
+fn valid_answers(approval: &Approval) -> String {
+    let (choices, approvers) = (approval.choices().join(", "), approval.recipients().join(", "));
+    let parts = [("choices", choices), ("approvers", approvers)].into_iter().filter(|(_, names)| !names.is_empty());
+    let parts: Vec<_> = parts.map(|(name, names)| format!("{name}: {names}")).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+}
+
 /// The answer of a script to a request.
 enum RequestAnswer {
     /// Every recipient gives this answer, until the request is settled.
@@ -189,9 +208,9 @@ impl Host {
     /// Gives one answer to a request of a run. Returns false if there is none.
     fn answer_request(&mut self, run: RunNo, now_ms: i64) -> Result<bool, StoreError> {
         while self.open.get(&run).is_some_and(|open| !open.state.is_unfinished()) && self.fire_due(run, now_ms)? {}
-        let Some((key, step, event, shown)) = self.next_answer(run) else { return Ok(false) };
+        let Some(NextAnswer { key, step, event, shown, valid }) = self.next_answer(run) else { return Ok(false) };
         if let Err(rejection) = self.apply(run, event, now_ms)? {
-            let text = format!("The script's answer {shown} to step `{step}` was rejected: {rejection}.");
+            let text = format!("The script's answer {shown} to step `{step}` was rejected: {rejection}{valid}.");
             self.note(run, &text);
             if let Some(scripted) = self.open[&run].script.and_then(|root| self.scripts.get_mut(&root)) {
                 scripted.unanswered.insert((run, key));
@@ -208,7 +227,7 @@ impl Host {
         self.report(run, RunEventKind::Message(secrets.mask(text).into_owned()));
     }
 
-    fn next_answer(&mut self, run: RunNo) -> Option<(ApprovalKey, Arc<str>, Event, String)> {
+    fn next_answer(&mut self, run: RunNo) -> Option<NextAnswer> {
         let open = self.open.get(&run).filter(|open| !open.state.is_unfinished() && !open.detached)?;
         let root = open.script?;
         let approvals = approvals(&open.program, &open.state, &open.requests);
@@ -250,7 +269,8 @@ impl Host {
             if !matches!(key.1, ApprovalKey::Request(_)) {
                 scripted.answers.remove(&key);
             }
-            return Some((key.1, approval.step, event, shown));
+            let valid = valid_answers(&approval);
+            return Some(NextAnswer { key: key.1, step: approval.step, event, shown, valid });
         }
         None
     }

@@ -62,7 +62,7 @@ use std::time::{Duration, Instant};
 use branchpoint_core::FoldError;
 use branchpoint_core::codec::CodecError;
 use rusqlite::types::FromSql;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Params, Row};
 
 use batch::Batch;
 pub use branchpoint_backend::{
@@ -126,6 +126,9 @@ pub enum StoreError {
     /// The file is another database.
     #[error("this file is a database, but not a store of Branchpoint; name another file with --store")]
     NotAStore,
+    /// The file is not a database.
+    #[error("the file is not a database; name another file with --store")]
+    NotADatabase,
     /// The store was written by a later build.
     #[error("the store has version {found}, and this build reads only version {known}. Use a newer build")]
     TooNew {
@@ -266,7 +269,12 @@ impl Store {
         }
         let mut db = Connection::open(path)?;
         db.busy_handler(Some(wait_for_writer))?;
-        schema::create_or_verify(&mut db)?;
+        schema::create_or_verify(&mut db).map_err(|error| match &error {
+            StoreError::Sql(sql) if sql.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+                StoreError::NotADatabase
+            }
+            _ => error,
+        })?;
         write_ahead(&db)?;
         db.pragma_update(None, "synchronous", durability.pragma())?;
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;

@@ -29,8 +29,8 @@ impl Check<'_, '_> {
 
     pub(super) fn duration(&mut self, value: &Located) {
         if guard::duration_ms(value).is_none() {
-            let message = "this is not a duration";
-            let help = "give a number of seconds, or text such as `500ms`, `30s`, `1m30s`, `2h`, `1d`";
+            let message = format!("`{}` is not a duration", value.to_value());
+            let help = "write a number of seconds, or text such as `500ms`, `30s`, `1m30s`, `2h`, `1d`";
             self.error(Kind::BadDuration, value.span, message, help);
         }
     }

@@ -325,11 +325,11 @@ fn next_line(lines: &mut impl BufRead, number: usize) -> Result<Option<String>, 
 }
 
 fn header(text: &str) -> Result<(), String> {
-    let Header { branchpoint, format } = serde_json::from_str(text).map_err(|error| {
-        format!("this is not a file of exported runs, which begins with {{\"branchpoint\": \"runs\", …}}: {error}")
-    })?;
+    let other =
+        "the file is not an export of `branchpoint runs export`, which begins with {\"branchpoint\": \"runs\", …}";
+    let Header { branchpoint, format } = serde_json::from_str(text).map_err(|_| other)?;
     if branchpoint != "runs" {
-        return Err("this is not a file of exported runs: it does not begin with {\"branchpoint\": \"runs\", …}".into());
+        return Err(other.into());
     }
     if format != FORMAT {
         return Err(format!("the file has format {format}, and this build reads format {FORMAT}"));
