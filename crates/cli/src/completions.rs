@@ -14,7 +14,7 @@ use crate::terminal;
     long_about = terminal::page(include_str!("completions.txt")),
 )]
 pub(crate) struct Arguments {
-    /// The shell to print them for
+    /// Shell
     shell: Shell,
 }
 

@@ -18,7 +18,7 @@ use branchpoint_runners::{
 use serde::de::DeserializeOwned;
 
 use crate::project::{FILE, Project};
-use crate::text_extraction;
+use crate::{settings_file, text_extraction};
 
 /// The configured runners: tools, models and agents.
 pub(crate) struct ConfiguredRunners {
@@ -132,5 +132,5 @@ fn anchor_program(program: &mut Option<String>, folder: &Path) {
 }
 
 fn read<T: DeserializeOwned>(what: &str, table: &toml::Table) -> Result<T> {
-    table.clone().try_into().with_context(|| format!("the settings of {what} in {FILE} are invalid"))
+    settings_file::from_table(FILE, table).with_context(|| format!("the settings of {what} cannot be used"))
 }

@@ -20,8 +20,8 @@ use crate::oidc::OidcSection;
 use crate::source::unread;
 
 use crate::backend::NamedSecrets;
-use crate::login;
 use crate::notices::settings::{Notify, WebhookSettings};
+use crate::{login, settings_file};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "branchpoint.toml";
@@ -174,7 +174,7 @@ impl Project {
 
     fn read(file: &Path) -> Result<Self> {
         let text = settings_text(file)?;
-        let project: Self = toml::from_str(&text).with_context(|| format!("{} is invalid", file.display()))?;
+        let project: Self = settings_file::from_text(file, &text)?;
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
         Ok(Self { folder, ..project })
     }
@@ -302,9 +302,11 @@ impl Project {
         let Some(file) = &self.secrets.file else { return Ok(BTreeMap::new()) };
         let file = self.folder.join(file);
         let text = settings_text(&file).context("cannot read the secrets")?;
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let read = |line: &str| {
-            let (name, value) = line.split_once('=').context("a line of a secrets file is NAME=value")?;
+        let lines = text.lines().map(str::trim).enumerate();
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let read = |(at, line): (usize, &str)| {
+            let missing = || format!("{}:{} has no `=`: write NAME=value", file.display(), at + 1);
+            let (name, value) = line.split_once('=').with_context(missing)?;
             Ok((name.trim().to_owned(), value.trim().trim_matches('"').to_owned()))
         };
         lines.map(read).collect()

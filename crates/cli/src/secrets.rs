@@ -62,11 +62,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn set(project: &Project, store: &StoreArguments, name: &str, workflows: &[Pattern]) -> Result<()> {
     if !is_secret_name(name) {
-        bail!("a name has 1 to {MAX_SECRET_NAME} letters, digits and `_`, and begins with no digit");
+        bail!(
+            "`{name}` cannot be the name of a secret\nhelp: use 1 to {MAX_SECRET_NAME} letters, digits and `_`, not beginning with a digit"
+        );
     }
     let value = read_value(name)?;
-    if value.is_empty() || value.len() > MAX_SECRET_BYTES || value.contains('\0') {
-        bail!("a secret has 1 to {MAX_SECRET_BYTES} bytes without NUL");
+    if value.is_empty() {
+        bail!(
+            "the secret is empty\nhelp: type it at the prompt, or pipe it: `some-command | branchpoint secrets set {name}`"
+        );
+    }
+    if value.len() > MAX_SECRET_BYTES || value.contains('\0') {
+        bail!("the secret has more than {MAX_SECRET_BYTES} bytes or contains a NUL byte");
     }
     let workflows = workflows.iter().map(ToString::to_string).collect();
     let secret = NewSecret { name: name.to_owned(), value, workflows, set_by: project.user(None) };

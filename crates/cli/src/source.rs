@@ -63,6 +63,9 @@ impl Source {
 pub(crate) fn unread(origin: &str, error: ReadError, remedy: &str) -> anyhow::Error {
     match error {
         ReadError::TooLong { .. } => anyhow!("cannot read {origin}: {error}\nhelp: {remedy}"),
+        ReadError::Io(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            anyhow!("cannot read {origin}: it is a folder\nhelp: name a file in it")
+        }
         error => anyhow::Error::from(error).context(format!("cannot read {origin}")),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people: the line, a caret under the place, the way out
+    /// For people: the line, a marker under the location, and the remedy
     Text,
     /// One JSON object
     Json,
@@ -86,11 +86,12 @@ impl Arguments {
         let files = Files::find(&self.files, self.dialect)?;
         if files.paths.is_empty() {
             let names: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
-            bail!(
-                "there are no workflows in {} ({} other YAML and JSON files)\nhelp: name a file to check it in any case",
-                names.join(", "),
-                files.skipped
-            );
+            let others = match files.skipped {
+                0 => "it has no YAML or JSON files".to_owned(),
+                1 => "its only YAML or JSON file is not a workflow".to_owned(),
+                other => format!("its {other} YAML and JSON files are not workflows"),
+            };
+            bail!("no workflow found in {}: {others}\nhelp: name a file to check it anyway", names.join(", "));
         }
         Ok(Report::new(&files.paths, self.dialect).with_skipped(files.skipped))
     }

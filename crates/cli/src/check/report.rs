@@ -53,7 +53,7 @@ impl Report {
     pub(crate) fn new(paths: &[PathBuf], dialect: Option<Dialect>) -> Self {
         // Documents are checked even if the configuration cannot be read.
         let configured = RunnerCheck::find().unwrap_or_else(|error| {
-            terminal::error(&format!("steps without a configured runner are not reported: {error:#}"));
+            terminal::error(&format!("{error:#}\nSteps without a configured runner are not reported."));
             None
         });
         let files = paths.iter().map(|path| match Source::file(path) {

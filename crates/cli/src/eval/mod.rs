@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 
     /// A JSON object with the values that the condition can see; `-` is stdin
     ///
-    /// Without it the condition sees nothing.
+    /// Without it, the context is empty.
     #[arg(long, short, value_name = "FILE")]
     context: Option<PathBuf>,
 

@@ -89,6 +89,10 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = match file {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(already_exists(path)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = path.parent().unwrap_or(Path::new(".")).display();
+            bail!("cannot write {shown}: there is no folder {folder}\nhelp: create it with `mkdir -p {folder}`")
+        }
         other => other.with_context(|| format!("cannot write {shown}"))?,
     };
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {shown}"))

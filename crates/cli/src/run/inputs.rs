@@ -45,7 +45,7 @@ impl Input {
     /// The key and the value: JSON after `:=`, text after `=`.
     fn read(&self) -> Result<(&str, Value)> {
         let Some((key, text)) = self.0.split_once('=') else {
-            bail!("`{}` is not an input\nhelp: write -i key=text, or -i key:=json", self.0);
+            bail!("`-i {0}` has no `=`\nhelp: write -i {0}=TEXT, or -i {0}:=JSON", self.0);
         };
         let (key, value) = match key.strip_suffix(':') {
             None => (key, Value::from(text)),

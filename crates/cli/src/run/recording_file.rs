@@ -20,7 +20,7 @@ pub(crate) struct RecordingFile {
 impl RecordingFile {
     /// Checks that the file can be written.
     pub(crate) fn new(file: &Path) -> Result<Self> {
-        let cannot = || format!("a run cannot be recorded in {}", file.display());
+        let cannot = || format!("cannot write the recording {}", file.display());
         match fs::metadata(file) {
             Ok(known) if known.is_dir() => bail!("{}: it is a folder", cannot()),
             Ok(known) if !known.is_file() => return Ok(Self { file: file.to_owned(), beside: None }),
@@ -47,7 +47,7 @@ impl RecordingFile {
             None => fs::write(&self.file, text),
         };
         written.map_err(|error| {
-            Exit::system(format!("the run cannot be recorded in {}: {error}", self.file.display())).into()
+            Exit::system(format!("cannot write the recording {}: {error}", self.file.display())).into()
         })
     }
 }

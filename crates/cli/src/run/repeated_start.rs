@@ -93,6 +93,10 @@ fn differing(name: &str, was: &Value, now: &Value, secrets: &Secrets) -> Vec<Str
 }
 
 fn difference(name: &str, was: Option<&Value>, now: Option<&Value>, secrets: &Secrets) -> String {
-    let show = |value: Option<&Value>| value.map_or("no value".to_owned(), |value| excerpt::value(secrets, value));
+    let show = |value: Option<&Value>| match value {
+        None => "no value".to_owned(),
+        Some(value) if value.as_str() == Some("") => "empty text".to_owned(),
+        Some(value) => excerpt::value(secrets, value),
+    };
     format!("{name}: the run has {}, this start has {}", show(was), show(now))
 }

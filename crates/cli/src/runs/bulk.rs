@@ -140,8 +140,9 @@ fn filter(texts: &[String]) -> Result<Filter> {
                 false
             }
             _ => {
-                let near = nearest(key, KEYS).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-                bail!("there is no filter `{key}`\nhelp: {near}The filters are {}", KEYS.join(", "));
+                let near =
+                    nearest(key, KEYS).map(|near| format!("did you mean `{near}`? Otherwise ")).unwrap_or_default();
+                bail!("there is no filter `{key}`\nhelp: {near}the filters are {}", KEYS.join(", "));
             }
         };
         if repeated {

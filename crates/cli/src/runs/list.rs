@@ -11,7 +11,7 @@ use branchpoint_expr::Value;
 use crate::approvals::missing_voters;
 use crate::store_access::StoreAccess;
 use crate::table::table;
-use crate::{excerpt, json, terminal, time};
+use crate::{excerpt, json, numbers, terminal, time};
 
 /// The default number of listed runs.
 const LIMIT: u32 = 20;
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     since: Option<i64>,
 
     /// Maximum number of runs
-    #[arg(long, value_name = "N", default_value_t = LIMIT)]
+    #[arg(long, value_name = "N", default_value_t = LIMIT, value_parser = numbers::positive)]
     limit: u32,
 
     /// All runs, including called runs

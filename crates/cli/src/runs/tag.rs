@@ -28,9 +28,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
         } else if let Some(tag) = change.strip_prefix('-') {
             remove.push(tag);
         } else {
-            bail!(
-                "`{change}` does not say what to do\nhelp: write `+{change}` to add the tag, or `-{change}` to remove it"
-            );
+            bail!("`{change}` has no `+` or `-`\nhelp: write `+{change}` to add the tag, or `-{change}` to remove it");
         }
     }
     let tags = opened.store.tag(row.run, &Tags::new(add)?, &Tags::new(remove)?)?;

@@ -3,6 +3,7 @@
 mod content;
 mod reload;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use crate::exit::Exit;
 use crate::local_runner::{self, LocalRunner, OutputListeners};
 use crate::notices::Waker;
 use crate::project::{Project, Reach, StoreArguments};
-use crate::{interrupt, terminal};
+use crate::{interrupt, numbers, terminal};
 
 /// Serve the HTTP API over a store
 #[derive(clap::Args)]
@@ -47,7 +48,7 @@ pub(crate) struct Arguments {
 #[derive(clap::Args)]
 pub(crate) struct Listen {
     /// Address to listen on; port 0 chooses a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = numbers::address)]
     listen: SocketAddr,
 
     /// Path below which everything is served, behind a proxy
@@ -67,11 +68,11 @@ pub(crate) struct Listen {
     behind_proxy: bool,
 
     /// Maximum number of concurrent calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::positive)]
     calls: Option<u32>,
 
     /// Seconds that requests and calls in flight have to end on shutdown
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = numbers::seconds)]
     grace: u64,
 }
 
@@ -153,8 +154,18 @@ pub(crate) fn serve(project: &Project, place: &Place, listen: &Listen, folder: O
     serve_until(host, content::CONTENT, listen.settings(), &token, |address| {
         announce(address, listen, is_temporary && folder.is_none(), &path);
     })
-    .map_err(|error| Exit::system(format!("cannot serve on {}: {error}", listen.listen)))?;
+    .map_err(|error| Exit::system(cannot_serve(listen.listen, &error)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn cannot_serve(address: SocketAddr, error: &io::Error) -> String {
+    let help = match error.kind() {
+        io::ErrorKind::AddrInUse => "another program uses this port; choose another one with --listen",
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address; choose another one with --listen",
+        io::ErrorKind::PermissionDenied => "ports below 1024 need more rights; choose another one with --listen",
+        _ => return format!("cannot serve on {address}: {error}"),
+    };
+    format!("cannot serve on {address}: {error}\nhelp: {help}")
 }
 
 /// The webhooks of a project, which a test wakes.

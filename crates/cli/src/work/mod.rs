@@ -15,10 +15,9 @@ use self::log::{Format, Log};
 use self::metrics::{Counters, Metrics, To};
 use crate::backend::{self, Driving};
 use crate::exit::Exit;
-use crate::interrupt;
 use crate::local_runner::{LocalRunner, OutputListeners};
 use crate::project::{Project, Reach, StoreArguments};
-use crate::terminal;
+use crate::{interrupt, numbers, terminal};
 
 /// How often the driver is checked, and due metrics are written.
 const TICK: Duration = Duration::from_millis(200);
@@ -31,7 +30,7 @@ const TICK: Duration = Duration::from_millis(200);
 )]
 pub(crate) struct Arguments {
     /// Maximum number of concurrent calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::positive)]
     calls: Option<u32>,
 
     /// Log format

@@ -100,7 +100,11 @@ fn a_directory_is_checked_with_all_workflows_in_it() {
     assert_eq!(err(&output), "2 files checked: 1 error (1 other file skipped: not a workflow)\n");
     let output = place.run(&["check", ".", "--dialect", "flow"]);
     exits(&output, 1);
-    assert!(err(&output).contains("there are no workflows in . (3 other YAML and JSON files)"), "{}", err(&output));
+    assert!(
+        err(&output).contains("no workflow found in .: its 3 YAML and JSON files are not workflows"),
+        "{}",
+        err(&output)
+    );
 }
 
 #[test]
@@ -153,7 +157,7 @@ fn a_trailing_comma_in_json_is_warned_of() {
 fn a_run_without_the_input_that_its_steps_read_is_warned_of() {
     let text = "steps:\n  - {id: a, step_type: text, template: 'Hello {{input}}'}\n";
     let expect =
-        ["warning[missing_input]: the workflow reads its input here", "a.yaml:2:", "give it with `-i input=TEXT`"];
+        ["warning[missing_input]: the run was started without an input", "a.yaml:2:", "give it with `-i input=TEXT`"];
     check("a.yaml", text, &["run", "a.yaml"], 0, &expect);
     let given = Place::new(&[("a.yaml", text)]).run(&["run", "a.yaml", "-i", "input=Ada"]);
     assert!(!err(&given).contains("missing_input"), "{}", err(&given));
@@ -209,4 +213,79 @@ fn a_duplicate_id_is_shown_with_both_places() {
         serde_json::from_str(&out(&place.run(&["check", "--format", "sarif", "a.yaml"]))).expect("it is JSON");
     let related = &findings["runs"][0]["results"][0]["relatedLocations"][0];
     assert_eq!(related["physicalLocation"]["region"]["startLine"], 2, "{findings:#}");
+}
+
+const HELLO: &str = "steps:\n  - {id: a, step_type: text, template: hello}\n";
+
+#[test]
+fn mistakes_on_the_command_line_get_a_remedy() {
+    let cases: [(&[&str], i32, &[&str]); 14] = [
+        (&["new", "absent/a"], 1, &["there is no folder absent", "mkdir -p absent"]),
+        (&["run", "."], 1, &["cannot read .: it is a folder", "help: name a file in it"]),
+        (&["run", "a.yaml", "-i", "foo"], 1, &["`-i foo` has no `=`", "write -i foo=TEXT, or -i foo:=JSON"]),
+        (&["run", "a.yaml", "-i", "nput=x"], 1, &["did you mean `input`? Give its input as `input=TEXT`"]),
+        (&["run", "a.yaml", "--tag", ""], 1, &["a tag must not be empty"]),
+        (&["run", "a.yaml", "--store", "a.yaml"], 4, &["the file is not a database; name another file with --store"]),
+        (&["runs", "list", "--limit", "0"], 1, &["write a whole number of at least 1"]),
+        (&["work", "--calls", "many"], 1, &["write a whole number of at least 1"]),
+        (&["serve", "--listen", "127.0.0.1"], 1, &["write an IP address and a port, such as 127.0.0.1:8080"]),
+        (&["serve", "--grace", "10s"], 1, &["write a whole number of seconds, such as 30"]),
+        (&["secrets", "set", "a b"], 1, &["`a b` cannot be the name of a secret", "letters, digits and `_`"]),
+        (&["secrets", "set", "EMPTY"], 1, &["the secret is empty", "| branchpoint secrets set EMPTY"]),
+        (&["runs", "import", "a.yaml"], 1, &["is not an export of `branchpoint runs export`"]),
+        (&["check", "empty"], 1, &["no workflow found in empty: it has no YAML or JSON files"]),
+    ];
+    for (arguments, code, expect) in cases {
+        let place = Place::new(&[("a.yaml", HELLO)]);
+        std::fs::create_dir(place.path().join("empty")).expect("there is room for a folder");
+        let output = place.run(arguments);
+        exits(&output, code);
+        for part in expect {
+            assert!(err(&output).contains(part), "{part:?} of {arguments:?} is not in\n{}", err(&output));
+        }
+    }
+}
+
+#[test]
+fn an_unknown_field_without_a_similar_name_gets_the_names_of_all() {
+    let text = "name: a\nstates:\n  initial: a\n  a: {command: ls, retry: {tries: 2}, on_success: done}\n  done: {type: terminal}\n";
+    let expect =
+        ["`states.a.retry.tries` is an unknown field", "remove it, or use one of the fields `", "`max_attempts`"];
+    check("a.yaml", text, &["check", "a.yaml"], 0, &expect);
+}
+
+#[test]
+fn a_wrong_duration_is_named() {
+    let text = "steps:\n  - {id: a, step_type: wait, duration: soon}\n";
+    check("a.yaml", text, &["check", "a.yaml"], 2, &["`soon` is not a duration", "write a number of seconds"]);
+}
+
+#[test]
+fn a_dry_run_says_why_it_stops_at_a_call_that_never_ends() {
+    let files =
+        [("a.yaml", "steps:\n  - {id: a, step_type: command, command: ls}\n"), ("s.yaml", "a: [{$hang: true}]\n")];
+    let output = Place::new(&files).run(&["run", "a.yaml", "--dry-run", "-s", "s.yaml"]);
+    exits(&output, 1);
+    assert!(err(&output).contains("cannot continue: the answer of a call is `$hang`"), "{}", err(&output));
+}
+
+#[test]
+fn a_misspelt_setting_is_reported_with_its_line() {
+    let files = [("a.yaml", HELLO), ("branchpoint.toml", "[people]\nownr = \"ada\"\n")];
+    let place = Place::new(&files);
+    for arguments in [["check", "a.yaml"], ["run", "a.yaml"]] {
+        let output = place.run(&arguments);
+        let text = err(&output);
+        assert!(text.contains("branchpoint.toml:2 is invalid: unknown field `ownr` in `people`"), "{text}");
+        assert!(text.contains("help: did you mean `owner`?"), "{text}");
+    }
+}
+
+#[test]
+fn a_repeated_start_shows_an_empty_input() {
+    let place = Place::new(&[("a.yaml", HELLO)]);
+    exits(&place.run(&["run", "a.yaml", "--id", "one"]), 0);
+    let other = place.run(&["run", "a.yaml", "--id", "one", "-i", "input=x"]);
+    exits(&other, 1);
+    assert!(err(&other).contains("input: the run has empty text, this start has x"), "{}", err(&other));
 }

@@ -41,9 +41,9 @@ fn tags_are_set_at_the_start_changed_and_filtered() {
     assert!(text.contains("late one, nightly") && text.contains("-5"), "{text}");
     for (arguments, expected) in [
         (&["runs", "tag", "one", "acme"][..], "write `+acme`"),
-        (&["runs", "tag", "one", "+"], "a tag is not empty"),
+        (&["runs", "tag", "one", "+"], "a tag must not be empty"),
         (&["run", "hello.yaml", "--priority", "101"], "from -100 to 100"),
-        (&["run", "hello.yaml", "--tag", ""], "a tag is not empty"),
+        (&["run", "hello.yaml", "--tag", ""], "a tag must not be empty"),
     ] {
         let refused = place.run(arguments);
         assert!(!refused.status.success() && err(&refused).contains(expected), "{arguments:?}: {}", err(&refused));

@@ -243,7 +243,7 @@ fn a_recording_that_cannot_be_written_is_reported_before_the_run() {
     for file in ["none/tape.yaml", "."] {
         let refused = place.run(&["run", "m.yaml", "--record", file]);
         exits(&refused, 1);
-        assert!(err(&refused).contains("a run cannot be recorded in"), "{}", err(&refused));
+        assert!(err(&refused).contains("cannot write the recording"), "{}", err(&refused));
     }
     assert_eq!(place.read("done.log"), "");
     exits(&place.run(&["run", "m.yaml", "--id", "k", "--record", "tape.yaml"]), 0);

@@ -5,6 +5,7 @@
 
 mod commands;
 mod compare;
+mod file_names;
 mod generated;
 mod links;
 mod page;

@@ -28,6 +28,11 @@ pub(crate) fn report(
         return crate::run::report::report(status, result, secrets, (json, quiet), document);
     }
     report_missing(answers);
+    if answers.missing.is_empty() && host.approvals().is_empty() {
+        terminal::message(
+            "The dry run cannot continue: the answer of a call is `$hang`, and its step has no timeout.\n",
+        );
+    }
     for approval in host.approvals() {
         terminal::message(&secrets.mask(&format!("\n{}", approvals::pending(&approval))));
     }

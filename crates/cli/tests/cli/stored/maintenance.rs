@@ -65,7 +65,7 @@ fn a_doctor_shows_what_is_configured_and_what_is_broken() {
     std::fs::write(bench.folder.path().join("branchpoint.toml"), toml).expect("there is room");
     has(&bench.expect(4, &["doctor"]).0, &["broken", "absent"]);
     std::fs::write(bench.folder.path().join("branchpoint.toml"), "stor = 1").expect("there is room");
-    has(&bench.expect(4, &["doctor", "--json"]).0, &["\"broken\"", "branchpoint.toml is invalid"]);
+    has(&bench.expect(4, &["doctor", "--json"]).0, &["\"broken\"", "branchpoint.toml:1 is invalid"]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn exported_runs_continue_in_another_store() {
     std::fs::write(bench.folder.path().join("bad.jsonl"), "{}\n").expect("there is room");
     has(
         &bench.expect(1, &["runs", "import", "bad.jsonl"]).1,
-        &["line 1", "not a file of exported runs", "nothing was imported"],
+        &["line 1", "not an export of `branchpoint runs export`", "nothing was imported"],
     );
 }
 
