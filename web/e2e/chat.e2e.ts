@@ -1,5 +1,5 @@
 import { ModelServer } from './model.ts'
-import { expect, test, unstable } from './test.ts'
+import { expect, test } from './test.ts'
 
 const AGENT = JSON.stringify({
   version: '1.0', agentId: 'helper', name: 'Helper', description: 'Helps.', personality: ['You help.'], nodes: ['llm.openai', 'search'],
@@ -7,7 +7,7 @@ const AGENT = JSON.stringify({
   orchestration: { defaultStep: 'talk', steps: [{ name: 'urgent', conditions: [{ type: 'message_contains', value: 'urgent' }] }, { name: 'talk' }] },
 })
 
-unstable('a reply streams while the model writes it, and is there after a reload', async ({ serve, visit }) => {
+test('a reply streams while the model writes it, and is there after a reload', async ({ serve, visit }) => {
   const model = await ModelServer.start()
   try {
     const server = await serve({ config: model.config })

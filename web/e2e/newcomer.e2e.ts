@@ -1,6 +1,6 @@
-import { expect, test, unstable } from './test.ts'
+import { expect, test } from './test.ts'
 
-unstable('a newcomer starts an example without a key, and finds the run with its last decision', async ({ serve, visit }) => {
+test('a newcomer starts an example without a key, and finds the run with its last decision', async ({ serve, visit }) => {
   const server = await serve()
   const visitor = await visit(server)
   const page = await visitor.open('/')
@@ -16,7 +16,7 @@ unstable('a newcomer starts an example without a key, and finds the run with its
   expect(await row.innerText()).toContain(name)
 })
 
-unstable('the main path works with the keyboard alone', async ({ serve, visit }) => {
+test('the main path works with the keyboard alone', async ({ serve, visit }) => {
   const visitor = await visit(await serve({ demo: true }))
   const page = await visitor.open('/')
   await page.getByText('Live', { exact: true }).first().waitFor()
@@ -30,8 +30,9 @@ unstable('the main path works with the keyboard alone', async ({ serve, visit })
   await page.keyboard.type('score-tiers')
   await page.getByRole('row', { name: /score-tiers/ }).waitFor()
   await page.keyboard.press('Control+k')
-  await page.getByRole('combobox').waitFor()
+  // Nothing that is typed is lost, even while the palette is still being loaded.
   await page.keyboard.type('playground')
+  await page.getByRole('combobox', { name: 'Search or type a command' }).and(page.locator('[value="playground"]')).waitFor()
   await page.getByRole('option', { name: /Playground/ }).first().waitFor()
   await page.keyboard.press('Enter')
   await page.waitForURL(/\/playground/)

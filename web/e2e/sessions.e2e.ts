@@ -1,4 +1,4 @@
-import { expect, test, unstable } from './test.ts'
+import { expect, test } from './test.ts'
 
 const GATE = `{"steps": [
   {"name": "research", "conditions": [{"type": "message_contains", "value": "research"}], "availableTools": {"allowed": ["web_search", "summarize"]}},
@@ -24,11 +24,13 @@ test('the tools of a session change live while a host reports events', async ({ 
   expect(await page.locator('.arm.is-taken').innerText()).toContain('planning')
 })
 
-unstable('an earlier event shows the gate as of that event, and now again', async ({ serve, visit }) => {
+test('an earlier event shows the gate as of that event, and now again', async ({ serve, visit }) => {
   const server = await serve()
   await server.save('assistant', GATE)
   const { page, ...visitor } = await openSession(await visit(server))
   for (const text of ['research caching', 'now plan it']) await server.api('POST', '/agents/assistant/sessions/main/messages', { text })
+  // While it is the latest event, selecting it shows the gate as of now.
+  await page.locator('.ev', { hasText: 'now plan it' }).waitFor()
   await page.locator('.ev', { hasText: 'research caching' }).getByRole('button').click()
   await visitor.sees(/^As of /)
   expect(new URL(page.url()).searchParams.get('at')).toMatch(/^\d+$/)

@@ -11,14 +11,17 @@ interface Fixtures {
   visit: (server: Server, look?: Look) => Promise<Visitor>
 }
 
-let shared: Browser | null = null
-
 /** A test of the real program in a real browser. */
 export const test = base.extend<Fixtures>({
-  browser: async ({ task: _ }, use) => {
-    shared ??= await launch()
-    await use(shared)
-  },
+  // One browser for all tests of a file, closed with its process.
+  browser: [
+    async ({}, use) => {
+      const browser = await launch()
+      await use(browser)
+      await browser.close()
+    },
+    { scope: 'file' },
+  ],
   serve: async ({ task: _ }, use) => {
     const servers: Server[] = []
     await use(async (options) => {
@@ -46,9 +49,3 @@ export const test = base.extend<Fixtures>({
 })
 
 export { expect } from 'vitest'
-
-/**
- * A test that passes when its file runs alone and fails in some runs of all files, for a reason that is not found yet. It runs with `UNSTABLE=1`,
- * so that it does not hide the results of the others.
- */
-export const unstable = process.env.UNSTABLE === '1' ? test : test.skip

@@ -7,9 +7,10 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    // A browser and a server use two cores. Tests wait for what a person sees, and a loaded machine may need another attempt.
+    // A browser and a server use two cores.
     maxWorkers: 1,
-    retry: 3,
+    // A test that needs another attempt has a defect, or has found one.
+    retry: 0,
     reporters: ['default'],
   },
 })

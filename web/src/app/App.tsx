@@ -9,6 +9,7 @@ import { FileDrop } from './FileDrop.tsx'
 import { NetBar } from './NetBar.tsx'
 import { TabBar } from './TabBar.tsx'
 import { NAVIGATION, TopBar } from './TopBar.tsx'
+import { collectTyped } from './typeAhead.ts'
 import { useCan } from './useCan.ts'
 
 const loadPalette = () => import('./Palette.tsx')
@@ -38,22 +39,26 @@ function SignedIn() {
   const canEdit = useCan('edit')
   const starting = (location.search as { run?: string }).run
   useTopics(['overview', 'approvals'])
+  const openPalette = () => {
+    if (layer === 'palette') return
+    collectTyped(loadPalette(), () => setLayer(null))
+    setLayer('palette')
+  }
   useEffect(() => {
-    // What somebody types right after Ctrl K must not be lost while the palette loads.
     // Without a connection, it is loaded when it is opened.
     const timer = setTimeout(() => void loadPalette().catch(() => {}), 1000)
     return () => clearTimeout(timer)
   }, [])
   useShortcuts([
-    { keys: 'Ctrl+k', label: 'Search, or type a command', always: true, run: () => setLayer('palette') },
+    { keys: 'Ctrl+k', label: 'Search, or type a command', always: true, run: openPalette },
     { keys: '/', label: 'Search or filter', run: focusSearch },
     ...NAVIGATION.map((entry) => ({ keys: `g ${entry.key}`, label: `Go to ${entry.label}`, run: () => void navigate({ to: entry.to }) })),
-    ...(canStart ? [{ keys: 'r', label: 'Start a run', run: () => setLayer('palette') }] : []),
+    ...(canStart ? [{ keys: 'r', label: 'Start a run', run: openPalette }] : []),
     { keys: '?', label: 'All shortcuts on this page', run: () => setLayer('shortcuts') },
   ])
   return (
     <>
-      <TopBar onSearch={() => setLayer('palette')} />
+      <TopBar onSearch={openPalette} />
       <NetBar />
       <Outlet />
       <TabBar />

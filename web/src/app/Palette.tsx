@@ -11,6 +11,7 @@ import { fuzzyScore } from '../ui/fuzzy.ts'
 import { Icon } from '../ui/icons.tsx'
 import { StatusIcon } from '../ui/StatusIcon.tsx'
 import { NAVIGATION } from './TopBar.tsx'
+import { takeTyped } from './typeAhead.ts'
 import { useCan } from './useCan.ts'
 
 interface Entry {
@@ -60,6 +61,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
               onChange={(event) => {
                 setText(event.target.value)
                 setAt(0)
+              }}
+              onFocus={() => {
+                const typed = takeTyped()
+                if (typed !== '') setText((text) => text + typed)
               }}
               onKeyDown={onKeyDown}
             />

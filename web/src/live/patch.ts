@@ -21,13 +21,19 @@ export function applyEvents(client: QueryClient, events: LiveEvent[]): void {
   for (const key of stale) void client.invalidateQueries({ queryKey: [key] })
 }
 
-/** What each list topic keeps up to date. Runs and sessions bring what happened just before they are followed. */
+/** What each list topic keeps up to date. A run brings what happened just before it is followed. */
 const LOADED_BY: Record<string, string[]> = { runs: ['runs'], approvals: ['approvals', 'approval'], overview: ['overview'], workflows: ['workflows'], sessions: ['sessions'] }
 
-/** Loads again what was loaded before its topic was followed: a change in between has no event. */
+/** Loads again what was requested before its topic was followed: a change in between has no event. */
 function loadAgain(client: QueryClient, topics: string[]): void {
-  const keys = topics.flatMap((topic) => LOADED_BY[topic] ?? [])
-  void client.invalidateQueries({ predicate: (query) => keys.includes(String(query.queryKey[0])) && query.state.dataUpdatedAt > 0 })
+  const isOutdated = ({ queryKey: [kind, document, id] }: { queryKey: readonly unknown[] }) =>
+    topics.some((topic) => LOADED_BY[topic]?.includes(String(kind)) || ((kind === 'session' || kind === 'chat') && topic === `session:${document}/${id}`))
+  for (const query of client.getQueryCache().findAll({ predicate: isOutdated })) {
+    const again = () => client.invalidateQueries({ queryKey: query.queryKey, exact: true })
+    // The first response may be older than the topic, too, and a first request cannot be cancelled: it is repeated.
+    if (query.state.data === undefined && query.state.fetchStatus === 'fetching') void query.promise?.then(again, () => undefined)
+    else if (query.state.data !== undefined) void again()
+  }
 }
 
 function resetTopic(topic: string, stale: Set<string>): void {

@@ -1,14 +1,23 @@
 import { Search } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { Icon } from './icons.tsx'
 
 /** A filter field: reports what was typed after a short pause. `/` focuses it. */
 export function SearchInput({ label, value, onChange, width }: { label: string; value: string; onChange: (value: string) => void; width: number }) {
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  const reported = useRef<string[]>([])
   useEffect(() => {
-    if (text === value) return
-    const timer = setTimeout(() => onChange(text), 150)
+    // A value that was reported from here comes back late, and must not replace what was typed since.
+    const index = reported.current.indexOf(value)
+    if (index < 0) setText(value)
+    reported.current.splice(0, index + 1)
+  }, [value])
+  useEffect(() => {
+    if (text === (reported.current.at(-1) ?? value)) return
+    const timer = setTimeout(() => {
+      reported.current.push(text)
+      onChange(text)
+    }, 150)
     return () => clearTimeout(timer)
   }, [text])
   return (

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { onLiveEvents } from '../../live/connect.ts'
+import { withPiece } from '../../live/text.ts'
 
 /** The text of the reply that streams now, from the events of the session's run. */
 export function useStreamedText(run: string | null, isBusy: boolean): string {
@@ -20,7 +21,7 @@ export function useStreamedText(run: string | null, isBusy: boolean): string {
         // Every model call has a text of its own; the next one replaces it.
         const isNext = piece.key === key.current
         key.current = piece.key
-        setText((before) => (isNext ? before.slice(0, piece.offset) + piece.text : piece.text))
+        setText((before) => withPiece(isNext ? before : '', piece.text, piece.offset))
       }
     })
   }, [run])

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import type { Step } from '../../api/types.ts'
+import { withPiece } from '../../live/text.ts'
 import { countRounds, groupIterations, iterationIn, type IterationRecord } from './iterations.ts'
 import { type Ref, ROOT, refId, refOf } from './refs.ts'
 import { fetchChildren, fetchIterations, fetchStep, fetchSteps, type Loaded } from './traceRequests.ts'
@@ -361,8 +362,7 @@ export class TraceStore {
   }
 
   appendText(key: string, text: string, offset: number): void {
-    const known = this.texts.get(key) ?? ''
-    this.texts.set(key, known.slice(0, offset) + text)
+    this.texts.set(key, withPiece(this.texts.get(key) ?? '', text, offset))
     this.changed()
   }
 

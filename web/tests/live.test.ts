@@ -1,0 +1,44 @@
+import { QueryClient } from '@tanstack/react-query'
+import { expect, test, vi } from 'vitest'
+import { applyEvents } from '../src/live/patch.ts'
+import { withPiece } from '../src/live/text.ts'
+
+const followed = (topics: string[]) => [{ event: 'followed', id: null, data: { topics } }]
+
+/** A request whose responses the test gives, and how often it was sent. */
+function request(client: QueryClient, queryKey: string[]) {
+  const waiting: ((value: string) => void)[] = []
+  const queryFn = vi.fn(() => new Promise<string>((resolve) => waiting.push(resolve)))
+  void client.fetchQuery({ queryKey, queryFn })
+  return { queryFn, respond: (value: string) => waiting.shift()?.(value) }
+}
+
+test.each([
+  [['runs', 'recent'], 'runs'],
+  [['session', 'helper', 'c1', 'now'], 'session:helper/c1'],
+  [['chat', 'helper', 'c1'], 'session:helper/c1'],
+])('%j, requested before its topic was followed, is marked as outdated when its response arrives', async (key, topic) => {
+  const client = new QueryClient()
+  const { respond } = request(client, key)
+  applyEvents(client, followed([topic]))
+  respond('older than the topic')
+  await vi.waitFor(() => expect(client.getQueryState(key)).toMatchObject({ data: 'older than the topic', isInvalidated: true }))
+})
+
+test('what a topic does not keep up to date is not loaded again', () => {
+  const client = new QueryClient()
+  client.setQueryData(['session', 'helper', 'c2', 'now'], 'another session')
+  client.setQueryData(['me'], 'ada')
+  applyEvents(client, followed(['session:helper/c1', 'runs']))
+  expect(client.getQueryState(['session', 'helper', 'c2', 'now'])?.isInvalidated).toBe(false)
+  expect(client.getQueryState(['me'])?.isInvalidated).toBe(false)
+})
+
+test.each([
+  ['Tides ', 'follow', 6, 'Tides follow'],
+  ['Tides follow', 'Tides follow the', 0, 'Tides follow the'],
+  ['Tides follow', '', 0, ''],
+  ['', 'follow', 6, ''],
+])('%j with %j at %i is %j', (known, text, offset, whole) => {
+  expect(withPiece(known, text, offset)).toBe(whole)
+})
