@@ -2,7 +2,8 @@
 //!
 //! Events are states, not differences: an event carries the newest record of a run, a step or an approval. So events of one burst can be
 //! combined, and a client that has missed some needs only the newest. Every event has a number. A client that reconnects with the last
-//! number that it received gets the events after it; if they are no longer known, it gets a `reset` for each topic and loads it again.
+//! number that it received gets the events after it; if they are no longer known, it gets a `reset` for each topic and loads it again. A client that begins to
+//! follow a run gets its record, its recent steps, and the texts of its models from their beginning.
 
 mod publisher;
 pub(crate) mod text;
@@ -203,8 +204,9 @@ impl Live {
         for topic in &topics {
             state.subscribe(topic);
         }
-        state.clients.insert(client.clone(), Client { caller, topics, sender });
+        state.clients.insert(client.clone(), Client { caller, topics: topics.clone(), sender });
         drop(state);
+        self.note_followed(&topics);
         app.metrics.streams.fetch_add(1, Ordering::Relaxed);
         Ok(Opened { receiver, first, client: ClientGuard { app: app.clone(), id: client } })
     }
@@ -234,8 +236,10 @@ impl Live {
             state.unsubscribe(topic);
         }
         let known = state.clients.get_mut(client).ok_or_else(missing)?;
-        known.topics.extend(new);
+        known.topics.extend(new.iter().cloned());
         known.topics.retain(|topic| !remove.contains(topic));
+        drop(state);
+        self.note_followed(&new);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use branchpoint_backend::{Backend, Filter, Run, RunEvent, RunEventKind, RunNo, R
 use branchpoint_core::{EffectNo, StepStatus};
 use serde_json::{Value, json};
 
-use super::text::StreamedText;
+use super::text::TextUpdate;
 use super::{NewEvent, Topic};
 use crate::app::App;
 use crate::problem::Problem;
@@ -40,6 +40,8 @@ pub(super) struct Dirty {
     runs: BTreeSet<RunNo>,
     /// Runs whose approvals have changed.
     approvals: BTreeSet<RunNo>,
+    /// The ids of runs that another client follows now.
+    followed: BTreeSet<String>,
 }
 
 impl App {
@@ -114,7 +116,8 @@ impl Seen {
         let live = &app.live;
         let topics = live.current_topics();
         let mut dirty = std::mem::take(&mut *live.dirty.lock().unwrap_or_else(PoisonError::into_inner));
-        let texts = live.text.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let followed = std::mem::take(&mut dirty.followed);
+        let texts = live.text.lock().unwrap_or_else(PoisonError::into_inner).take(!followed.is_empty());
         if topics.is_empty() {
             *self = Self::default();
             return Ok(());
@@ -122,7 +125,7 @@ impl Seen {
         if is_poll {
             self.poll(app, backend, &topics, &mut dirty)?;
         }
-        publish_texts(app, backend, &topics, texts)?;
+        publish_texts(app, backend, &topics, &followed, texts)?;
         self.is_overview_due |= !dirty.runs.is_empty();
         if dirty.runs.len() > MAX_RUNS {
             for topic in [Topic::Runs, Topic::Approvals] {
@@ -135,9 +138,10 @@ impl Seen {
                     runs.insert(*run);
                 }
             }
-            dirty = Dirty { runs, approvals: BTreeSet::new() };
+            dirty = Dirty { runs, ..Dirty::default() };
         }
         let reader = RunReader::new(app, backend)?;
+        publish_followed(app, backend, &reader, followed)?;
         for run in with_roots(backend, &dirty.runs) {
             // A run may have been removed since.
             let Ok(row) = backend.row(run) else { continue };
@@ -228,6 +232,26 @@ fn with_roots(backend: &dyn Backend, runs: &BTreeSet<RunNo>) -> BTreeSet<RunNo> 
         }
     }
     all
+}
+
+/// Publishes runs to the clients that follow them since the last look: what happened after such a client has loaded a run, and before it
+/// followed it, was published without it.
+fn publish_followed(
+    app: &App,
+    backend: &dyn Backend,
+    reader: &RunReader<'_>,
+    followed: BTreeSet<String>,
+) -> Result<(), Problem> {
+    for id in followed {
+        // A run that does not exist yet may be started in a moment.
+        let Some(row) = backend.run(&id)? else { continue };
+        let topic = Topic::Run(id);
+        if let Some(known) = app.live.state().topics.get_mut(&topic) {
+            known.steps = None;
+        }
+        publish_run(app, backend, reader, &BTreeSet::from([topic]), &row)?;
+    }
+    Ok(())
 }
 
 fn publish_run(
@@ -336,30 +360,26 @@ fn publish_approvals(app: &App, backend: &dyn Backend, run: RunNo) -> Result<(),
     Ok(())
 }
 
-/// Publishes texts of models under the run that made the call, and under the runs that called it.
+/// Publishes texts of models under the run that made the call, and under the runs that called it. Followers of a run that are new get its
+/// texts from their beginning.
 fn publish_texts(
     app: &App,
     backend: &dyn Backend,
     topics: &BTreeSet<Topic>,
-    texts: Vec<((String, EffectNo), StreamedText)>,
+    followed: &BTreeSet<String>,
+    updates: Vec<TextUpdate>,
 ) -> Result<(), Problem> {
     let mut rows: BTreeMap<String, Option<Run>> = BTreeMap::new();
-    for ((id, effect), text) in texts {
+    for TextUpdate { run: id, effect, piece, whole } in updates {
         if !rows.contains_key(&id) {
             rows.insert(id.clone(), backend.run(&id)?);
         }
         let row = rows.get(&id).cloned().flatten();
         let mut next = row.map(|row| (row, effect));
         while let Some((row, effect)) = next {
-            let topic = Topic::Run(row.id.clone());
-            if topics.contains(&topic) {
-                let trace = app.trace(backend, &row)?;
-                if let Some(index) = trace.callers.get(&effect) {
-                    let workflow = Some(Arc::clone(&app.version(backend, row.workflow)?.name));
-                    let data =
-                        json!({"run": row.id, "key": trace.keys[*index], "text": text.text, "offset": text.offset});
-                    app.live.publish(app, NewEvent { topics: vec![topic], workflow, name: "text", data });
-                }
+            let whole = whole.as_deref().filter(|_| followed.contains(&row.id)).map(|text| (text, 0));
+            if let Some(text) = whole.or(piece.as_ref().map(|(text, offset)| (text.as_str(), *offset))) {
+                publish_text(app, backend, topics, &row, effect, text)?;
             }
             next = match row.parent {
                 Some(parent) => Some((backend.row(parent.run)?, EffectNo(parent.effect))),
@@ -370,7 +390,38 @@ fn publish_texts(
     Ok(())
 }
 
+/// Publishes a part of the text of a call under one run.
+fn publish_text(
+    app: &App,
+    backend: &dyn Backend,
+    topics: &BTreeSet<Topic>,
+    row: &Run,
+    effect: EffectNo,
+    (text, offset): (&str, usize),
+) -> Result<(), Problem> {
+    let topic = Topic::Run(row.id.clone());
+    if !topics.contains(&topic) {
+        return Ok(());
+    }
+    let trace = app.trace(backend, row)?;
+    if let Some(index) = trace.callers.get(&effect) {
+        let workflow = Some(Arc::clone(&app.version(backend, row.workflow)?.name));
+        let data = json!({"run": row.id, "key": trace.keys[*index], "text": text, "offset": offset});
+        app.live.publish(app, NewEvent { topics: vec![topic], workflow, name: "text", data });
+    }
+    Ok(())
+}
+
 impl super::Live {
+    /// Notes the runs that a client follows from now on.
+    pub(super) fn note_followed(&self, topics: &BTreeSet<Topic>) {
+        let ids = topics.iter().filter_map(|topic| match topic {
+            Topic::Run(id) => Some(id.clone()),
+            _ => None,
+        });
+        self.dirty.lock().unwrap_or_else(PoisonError::into_inner).followed.extend(ids);
+    }
+
     /// The topics that somebody follows, or did a moment ago.
     fn current_topics(&self) -> BTreeSet<Topic> {
         let mut state = self.state();
