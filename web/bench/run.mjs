@@ -11,7 +11,8 @@ import { framesOf } from './frames.mjs'
 
 const ITEMS = Number(process.env.ITEMS ?? 10_000)
 const NODES = Number(process.env.NODES ?? 1_000)
-const SECONDS = 3
+/** Pixels in a second: a fast flick of a finger. */
+const SPEED = 4_000
 
 const program = process.env.BRANCHPOINT_BIN ?? fileURLToPath(new URL('../../target/debug/branchpoint', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'branchpoint-bench-'))
@@ -33,17 +34,17 @@ try {
   rows.push(['a trace of 10,000 steps opens (rows in view)', `${await opening(page, '/runs/items?view=timeline', '.tree [role="treeitem"] .name')} ms`])
   rows.push(['the same again, with the page in the browser\'s cache', `${await opening(page, '/runs/items?view=timeline', '.tree [role="treeitem"] .name')} ms`])
   await openRounds(page)
-  rows.push(['scrolling its timeline', await frames(page, '.tree', [0, 90])])
+  rows.push(['scrolling its timeline', await frames(page, '.tree', [0, 6_000])])
   await page.goto(`${address}/runs/items`)
   await page.locator('.tree [role="treeitem"] .name').first().waitFor()
   await openRounds(page)
-  rows.push(['scrolling its step tree', await frames(page, '.tree', [0, 90])])
+  rows.push(['scrolling its step tree', await frames(page, '.tree', [0, 6_000])])
   rows.push([`a graph of ${NODES} nodes opens, laid out`, `${await opening(page, '/runs/graph', '.canvas-flow[data-ready="true"] .node')} ms`])
   rows.push(['the same again, with its layout in the cache', `${await opening(page, '/runs/graph', '.canvas-flow[data-ready="true"] .node')} ms`])
-  rows.push(['panning at 100%', await frames(page, '.react-flow__pane', [4, 24])])
+  rows.push(['panning at 100%', await frames(page, '.react-flow__pane', [500, 6_000])])
   await page.locator('.canvas').getByRole('button', { name: 'Fit to view' }).click()
   await page.waitForTimeout(800)
-  rows.push(['panning, the whole graph in view', await frames(page, '.react-flow__pane', [2, 6])])
+  rows.push(['panning, the whole graph in view', await frames(page, '.react-flow__pane', [500, 2_000])])
   console.log(`${cpus().length} processors, load ${loadavg()[0].toFixed(1)}, ${await browser.version()}`)
   for (const [what, figure] of rows) console.log(`${what.padEnd(60)} ${figure}`)
 } finally {
@@ -81,7 +82,7 @@ async function baseline(page) {
     }
     requestAnimationFrame(move)
   })
-  return frames(page, 'div', [0, 0])
+  return framesOf(await page.context().newCDPSession(page), () => page.waitForTimeout(3_000))
 }
 
 /** Milliseconds from the navigation until something is drawn. */
@@ -92,23 +93,25 @@ async function opening(page, path, selector) {
   return page.evaluate(() => Math.round(performance.now()))
 }
 
-/** Opens the completed rounds of the loop, so that there is something to scroll. */
+/** Opens the rounds of the loop, so that there is something to scroll. */
 async function openRounds(page) {
-  await page.locator('.tree [role="treeitem"]').filter({ hasText: /^\d[\d,]* completed/ }).first().locator('.fold').click()
-  await page.waitForTimeout(1500)
+  const tree = page.getByRole('treeitem')
+  const loop = page.locator('.tree [role="treeitem"]').filter({ hasText: /^rows/ }).first()
+  await loop.waitFor()
+  if ((await loop.getAttribute('aria-expanded')) === 'false') await loop.locator('.fold').click()
+  // Many rounds are grouped by their status, and a group is closed at first.
+  const group = tree.filter({ hasText: /^[\d,]+ completed/ }).first()
+  await group.waitFor()
+  if ((await group.getAttribute('aria-expanded')) === 'false') await group.locator('.fold').click()
+  await tree.filter({ hasText: /^\[20\]/ }).waitFor()
 }
 
-/** Frames a second while the wheel turns over an element, from Chromium's trace. */
+/** Frames in a second while an element is scrolled down and up, from Chromium's trace. The browser itself generates the wheel's events. */
 async function frames(page, selector, [x, y]) {
   const box = await page.locator(selector).first().boundingBox()
-  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+  const at = { x: Math.round(box.x + box.width / 2), y: Math.round(box.y + box.height / 2), gestureSourceType: 'mouse', speed: SPEED, preventFling: true }
   const tracing = await page.context().newCDPSession(page)
   return framesOf(tracing, async () => {
-    const end = Date.now() + SECONDS * 1000
-    for (let turns = 0; Date.now() < end; turns++) {
-      const direction = Math.floor(turns / 90) % 2 === 0 ? 1 : -1
-      await page.mouse.wheel(x * direction, y * direction)
-      await new Promise((resolve) => setTimeout(resolve, 8))
-    }
+    for (const direction of [-1, 1]) await tracing.send('Input.synthesizeScrollGesture', { ...at, xDistance: x * direction, yDistance: y * direction })
   })
 }

@@ -1,30 +1,20 @@
 import './tokens.css'
 import './styles/index.css'
 import { CSPProvider } from '@base-ui/react/csp-provider'
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { STYLE_NONCE } from './api/base.ts'
 import { Problem } from './api/client.ts'
+import { queryClient } from './api/queryClient.ts'
 import { router } from './app/router.tsx'
 import { onLiveEvents, onSignedOut } from './live/connect.ts'
 import { watchMissingParts } from './live/outdated.ts'
 import { applyEvents } from './live/patch.ts'
 import { handleShortcut } from './ui/shortcuts.ts'
 
-const client = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 15_000,
-      refetchOnWindowFocus: false,
-      retry: (count, error) => error instanceof Problem && (error.status === 0 || error.status >= 500) && count < 1,
-    },
-    mutations: { retry: false },
-  },
-})
-
-client.getQueryCache().subscribe((event) => {
+queryClient.getQueryCache().subscribe((event) => {
   const error = event.type === 'updated' && event.action.type === 'error' ? event.action.error : null
   if (error instanceof Problem && error.status === 401) goToSignIn()
 })
@@ -37,7 +27,7 @@ function goToSignIn(): void {
 
 onSignedOut(goToSignIn)
 watchMissingParts()
-onLiveEvents((events) => applyEvents(client, events))
+onLiveEvents((events) => applyEvents(queryClient, events))
 window.addEventListener('keydown', handleShortcut)
 
 const container = document.getElementById('root')
@@ -45,7 +35,7 @@ if (container) {
   createRoot(container).render(
     <StrictMode>
       <CSPProvider nonce={STYLE_NONCE}>
-        <QueryClientProvider client={client}>
+        <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />
         </QueryClientProvider>
       </CSPProvider>

@@ -25,6 +25,14 @@ test.each([
   await vi.waitFor(() => expect(client.getQueryState(key)).toMatchObject({ data: 'older than the topic', isInvalidated: true }))
 })
 
+test('a run that changes while it is first requested is requested once more', async () => {
+  const client = new QueryClient()
+  const { respond } = request(client, ['run', 'r1'])
+  for (const status of ['running', 'waiting_people']) applyEvents(client, [{ event: 'run', id: null, data: { id: 'r1', status } }])
+  respond('before the change')
+  await vi.waitFor(() => expect(client.getQueryState(['run', 'r1'])).toMatchObject({ isInvalidated: true }))
+})
+
 test('what a topic does not keep up to date is not loaded again', () => {
   const client = new QueryClient()
   client.setQueryData(['session', 'helper', 'c2', 'now'], 'another session')

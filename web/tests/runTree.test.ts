@@ -153,3 +153,29 @@ describe('bars', () => {
     expect(fraction(scale, scale.end + 5000)).toBe(1)
   })
 })
+
+describe('a trace while its run continues', () => {
+  test('a response does not replace a change that is newer than its request', async () => {
+    const steps = [step('draft#1', { status: 'running', ended: null })]
+    serve(steps)
+    const store = new TraceStore('r')
+    const loading = store.openAll(100)
+    store.merge(step('draft#1'))
+    await loading
+    expect(store.step('draft#1')?.status).toBe('completed')
+    expect(rowsOf(store).map(text)).toEqual(['draft'])
+  })
+
+  test('whoever returns to a run sees what happened meanwhile', async () => {
+    const steps = [step('draft#1')]
+    const requests = serve(steps)
+    const store = new TraceStore('r')
+    const leave = store.visit()
+    await store.openAll(100)
+    expect(requests).toHaveLength(2)
+    leave()
+    steps.push(step('send#1'))
+    store.visit()
+    await vi.waitFor(() => expect(rowsOf(store).map(text)).toEqual(['draft', 'send']))
+  })
+})

@@ -1,6 +1,11 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import type { QueryClient } from '@tanstack/react-query'
+import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { BASE_PATH } from '../api/base.ts'
+import { queryClient } from '../api/queryClient.ts'
+import { runDrawingQuery, runQuery } from '../api/queries.ts'
 import { OverviewPage } from '../pages/overview/OverviewPage.tsx'
+import { ROOT } from '../pages/run/refs.ts'
+import { traceStore } from '../pages/run/traceStore.ts'
 import { App } from './App.tsx'
 import { NotFound, RouteError } from './NotFound.tsx'
 
@@ -16,7 +21,7 @@ function parameters<K extends string>(...names: K[]) {
   }
 }
 
-const root = createRootRoute({ component: App, notFoundComponent: () => <NotFound />, errorComponent: RouteError })
+const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: App, notFoundComponent: () => <NotFound />, errorComponent: RouteError })
 
 const overview = createRoute({ getParentRoute: () => root, path: '/', component: OverviewPage })
 
@@ -59,6 +64,13 @@ const run = createRoute({
   getParentRoute: () => root,
   path: '/runs/$id',
   validateSearch: parameters('view', 'step', 'execution', 'tab', 'show', 'q', 'seen'),
+  // The run, its first steps and its drawing are requested while the page itself is still loading.
+  loader: ({ params: { id }, context: { client }, cause }) => {
+    if (cause !== 'enter') return
+    void client.prefetchQuery(runQuery(id))
+    void client.prefetchQuery(runDrawingQuery(id))
+    void traceStore(id).open(ROOT)
+  },
   component: lazyRouteComponent(() => import('../pages/run/RunPage.tsx'), 'RunPage'),
 })
 
@@ -140,6 +152,7 @@ export const router = createRouter({
     settingsHome, settings, signIn, docs,
   ]),
   basepath: BASE_PATH || '/',
+  context: { client: queryClient },
   defaultPreload: 'intent',
   scrollRestoration: true,
   // Every parameter is text: the default would turn `q=42` into a number.

@@ -1,4 +1,4 @@
-import type { InfiniteData, QueryClient } from '@tanstack/react-query'
+import type { InfiniteData, Query, QueryClient } from '@tanstack/react-query'
 import type { ApprovalRecord } from '../api/approvals.ts'
 import type { Overview, Page, Run, RunDetail, Step } from '../api/types.ts'
 import { traceStore } from '../pages/run/traceStore.ts'
@@ -29,11 +29,28 @@ function loadAgain(client: QueryClient, topics: string[]): void {
   const isOutdated = ({ queryKey: [kind, document, id] }: { queryKey: readonly unknown[] }) =>
     topics.some((topic) => LOADED_BY[topic]?.includes(String(kind)) || ((kind === 'session' || kind === 'chat') && topic === `session:${document}/${id}`))
   for (const query of client.getQueryCache().findAll({ predicate: isOutdated })) {
-    const again = () => client.invalidateQueries({ queryKey: query.queryKey, exact: true })
-    // The first response may be older than the topic, too, and a first request cannot be cancelled: it is repeated.
-    if (query.state.data === undefined && query.state.fetchStatus === 'fetching') void query.promise?.then(again, () => undefined)
-    else if (query.state.data !== undefined) void again()
+    // The first response may be older than the topic, too.
+    if (query.state.data === undefined) loadOnceMore(client, query)
+    else void client.invalidateQueries({ queryKey: query.queryKey, exact: true })
   }
+}
+
+const repeated = new WeakSet<Query>()
+
+/** Repeats the request of a query that is on its way: its response may be older than what has just happened. */
+function loadOnceMore(client: QueryClient, query: Query | undefined): void {
+  if (query?.state.fetchStatus !== 'fetching' || repeated.has(query)) return
+  repeated.add(query)
+  const again = () => {
+    repeated.delete(query)
+    void client.invalidateQueries({ queryKey: query.queryKey, exact: true })
+  }
+  void query.promise?.then(again, () => repeated.delete(query))
+}
+
+/** Like `loadOnceMore`, for the queries of a list that have not loaded it yet. */
+function loadListsOnceMore(client: QueryClient, key: string): void {
+  for (const query of client.getQueryCache().findAll({ queryKey: [key] })) if (query.state.data === undefined) loadOnceMore(client, query)
 }
 
 function resetTopic(topic: string, stale: Set<string>): void {
@@ -45,6 +62,8 @@ function resetTopic(topic: string, stale: Set<string>): void {
 }
 
 function patchRun(client: QueryClient, run: Run, stale: Set<string>): void {
+  loadOnceMore(client, client.getQueryCache().find({ queryKey: ['run', run.id] }))
+  loadListsOnceMore(client, 'runs')
   const known = client.getQueryData<RunDetail>(['run', run.id])
   client.setQueryData<RunDetail>(['run', run.id], (old) => (old ? { ...old, ...run } : old))
   if (known && known.status !== run.status) {
@@ -121,6 +140,8 @@ function patchApproval(client: QueryClient, approval: ApprovalRecord, stale: Set
     stale.add('approvals').add('approval')
     return
   }
+  loadOnceMore(client, client.getQueryCache().find({ queryKey: ['approval', approval.key] }))
+  loadListsOnceMore(client, 'approvals')
   const known = client.getQueryData<ApprovalRecord>(['approval', approval.key])
   if (known && rulesOf(known) !== rulesOf({ ...known, ...approval })) void client.invalidateQueries({ queryKey: ['approval', approval.key] })
   client.setQueryData<ApprovalRecord>(['approval', approval.key], (old) => (old ? { ...old, ...approval } : old))

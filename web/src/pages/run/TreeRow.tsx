@@ -54,7 +54,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps) {
       id={domId} role="treeitem" aria-level={row.level} aria-posinset={row.position || undefined} aria-setsize={row.siblings || undefined}
       aria-expanded={row.expandable ? row.open : undefined} aria-selected={isSelected}
       className={`tr${status ? ` is-${statusLook(status)}` : ''}${isActive ? ' is-active' : ''}${row.kind === 'iteration' ? ' iterrow' : ''}`}
-      style={{ transform: `translateY(${top}px)` }} onClick={() => onOpen(row)}
+      style={{ top }} onClick={() => onOpen(row)}
     >
       {look === 'timeline' ? <TimelineCells {...props} lead={<>{guides}{fold}{mark}{name}</>} /> : <>{guides}{fold}{mark}{name}<span className="grow" /><OutlineEnd {...props} /></>}
     </div>

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react'
+import { useEffect, useSyncExternalStore } from 'react'
 import type { Step } from '../../api/types.ts'
 import { withPiece } from '../../live/text.ts'
 import { countRounds, groupIterations, iterationIn, type IterationRecord } from './iterations.ts'
@@ -38,12 +38,16 @@ export class TraceStore {
   /** Loops with more steps than one page: their rounds come from the server. */
   private large = new Set<string>()
   private texts = new Map<string, string>()
+  /** Counts live changes; the last one of each step. A response is older than the changes since its request. */
+  private changes = 0
+  private changedAt = new Map<string, number>()
   private recounts = new Map<string, ReturnType<typeof setTimeout>>()
   private listeners = new Set<() => void>()
   private version = 0
   private scheduled = false
   /** Enough is known to draw the graph, so that it does not change while the rest is loaded. */
   isReady = false
+  private wasLeft = false
   /** The request for all steps; whether there were few enough. */
   private deep: Promise<boolean> | null = null
 
@@ -178,11 +182,12 @@ export class TraceStore {
     if (known.loading) return
     this.children.set(id, { ...known, loading: true, error: null })
     this.changed()
+    const since = this.changes
     try {
-      this.accept(id, known, await this.request(ref, known.next))
+      this.accept(id, known, await this.request(ref, known.next), since)
       if (ref.kind === 'step' && !this.large.has(ref.key) && this.childrenOf(ref).next !== null && this.isLoop(ref.key)) {
         this.large.add(ref.key)
-        this.accept(id, NOTHING, await this.request(ref, null))
+        this.accept(id, NOTHING, await this.request(ref, null), since)
       }
     } catch (error) {
       this.children.set(id, { ...(this.children.get(id) ?? known), loading: false, error })
@@ -197,10 +202,10 @@ export class TraceStore {
     return fetchChildren(this.run, { parent: ref.kind === 'step' ? ref.key : null, cursor })
   }
 
-  private accept(id: string, known: Children, page: Loaded): void {
+  private accept(id: string, known: Children, page: Loaded, since: number): void {
     const keys = new Set(known.keys)
     for (const step of page.steps) {
-      this.put(step)
+      this.putLoaded(step, since)
       keys.add(step.key)
     }
     const isGrouped = page.iterations.length > 0
@@ -208,6 +213,11 @@ export class TraceStore {
       keys: isGrouped ? [] : [...keys], iterations: [...known.iterations, ...page.iterations], next: page.next, loading: false, error: null, counts: page.counts,
       ranges: page.ranges, omitted: page.omitted, total: page.total,
     })
+  }
+
+  /** Keeps a step of a response, unless a live change since its request is newer. */
+  private putLoaded(step: Step, since: number): void {
+    if ((this.changedAt.get(step.key) ?? 0) <= since) this.put(step)
   }
 
   private put(step: Step): void {
@@ -236,6 +246,7 @@ export class TraceStore {
   /** Reads all steps in one list rather than parent by parent. Answers whether there were few enough. */
   private async openDeep(limit: number): Promise<boolean> {
     void this.open(ROOT)
+    const since = this.changes
     try {
       let page = await fetchSteps(this.run, {}, null)
       if (page.total > limit) return false
@@ -245,7 +256,7 @@ export class TraceStore {
         page = await fetchSteps(this.run, {}, page.next)
         steps.push(...page.steps)
       }
-      this.fill(steps)
+      this.fill(steps, since)
       return true
     } catch {
       // Parent by parent, each part shows its own error.
@@ -253,10 +264,10 @@ export class TraceStore {
     }
   }
 
-  private fill(steps: Step[]): void {
+  private fill(steps: Step[], since: number): void {
     const byParent = new Map<string, Step[]>()
     for (const step of steps) {
-      this.put(step)
+      this.putLoaded(step, since)
       const siblings = byParent.get(step.parent ?? '')
       if (siblings) siblings.push(step)
       else byParent.set(step.parent ?? '', [step])
@@ -303,8 +314,9 @@ export class TraceStore {
   async find(key: string): Promise<Step | undefined> {
     const known = this.steps.get(key)
     if (known) return known
+    const since = this.changes
     try {
-      this.put(await fetchStep(this.run, key))
+      this.putLoaded(await fetchStep(this.run, key), since)
       this.changed()
       return this.steps.get(key)
     } catch {
@@ -321,6 +333,7 @@ export class TraceStore {
 
   /** Applies a delta: the newest record of one step. */
   merge(step: Step): void {
+    this.changedAt.set(step.key, ++this.changes)
     this.put(step)
     const parent: Ref = step.parent ? { kind: 'step', key: step.parent } : ROOT
     const holder = step.parent ? this.steps.get(step.parent) : undefined
@@ -353,8 +366,9 @@ export class TraceStore {
   }
 
   private async refresh(ref: Ref): Promise<void> {
+    const since = this.changes
     try {
-      this.accept(refId(ref), NOTHING, await this.request(ref, null))
+      this.accept(refId(ref), NOTHING, await this.request(ref, null), since)
       this.changed()
     } catch {
       // The next change reads it again; a lost connection is shown by the bar of the page.
@@ -364,6 +378,15 @@ export class TraceStore {
   appendText(key: string, text: string, offset: number): void {
     this.texts.set(key, withPiece(this.texts.get(key) ?? '', text, offset))
     this.changed()
+  }
+
+  /** A page shows the run until the returned function is called. What changed since the visit before is loaded. */
+  visit(): () => void {
+    if (this.wasLeft) this.reload()
+    this.wasLeft = false
+    return () => {
+      this.wasLeft = true
+    }
   }
 
   /** Loads again what was open. What is known stays until the answers arrive, so that nothing disappears. */
@@ -392,5 +415,6 @@ export function traceStore(run: string): TraceStore {
 export function useTrace(run: string): TraceStore {
   const store = traceStore(run)
   useSyncExternalStore(store.subscribe, store.snapshot)
+  useEffect(() => store.visit(), [store])
   return store
 }
