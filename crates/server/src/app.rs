@@ -5,20 +5,20 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::access::{Access, AuditLog};
+use crate::backend_handles::BackendHandles;
 use crate::catalogue::Catalogue;
 use crate::content::Content;
-use crate::executables::Executables;
-use crate::handles::Handles;
 use crate::host::Host;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::oidc::Oidc;
 use crate::permissions::Permission;
+use crate::prepared_workflows::PreparedWorkflows;
 use crate::problem::Problem;
 use crate::routes::workflows::KnownFacts;
 use crate::scripts::DefaultScripts;
 use crate::settings::Settings;
-use crate::traces::Traces;
+use crate::trace_cache::TraceCache;
 use crate::version_notes::VersionNotes;
 use crate::webhooks::Webhooks;
 
@@ -27,14 +27,14 @@ use crate::webhooks::Webhooks;
 pub(crate) struct App(Arc<Parts>);
 
 pub(crate) struct Parts {
-    pub(crate) handles: Handles,
+    pub(crate) handles: BackendHandles,
     pub(crate) host: HostFacts,
     pub(crate) content: Content,
     pub(crate) settings: Settings,
     pub(crate) metrics: Metrics,
     pub(crate) catalogue: Catalogue,
-    pub(crate) traces: Traces,
-    pub(crate) executables: Executables,
+    pub(crate) traces: TraceCache,
+    pub(crate) prepared_workflows: PreparedWorkflows,
     pub(crate) live: Live,
     pub(crate) facts: KnownFacts,
     /// Held while a version of a workflow is saved.
@@ -78,7 +78,7 @@ impl App {
             default_scripts,
             has_own_secret,
         } = host;
-        let handles = Handles::new(backend, settings.handles);
+        let handles = BackendHandles::new(backend, settings.handles);
         let host = HostFacts {
             user,
             account,
@@ -92,7 +92,7 @@ impl App {
             has_own_secret,
         };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
-        let (catalogue, traces) = (Catalogue::default(), Traces::default());
+        let (catalogue, traces) = (Catalogue::default(), TraceCache::default());
         Ok(Self(Arc::new(Parts {
             handles,
             host,
@@ -101,7 +101,7 @@ impl App {
             metrics,
             catalogue,
             traces,
-            executables: Executables::default(),
+            prepared_workflows: PreparedWorkflows::default(),
             live: Live::new()?,
             facts: KnownFacts::default(),
             saving: Mutex::default(),

@@ -124,10 +124,9 @@ fn invalid_query(message: &str) -> String {
     if numbers.contains(&message) {
         return format!("The query is invalid: `{parameter}` must be a whole number.");
     }
-    let (path, message) = match parameter.contains(' ') {
-        true => ("", format!("{parameter}: {message}")),
-        false => (parameter, message.to_owned()),
-    };
+    // A message without a parameter contains `: ` itself.
+    let (path, message) =
+        if parameter.contains(' ') { ("", format!("{parameter}: {message}")) } else { (parameter, message.to_owned()) };
     sentence("The query is invalid", &DataError::new(path, &message))
 }
 

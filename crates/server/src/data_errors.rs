@@ -69,9 +69,10 @@ fn unknown(path: &str, message: &str) -> Option<DataError> {
     let rest = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `"))?;
     let (written, expected) = rest.split_once('`')?;
     let names: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-    let problem = match is_field {
-        true => format!("unknown field `{}`{}", shorten(written), place(path, written)),
-        false => format!("{} cannot be `{}`", subject(path), shorten(written)),
+    let problem = if is_field {
+        format!("unknown field `{}`{}", shorten(written), place(path, written))
+    } else {
+        format!("{} cannot be `{}`", subject(path), shorten(written))
     };
     let quoted = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let help = match (nearest(written, names.iter().copied()), is_field) {

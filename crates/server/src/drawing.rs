@@ -1,9 +1,9 @@
 //! Drawings of workflows: nodes, edges, and the branches of decisions, with their places in the source.
 
 mod branches;
-mod compared;
+mod comparison;
 mod edges;
-mod shortened;
+mod short_condition;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use crate::documents::dialect_named;
 use crate::routes::runs::step::SpanRecord;
 
-pub(crate) use compared::{Marks, draw_compared};
+pub(crate) use comparison::{Marks, draw_compared};
 
 /// A branch of a decision.
 #[derive(Clone, Debug, Serialize, ToSchema)]

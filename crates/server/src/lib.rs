@@ -16,6 +16,7 @@
 
 mod access;
 mod app;
+mod backend_handles;
 mod body;
 mod caller;
 mod catalogue;
@@ -25,10 +26,8 @@ mod data_errors;
 mod documents;
 mod drawing;
 mod examples;
-mod executables;
 mod findings;
 mod guard;
-mod handles;
 mod host;
 mod list;
 mod live;
@@ -37,6 +36,7 @@ mod oidc;
 mod openapi;
 mod page;
 mod permissions;
+mod prepared_workflows;
 mod problem;
 mod random;
 mod router;
@@ -47,7 +47,7 @@ mod settings;
 mod structure;
 mod text_feed;
 mod time;
-mod traces;
+mod trace_cache;
 mod version_notes;
 mod webhooks;
 

@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn an_invalid_document_names_the_line_and_the_remedy_of_its_first_error() {
         let text = "name: a\nstep_type: shell\n";
-        let error = Diagnostic::error(Kind::UnknownStepType, Span::new(19, 24), "there is no step type `shell`");
+        let error = Diagnostic::error(Kind::UnknownType, Span::new(19, 24), "there is no step type `shell`");
         let findings = [error.clone().with_help("did you mean `command`?"), error];
         let problem = Problem::invalid_document(&findings, text, "a");
         let expect = "Line 2: there is no step type `shell`; did you mean `command`? (1 more error)";

@@ -215,7 +215,7 @@ export type BulkPreview = {
   /** The number of runs that would change. */
   count: number
   /** Runs that match and are left as they are. */
-  left: LeftRuns[]
+  left: SkippedRuns[]
   /** Whether more runs match than one request changes. Repeat the request for them. */
   more: boolean
   /** The first of them, the oldest first. */
@@ -295,14 +295,6 @@ export type ChangeRecord = {
   was?: string | null
 }
 
-/** A changed workflow: a version, or a document. One of them is required. */
-export type Changed = {
-  /** A document, which is saved as a version of the run's workflow. The caller must be allowed to edit it. */
-  text?: string | null
-  /** A version of the run's workflow. */
-  version?: number | null
-}
-
 /** What became of one run. */
 export type ChangedRun = {
   /** Whether it was changed. */
@@ -312,6 +304,14 @@ export type ChangedRun = {
   /** Why it was not changed. */
   problem?: string | null
   run: string
+}
+
+/** A changed workflow: a version, or a document. One of them is required. */
+export type ChangedWorkflow = {
+  /** A document, which is saved as a version of the run's workflow. The caller must be allowed to edit it. */
+  text?: string | null
+  /** A version of the run's workflow. */
+  version?: number | null
 }
 
 /** A chat so far. */
@@ -715,7 +715,7 @@ export type ForkRequest = {
   live?: boolean
   /** The key of the step in the trace, or the id of a step, which means its first execution. With a changed workflow it may be absent: the new run then continues where the run is. */
   step?: string | null
-  with?: Changed | null
+  with?: ChangedWorkflow | null
 }
 
 /** A formatted document. */
@@ -830,12 +830,6 @@ export type LeadingDecision = {
   branch?: string | null
   sentence?: string | null
   step: string
-}
-
-/** Runs that match and are left as they are. */
-export type LeftRuns = {
-  count: number
-  reason: string
 }
 
 /** A sign-in link to create. */
@@ -1171,11 +1165,6 @@ export type Problem = {
   type: string
 }
 
-/** A provider, with which `GET /sign-in/oidc` signs in. */
-export type Provider = {
-  name: string
-}
-
 /** Why a run waits in a queue. */
 export type QueuedRecord = {
   /** The group of runs that the limit counts. */
@@ -1232,7 +1221,7 @@ export type RetryRequest = {
   id?: string | null
   /** Runners perform the calls, instead of the script of the run. */
   live?: boolean
-  with?: Changed | null
+  with?: ChangedWorkflow | null
 }
 
 /** What the owner of a credential may do with the workflows that it is for. */
@@ -1427,11 +1416,16 @@ export type Severity = "error" | "warning"
 
 /** How people can sign in. */
 export type SignInMethods = {
-  oidc?: Provider | null
+  oidc?: SignInProvider | null
   /** Whether requests need to be signed in at all. */
   required: boolean
   /** Whether tokens and one-time links are accepted. */
   token: boolean
+}
+
+/** A provider, with which `GET /sign-in/oidc` signs in. */
+export type SignInProvider = {
+  name: string
 }
 
 /** What a browser signs in with: a token, or the code of a one-time link. */
@@ -1446,6 +1440,12 @@ export type SignalRequest = {
   name: string
   /** The data of the signal. */
   payload?: unknown
+}
+
+/** Runs that match and are left as they are. */
+export type SkippedRuns = {
+  count: number
+  reason: string
 }
 
 /** A place in the source of a document, in bytes. */

@@ -3,7 +3,7 @@
 use branchpoint_core::ir::{Branch, DecisionKind as Kind, Program, StepId};
 use branchpoint_dialects::OutlineBranch;
 
-use super::shortened::shortened;
+use super::short_condition::shorten_condition;
 use super::{DrawingBranch, Sheet};
 
 /// The branches of a node: those of its program, or as they are written in a document with errors.
@@ -32,7 +32,7 @@ fn from_program(branch: &Branch) -> DrawingBranch {
     DrawingBranch {
         name: branch.name.to_string(),
         condition: branch.text.as_ref().map(ToString::to_string),
-        condition_short: branch.text.as_ref().map(|text| shortened(text)),
+        condition_short: branch.text.as_ref().map(|text| shorten_condition(text)),
         default: branch.is_default,
         targets: branch.targets.iter().map(ToString::to_string).collect(),
         line: branch.position.map(|(line, _)| line),
@@ -42,7 +42,7 @@ fn from_program(branch: &Branch) -> DrawingBranch {
 fn from_document(branch: &OutlineBranch, text: &str) -> DrawingBranch {
     DrawingBranch {
         name: branch.name.clone(),
-        condition_short: branch.condition.as_deref().map(shortened),
+        condition_short: branch.condition.as_deref().map(shorten_condition),
         condition: branch.condition.clone(),
         default: branch.is_default,
         targets: branch.targets.iter().map(ToString::to_string).collect(),

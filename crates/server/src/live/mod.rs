@@ -90,7 +90,7 @@ pub(crate) struct NewEvent {
 }
 
 /// A stream that was opened for a client.
-pub(crate) struct Opened {
+pub(crate) struct OpenStream {
     pub(crate) receiver: mpsc::Receiver<EventText>,
     /// The events with which the stream begins.
     pub(crate) first: Vec<EventText>,
@@ -165,7 +165,7 @@ impl Live {
         caller: Caller,
         topics: BTreeSet<Topic>,
         last: Option<&str>,
-    ) -> Result<Opened, Problem> {
+    ) -> Result<OpenStream, Problem> {
         let client = crate::random::token(16)?;
         let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
         let mut state = self.state();
@@ -208,7 +208,7 @@ impl Live {
         drop(state);
         self.note_followed(&topics);
         app.metrics.streams.fetch_add(1, Ordering::Relaxed);
-        Ok(Opened { receiver, first, client: ClientGuard { app: app.clone(), id: client } })
+        Ok(OpenStream { receiver, first, client: ClientGuard { app: app.clone(), id: client } })
     }
 
     /// Adds and removes topics of a client.

@@ -72,7 +72,7 @@ impl App {
 /// Publishes events until the server stops.
 pub(crate) async fn publish_until_stopped(app: App) {
     let mut polled = Instant::now();
-    let mut seen = Seen::default();
+    let mut seen = PublishedState::default();
     loop {
         let _ = tokio::time::timeout(POLL_INTERVAL, app.live.wake.notified()).await;
         if app.live.state().is_closed {
@@ -95,7 +95,7 @@ pub(crate) async fn publish_until_stopped(app: App) {
             // The storage failed. Clients load everything again when it works.
             Ok((_, Err(_))) | Err(_) => {
                 app.live.reset_all(&app);
-                Seen::default()
+                PublishedState::default()
             }
         };
     }
@@ -103,7 +103,7 @@ pub(crate) async fn publish_until_stopped(app: App) {
 
 /// What the publisher has seen of runs that other processes may drive.
 #[derive(Default)]
-struct Seen {
+struct PublishedState {
     version: i64,
     /// The number of events of the newest runs.
     newest: HashMap<RunNo, u64>,
@@ -111,7 +111,7 @@ struct Seen {
     is_overview_due: bool,
 }
 
-impl Seen {
+impl PublishedState {
     fn publish(&mut self, app: &App, backend: &dyn Backend, is_poll: bool) -> Result<(), Problem> {
         let live = &app.live;
         let topics = live.current_topics();

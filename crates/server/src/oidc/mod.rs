@@ -72,7 +72,7 @@ pub(crate) enum OidcError {
 }
 
 /// A sign-in that has begun.
-pub(crate) struct Begun {
+pub(crate) struct StartedSignIn {
     /// Where the browser continues.
     pub(crate) url: String,
     /// The value that ties the sign-in to the browser.
@@ -129,7 +129,7 @@ impl Oidc {
     }
 
     /// Begins a sign-in that returns to `callback` and ends at the page `to`.
-    pub(crate) async fn begin(&self, callback: String, to: String) -> Result<Begun, OidcError> {
+    pub(crate) async fn begin(&self, callback: String, to: String) -> Result<StartedSignIn, OidcError> {
         let client = self.client(callback.clone(), false).await?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let flow = CoreAuthenticationFlow::AuthorizationCode;
@@ -139,7 +139,7 @@ impl Oidc {
         let state = state.secret().clone();
         let begun = pending::SignIn { verifier, nonce, callback, to };
         self.pending.add(state.clone(), begun);
-        Ok(Begun { url: url.into(), state })
+        Ok(StartedSignIn { url: url.into(), state })
     }
 
     /// Completes a sign-in with the code that the provider gave to the browser. A state works once.

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::body::{Body, Path, Query};
 use crate::caller::{Action, Caller};
-use crate::live::{Opened, Topic, check_count};
+use crate::live::{OpenStream, Topic, check_count};
 use crate::problem::Problem;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -53,7 +53,7 @@ async fn events(
     caller.may_on_some(Action::Read)?;
     may_follow(&app, &caller, topics.iter().cloned().collect()).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let Opened { receiver, first, client } = app.live.open(&app, caller, topics, last.as_deref())?;
+    let OpenStream { receiver, first, client } = app.live.open(&app, caller, topics, last.as_deref())?;
     app.live.wake();
     let state = (first.into_iter(), receiver, client);
     let stream = stream::unfold(state, |(mut first, mut receiver, client)| async move {

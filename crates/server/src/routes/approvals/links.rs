@@ -10,9 +10,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::record::ApprovalJson;
-use super::settled::closed_record;
+use super::settled_approvals::closed_record;
 use super::vote::{VoteRequest, cast};
-use super::{find_closed, find_open, shown};
+use super::{find_closed, find_open, find_record};
 use crate::access::{ApprovalLink, InvalidLink};
 use crate::app::App;
 use crate::body::{Body, Path};
@@ -45,8 +45,8 @@ async fn get(State(app): State<App>, Path(signed): Path<String>) -> Result<Json<
     let link = verified(&app, signed).await?;
     let shared = app.clone();
     app.call(move |backend| {
-        let (caller, run) = opened(&shared, backend, &link)?;
-        let approval = shown(&shared, backend, &caller, &run, &link.number.to_string())?;
+        let (caller, run) = open_link(&shared, backend, &link)?;
+        let approval = find_record(&shared, backend, &caller, &run, &link.number.to_string())?;
         Ok(Json(LinkedApproval::new(&link, approval)))
     })
     .await
@@ -69,12 +69,12 @@ async fn vote(
     let link = verified(&app, signed).await?;
     let shared = app.clone();
     app.call(move |backend| {
-        let (caller, run) = opened(&shared, backend, &link)?;
+        let (caller, run) = open_link(&shared, backend, &link)?;
         let number = link.number.to_string();
         match cast(&shared, backend, &caller, &run, &number, &request, is_repeatable) {
             Ok(approval) => Ok(Json(LinkedApproval::new(&link, approval))),
             Err(problem) => {
-                let now = shown(&shared, backend, &caller, &run, &number)?;
+                let now = find_record(&shared, backend, &caller, &run, &number)?;
                 let vote = now.votes.iter().find(|vote| vote.user == link.user);
                 let Some(vote) = vote else { return Err(problem) };
                 let detail = format!("The link was used for the vote `{}` at {}.", vote.choice, vote.at);
@@ -103,7 +103,7 @@ async fn verified(app: &App, signed: String) -> Result<ApprovalLink, Problem> {
 }
 
 /// The user and the run of a link, if the approval still exists and is addressed to the user.
-fn opened(app: &App, backend: &dyn Backend, link: &ApprovalLink) -> Result<(Caller, Run), Problem> {
+fn open_link(app: &App, backend: &dyn Backend, link: &ApprovalLink) -> Result<(Caller, Run), Problem> {
     let gone = || Problem::new(ProblemKind::LinkInvalid, "The approval of this link does not exist any more.");
     let run = backend.run(&link.run)?.ok_or_else(gone)?;
     let number = link.number.to_string();

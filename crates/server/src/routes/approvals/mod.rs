@@ -1,19 +1,18 @@
-//! Approvals: lists and single ones. Votes, delegations and cancellations are in [`vote`] and [`change`].
+//! Approvals: lists and single ones. Votes, delegations and cancellations are in [`vote`] and [`delegate_cancel`].
 
-mod change;
+mod delegate_cancel;
 mod links;
 mod outcomes;
 mod record;
 mod rules;
-mod settled;
+mod settled_approvals;
 mod vote;
 
 use axum::Json;
 use axum::extract::State;
 use branchpoint_backend::{ApprovalRecord, Backend, Filter, OpenApproval, Run, RunTrace};
 use branchpoint_core::Redact as _;
-use branchpoint_core::ir::{DecisionKind, Index as _};
-use branchpoint_expr::preview;
+use branchpoint_core::ir::DecisionKind;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,7 +20,7 @@ use utoipa_axum::routes;
 
 use self::record::{ApprovalJson, LeadingDecision, number_of, record};
 pub(crate) use self::record::{key_of, live_records};
-use self::settled::{answered_in, answered_record, cancelled_by, closed_record};
+use self::settled_approvals::{answered_in, answered_record, cancelled_by, closed_record};
 use super::runs::find;
 use super::runs::record::start_of;
 use crate::app::App;
@@ -37,8 +36,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get))
         .routes(routes!(outcomes::outcomes))
         .routes(routes!(vote::vote))
-        .routes(routes!(change::delegate, change::revoke))
-        .routes(routes!(change::cancel))
+        .routes(routes!(delegate_cancel::delegate, delegate_cancel::revoke))
+        .routes(routes!(delegate_cancel::cancel))
         .merge(links::routes())
 }
 
@@ -127,7 +126,7 @@ async fn answered(
 ) -> Result<Json<Page<ApprovalJson>>, Problem> {
     let shared = app.clone();
     app.call(move |backend| {
-        let mut settled = settled(&shared, backend, &caller, workflow)?;
+        let mut settled = find_settled(&shared, backend, &caller, workflow)?;
         settled.sort_by_key(|settled| std::cmp::Reverse(settled.at_ms()));
         let page = page.page(settled)?;
         let items = page.items.into_iter().map(|settled| settled.record(&shared, backend));
@@ -164,7 +163,7 @@ impl Settled {
 }
 
 /// The settled approvals of the newest runs that the caller may read.
-fn settled(
+fn find_settled(
     app: &App,
     backend: &dyn Backend,
     caller: &Caller,
@@ -225,13 +224,19 @@ async fn get(
     let shared = app.clone();
     app.call(move |backend| {
         let (row, _) = find(&shared, backend, &caller, &run, Action::Read).map_err(|_| missing(&run, &number))?;
-        Ok(Json(shown(&shared, backend, &caller, &row, &number)?))
+        Ok(Json(find_record(&shared, backend, &caller, &row, &number)?))
     })
     .await
 }
 
 /// The record of an approval, open or settled.
-fn shown(app: &App, backend: &dyn Backend, caller: &Caller, run: &Run, number: &str) -> Result<ApprovalJson, Problem> {
+fn find_record(
+    app: &App,
+    backend: &dyn Backend,
+    caller: &Caller,
+    run: &Run,
+    number: &str,
+) -> Result<ApprovalJson, Problem> {
     let (trace, secrets) = (app.trace(backend, run)?, backend.secrets(run.run)?);
     let mut approval = if let Some(open) = find_open(backend, run, number)? {
         record(app, backend, Some(caller), &open)?
@@ -263,16 +268,8 @@ fn leading_decisions(
             && !matches!(decided.kind, DecisionKind::Retry | DecisionKind::Approval)
             && *rfc3339(decided.at_ms) <= *requested
     });
-    let mut leading: Vec<_> = before
-        .map(|decided| {
-            let sentence = decided.sentence().render(|value| preview(&secrets.mask_value(value)));
-            LeadingDecision {
-                step: trace.view.program.steps[decided.step.index()].id.to_string(),
-                branch: decided.chosen().map(|branch| secrets.mask(&branch.name).into_owned()),
-                sentence: Some(secrets.mask(&sentence).into_owned()),
-            }
-        })
-        .collect();
+    let mut leading: Vec<_> =
+        before.map(|decided| LeadingDecision::new(decided, &trace.view.program, secrets)).collect();
     // The latest decisions explain most.
     leading.drain(..leading.len().saturating_sub(MAX_DECISIONS));
     leading
@@ -282,7 +279,7 @@ fn leading_decisions(
 const MAX_DECISIONS: usize = 20;
 
 /// The record of an approval after an event; the answer of anyone leaves none behind, so the approval as it was.
-fn shown_or(
+fn record_after_event(
     app: &App,
     backend: &dyn Backend,
     caller: &Caller,
@@ -290,7 +287,7 @@ fn shown_or(
     open: &OpenApproval,
 ) -> Result<ApprovalJson, Problem> {
     let row = backend.row(run.run)?;
-    match shown(app, backend, caller, &row, &number_of(&open.approval.key)) {
+    match find_record(app, backend, caller, &row, &number_of(&open.approval.key)) {
         Err(problem) if problem.is_not_found() => {
             Ok(ApprovalJson { status: "settled", may_vote: false, ..record(app, backend, Some(caller), open)? })
         }

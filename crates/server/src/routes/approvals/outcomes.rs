@@ -2,14 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use branchpoint_expr::preview;
 use branchpoint_host::{ApprovalOutcome, Settlement, approval_outcomes};
 use branchpoint_runners::Secrets;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::record::LeadingDecision;
-use super::{find_open, missing, shown};
+use super::{find_open, find_record, missing};
 use crate::app::App;
 use crate::body::Path;
 use crate::caller::{Action, Caller};
@@ -58,7 +57,7 @@ pub(super) async fn outcomes(
         let (row, _) = find(&shared, backend, &caller, &run, Action::Read).map_err(|_| missing(&run, &number))?;
         let Some(open) = find_open(backend, &row, &number)? else {
             // A settled approval has no outcomes; one that never existed is missing.
-            shown(&shared, backend, &caller, &row, &number)?;
+            find_record(&shared, backend, &caller, &row, &number)?;
             return Ok(Json(ApprovalOutcomes { items: Vec::new() }));
         };
         let (view, secrets) = (backend.load(row.run)?, backend.secrets(row.run)?);
@@ -70,15 +69,7 @@ pub(super) async fn outcomes(
 }
 
 fn record(outcome: &ApprovalOutcome, program: &branchpoint_core::ir::Program, secrets: &Secrets) -> OutcomeRecord {
-    use branchpoint_core::ir::Index as _;
-    let decisions = outcome.decisions.iter().map(|decided| {
-        let sentence = decided.sentence().render(|value| preview(&secrets.mask_value(value)));
-        LeadingDecision {
-            step: program.steps[decided.step.index()].id.to_string(),
-            branch: decided.chosen().map(|branch| secrets.mask(&branch.name).into_owned()),
-            sentence: Some(secrets.mask(&sentence).into_owned()),
-        }
-    });
+    let decisions = outcome.decisions.iter().map(|decided| LeadingDecision::new(decided, program, secrets));
     OutcomeRecord {
         choice: match &outcome.settlement {
             Settlement::Choice(choice) => secrets.mask(choice).into_owned(),

@@ -1,14 +1,15 @@
 //! The records of approvals in responses.
 
 use branchpoint_backend::{Backend, OpenApproval, Run};
-use branchpoint_core::{ApprovalKey, Vote, choice_meaning};
-use branchpoint_expr::Value;
+use branchpoint_core::ir::{Index as _, Program};
+use branchpoint_core::{ApprovalKey, DecisionRecord, Vote, choice_meaning};
+use branchpoint_expr::{Value, preview};
 use branchpoint_runners::Secrets;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::rules::ApprovalRules;
-use super::settled::closed_record;
+use super::settled_approvals::closed_record;
 use crate::app::App;
 use crate::caller::{Action, Caller};
 use crate::problem::Problem;
@@ -47,6 +48,18 @@ pub(crate) struct LeadingDecision {
     pub(super) step: String,
     pub(super) branch: Option<String>,
     pub(super) sentence: Option<String>,
+}
+
+impl LeadingDecision {
+    /// A recorded decision of a program, without its secrets.
+    pub(super) fn new(decided: &DecisionRecord, program: &Program, secrets: &Secrets) -> Self {
+        let sentence = decided.sentence().render(|value| preview(&secrets.mask_value(value)));
+        Self {
+            step: program.steps[decided.step.index()].id.to_string(),
+            branch: decided.chosen().map(|branch| secrets.mask(&branch.name).into_owned()),
+            sentence: Some(secrets.mask(&sentence).into_owned()),
+        }
+    }
 }
 
 /// An approval.

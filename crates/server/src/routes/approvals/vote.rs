@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::record::{ApprovalJson, VoteRecord};
-use super::{find_open, settled_message, shown, shown_or};
+use super::{find_open, find_record, record_after_event, settled_message};
 use crate::app::App;
 use crate::body::{Body, Path};
 use crate::caller::{Action, Caller};
@@ -88,7 +88,7 @@ pub(super) fn cast(
     is_repeatable: bool,
 ) -> Result<ApprovalJson, Problem> {
     let Some(open) = find_open(backend, row, number)? else {
-        let settled = shown(app, backend, caller, row, number)?;
+        let settled = find_record(app, backend, caller, row, number)?;
         if is_repeatable && has_vote(&settled, caller, request) {
             return Ok(settled);
         }
@@ -96,8 +96,10 @@ pub(super) fn cast(
         return Err(Problem::new(ProblemKind::NotPending, detail).with("approval", settled));
     };
     let event = open.approval.key.vote(&caller.user, &request.ballot(&open.approval));
-    let Err(error) = backend.send(open.run, &event) else { return shown_or(app, backend, caller, row, &open) };
-    let now = shown_or(app, backend, caller, row, &open)?;
+    let Err(error) = backend.send(open.run, &event) else {
+        return record_after_event(app, backend, caller, row, &open);
+    };
+    let now = record_after_event(app, backend, caller, row, &open)?;
     let is_repeated = matches!(
         error,
         BackendError::Rejection(Rejection::Rejected(

@@ -12,15 +12,15 @@ use branchpoint_host::host::new_id;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::changed_workflow::ChangedWorkflow;
 use super::find;
 use super::record::{RunDetail, RunReader};
-use super::revised::Changed;
 use super::start::{check_id, idempotency_key, location};
 use crate::app::App;
 use crate::body::{Body, OptionalBody, Path};
 use crate::caller::{Action, Caller};
 use crate::catalogue::Version;
-use crate::executables::check_live;
+use crate::prepared_workflows::check_live;
 use crate::problem::{Problem, ProblemKind};
 use crate::time::now_ms;
 
@@ -148,7 +148,7 @@ pub(super) struct RetryRequest {
     /// Runners perform the calls, instead of the script of the run.
     pub(super) live: bool,
     /// The changed workflow on which the new run continues.
-    pub(super) with: Option<Changed>,
+    pub(super) with: Option<ChangedWorkflow>,
 }
 
 /// Starts a run that repeats the call that failed another.
@@ -216,7 +216,7 @@ pub(super) struct ForkRequest {
     live: bool,
     /// The changed workflow on which the new run continues.
     #[serde(default)]
-    with: Option<Changed>,
+    with: Option<ChangedWorkflow>,
 }
 
 /// Starts a run that has the events of another up to a step, and continues from there.

@@ -61,7 +61,7 @@ pub(super) struct BulkRequest {
 
 /// Runs that match and are left as they are.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-struct LeftRuns {
+struct SkippedRuns {
     reason: &'static str,
     count: usize,
 }
@@ -75,7 +75,7 @@ struct BulkPreview {
     /// The first of them, the oldest first.
     runs: Vec<RunRecord>,
     /// Runs that match and are left as they are.
-    left: Vec<LeftRuns>,
+    left: Vec<SkippedRuns>,
     /// Whether more runs match than one request changes. Repeat the request for them.
     more: bool,
     /// Send it to make the change.
@@ -154,7 +154,7 @@ fn select(
     caller: &Caller,
     action: BulkAction,
     runs: Vec<Run>,
-) -> Result<(Vec<Run>, Vec<LeftRuns>), Problem> {
+) -> Result<(Vec<Run>, Vec<SkippedRuns>), Problem> {
     let owners: Vec<i64> = backend.drivers()?.into_iter().map(|driver| driver.owner).collect();
     let (mut selected, mut left) = (Vec::new(), BTreeMap::<&'static str, usize>::new());
     for run in runs {
@@ -163,7 +163,7 @@ fn select(
             None => selected.push(run),
         }
     }
-    Ok((selected, left.into_iter().map(|(reason, count)| LeftRuns { reason, count }).collect()))
+    Ok((selected, left.into_iter().map(|(reason, count)| SkippedRuns { reason, count }).collect()))
 }
 
 fn reason_to_leave(

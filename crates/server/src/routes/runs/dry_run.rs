@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use super::start::{StartRequest, values};
 use super::step::{StepJson, StepWriter};
 use crate::app::App;
-use crate::executables::{executable, prepare_unsaved};
+use crate::prepared_workflows::{executable, prepare_unsaved};
 use crate::problem::Problem;
 use crate::time::now_ms;
 

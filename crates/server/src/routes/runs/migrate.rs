@@ -7,8 +7,8 @@ use branchpoint_core::ir::Status;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::changed_workflow::ChangedWorkflow;
 use super::find;
-use super::revised::Changed;
 use super::selection::Selection;
 use crate::app::App;
 use crate::body::{Body, Path};
@@ -83,7 +83,7 @@ pub(super) async fn migrate(
     app.call(move |backend| {
         shared.find_version(backend, &name, Some(request.to))?;
         let (runs, more) = match &request.runs {
-            Some(ids) => (named(&shared, backend, &caller, &name, ids)?, false),
+            Some(ids) => (runs_by_id(&shared, backend, &caller, &name, ids)?, false),
             None => waiting(&shared, backend, &caller, &name)?,
         };
         let plan = |run: &Run| planned(&shared, backend, &caller, run, &request);
@@ -93,7 +93,13 @@ pub(super) async fn migrate(
     .await
 }
 
-fn named(app: &App, backend: &dyn Backend, caller: &Caller, name: &str, ids: &[String]) -> Result<Vec<Run>, Problem> {
+fn runs_by_id(
+    app: &App,
+    backend: &dyn Backend,
+    caller: &Caller,
+    name: &str,
+    ids: &[String],
+) -> Result<Vec<Run>, Problem> {
     let mut runs = Vec::new();
     for id in ids {
         let (run, version) = find(app, backend, caller, id, Action::Operate)?;
@@ -122,7 +128,7 @@ fn planned(
     request: &MigrateRequest,
 ) -> Result<Option<MovedRun>, Problem> {
     let version = app.version(backend, run.workflow)?;
-    let to = Changed::version(request.to).save(app, backend, caller, (run, &version), false)?;
+    let to = ChangedWorkflow::version(request.to).save(app, backend, caller, (run, &version), false)?;
     if to == run.workflow {
         return Ok(None);
     }

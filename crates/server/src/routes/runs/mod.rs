@@ -2,13 +2,13 @@
 
 mod actions;
 mod bulk;
+mod changed_workflow;
 mod children;
 mod document;
 mod dry_run;
 mod iterations;
 mod migrate;
 pub(crate) mod record;
-mod revised;
 mod selection;
 pub(crate) mod start;
 pub(crate) mod step;

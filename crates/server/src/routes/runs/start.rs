@@ -25,8 +25,8 @@ use super::record::{RunDetail, RunReader, start_of};
 use crate::app::App;
 use crate::body::{self, Query};
 use crate::caller::{Action, Caller};
-use crate::executables::{Prepared, prepare};
 use crate::guard::MAX_WAIT_S;
+use crate::prepared_workflows::{PreparedWorkflow, prepare};
 use crate::problem::{Problem, ProblemKind};
 use crate::scripts::WrittenScript;
 use crate::time::now_ms;
@@ -234,7 +234,7 @@ pub(super) struct Values {
 pub(super) fn values(
     app: &App,
     (user, caller_may_choose_people): (&str, bool),
-    prepared: &Prepared,
+    prepared: &PreparedWorkflow,
     inputs: Object,
     attachments: &Uploads,
     id: &str,

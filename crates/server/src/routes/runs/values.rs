@@ -79,12 +79,12 @@ pub(super) async fn value(
             _ => return Err(Problem::not_found(format!("A step has no `{part}`. Use input, output or error."))),
         };
         let value = value.as_ref().map(|value| Untruncated(&secrets).data(value)).unwrap_or_default();
-        Ok(Json(cut(&value, request.offset, bytes)?))
+        Ok(Json(part_of_text(&value, request.offset, bytes)?))
     })
     .await
 }
 
-fn cut(value: &Value, offset: usize, bytes: usize) -> Result<ValueText, Problem> {
+fn part_of_text(value: &Value, offset: usize, bytes: usize) -> Result<ValueText, Problem> {
     let whole = match value {
         Value::Str(text) => text.to_string(),
         value => serde_json::to_string_pretty(value).unwrap_or_default(),
@@ -283,7 +283,7 @@ fn insert_at(target: &mut Value, keys: &[Key], value: Value) {
 mod tests {
     use branchpoint_expr::Value;
 
-    use super::{cut, dedented, insert_at, keys_of};
+    use super::{dedented, insert_at, keys_of, part_of_text};
 
     #[test]
     fn values_are_put_in_their_places() {
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn long_values_are_cut_between_characters() {
         let value = Value::from("aäb");
-        let first = cut(&value, 0, 2).unwrap();
+        let first = part_of_text(&value, 0, 2).unwrap();
         assert_eq!((&*first.text, first.next, first.total_bytes), ("aä", Some(3), 4));
-        assert_eq!(cut(&value, 3, 9).unwrap().text, "b");
-        assert!(cut(&value, 5, 1).is_err());
+        assert_eq!(part_of_text(&value, 3, 9).unwrap().text, "b");
+        assert!(part_of_text(&value, 5, 1).is_err());
     }
 
     #[test]

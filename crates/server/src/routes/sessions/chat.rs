@@ -20,7 +20,7 @@ use super::{publish, session_of};
 use crate::app::App;
 use crate::body::{Body, Path};
 use crate::caller::{Action, Caller};
-use crate::executables::check_live;
+use crate::prepared_workflows::check_live;
 use crate::problem::{Problem, ProblemKind};
 use crate::time::rfc3339;
 

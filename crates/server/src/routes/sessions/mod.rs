@@ -194,6 +194,18 @@ fn session_of(
     Ok(Session { name: id.to_owned(), document: document.to_owned(), workflow: version.workflow, options })
 }
 
+/// Reports a fact to a session. The key of the header makes it safe to repeat, else that of the body.
+async fn report(
+    app: &App,
+    caller: Caller,
+    path: (String, String),
+    (open, headers): (OpenRequest, &axum::http::HeaderMap),
+    action: SessionAction,
+    body_key: Option<String>,
+) -> Result<Json<SessionView>, Problem> {
+    send(app, caller, path, open, action, idempotency_key(headers)?.or(body_key)).await
+}
+
 /// Sends a request to a session.
 async fn send(
     app: &App,
@@ -249,8 +261,8 @@ async fn message(
     headers: axum::http::HeaderMap,
     Body(request): Body<MessageRequest>,
 ) -> Result<Json<SessionView>, Problem> {
-    let key = idempotency_key(&headers)?.or(request.key);
-    send(&app, caller, path, open, SessionAction::Message(request.text.into()), key).await
+    let action = SessionAction::Message(request.text.into());
+    report(&app, caller, path, (open, &headers), action, request.key).await
 }
 
 /// A use of a tool.
@@ -276,8 +288,8 @@ async fn tool(
     headers: axum::http::HeaderMap,
     Body(request): Body<ToolRequest>,
 ) -> Result<Json<SessionView>, Problem> {
-    let key = idempotency_key(&headers)?.or(request.key);
-    send(&app, caller, path, open, SessionAction::Tool(request.tool.into()), key).await
+    let action = SessionAction::Tool(request.tool.into());
+    report(&app, caller, path, (open, &headers), action, request.key).await
 }
 
 /// Shows the tools that a session offers. A new id opens a session.

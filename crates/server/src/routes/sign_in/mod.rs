@@ -92,12 +92,12 @@ struct SignInMethods {
     /// Whether tokens and one-time links are accepted.
     token: bool,
     /// The provider; null if there is none.
-    oidc: Option<Provider>,
+    oidc: Option<SignInProvider>,
 }
 
 /// A provider, with which `GET /sign-in/oidc` signs in.
 #[derive(Serialize, ToSchema)]
-struct Provider {
+struct SignInProvider {
     name: String,
 }
 
@@ -105,7 +105,7 @@ struct Provider {
 #[utoipa::path(get, path = "/sign-in", tag = "general", operation_id = "list_sign_in_methods",
     responses((status = 200, description = "The methods", body = SignInMethods)))]
 async fn methods(State(app): State<App>) -> Json<SignInMethods> {
-    let oidc = app.host.oidc.as_ref().map(|oidc| Provider { name: oidc.name().to_owned() });
+    let oidc = app.host.oidc.as_ref().map(|oidc| SignInProvider { name: oidc.name().to_owned() });
     Json(SignInMethods { required: app.settings.requires_sign_in, token: app.host.access.is_some(), oidc })
 }
 

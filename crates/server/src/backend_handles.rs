@@ -11,14 +11,14 @@ use crate::app::App;
 use crate::problem::{Problem, ProblemKind};
 
 /// A limited number of handles on one backend. They are opened when they are first needed.
-pub(crate) struct Handles {
+pub(crate) struct BackendHandles {
     /// The handle that opens the others and stops the backend.
     first: Mutex<Box<dyn Backend>>,
     idle: Mutex<Vec<Box<dyn Backend>>>,
     free: Arc<Semaphore>,
 }
 
-impl Handles {
+impl BackendHandles {
     pub(crate) fn new(first: Box<dyn Backend>, limit: usize) -> Self {
         Self { first: Mutex::new(first), idle: Mutex::default(), free: Arc::new(Semaphore::new(limit.max(1))) }
     }

@@ -19,7 +19,7 @@ use crate::scripts::RunScript;
 
 /// A saved workflow with what a start needs to know of it.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedWorkflow {
     pub(crate) workflow: WorkflowNo,
     pub(crate) dialect: Option<Dialect>,
     /// The secrets in the programs.
@@ -31,7 +31,7 @@ pub(crate) struct Prepared {
 
 /// Prepared workflows by version and scripted steps.
 #[derive(Debug, Default)]
-pub(crate) struct Executables(Mutex<HashMap<Key, Arc<Prepared>>>);
+pub(crate) struct PreparedWorkflows(Mutex<HashMap<Key, Arc<PreparedWorkflow>>>);
 
 /// A version, and the steps that a script answers.
 type Key = (WorkflowNo, BTreeSet<String>);
@@ -48,17 +48,17 @@ pub(crate) fn prepare(
     backend: &dyn Backend,
     version: &Version,
     script: Option<&RunScript>,
-) -> Result<Arc<Prepared>, Problem> {
+) -> Result<Arc<PreparedWorkflow>, Problem> {
     let scripted = script.map(|script| script.scripted_steps.clone()).unwrap_or_default();
     let key = (version.workflow, scripted);
-    let known = app.executables.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    let known = app.prepared_workflows.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
     if let Some(known) = known.filter(|known| known.loaded.elapsed() < MAX_AGE) {
         return Ok(known);
     }
     let executable = executable(backend, version, key.1.clone())?;
     let needs = needs_of(app, backend, version, &executable, &key.1)?;
-    let prepared = Arc::new(Prepared { needs, ..prepare_unsaved(&executable, executable.save(backend)?) });
-    let mut known = app.executables.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let prepared = Arc::new(PreparedWorkflow { needs, ..prepare_unsaved(&executable, executable.save(backend)?) });
+    let mut known = app.prepared_workflows.0.lock().unwrap_or_else(PoisonError::into_inner);
     if known.len() >= KEPT {
         known.clear();
     }
@@ -67,12 +67,12 @@ pub(crate) fn prepare(
 }
 
 /// What a start needs to know of a loaded workflow.
-pub(crate) fn prepare_unsaved(executable: &Executable, workflow: WorkflowNo) -> Prepared {
+pub(crate) fn prepare_unsaved(executable: &Executable, workflow: WorkflowNo) -> PreparedWorkflow {
     let mut secrets = Secrets::in_program(&executable.program);
     for program in executable.children.values() {
         secrets.add(Secrets::in_program(program).values());
     }
-    Prepared { workflow, dialect: executable.dialect, secrets, needs: Needs::default(), loaded: Instant::now() }
+    PreparedWorkflow { workflow, dialect: executable.dialect, secrets, needs: Needs::default(), loaded: Instant::now() }
 }
 
 /// What a workflow uses of the machine, as far as its documents were saved over the API.

@@ -12,22 +12,22 @@ use crate::app::App;
 use crate::caller::{Action, Caller};
 use crate::catalogue::Version;
 use crate::documents::{Executable, Source, dialect_named, load_scripted};
-use crate::executables::save_version;
 use crate::permissions::Needs;
+use crate::prepared_workflows::save_version;
 use crate::problem::Problem;
 use crate::routes::workflows::ORIGIN;
 
 /// A changed workflow: a version, or a document. One of them is required.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Changed {
+pub(super) struct ChangedWorkflow {
     /// A version of the run's workflow.
     version: Option<u32>,
     /// A document, which is saved as a version of the run's workflow. The caller must be allowed to edit it.
     text: Option<String>,
 }
 
-impl Changed {
+impl ChangedWorkflow {
     /// Saves the workflow for a run: calls that the script of the run answers stay answered, unless runners perform them (`live`). Returns
     /// its number.
     pub(super) fn save(

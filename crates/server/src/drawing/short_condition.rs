@@ -1,7 +1,7 @@
 //! Conditions that fit into the cell of a branch.
 
 /// A condition with its paths shortened to their last segments: `…score < 0.85`.
-pub(super) fn shortened(condition: &str) -> String {
+pub(super) fn shorten_condition(condition: &str) -> String {
     let mut short = String::with_capacity(condition.len());
     let mut word = String::new();
     let mut quote: Option<char> = None;
@@ -33,7 +33,7 @@ pub(super) fn shortened(condition: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shortened;
+    use super::shorten_condition;
 
     #[test]
     fn conditions_keep_operators_and_texts() {
@@ -43,7 +43,7 @@ mod tests {
             ("len(inputs.items) > 1.5", "len(…items) > 1.5"),
             ("", ""),
         ] {
-            assert_eq!(shortened(condition), short);
+            assert_eq!(shorten_condition(condition), short);
         }
     }
 }

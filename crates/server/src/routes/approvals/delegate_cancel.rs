@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::record::{ApprovalJson, may_cancel};
-use super::{find_open, settled_message, shown, shown_or};
+use super::{find_open, find_record, record_after_event, settled_message};
 use crate::app::App;
 use crate::body::{Body, OptionalBody, Path};
 use crate::caller::{Action, Caller};
@@ -68,7 +68,7 @@ async fn send_delegation(
     app.call(move |backend| {
         let (row, _) = find(&shared, backend, &caller, &run, Action::Approve)?;
         let Some(open) = find_open(backend, &row, &number)? else {
-            let settled = shown(&shared, backend, &caller, &row, &number)?;
+            let settled = find_record(&shared, backend, &caller, &row, &number)?;
             return Err(Problem::new(ProblemKind::NotPending, settled_message(&settled)).with("approval", settled));
         };
         let to = to.as_ref().map(|(to, until_ms)| (to.as_str(), *until_ms));
@@ -76,9 +76,9 @@ async fn send_delegation(
             Problem::new(ProblemKind::Conflict, "This approval has no votes: the first answer decides.")
         })?;
         match backend.send(open.run, &event) {
-            Ok(_) => Ok(Json(shown_or(&shared, backend, &caller, &row, &open)?)),
+            Ok(_) => Ok(Json(record_after_event(&shared, backend, &caller, &row, &open)?)),
             Err(error) => {
-                let now = shown_or(&shared, backend, &caller, &row, &open)?;
+                let now = record_after_event(&shared, backend, &caller, &row, &open)?;
                 Err(delegation_problem(error, &caller, &now).with("approval", now))
             }
         }
@@ -131,14 +131,14 @@ pub(super) async fn cancel(
             caller.may(Action::Administer, &version.name)?;
         }
         let Some(open) = find_open(backend, &row, &number)? else {
-            let settled = shown(&shared, backend, &caller, &row, &number)?;
+            let settled = find_record(&shared, backend, &caller, &row, &number)?;
             return Err(Problem::new(ProblemKind::NotPending, settled_message(&settled)).with("approval", settled));
         };
         let event = open.approval.key.cancel(Some(&caller.user), request.reason.as_deref()).ok_or_else(|| {
             Problem::new(ProblemKind::Conflict, "This approval cannot be cancelled. Reject it, or cancel the run.")
         })?;
         backend.send(open.run, &event)?;
-        Ok(Json(shown_or(&shared, backend, &caller, &row, &open)?))
+        Ok(Json(record_after_event(&shared, backend, &caller, &row, &open)?))
     })
     .await
 }

@@ -13,7 +13,7 @@ const KEPT: usize = 8;
 
 /// The latest traces, by run and number of events.
 #[derive(Debug, Default)]
-pub(crate) struct Traces(Mutex<VecDeque<Arc<RunTrace>>>);
+pub(crate) struct TraceCache(Mutex<VecDeque<Arc<RunTrace>>>);
 
 impl App {
     /// The trace of a run as of its latest event.
