@@ -5,7 +5,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Takes the name of a dialect.
 pub(crate) fn parser() -> impl TypedValueParser<Value = Dialect> {
-    named(|dialect| match dialect {
+    value_parser(|dialect| match dialect {
         Dialect::Machine => "state machines",
         Dialect::Flow => "JSON flows",
         Dialect::Steps => "step trees, the house format",
@@ -15,7 +15,7 @@ pub(crate) fn parser() -> impl TypedValueParser<Value = Dialect> {
 }
 
 /// Takes the name of a dialect, each with its own words of help.
-pub(crate) fn named(help: impl Fn(Dialect) -> &'static str) -> impl TypedValueParser<Value = Dialect> {
+pub(crate) fn value_parser(help: impl Fn(Dialect) -> &'static str) -> impl TypedValueParser<Value = Dialect> {
     let values = Dialect::ALL.map(|dialect| PossibleValue::new(dialect.as_str()).help(help(dialect)));
     PossibleValuesParser::new(values).map(|name| {
         let dialect = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == name);

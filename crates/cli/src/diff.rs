@@ -59,12 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let new = version(&arguments.new, &arguments.store)?;
     let difference = match changes(&old.text, &new.text, arguments.dialect) {
         Ok(difference) => difference,
-        Err(ChangesError::OldInvalid(findings)) => return Ok(rejected(&findings, &old)),
-        Err(ChangesError::NewInvalid(findings)) => return Ok(rejected(&findings, &new)),
+        Err(ChangesError::OldInvalid(findings)) => return Ok(print_findings(&findings, &old)),
+        Err(ChangesError::NewInvalid(findings)) => return Ok(print_findings(&findings, &new)),
         Err(error @ ChangesError::OtherDialect(..)) => bail!("{error}"),
     };
     if let Some(format) = arguments.graph {
-        let (Some(old), Some(new)) = (drawn(&old, arguments.dialect), drawn(&new, arguments.dialect)) else {
+        let (Some(old), Some(new)) = (picture_of(&old, arguments.dialect), picture_of(&new, arguments.dialect)) else {
             bail!("the workflow cannot be drawn");
         };
         let compared = difference.picture(&old, &new);
@@ -80,12 +80,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if difference.list.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGED) })
 }
 
-fn drawn(document: &Document, dialect: Option<Dialect>) -> Option<Picture> {
+fn picture_of(document: &Document, dialect: Option<Dialect>) -> Option<Picture> {
     let loaded = load(&document.text, dialect);
     Some(picture(&loaded.program?, &document.text, loaded.dialect))
 }
 
-fn rejected(findings: &[Diagnostic], document: &Document) -> ExitCode {
+fn print_findings(findings: &[Diagnostic], document: &Document) -> ExitCode {
     terminal::message(&terminal::findings(findings, &document.text, &document.origin));
     ExitCode::from(exit::REJECTED)
 }

@@ -9,7 +9,7 @@ use nix::unistd::{Uid, User, gethostname};
 pub(crate) fn user_name() -> String {
     let uid = Uid::effective();
     let entry = User::from_uid(uid).ok().flatten();
-    named(entry.map(|user| user.name), uid)
+    user_name_or_uid(entry.map(|user| user.name), uid)
 }
 
 /// The name of this machine as the operating system knows it. The variable `HOSTNAME` is ignored: most shells do not export it.
@@ -17,7 +17,7 @@ pub(crate) fn host_name() -> String {
     gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn named(name: Option<String>, uid: Uid) -> String {
+fn user_name_or_uid(name: Option<String>, uid: Uid) -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid-{uid}"))
 }
 
@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn a_user_without_an_entry_is_named_by_the_user_id() {
-        assert_eq!(named(None, Uid::from_raw(1000)), "uid-1000");
-        assert_eq!(named(Some(String::new()), Uid::from_raw(7)), "uid-7");
-        assert_eq!(named(Some("ada".into()), Uid::from_raw(7)), "ada");
+        assert_eq!(user_name_or_uid(None, Uid::from_raw(1000)), "uid-1000");
+        assert_eq!(user_name_or_uid(Some(String::new()), Uid::from_raw(7)), "uid-7");
+        assert_eq!(user_name_or_uid(Some("ada".into()), Uid::from_raw(7)), "ada");
     }
 }

@@ -17,7 +17,7 @@ use clap::builder::FalseyValueParser;
 use serde::Deserialize;
 
 use crate::oidc::OidcSection;
-use crate::source::unread;
+use crate::source::cannot_read;
 
 use crate::backend::NamedSecrets;
 use crate::notices::settings::{Notify, WebhookSettings};
@@ -315,7 +315,7 @@ impl Project {
 
 /// The text of a file with settings or secrets.
 fn settings_text(file: &Path) -> Result<String> {
-    let unread = |error| unread(&file.display().to_string(), error, "keep only settings in this file");
+    let unread = |error| cannot_read(&file.display().to_string(), error, "keep only settings in this file");
     read_text_file(file, SETTINGS_BYTES).map_err(unread)
 }
 

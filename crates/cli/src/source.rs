@@ -49,18 +49,18 @@ impl Source {
 
     fn read(path: &Path, limit: u64, remedy: &str) -> Result<Self> {
         if is_stdin(path) {
-            let text = read_text(io::stdin().lock(), limit).map_err(|error| unread("stdin", error, remedy))?;
+            let text = read_text(io::stdin().lock(), limit).map_err(|error| cannot_read("stdin", error, remedy))?;
             return Ok(Self { origin: "stdin".to_owned(), text, form: Form::Document });
         }
         let origin = path.display().to_string();
-        let text = read_text_file(path, limit).map_err(|error| unread(&origin, error, remedy))?;
+        let text = read_text_file(path, limit).map_err(|error| cannot_read(&origin, error, remedy))?;
         let is_text = path.extension().is_some_and(|extension| extension == "expr" || extension == "txt");
         Ok(Self { origin, text, form: if is_text { Form::Expression } else { Form::Document } })
     }
 }
 
 /// Why a text cannot be read, and what to do about one that is too long.
-pub(crate) fn unread(origin: &str, error: ReadError, remedy: &str) -> anyhow::Error {
+pub(crate) fn cannot_read(origin: &str, error: ReadError, remedy: &str) -> anyhow::Error {
     match error {
         ReadError::TooLong { .. } => anyhow!("cannot read {origin}: {error}\nhelp: {remedy}"),
         ReadError::Io(error) if error.kind() == io::ErrorKind::IsADirectory => {

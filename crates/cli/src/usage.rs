@@ -7,7 +7,7 @@ use crate::json;
 
 /// Tokens and dollars as text; none if there is no known usage.
 pub(crate) fn to_text(usage: Usage) -> Option<String> {
-    let tokens = (usage.tokens > 0).then(|| format!("{} token{}", grouped(usage.tokens), plural(usage.tokens)));
+    let tokens = (usage.tokens > 0).then(|| format!("{} token{}", group_digits(usage.tokens), plural(usage.tokens)));
     let cost = (usage.cost_micros > 0).then(|| dollars(usage.cost_micros));
     let parts: Vec<String> = tokens.into_iter().chain(cost).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -24,7 +24,7 @@ pub(crate) fn plural(count: u64) -> &'static str {
 }
 
 /// A number with a comma before every three digits.
-fn grouped(number: u64) -> String {
+fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let parts = digits.as_bytes().rchunks(3).rev().map(|part| String::from_utf8_lossy(part).into_owned());
     parts.collect::<Vec<_>>().join(",")
@@ -34,7 +34,7 @@ fn grouped(number: u64) -> String {
 fn dollars(micros: u64) -> String {
     let fraction = format!("{:06}", micros % 1_000_000);
     let fraction = fraction.trim_end_matches('0');
-    format!("${}.{fraction:0<2}", grouped(micros / 1_000_000))
+    format!("${}.{fraction:0<2}", group_digits(micros / 1_000_000))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn is_named(open: &OpenApproval, name: &str) -> bool {
 }
 
 /// The approval of a name: a run with one approval, RUN/N or RUN/STEP.
-pub(super) fn named(opened: &StoreAccess, name: &str) -> Result<OpenApproval> {
+pub(super) fn by_name(opened: &StoreAccess, name: &str) -> Result<OpenApproval> {
     let split = name.rsplit_once('/');
     let (run, which) = match opened.run(name) {
         Ok(run) => (run, None),

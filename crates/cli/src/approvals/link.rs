@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(opened: &StoreAccess, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
     let Arguments { approval, user, url, expires } = arguments;
-    let (open, now_ms) = (find::named(opened, approval)?, time::now_ms());
+    let (open, now_ms) = (find::by_name(opened, approval)?, time::now_ms());
     if *expires > MAX_LINK_MS {
         bail!("a link is valid for at most 30 days");
     }

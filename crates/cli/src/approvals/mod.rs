@@ -20,7 +20,7 @@ use crate::{json, terminal, time};
 use find::readable;
 use form::FormArguments;
 pub(crate) use link::link_to;
-pub(crate) use text::{command, facts_of, missing_voters, quoted, reference, shown, shown_with_command, to_value};
+pub(crate) use text::{command, describe, facts_of, missing_voters, quoted, reference, shown_with_command, to_value};
 use vote::{Remarks, Response};
 
 /// List and answer the approvals of runs
@@ -190,7 +190,7 @@ fn list(opened: &StoreAccess, mine: Option<&str>, json: bool) -> Result<ExitCode
 }
 
 fn show(opened: &StoreAccess, name: &str, json: bool) -> Result<ExitCode> {
-    let open = find::named(opened, name)?;
+    let open = find::by_name(opened, name)?;
     if json {
         return terminal::print_json(&with_workflow(opened, &open)?);
     }

@@ -12,7 +12,7 @@ use super::form;
 use crate::{json, time};
 
 /// An approval as a person reads it.
-pub(crate) fn shown(approval: &Approval) -> String {
+pub(crate) fn describe(approval: &Approval) -> String {
     let prompt = approval.prompt.trim_end().replace('\n', "\n  ");
     let choices = approval.choices().join(", ");
     let part = |(name, part): (&str, String)| {
@@ -121,7 +121,7 @@ pub(super) fn rule_lines(request: &Request) -> Vec<(&'static str, String)> {
 /// An approval as a person reads it, and the command that answers it.
 pub(crate) fn shown_with_command(open: &OpenApproval) -> String {
     let command = answer_command(open).map(|command| format!("To answer: {command}\n")).unwrap_or_default();
-    format!("\n{}{command}", shown(&open.approval))
+    format!("\n{}{command}", describe(&open.approval))
 }
 
 /// Who has not voted; `anybody` if an approval has no recipients.

@@ -44,7 +44,7 @@ pub(super) fn run(
     (user, live): (&str, Live),
     json: bool,
 ) -> Result<ExitCode> {
-    let open = find::named(&opened, approval)?;
+    let open = find::by_name(&opened, approval)?;
     if matches!(response, Response::Cancel(_)) {
         may_cancel(&opened.project, user)?;
     }

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let listeners = OutputListeners { words: words.listener(), ..OutputListeners::of(terminal::message) };
     let opened = StoreAccess { store, project: project.clone() };
     let drive = RunDriver::with(opened, &arguments.store, "chat", listeners)?;
-    let (script, json) = (answers.written().cloned(), arguments.json);
+    let (script, json) = (answers.script_value().cloned(), arguments.json);
     Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.run()
 }
 

@@ -58,7 +58,7 @@ impl Report {
         });
         let files = paths.iter().map(|path| match Source::file(path) {
             Ok(source) => {
-                let loaded = checked(&source, dialect, path, configured.as_ref());
+                let loaded = check_source(&source, dialect, path, configured.as_ref());
                 Checked::Loaded(source, Box::new(loaded))
             }
             Err(error) => Checked::Unread(path.clone(), error),
@@ -143,7 +143,7 @@ impl Report {
 
     /// The number of files and of findings, on one line.
     fn summary(&self) -> String {
-        let files = counted(self.files.len(), "file");
+        let files = count_of(self.files.len(), "file");
         let unread = self.unread().count();
         let parts = [
             (self.count(Severity::Error), "error"),
@@ -151,7 +151,7 @@ impl Report {
             (unread, "unreadable file"),
         ];
         let counts: Vec<String> =
-            parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+            parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| count_of(count, what)).collect();
         let skipped = match self.skipped {
             0 => String::new(),
             1 => " (1 other file skipped: not a workflow)".to_owned(),
@@ -194,13 +194,13 @@ impl Report {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
+fn count_of(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Loads a document with the workflows that it calls. A missing workflow is a warning, because the process that runs the document may
 /// have it.
-fn checked(source: &Source, dialect: Option<Dialect>, path: &Path, configured: Option<&RunnerCheck>) -> Loaded {
+fn check_source(source: &Source, dialect: Option<Dialect>, path: &Path, configured: Option<&RunnerCheck>) -> Loaded {
     let callees = (!source::is_stdin(path)).then(|| workflow::sibling_names(path));
     let mut loaded = workflow::load(&source.text, &LoadOptions { dialect, callees, ..LoadOptions::default() }, path);
     for finding in &mut loaded.diagnostics {

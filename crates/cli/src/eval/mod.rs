@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
 }
 
 fn dialects() -> impl TypedValueParser<Value = Dialect> {
-    crate::dialect_argument::named(|dialect| match dialect {
+    crate::dialect_argument::value_parser(|dialect| match dialect {
         Dialect::Machine => "state machines: expressions, typed groups",
         Dialect::Flow => "JSON flows: typed groups",
         Dialect::Steps => "step trees: target lists, gates, expressions",

@@ -16,18 +16,18 @@ struct Inner {
 }
 
 /// A text that waits to be printed. Dropping it frees its share of the limit.
-pub(crate) struct Printed {
+pub(crate) struct QueuedOutput {
     text: String,
     room: Option<Backpressure>,
 }
 
 impl Backpressure {
     /// Waits until the pending output is below the limit, and adds a text.
-    pub(super) fn print(&self, text: &str) -> Printed {
+    pub(super) fn print(&self, text: &str) -> QueuedOutput {
         let is_full = |pending: &mut usize| *pending >= BYTES;
         let mut pending = self.0.less.wait_while(self.pending(), is_full).unwrap_or_else(PoisonError::into_inner);
         *pending += text.len();
-        Printed { text: text.to_owned(), room: Some(self.clone()) }
+        QueuedOutput { text: text.to_owned(), room: Some(self.clone()) }
     }
 
     fn pending(&self) -> MutexGuard<'_, usize> {
@@ -35,7 +35,7 @@ impl Backpressure {
     }
 }
 
-impl Printed {
+impl QueuedOutput {
     /// A text that is accepted without waiting, even if the limit is exceeded.
     pub(super) fn at_once(text: &str) -> Self {
         Self { text: text.to_owned(), room: None }
@@ -46,7 +46,7 @@ impl Printed {
     }
 }
 
-impl Drop for Printed {
+impl Drop for QueuedOutput {
     fn drop(&mut self) {
         if let Some(room) = &self.room {
             *room.pending() -= self.text.len();
@@ -74,7 +74,7 @@ mod tests {
         let mut shown_run = 0;
         while let Ok(piece) = printed.recv() {
             assert!(*room.pending() <= BYTES, "{} bytes are pending", room.pending());
-            assert_eq!(Printed::at_once("this does not wait").text(), "this does not wait");
+            assert_eq!(QueuedOutput::at_once("this does not wait").text(), "this does not wait");
             shown_run += piece.text().len();
         }
         printer.join().expect("it has not panicked");

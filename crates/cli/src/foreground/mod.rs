@@ -21,7 +21,7 @@ use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::models::{self, Piece};
 use jiff::{Timestamp, tz::TimeZone};
 
-use self::backpressure::{Backpressure, Printed};
+use self::backpressure::{Backpressure, QueuedOutput};
 use self::prompt::{Prompt, PromptOutcome, is_attended, is_fed};
 pub(crate) use self::view::View;
 use crate::backend::{self, Driving};
@@ -56,7 +56,7 @@ pub(crate) enum Incoming {
     StatusChanged(RunNo, Status),
     /// A request to people was opened, or (true) closed.
     RequestChanged(RunNo, RequestNo, bool),
-    Printed(Printed),
+    Output(QueuedOutput),
     /// Text of a model in a call of a run; none if the reply has ended or was discarded.
     ModelText(Arc<str>, EffectNo, Option<String>),
     Line(Option<String>),
@@ -86,7 +86,7 @@ impl Foreground {
         let (sender, incoming) = channel();
         let (room, printed) = (Backpressure::default(), sender.clone());
         let listeners = OutputListeners {
-            printed: Arc::new(move |text| drop(printed.send(Incoming::Printed(room.print(text))))),
+            printed: Arc::new(move |text| drop(printed.send(Incoming::Output(room.print(text))))),
             words: words(sender.clone(), View::moves(quiet)),
         };
         let here = Arc::new(LocalRunner::new(project, store, listeners)?.for_user(project, &user, reads_lines));
@@ -175,7 +175,7 @@ impl Foreground {
             }
             if followed.status.is_final() {
                 let view = self.backend.load(root)?;
-                self.view.ended(root, followed.status);
+                self.view.show_end(root, followed.status);
                 return Ok(Outcome::Ended(Box::new(view)));
             }
             if std::mem::take(&mut followed.must_recheck)
@@ -206,11 +206,11 @@ impl Foreground {
                     self.prompt.run_continued(run, &mut self.view);
                 }
                 if status.is_final() {
-                    self.view.ended(run, status);
+                    self.view.show_end(run, status);
                 }
             }
-            Incoming::RequestChanged(run, request, true) => self.prompt.closed(run, request, &mut self.view),
-            Incoming::Printed(printed) => self.view.printed(printed.text()),
+            Incoming::RequestChanged(run, request, true) => self.prompt.close(run, request, &mut self.view),
+            Incoming::Output(printed) => self.view.show_output(printed.text()),
             Incoming::ModelText(run, effect, text) => self.view.words(&run, effect, text.as_deref()),
             Incoming::Line(line) => self.prompt.handle_line(line.as_deref(), &*self.backend, &mut self.view)?,
             Incoming::RequestChanged(_, _, false) | Incoming::Interrupt => {}
@@ -320,7 +320,7 @@ impl FollowedRun {
                 self.awaited.insert(*run);
             }
             Incoming::Line(_) => {}
-            Incoming::Notes(..) | Incoming::Printed(_) | Incoming::ModelText(..) | Incoming::Interrupt => return,
+            Incoming::Notes(..) | Incoming::Output(_) | Incoming::ModelText(..) | Incoming::Interrupt => return,
         }
         self.must_recheck = true;
     }
@@ -336,7 +336,7 @@ impl Incoming {
                 Self::RequestChanged(event.run, *request, matches!(change, RequestChange::Closed(_)))
             }
             RunEventKind::Message(text) | RunEventKind::Broken(text) => {
-                Self::Printed(Printed::at_once(&format!("{text}\n")))
+                Self::Output(QueuedOutput::at_once(&format!("{text}\n")))
             }
             RunEventKind::Call | RunEventKind::CallWithdrawn => return None,
         })

@@ -14,7 +14,7 @@ use branchpoint_core::{Approval, ApprovalKey, Ballot, Event, FormField, RequestN
 use branchpoint_expr::{Object, Value};
 
 use super::{Incoming, View};
-use crate::approvals::shown;
+use crate::approvals::describe;
 use crate::{terminal, time};
 
 /// Prompts for approvals and lines of conversations.
@@ -118,7 +118,7 @@ impl Prompt {
         let question = match open.approval.key {
             ApprovalKey::Line if !self.is_attended => String::new(),
             ApprovalKey::Line => "> ".to_owned(),
-            _ => format!("\n{}{}", shown(&open.approval), self.instructions(&open.approval)),
+            _ => format!("\n{}{}", describe(&open.approval), self.instructions(&open.approval)),
         };
         view.ask(&question);
         self.awaited = Some(open.clone());
@@ -261,7 +261,7 @@ impl Prompt {
     }
 
     /// Handles the end of a request. If the prompt shows it, another person was faster.
-    pub(crate) fn closed(&mut self, run: RunNo, request: RequestNo, view: &mut View) {
+    pub(crate) fn close(&mut self, run: RunNo, request: RequestNo, view: &mut View) {
         let is_prompted = |open: &OpenApproval| open.run == run && open.approval.key == ApprovalKey::Request(request);
         if self.awaited.as_ref().is_some_and(is_prompted) {
             self.withdraw(view);

@@ -102,7 +102,7 @@ impl View {
     }
 
     /// Handles the end of a run.
-    pub(crate) fn ended(&mut self, run: RunNo, status: Status) {
+    pub(crate) fn show_end(&mut self, run: RunNo, status: Status) {
         let Some(shown_run) = self.runs.remove(&run) else { return };
         self.hide_if_stalled();
         shown_run.open.values().flatten().for_each(ProgressBar::finish_and_clear);
@@ -138,7 +138,7 @@ impl View {
     }
 
     /// Prints the output of a command. On a terminal, only whole lines are printed, above the running steps.
-    pub(crate) fn printed(&mut self, text: &str) {
+    pub(crate) fn show_output(&mut self, text: &str) {
         if self.quiet {
             return;
         }

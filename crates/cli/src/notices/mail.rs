@@ -41,7 +41,7 @@ pub(super) struct Mail {
 /// A mail, or why it is not necessary.
 enum Composed {
     Mail(String, Letter),
-    Needless(String),
+    Obsolete(String),
 }
 
 impl Mail {
@@ -89,48 +89,48 @@ impl Mail {
             return Ok(Outcome::Skipped(format!("{user} has no mail address any more")));
         };
         Ok(match self.compose(store, delivery, user)? {
-            Composed::Needless(why) => Outcome::Skipped(why),
+            Composed::Obsolete(why) => Outcome::Skipped(why),
             Composed::Mail(subject, letter) => self.send(&delivery.id, address, &subject, &letter),
         })
     }
 
     fn compose(&self, store: &dyn Backend, delivery: &Delivery, user: &str) -> Result<Composed> {
         let notice = &delivery.notice;
-        let needless = |why: &str| Ok(Composed::Needless(why.to_owned()));
+        let obsolete = |why: &str| Ok(Composed::Obsolete(why.to_owned()));
         let (Some(run), Some(request)) = (&notice.run, notice.request.map(RequestNo)) else {
-            return needless("it is about no approval");
+            return obsolete("it is about no approval");
         };
-        let Some(row) = store.run(run)? else { return needless("the run was removed") };
+        let Some(row) = store.run(run)? else { return obsolete("the run was removed") };
         let secrets = store.secrets(row.run)?;
         let workflow = store.document(row.workflow)?.name;
         if notice.event == "approval.ended" {
             let record = store.approval_records(row.run)?.into_iter().find(|record| record.request == request);
             let record = record.filter(|record| record.requested_ms <= delivery.created_ms);
-            let Some(record) = record else { return needless("the approval does not exist any more") };
+            let Some(record) = record else { return obsolete("the approval does not exist any more") };
             let outcome = notice.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
-            return Ok(ended(&record, outcome.as_ref(), &row, &workflow, &secrets));
+            return Ok(outcome_mail(&record, outcome.as_ref(), &row, &workflow, &secrets));
         }
         let key = ApprovalKey::Request(request);
         let mut open = store.approvals(row.run)?.open.into_iter();
         let open = open.find(|open| open.run == row.run && open.approval.key == key);
         let Some(open) = open.filter(|open| open.requested_ms <= delivery.created_ms) else {
-            return needless("the approval is settled");
+            return obsolete("the approval is settled");
         };
         let now_ms = time::now_ms();
         if !open.approval.awaits(user, now_ms) {
-            return Ok(Composed::Needless(format!("{user} has voted, or is not an approver any more")));
+            return Ok(Composed::Obsolete(format!("{user} has voted, or is not an approver any more")));
         }
         if notice.event == "approval.reminded"
             && let Some(last_ms) = store.last_delivered_ms(TARGET, user, &notice.event)?
             && now_ms.saturating_sub(last_ms) < self.cooldown_ms
         {
-            return Ok(Composed::Needless(format!("{user} was reminded {} ago", time::duration(now_ms - last_ms))));
+            return Ok(Composed::Obsolete(format!("{user} was reminded {} ago", time::duration(now_ms - last_ms))));
         }
-        self.asking(&open, user, &notice.event, &workflow, &secrets)
+        self.approval_mail(&open, user, &notice.event, &workflow, &secrets)
     }
 
     /// The mail about an open approval, with the link of its reader.
-    fn asking(
+    fn approval_mail(
         &self,
         open: &OpenApproval,
         user: &str,
@@ -191,7 +191,13 @@ impl Mail {
 }
 
 /// The mail about an approval that has ended.
-fn ended(record: &ApprovalRecord, outcome: Option<&Value>, row: &Run, workflow: &str, secrets: &Secrets) -> Composed {
+fn outcome_mail(
+    record: &ApprovalRecord,
+    outcome: Option<&Value>,
+    row: &Run,
+    workflow: &str,
+    secrets: &Secrets,
+) -> Composed {
     let spec = secrets.mask_value(&record.spec);
     let part = |key: &str| spec.get(key).map(Value::to_string).unwrap_or_default();
     let result = outcome.and_then(|outcome| outcome.get("outcome")).map_or("withdrawn".to_owned(), Value::to_string);

@@ -27,9 +27,9 @@ pub(super) struct Letter {
 impl Letter {
     /// The mail as plain text.
     pub(super) fn text(&self) -> String {
-        let mut text = format!("{}\n\n{}\n", self.heading, cut(&self.prompt).trim_end());
+        let mut text = format!("{}\n\n{}\n", self.heading, truncate(&self.prompt).trim_end());
         for (name, fact) in &self.facts {
-            let fact = cut(fact);
+            let fact = truncate(fact);
             let is_long = fact.contains('\n');
             let _ = if is_long { write!(text, "\n{name}:\n{fact}\n") } else { write!(text, "\n{name}: {fact}") };
         }
@@ -56,11 +56,11 @@ impl Letter {
              <body style=\"margin:0;padding:24px;font:15px/1.5 system-ui,sans-serif;color:#1c1e21;background:#ffffff\">\
              <div style=\"max-width:640px;margin:0 auto\">",
         );
-        let _ = write!(page, "<h1 style=\"font-size:18px;margin:0 0 16px\">{}</h1>", escaped(&self.heading));
+        let _ = write!(page, "<h1 style=\"font-size:18px;margin:0 0 16px\">{}</h1>", escape(&self.heading));
         let block = "white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #d7dae0;border-radius:6px;padding:12px;margin:0 0 16px";
-        let _ = write!(page, "<div style=\"{block}\">{}</div>", escaped(cut(&self.prompt).trim_end()));
+        let _ = write!(page, "<div style=\"{block}\">{}</div>", escape(truncate(&self.prompt).trim_end()));
         for (name, fact) in &self.facts {
-            let fact = escaped(&cut(fact));
+            let fact = escape(&truncate(fact));
             let _ = if fact.contains('\n') {
                 write!(page, "<p style=\"margin:0\"><b>{name}</b></p><div style=\"{block}\">{fact}</div>")
             } else {
@@ -68,21 +68,21 @@ impl Letter {
             };
         }
         if !self.choices.is_empty() {
-            let choices = escaped(&self.choices.join(", "));
+            let choices = escape(&self.choices.join(", "));
             let _ = write!(page, "<p style=\"margin:0 0 4px\"><b>Choices</b> {choices}</p>");
         }
         if let Some(link) = &self.link {
             let style = "display:inline-block;background:#1c1e21;color:#ffffff;text-decoration:none;padding:10px 18px;border-radius:6px";
-            let link = escaped(link);
+            let link = escape(link);
             let _ =
                 write!(page, "<p style=\"margin:20px 0\"><a href=\"{link}\" style=\"{style}\">Review and vote</a></p>");
         }
         if let Some(command) = &self.command {
-            let command = escaped(command);
+            let command = escape(command);
             let _ = write!(page, "<p style=\"color:#5b616b\">On the command line: <code>{command}</code></p>");
         }
         if let Some(note) = &self.note {
-            let _ = write!(page, "<p style=\"color:#5b616b;font-size:13px\">{}</p>", escaped(note));
+            let _ = write!(page, "<p style=\"color:#5b616b;font-size:13px\">{}</p>", escape(note));
         }
         page.push_str("</div></body></html>");
         page
@@ -111,14 +111,14 @@ fn visible(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect()
 }
 
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…\n(cut; the whole text is in Branchpoint)", &text[..at]),
         None => text.to_owned(),
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in visible(text).chars() {
         match c {

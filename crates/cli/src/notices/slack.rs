@@ -25,7 +25,7 @@ pub(super) fn message(facts: &Facts) -> Value {
         ]);
         blocks.push(json::object([("type", Value::from("actions")), ("elements", Value::from(vec![button]))]));
     }
-    json::object([("text", Value::from(escaped(&headline))), ("blocks", Value::from(blocks))])
+    json::object([("text", Value::from(escape(&headline))), ("blocks", Value::from(blocks))])
 }
 
 fn headline(facts: &Facts) -> String {
@@ -47,10 +47,14 @@ fn section(text: &str) -> Value {
 }
 
 fn plain(text: &str) -> Value {
-    json::object([("type", Value::from("plain_text")), ("text", Value::from(cut(text))), ("emoji", Value::Bool(false))])
+    json::object([
+        ("type", Value::from("plain_text")),
+        ("text", Value::from(truncate(text))),
+        ("emoji", Value::Bool(false)),
+    ])
 }
 
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     // Slack rejects an empty text.
     let text = if text.trim().is_empty() { "–" } else { text };
     match text.char_indices().nth(LONGEST) {
@@ -60,6 +64,6 @@ fn cut(text: &str) -> String {
 }
 
 /// A text of a notification, in which Slack would read `<!channel>` as a mention.
-fn escaped(text: &str) -> String {
-    cut(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+fn escape(text: &str) -> String {
+    truncate(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

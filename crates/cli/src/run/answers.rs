@@ -116,7 +116,7 @@ impl Answers {
     }
 
     /// The script that a run is started with.
-    pub(crate) fn written(&self) -> Option<&Value> {
+    pub(crate) fn script_value(&self) -> Option<&Value> {
         self.written.as_ref()
     }
 

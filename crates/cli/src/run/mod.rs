@@ -32,7 +32,7 @@ use jiff::Timestamp;
 pub(crate) use self::answers::Answers;
 use self::inputs::Input;
 use self::recording_file::RecordingFile;
-use self::repeated_start::Wanted;
+use self::repeated_start::RequestedStart;
 use self::script_skeleton::Skeleton;
 use crate::foreground::{Foreground, Outcome};
 use crate::project::{Project, Reach, StoreArguments};
@@ -198,18 +198,18 @@ impl Arguments {
         let secrets = secrets_of(workflow, &input, facts);
         let input = input_with_id(workflow.dialect, input, &id);
         let store = backend::open(project, &self.store)?;
-        let wanted = |number| Wanted {
+        let wanted = |number| RequestedStart {
             workflow: number,
             name: format!("`{}` from {}", name_of(workflow), origin_of(workflow)),
             input: &input,
             has_attachments: !attachments.files().is_empty(),
             facts,
-            script: answers.written(),
+            script: answers.script_value(),
             secrets: &secrets,
         };
         // A rejected start stores nothing, so that its id stays free.
         if let Some(existing) = store.run(&id)? {
-            repeated_start::check(&*store, &existing, &wanted(saved(&*store, workflow)?))?;
+            repeated_start::check(&*store, &existing, &wanted(saved_version(&*store, workflow)?))?;
         } else if let Some(result) = rejected_result(workflow, &input, facts, answers)? {
             let masks = SharedSecrets::from(project.private());
             masks.add(secrets.values().to_vec());
@@ -224,7 +224,7 @@ impl Arguments {
             folder: env::current_dir()?.display().to_string().into(),
             facts: given,
             secrets: secrets.clone(),
-            script: answers.written().cloned(),
+            script: answers.script_value().cloned(),
             watched: !self.detach,
             detached: self.detach,
             attachments: attachments.clone(),
@@ -306,7 +306,7 @@ pub(crate) fn save(store: &dyn Backend, workflow: &Workflow, now_ms: i64) -> Res
 }
 
 /// The number of the workflow, if the store has it.
-fn saved(store: &dyn Backend, workflow: &Workflow) -> Result<Option<WorkflowNo>> {
+fn saved_version(store: &dyn Backend, workflow: &Workflow) -> Result<Option<WorkflowNo>> {
     let (document, children) = (document_of(workflow), children_of(workflow)?);
     let saved = branchpoint_backend::Workflow { document: &document, program: &workflow.program, children: &children };
     Ok(store.find_saved(saved)?)

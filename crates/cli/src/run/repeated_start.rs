@@ -10,7 +10,7 @@ use crate::excerpt;
 use crate::runs::start_of;
 
 /// The workflow, the input and the script of a start.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct RequestedStart<'a> {
     /// The workflow, if the store has it.
     pub(crate) workflow: Option<WorkflowNo>,
     /// The name and the origin of the workflow.
@@ -27,7 +27,7 @@ pub(crate) struct Wanted<'a> {
 const OF_HOST: [&str; 2] = ["account", "document_dir"];
 
 /// Rejects a start that differs from the run with its id, and shows the differences.
-pub(crate) fn check(store: &dyn Backend, run: &Run, wanted: &Wanted<'_>) -> Result<()> {
+pub(crate) fn check(store: &dyn Backend, run: &Run, wanted: &RequestedStart<'_>) -> Result<()> {
     let mut differences = Vec::new();
     if wanted.workflow != Some(run.workflow) {
         let document = store.document(run.workflow)?;

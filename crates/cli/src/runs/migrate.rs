@@ -7,7 +7,7 @@ use branchpoint_backend::{Backend, BackendError, Filter, Migration, Rejection, R
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
-use super::revised;
+use super::changed_workflow;
 use crate::project::StoreArguments;
 use crate::run_driver::RunDriver;
 use crate::store_access::StoreAccess;
@@ -43,7 +43,7 @@ struct Planned {
 }
 
 pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
-    let to = match revised::version(&opened, &arguments.to)? {
+    let to = match changed_workflow::version(&opened, &arguments.to)? {
         Ok(workflow) => workflow,
         Err(rejected) => return Ok(rejected),
     };

@@ -2,11 +2,11 @@
 
 mod bulk;
 mod cancel;
+mod changed_workflow;
 mod explain;
 mod list;
 mod migrate;
 mod resume_retry_fork;
-mod revised;
 mod show;
 mod tag;
 mod trace;

@@ -14,7 +14,7 @@ use super::bulk::{self, Action, Bulk};
 use super::explain;
 use super::list::alive;
 use super::trace_tree::TraceTree;
-use super::{Follower, revised};
+use super::{Follower, changed_workflow};
 use crate::approvals::quoted;
 use crate::project::{Reach, StoreArguments};
 use crate::run_driver::{Live, RunDriver, Until, report};
@@ -332,7 +332,7 @@ fn continue_from(
     if id.trim().is_empty() {
         bail!("--id must not be empty");
     }
-    let workflow = match new.with.map(|file| revised::save_file(&opened, file, Some(from.run))).transpose()? {
+    let workflow = match new.with.map(|file| changed_workflow::save_file(&opened, file, Some(from.run))).transpose()? {
         Some(Err(rejected)) => return Ok(rejected),
         saved => saved.and_then(Result::ok),
     };

@@ -10,7 +10,7 @@ use branchpoint_core::effect::AGENT;
 use branchpoint_expr::Value;
 
 use super::list::queue_reason;
-use super::trace_tree::{LeftOut, TraceTree};
+use super::trace_tree::{OmittedSteps, TraceTree};
 use crate::store_access::StoreAccess;
 use crate::{json, terminal, time};
 
@@ -185,8 +185,8 @@ fn tool_calls(run: &Value) -> Vec<Value> {
 }
 
 /// The omitted events before and after the part, and omitted steps. Null if everything is shown.
-fn left_out(left_out: LeftOut) -> Value {
-    if left_out == LeftOut::default() {
+fn left_out(left_out: OmittedSteps) -> Value {
+    if left_out == OmittedSteps::default() {
         return Value::Null;
     }
     json::object([

@@ -22,7 +22,7 @@ pub(super) struct TraceTree {
     pub(super) around: Vec<Option<usize>>,
     /// The records inside each record.
     pub(super) inner: Vec<Vec<usize>>,
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: OmittedSteps,
     /// The usage of the workflow's budget, when its part has ended.
     budget: Option<BudgetRecord>,
     /// The record that made each call.
@@ -38,7 +38,7 @@ pub(super) struct TraceTree {
 
 /// What is not shown of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct OmittedSteps {
     /// Events before the part that is shown.
     pub(super) before: u64,
     /// Events after it.
@@ -47,7 +47,7 @@ pub(super) struct LeftOut {
     pub(super) steps: usize,
 }
 
-impl LeftOut {
+impl OmittedSteps {
     /// Lines that say what is left out, and how to see it.
     pub(super) fn lines(self, run: &str, last: u64) -> String {
         let mut lines = String::new();
@@ -102,7 +102,8 @@ impl TraceTree {
         let mut collected = Collected { records: Records::of(&store.load(run)?.program), callers: BTreeMap::new() };
         let Replayed { view, first, last, is_whole } =
             store.replay_part(run, from, MAX_OPS, &mut |note| collected.add(&note))?;
-        let left_out = LeftOut { before: first, after: view.state.seq() - last, steps: collected.records.omitted() };
+        let left_out =
+            OmittedSteps { before: first, after: view.state.seq() - last, steps: collected.records.omitted() };
         let Collected { records, callers } = collected;
         let budget = records.budget().cloned();
         let records = if is_whole { records } else { records.partial() };
@@ -114,7 +115,7 @@ impl TraceTree {
             around: Vec::new(),
             inner: Vec::new(),
             callers: callers.into_iter().filter_map(|(effect, at)| Some((effect, *index.get(&at)?))).collect(),
-            sent: sent(store, run, &secrets)?,
+            sent: sent_signals(store, run, &secrets)?,
             names: view.view("names").and_then(|names| names.as_object().cloned()).unwrap_or_default(),
             view,
             records: records.into_values().collect(),
@@ -194,7 +195,7 @@ impl TraceTree {
     fn step_line(&self, record: &StepRecord) -> String {
         let mut text = String::new();
         if let StepStatus::Skipped(reason) = &record.status {
-            return format!(": {}", skipped(reason));
+            return format!(": {}", skip_reason(reason));
         }
         if record.status == StepStatus::Cancelled {
             text += ": withdrawn";
@@ -311,7 +312,7 @@ impl TraceTree {
 }
 
 /// The signals and cancellations that were sent to a run.
-fn sent(store: &dyn Backend, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, Option<String>, String)>> {
+fn sent_signals(store: &dyn Backend, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, Option<String>, String)>> {
     let sent = store.journal(run)?.into_iter().filter_map(|(stamp, event, _)| match event {
         Event::Signal { name, payload, sender, .. } => {
             let content =
@@ -328,7 +329,7 @@ fn sent(store: &dyn Backend, run: RunNo, secrets: &Secrets) -> Result<Vec<(i64, 
 }
 
 /// Why a step did not run, in plain words.
-fn skipped(reason: &str) -> String {
+fn skip_reason(reason: &str) -> String {
     match reason {
         "arm_not_taken" => "not chosen".into(),
         "after_failure" => "not reached, because the run had failed".into(),

@@ -9,7 +9,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_core::{StepRecord, StepStatus};
 
 use super::show::pending;
-use super::trace_tree::{LeftOut, TraceTree};
+use super::trace_tree::{OmittedSteps, TraceTree};
 use crate::run_driver::is_far;
 use crate::store_access::StoreAccess;
 use crate::{exit, interrupt, terminal, time};
@@ -23,7 +23,7 @@ pub(crate) struct Follower {
     shown: usize,
     seq: u64,
     /// The part that was left out: a run with very many steps is shown in part.
-    left_out: LeftOut,
+    left_out: OmittedSteps,
     /// Whether each step is an object of JSON.
     json: bool,
     /// Whether nothing is shown.

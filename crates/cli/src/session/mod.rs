@@ -15,7 +15,7 @@ use branchpoint_host::gate::{Gate, Sessions};
 use branchpoint_runners::read_line;
 
 use crate::project::{Project, StoreArguments};
-use crate::source::{DOCUMENT_BYTES, Source, unread};
+use crate::source::{DOCUMENT_BYTES, Source, cannot_read};
 use crate::{exit, terminal, time, workflow};
 use request_line::Line;
 pub(crate) use request_line::MAIN;
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// The next line of stdin; none at its end.
 fn next_line() -> Result<Option<String>> {
     read_line(&mut io::stdin().lock(), DOCUMENT_BYTES)
-        .map_err(|error| unread("stdin", error, "write each request as one line of JSON"))
+        .map_err(|error| cannot_read("stdin", error, "write each request as one line of JSON"))
 }
 
 /// Responds to a line. Returns whether it was rejected.

@@ -196,18 +196,18 @@ fn answer(client: &TcpStream, counters: &Counters, store: &dyn Backend) -> Resul
 }
 
 /// A runner whose calls are counted.
-pub(super) struct Counted {
+pub(super) struct CountingRunner {
     here: Arc<LocalRunner>,
     counters: Arc<Counters>,
 }
 
-impl Counted {
+impl CountingRunner {
     pub(super) fn new(here: Arc<LocalRunner>, counters: Arc<Counters>) -> Self {
         Self { here, counters }
     }
 }
 
-impl Runner for Counted {
+impl Runner for CountingRunner {
     fn perform<'c>(&'c self, call: &'c Call, cancel: &'c CancellationToken) -> AnswerFuture<'c> {
         Box::pin(async move {
             self.counters.in_flight.fetch_add(1, Ordering::Relaxed);

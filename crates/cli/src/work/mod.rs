@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         limits.calls = usize::try_from(calls)?;
     }
     let counters = Arc::new(Counters::default());
-    let runner = Arc::new(metrics::Counted::new(Arc::clone(&here), Arc::clone(&counters)));
+    let runner = Arc::new(metrics::CountingRunner::new(Arc::clone(&here), Arc::clone(&counters)));
     let driving = Driving { runner, limits, events: counters.events(), waker: Arc::default() };
     let mut backend = backend::drive(&project, &arguments.store, "work", &here, driving)?;
     let counted = Arc::clone(&counters);

@@ -4,7 +4,7 @@ use branchpoint_core::{Approval, ApprovalKey, Rejected};
 use branchpoint_expr::Value;
 use branchpoint_host::{VirtualDriver, scripted_answer, votes_in_entry};
 
-use crate::approvals::shown;
+use crate::approvals::describe;
 use crate::run::answers::Answers;
 use crate::terminal;
 
@@ -16,7 +16,7 @@ pub(crate) fn answer(host: &mut VirtualDriver<'_>, answers: &mut Answers) -> boo
 /// Answers an approval. Returns whether the run can continue.
 fn answered(approval: &Approval, host: &mut VirtualDriver<'_>, answers: &mut Answers) -> bool {
     let name = answers.script().approval_step(approval);
-    let Some(answer) = answers.approval_answer(&name, approval, &shown(approval)) else {
+    let Some(answer) = answers.approval_answer(&name, approval, &describe(approval)) else {
         // A conversation without input gets null as its line.
         return approval.key == ApprovalKey::Line && host.answer(&approval.key, None, &Value::Null, None).is_ok();
     };
@@ -61,5 +61,5 @@ fn is_open(approval: &Approval, host: &VirtualDriver<'_>) -> bool {
 pub(crate) fn pending(approval: &Approval) -> String {
     let choices = approval.choices();
     let (answer, step) = (choices.first().map_or("a line", |choice| choice), &approval.step);
-    format!("{}To answer it in a dry run, write `{step}: [{answer}]` into the --script file.\n", shown(approval))
+    format!("{}To answer it in a dry run, write `{step}: [{answer}]` into the --script file.\n", describe(approval))
 }
