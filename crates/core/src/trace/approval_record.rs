@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchpoint_expr::{Object, Value, iso_utc};
 
 use super::Redact;
-use super::shape::{moment, number};
+use super::json::{moment, number};
 use crate::request::{GroupQuorum, Request, Resolution, Rules, object};
 
 /// The reason of the outcome in one sentence.

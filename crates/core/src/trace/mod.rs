@@ -3,7 +3,7 @@
 
 mod approval_record;
 mod decision_record;
-mod shape;
+mod json;
 mod steps;
 mod text;
 mod waiting;
@@ -21,7 +21,7 @@ use crate::state::{EffectNo, StrandNo};
 pub(crate) use approval_record::needs;
 pub(crate) use decision_record::FAILED_LISTED;
 pub use decision_record::{Basis, BranchOutcome, BranchRecord, CountRecord, DecisionRecord, InputState, ItemCount};
-pub use shape::Redact;
+pub use json::Redact;
 pub use steps::{Attempt, Records, StepRecord, StepStatus, steps};
 pub use what_if::{WhatIfError, what_if};
 

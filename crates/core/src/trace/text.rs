@@ -5,7 +5,7 @@ use std::fmt::Write;
 use branchpoint_expr::{Value, preview};
 
 use super::decision_record::{CONTINUE, CountRecord, count_text};
-use super::shape::redacted;
+use super::json::redacted;
 use super::{Basis, BranchOutcome, BranchRecord, DecisionRecord, Redact, approval_record};
 use crate::ir::{DecisionKind, Index, Program, Unit};
 
