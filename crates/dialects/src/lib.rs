@@ -66,7 +66,7 @@ mod load;
 mod lowering;
 mod machine;
 mod outline;
-mod output;
+mod output_limit;
 mod path;
 mod picture;
 mod reader;

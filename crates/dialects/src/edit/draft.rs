@@ -8,7 +8,7 @@ use branchpoint_expr::{Field, Located, Shape, Span};
 use super::fragment::Fragment;
 use super::pieces::Pieces;
 use super::render::Notation;
-use super::{EditError, TextEdit, brackets, entries, lines_edit};
+use super::{EditError, TextEdit, block_edits, bracket_edits, entries};
 use crate::format::edit::Edits;
 use crate::format::equivalence;
 use crate::format::lines::Lines;
@@ -96,9 +96,9 @@ impl<'s> Draft<'s> {
                 let index = fields.iter().position(|field| field.key == *key).ok_or_else(|| EditError::path(path))?;
                 let parent = self.get(holder).expect("it has the field");
                 let change = if self.is_block(parent) {
-                    lines_edit::remove_field(&Lines::new(&self.text), parent, index)
+                    block_edits::remove_field(&Lines::new(&self.text), parent, index)
                 } else {
-                    Some(brackets::remove(&self.text, parent, &[index]))
+                    Some(bracket_edits::remove(&self.text, parent, &[index]))
                 };
                 let mut expected = self.document.clone();
                 if let Some(Located { shape: Shape::Object(fields), .. }) = at_mut(&mut expected, holder) {
@@ -117,9 +117,9 @@ impl<'s> Draft<'s> {
         };
         let change = if self.is_block(located) {
             let after = self.after(list);
-            after.and_then(|after| lines_edit::remove_items(&Lines::new(&self.text), located, after, items))
+            after.and_then(|after| block_edits::remove_items(&Lines::new(&self.text), located, after, items))
         } else {
-            Some(brackets::remove(&self.text, located, items))
+            Some(bracket_edits::remove(&self.text, located, items))
         };
         let mut expected = self.document.clone();
         if let Some(Located { shape: Shape::List(all), .. }) = at_mut(&mut expected, list) {
@@ -149,11 +149,11 @@ impl<'s> Draft<'s> {
         let lines = Lines::new(&self.text);
         let change = match (is_empty, self.is_block(located)) {
             (true, _) if in_block => {
-                self.after(list).and_then(|after| lines_edit::first_items(&lines, located, after, new))
+                self.after(list).and_then(|after| block_edits::first_items(&lines, located, after, new))
             }
-            (true, _) => Some(brackets::first_items(&lines, located, new, self.notation)),
-            (false, true) => lines_edit::insert_items(&lines, located, index, new),
-            (false, false) => Some(brackets::insert_items(&lines, located, index, new, self.notation)),
+            (true, _) => Some(bracket_edits::first_items(&lines, located, new, self.notation)),
+            (false, true) => block_edits::insert_items(&lines, located, index, new),
+            (false, false) => Some(bracket_edits::insert_items(&lines, located, index, new, self.notation)),
         };
         let mut expected = self.document.clone();
         if let Some(place) = at_mut(&mut expected, list) {
@@ -229,9 +229,9 @@ impl<'s> Draft<'s> {
         match fields.iter().position(|field| &*field.key == key) {
             Some(index) => self.value_change(lines, holder, index, value),
             None if self.is_block(holder) => {
-                lines_edit::add_field(&Lines::new(&self.text), holder, fields.len(), key, value)
+                block_edits::add_field(&Lines::new(&self.text), holder, fields.len(), key, value)
             }
-            None => Some(brackets::add_field(lines, holder, fields.len(), key, value, self.notation)),
+            None => Some(bracket_edits::add_field(lines, holder, fields.len(), key, value, self.notation)),
         }
     }
 
@@ -239,15 +239,15 @@ impl<'s> Draft<'s> {
         let (after, old) = match &holder.shape {
             Shape::Object(fields) => (after_colon(&self.text, &fields[index])?, &fields[index].value),
             Shape::List(items) if self.is_block(holder) => {
-                (lines_edit::after_dash(lines, holder, index)?, &items[index])
+                (block_edits::after_dash(lines, holder, index)?, &items[index])
             }
             Shape::List(items) => (items[index].span.start as usize, &items[index]),
             _ => return None,
         };
         if self.is_block(holder) {
-            lines_edit::replace_value(lines, holder, after, old, value)
+            block_edits::replace_value(lines, holder, after, old, value)
         } else {
-            Some(brackets::replace(lines, after, old, value, self.notation))
+            Some(bracket_edits::replace(lines, after, old, value, self.notation))
         }
     }
 
@@ -265,9 +265,9 @@ impl<'s> Draft<'s> {
         let parent = self.get(holder).expect("the caller has found it");
         let index = position_of_new(parent, key);
         let change = if self.is_block(parent) {
-            lines_edit::add_field(&Lines::new(&self.text), parent, index, key, value)
+            block_edits::add_field(&Lines::new(&self.text), parent, index, key, value)
         } else {
-            Some(brackets::add_field(&Lines::new(&self.text), parent, index, key, value, self.notation))
+            Some(bracket_edits::add_field(&Lines::new(&self.text), parent, index, key, value, self.notation))
         };
         let mut expected = self.document.clone();
         if let Some(Located { shape: Shape::Object(fields), .. }) = at_mut(&mut expected, holder) {
@@ -282,7 +282,7 @@ impl<'s> Draft<'s> {
         let parent = self.get(holder)?;
         match last {
             Segment::Key(key) => after_colon(&self.text, parent.fields().iter().find(|field| field.key == *key)?),
-            Segment::Index(index) => lines_edit::after_dash(&Lines::new(&self.text), parent, *index),
+            Segment::Index(index) => block_edits::after_dash(&Lines::new(&self.text), parent, *index),
         }
     }
 

@@ -2,18 +2,18 @@
 //! so comments, order and notation of everything else stay as the author wrote them.
 //!
 //! `operation` is what can be asked for. `steps` and `graph` find the places in a document of their dialect and make the changes with
-//! `draft`, which checks that the text reads as expected after each of them. `lines_edit` edits blocks of YAML, `brackets` JSON and
+//! `draft`, which checks that the text reads as expected after each of them. `block_edits` edits blocks of YAML, `bracket_edits` JSON and
 //! brackets of YAML, `render` writes new values, `pieces` keeps the edits of the source.
 //!
 //! **Invariant:** the source is edited, never written anew. A notation that cannot be edited is rejected.
 
-mod brackets;
+mod block_edits;
+mod bracket_edits;
 mod draft;
 mod entries;
 mod error;
 mod fragment;
 mod graph;
-mod lines_edit;
 mod operation;
 mod palette;
 mod pieces;

@@ -9,7 +9,7 @@ use super::raw::tables::{
 };
 use crate::fields::schema::{add_variants, document, has_word, is_one_of, reference};
 use crate::fields::{Generator, Table};
-use crate::output;
+use crate::output_limit;
 
 pub(crate) fn schema() -> Value {
     let generator = Generator(STYLE);
@@ -47,7 +47,7 @@ pub(crate) fn schema() -> Value {
         "states": states,
         "limits": crate::schema::limits(),
         "state": state,
-        "command": object(&[COMMAND, output::FIELDS]),
+        "command": object(&[COMMAND, output_limit::FIELDS]),
         "agent": object(&[AGENT]),
         "agent_block": object(&[AGENT_BLOCK]),
         "parallel": object(&[PARALLEL]),

@@ -7,7 +7,7 @@ use branchpoint_expr::{Located, Object, Shape, Value};
 use super::request::Request;
 use super::tree::Step;
 use super::types::Family;
-use crate::output::OutputLimit;
+use crate::output_limit::OutputLimit;
 
 pub(super) use branchpoint_expr::instant_ms;
 

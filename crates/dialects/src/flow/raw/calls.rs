@@ -7,7 +7,7 @@ use super::{Reading, start_of};
 use crate::DocumentKinds as _;
 use crate::environment::check_names;
 use crate::fields::{Access, Path, Type};
-use crate::output::OutputLimit;
+use crate::output_limit::OutputLimit;
 
 /// A call of a runner.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::fields::Type::{
     Any, Either, Entries, Filled, Flag, Form, Int, List, Map, Nullable, Number, Object, Placeholder, Ref, Text, Words,
 };
 use crate::fields::{MAX, Style, Table, Type, Unknown, field};
-use crate::{output, secrets};
+use crate::{output_limit, secrets};
 
 /// The style of the settings of a step.
 pub(in crate::flow) const CONFIG: Style = Style::of(Kind::InvalidConfig);
@@ -209,7 +209,11 @@ pub(in crate::flow) const TYPES: &[StepType] = &[
     ("loop", "Runs blocks again and again. Gives a list with one entry a round.", &[LOOP]),
     ("llmInstruction", "Calls a model. Gives its text, or parsed JSON.", &[MODEL, CALL, CREDENTIALS]),
     ("apiCall", "Sends an HTTP request. Gives the body: JSON if it is JSON, else text.", &[HTTP, CALL, CREDENTIALS]),
-    ("runCommand", "Runs a program, without a shell. Gives its output.", &[PROCESS, output::FIELDS, CALL, CREDENTIALS]),
+    (
+        "runCommand",
+        "Runs a program, without a shell. Gives its output.",
+        &[PROCESS, output_limit::FIELDS, CALL, CREDENTIALS],
+    ),
     ("mcpServerAction", "Calls a tool of an MCP server. Gives its result.", &[ACTION, CALL, NO_CREDENTIALS]),
     (
         "webSearch",

@@ -8,8 +8,8 @@ use branchpoint_expr::{Value, duration_text};
 
 use super::Lower;
 use super::context::{Context, ContextId, ContextKind, LoopSlots};
+use super::next_state::LOOP_FAILS;
 use super::state::{CurrentState, Outcomes};
-use super::ways::LOOP_FAILS;
 use crate::machine::raw::{Loop, Repetition};
 
 /// The default number of rounds of a `while` loop, and the largest number of rounds of any loop.

@@ -14,13 +14,13 @@ mod files;
 mod hooks;
 mod inputs;
 mod loops;
+mod next_state;
 mod operations;
 mod outputs;
 mod parallel;
 mod slots;
 mod state;
 mod templates;
-mod ways;
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use branchpoint_expr::{Field, Located, Span, Value};
 
 use super::{Findings, Guard, Text, proxy};
 use crate::fields::Access;
-use crate::output::OutputLimit;
+use crate::output_limit::OutputLimit;
 
 /// A text, or a file that holds it.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::operation::Operation;
 use super::tables::{AGENT, AGENT_BLOCK, CALL, COMMAND, PARALLEL, STATE, TERMINAL, TYPE};
 use super::{Action, Findings, OnFailure, Retry, Text, Transition};
 use crate::fields::{Access, Check, Path, Table, Unknown};
-use crate::output;
+use crate::output_limit;
 
 /// One state.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl StateKind {
         let mut checked = |tables: &[Table]| check.object(path, state, &[&[TYPE, STATE], tables].concat());
         match of {
             Type::Command => {
-                checked(&[COMMAND, output::FIELDS]);
+                checked(&[COMMAND, output_limit::FIELDS]);
                 Self::Command(Command::read(state))
             }
             Type::Agent => {

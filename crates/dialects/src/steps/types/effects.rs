@@ -10,7 +10,7 @@ use crate::DocumentKinds as _;
 use crate::fields::Content::{Command, Fixed, Json};
 use crate::fields::Type::{Any, Filled, Flag, Int, List, Map, Own, Ref, Text, Words};
 use crate::fields::{MAX, NUMBER, Table, field};
-use crate::output;
+use crate::output_limit;
 
 const fn effect(name: &'static str, kind: Effect, about: &'static str, fields: &'static [Table]) -> StepType {
     StepType { name, family: Family::Effect(kind), about, fields }
@@ -213,7 +213,7 @@ pub(super) static EFFECTS: &[StepType] = &[
         "command",
         Effect::Process,
         "Runs a program; gives its stdout, `.exit_code` and `.stderr`.",
-        &[COMMAND, output::FIELDS],
+        &[COMMAND, output_limit::FIELDS],
     ),
     effect("send_email", Effect::Mail, "Sends a mail; gives the delivery id.", &[SEND_EMAIL]),
     effect(
