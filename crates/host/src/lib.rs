@@ -81,8 +81,8 @@ mod recordings;
 mod script;
 mod storage;
 pub mod store;
+mod time_zones;
 mod virtual_driver;
-mod zones;
 
 pub use approval_outcomes::{ApprovalOutcome, Settlement, approval_outcomes};
 pub use driver::{CallLimits, Driver, OrderResult};

@@ -16,7 +16,7 @@ use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
 use super::{Accepted, Host, Order, Readiness, Rejection, Requester, TurnOutput};
 use crate::store::{Packed, RunNo, StoreError};
-use crate::zones::offsets_s;
+use crate::time_zones::offsets_s;
 use branchpoint_runners::Secrets;
 
 /// The bytes and the ops of the events since the last snapshot from which a new one is written. Opening a run reads these bytes and

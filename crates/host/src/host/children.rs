@@ -8,7 +8,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_core::{EffectNo, Event, Usage};
 use branchpoint_expr::Value;
 
-use super::place::RunPlace;
+use super::run_place::RunPlace;
 use super::{Accepted, Host, Order, Requester, Start};
 use crate::store::{Parent, Part, RunNo, StoreError, WorkflowNo};
 use branchpoint_runners::agent::{self, AgentLimits};

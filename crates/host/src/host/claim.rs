@@ -17,7 +17,7 @@ const OPENED_PER_TURN: usize = 256;
 
 /// The runs and items that the orders of a turn need.
 #[derive(Default)]
-struct Wanted {
+struct OrderNeeds {
     runs: BTreeSet<RunNo>,
     /// Items of the inbox, with their runs.
     items: Vec<(i64, RunNo)>,
@@ -58,15 +58,15 @@ impl Host {
     pub(super) fn claim(&mut self, now_ms: i64) -> Result<(), StoreError> {
         self.admit_queued(now_ms)?;
         self.claims = Claims { orders: self.schedule.queue.len().min(ORDERS_PER_TURN), ..Claims::default() };
-        let mut wanted = self.wanted();
+        let mut needs = self.order_needs();
         let is_closed_due = self.schedule.unowned_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
         if is_closed_due {
-            wanted.runs.extend(self.store.due(now_ms, &self.broken.skipped(), OPENED_PER_TURN)?);
+            needs.runs.extend(self.store.due(now_ms, &self.broken.skipped(), OPENED_PER_TURN)?);
         }
-        wanted.runs.extend(self.retries(now_ms));
-        wanted.new_runs = wanted.new_runs.saturating_sub(self.current.numbers.len());
-        if !wanted.runs.is_empty() || !wanted.items.is_empty() || wanted.new_runs > 0 {
-            self.claim_all(wanted, now_ms)?;
+        needs.runs.extend(self.retries(now_ms));
+        needs.new_runs = needs.new_runs.saturating_sub(self.current.numbers.len());
+        if !needs.runs.is_empty() || !needs.items.is_empty() || needs.new_runs > 0 {
+            self.claim_all(needs, now_ms)?;
         }
         if is_closed_due {
             self.schedule.unowned_due_ms = self.store.first_due_ms(&self.broken.skipped())?;
@@ -74,8 +74,8 @@ impl Host {
         Ok(())
     }
 
-    fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::default();
+    fn order_needs(&self) -> OrderNeeds {
+        let mut needs = OrderNeeds::default();
         for order in self.schedule.queue.iter().take(self.claims.orders) {
             match order {
                 Order::Deliver(run, event, requester) => {
@@ -85,33 +85,33 @@ impl Host {
                         continue;
                     }
                     if open.is_none() {
-                        wanted.runs.insert(*run);
+                        needs.runs.insert(*run);
                     }
                     let waits = open.is_some_and(|open| open.makes_wait(event));
-                    wanted.items.extend(requester.item().filter(|_| !waits).map(|item| (item, *run)));
+                    needs.items.extend(requester.item().filter(|_| !waits).map(|item| (item, *run)));
                 }
                 Order::Wake { run, with, .. } if !self.open.contains_key(run) => {
-                    wanted.runs.insert(*run);
+                    needs.runs.insert(*run);
                     if *with != CallSource::Script {
-                        wanted.scripts.push((*run, with.clone()));
+                        needs.scripts.push((*run, with.clone()));
                     }
                 }
                 Order::Migrate { run, .. } => {
-                    wanted.new_runs += 1;
+                    needs.new_runs += 1;
                     if !self.open.contains_key(run) {
-                        wanted.runs.insert(*run);
+                        needs.runs.insert(*run);
                     }
                 }
-                Order::Start(..) | Order::Fork { .. } | Order::Child(..) => wanted.new_runs += 1,
+                Order::Start(..) | Order::Fork { .. } | Order::Child(..) => needs.new_runs += 1,
                 Order::Wake { .. } | Order::Unload(_) | Order::ChildEnded(_) => {}
             }
         }
-        wanted
+        needs
     }
 
-    fn claim_all(&mut self, wanted: Wanted, now_ms: i64) -> Result<(), StoreError> {
+    fn claim_all(&mut self, needs: OrderNeeds, now_ms: i64) -> Result<(), StoreError> {
         self.store.begin_unsynced()?;
-        let claimed = self.claim_in_transaction(wanted, now_ms);
+        let claimed = self.claim_in_transaction(needs, now_ms);
         for (run, claimed) in self.store.end_unsynced(claimed)? {
             let opened = match claimed {
                 Ok(_) if self.open.contains_key(&run) => Ok(()),
@@ -125,12 +125,12 @@ impl Host {
         Ok(())
     }
 
-    fn claim_in_transaction(&mut self, wanted: Wanted, now_ms: i64) -> Result<Vec<Claimed>, StoreError> {
-        if wanted.new_runs > 0 {
-            self.current.numbers.extend(self.store.reserve_runs(wanted.new_runs)?);
+    fn claim_in_transaction(&mut self, needs: OrderNeeds, now_ms: i64) -> Result<Vec<Claimed>, StoreError> {
+        if needs.new_runs > 0 {
+            self.current.numbers.extend(self.store.reserve_runs(needs.new_runs)?);
         }
         let mut claimed = Vec::new();
-        for (run, with) in wanted.scripts {
+        for (run, with) in needs.scripts {
             match self.change_script(run, with, now_ms) {
                 Ok(Ok(())) => drop(self.claims.rescripted.insert(run)),
                 Ok(Err(rejection)) => claimed.push((run, Err(rejection))),
@@ -141,11 +141,11 @@ impl Host {
             }
         }
         let rejection: BTreeSet<RunNo> = claimed.iter().map(|(run, _)| *run).collect();
-        for run in wanted.runs.difference(&rejection) {
+        for run in needs.runs.difference(&rejection) {
             claimed.extend(self.claim_tree(*run)?);
         }
         let driven = claimed.iter().filter(|(_, claimed)| matches!(claimed, Err(Rejection::Driven)));
-        self.claim_items(&wanted.items, &driven.map(|(run, _)| *run).collect())?;
+        self.claim_items(&needs.items, &driven.map(|(run, _)| *run).collect())?;
         Ok(claimed)
     }
 

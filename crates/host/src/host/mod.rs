@@ -8,20 +8,19 @@
 //! is as before that turn, and another host continues from there.
 
 mod apply;
-mod broken;
+mod broken_runs;
 mod children;
 mod claim;
-mod decisions;
 mod env_secrets;
 mod fork;
-mod idle;
+mod last_decision;
 mod load;
 mod migrate;
 mod open;
 mod parts;
-mod place;
 mod poll;
 mod revise;
+mod run_place;
 mod scripted;
 mod slots;
 mod start;
@@ -31,6 +30,7 @@ pub(crate) mod testing;
 mod timers;
 mod turn;
 mod turn_output;
+mod unload_idle;
 mod wind_down;
 
 use std::collections::{BTreeSet, HashMap};
@@ -47,13 +47,13 @@ use branchpoint_runners::SecretStore;
 use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
-use broken::BrokenRuns;
+use broken_runs::BrokenRuns;
 pub(crate) use children::child_id;
 use claim::{Claims, Readiness};
-pub(crate) use decisions::decision_text;
+pub(crate) use last_decision::decision_text;
 use open::Open;
 use parts::{Counters, CurrentTurn, Schedule, Settings};
-pub(crate) use place::RunPlace;
+pub(crate) use run_place::RunPlace;
 use scripted::Scripted;
 use slots::Slots;
 pub(crate) use slots::slot_limits;

@@ -7,8 +7,8 @@ use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Command, EffectNo, Event, Fold, RequestNo, State};
 use branchpoint_expr::Value;
 
-use super::decisions::TurnDecisions;
-use super::place::RunPlace;
+use super::last_decision::TurnDecisions;
+use super::run_place::RunPlace;
 use super::timers::Timers;
 use super::wind_down::responds_to;
 use super::{Host, Order, Rejection, Requester, TurnOutput};

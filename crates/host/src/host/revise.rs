@@ -12,7 +12,7 @@ use branchpoint_runners::Secrets;
 use super::children::part_of;
 use super::{Rejection, RunNo};
 use crate::store::{Packing, Part, Run, Store, StoreError, WorkflowNo};
-use crate::zones::offsets_s;
+use crate::time_zones::offsets_s;
 
 /// A run on its new program.
 type ContinuedRun = (Arc<Program>, Continued);

@@ -13,7 +13,7 @@ use branchpoint_expr::{Object, Value};
 
 use super::fork::ForkMoment;
 use super::open::Open;
-use super::place::RunPlace;
+use super::run_place::RunPlace;
 use super::{CallSource, Host, Order, Rejection, TurnOutput};
 use crate::recordings::Vote;
 use crate::script::{EntryKey, Script, scripted_answer, votes_in_entry};

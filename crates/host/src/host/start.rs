@@ -8,7 +8,7 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::{Object, Value};
 
 use super::open::Open;
-use super::place::RunPlace;
+use super::run_place::RunPlace;
 use super::scripted::Scripted;
 use super::turn::OPS_PER_EVENT;
 use super::{Accepted, Host, Rejection, Requester, Start};
