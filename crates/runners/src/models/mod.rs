@@ -14,9 +14,9 @@ mod messages;
 mod model_call;
 mod price;
 mod providers;
+mod reply_format;
 mod retry;
 mod settings;
-mod shape;
 mod sse;
 mod tools;
 

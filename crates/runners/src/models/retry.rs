@@ -13,7 +13,7 @@ use super::fault::{Fault, Remedy};
 use super::formats::Reply;
 use super::model_call::{ModelCall, Shape, schema_instruction};
 use super::price::Tokens;
-use super::{Models, Piece, Settings, shape};
+use super::{Models, Piece, Settings, reply_format};
 use crate::judge;
 use crate::network::retry_after::{self, MAX_CALL_WAIT};
 use crate::runner::{Answer, Call};
@@ -82,7 +82,7 @@ impl Tries<'_> {
             reply.tokens = self.spent;
             // A reply that calls tools is not the answer yet.
             let is_answer = reply.calls.is_empty();
-            let problem = if is_answer { shape::problem(&self.request.shape, &mut reply.text) } else { None };
+            let problem = if is_answer { reply_format::problem(&self.request.shape, &mut reply.text) } else { None };
             if let Some(failed) = truncated(&self.request, &reply, problem.is_some()) {
                 return failed;
             }
@@ -90,7 +90,7 @@ impl Tries<'_> {
             let Some(problem) = problem.filter(|_| reasks > 0) else { return self.models.answer(&self.request, reply) };
             reasks -= 1;
             self.start_again(format!("the reply does not have the required form: {problem}"));
-            shape::ask_again(&mut self.request, reply.text, &problem);
+            reply_format::ask_again(&mut self.request, reply.text, &problem);
         }
     }
 

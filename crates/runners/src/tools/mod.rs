@@ -13,7 +13,7 @@ mod failure;
 mod fetch;
 mod files;
 mod http;
-mod indexed;
+mod index_writes;
 mod lookup;
 mod mail;
 mod mcp;
