@@ -27,8 +27,9 @@ const NAME_PARTS: &[(&str, &str)] = &[
 /// Words that are banned as the whole name of a type, function or module.
 const WHOLE_NAMES: &[&str] = &[
     "asked", "came", "found", "heard", "kept", "known", "left", "made", "put", "said", "taken", "told", "went", "desk",
-    "room", "past", "fence", "patience", "wishes", "hearing", "outside", "Act", "Asked", "Came", "Heard", "Kept",
-    "Known", "Made", "Manner", "No", "Said", "Taken", "Told", "Trouble", "What",
+    "room", "past", "fence", "patience", "wishes", "hearing", "outside", "revised", "Act", "Asked", "Begun", "Came",
+    "Heard", "Kept", "Known", "LeftOut", "Made", "Manner", "Needless", "No", "Said", "Seen", "Taken", "Told",
+    "Trouble", "Wanted", "What",
 ];
 
 /// Words that are banned as the whole name of a local value.
