@@ -92,6 +92,10 @@ bench: need-cargo ## run our benchmarks
 	$(CARGO) bench $(LOCKED) -p branchpoint-host --bench models
 	$(CARGO) bench $(LOCKED) -p branchpoint-host --bench knowledge
 
+.PHONY: bench-server
+bench-server: need-cargo ## run the load benchmark of the server (some minutes)
+	$(CARGO) bench $(LOCKED) -p branchpoint --bench serve
+
 .PHONY: bench-peers
 bench-peers: need-cargo ## run the same conditions on other engines (own lock file, long build)
 	$(CARGO) bench $(LOCKED) --manifest-path benches/peers/Cargo.toml

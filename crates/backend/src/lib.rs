@@ -85,7 +85,7 @@ pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
     SessionSummary,
 };
-pub use start::{Accepted, CallSource, HandledBy, Migration, NotMovable, Rejection, Start};
+pub use start::{Accepted, CallSource, HandledBy, Migration, NotMovable, OnStart, Rejection, Start};
 pub use tags::{InvalidPriority, InvalidTags, MAX_TAG_CHARS, MAX_TAGS, Priority, Tags};
 pub use trace::{OmittedParts, RunTrace};
 pub use upkeep::{Exported, Health, Imported, KeyState, Notice, Prune, Pruned};
@@ -137,6 +137,12 @@ pub trait Backend: Send {
 
     /// Loads a run with its program and its state. Listeners of this process have received all its events.
     fn load(&self, run: RunNo) -> Result<RunView, BackendError>;
+
+    /// Loads a run as it is stored. Listeners may receive its latest events later.
+    fn load_stored(&self, run: RunNo) -> Result<RunView, BackendError>;
+
+    /// The event that started a run.
+    fn first_event(&self, run: RunNo) -> Result<Option<Event>, BackendError>;
 
     /// The processes that currently drive runs.
     fn drivers(&self) -> Result<Vec<DriverProcess>, BackendError>;
@@ -235,6 +241,10 @@ pub trait Backend: Send {
 
     /// Starts a run, which is stored when this returns.
     fn start(&self, start: Start) -> Result<Accepted, BackendError>;
+
+    /// Starts a run without waiting for it. `done` receives the outcome when the run is stored, on a thread of the backend, and must
+    /// return quickly. It is dropped if the backend stops before.
+    fn start_then(&self, start: Start, done: OnStart) -> Result<(), BackendError>;
 
     /// Sends an event to a run: an answer, a signal or a cancellation. The event is stored when this returns.
     fn send(&self, run: RunNo, event: &Event) -> Result<HandledBy, BackendError>;

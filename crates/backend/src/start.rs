@@ -10,7 +10,7 @@ use branchpoint_runners::Secrets;
 use branchpoint_runners::storage::Uploads;
 use serde::{Deserialize, Serialize};
 
-use crate::{Parent, Part, Priority, RunNo, Tags, WorkflowNo};
+use crate::{BackendError, Parent, Part, Priority, RunNo, Tags, WorkflowNo};
 
 /// The request to start a run.
 #[derive(Clone, Debug)]
@@ -102,6 +102,9 @@ pub struct Accepted {
     /// Whether it changed anything: false if the run id or the signal key already existed.
     pub new: bool,
 }
+
+/// Receives the outcome of a start.
+pub type OnStart = Box<dyn FnOnce(Result<Accepted, BackendError>) + Send>;
 
 /// Why a request was rejected. The run is unchanged. It is sent between processes as a code with fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

@@ -9,9 +9,9 @@ use std::time::Duration;
 use branchpoint_backend::{
     Accepted, ApprovalRecord, Attempted, Backend, BackendError, CallSource, Delivery, Document, DriverProcess,
     EventListener, Exported, Filter, HandledBy, Health, HourCount, Imported, Migration, NamedSecret, NewDelivery,
-    NewSecret, Notice, OpenApproval, OpenApprovals, Priority, Prune, Pruned, Queued, Rejection, Replayed, Run, RunNo,
-    RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Tags, Workflow, WorkflowNo,
-    WorkflowSummary,
+    NewSecret, Notice, OnStart, OpenApproval, OpenApprovals, Priority, Prune, Pruned, Queued, Rejection, Replayed, Run,
+    RunNo, RunScript, RunView, Session, SessionRequest, SessionResponse, SessionSummary, Start, Tags, Workflow,
+    WorkflowNo, WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -176,6 +176,7 @@ impl Backend for Embedded {
         named_secrets() -> Vec<NamedSecret>;
         named_secret(name: &str) -> Option<String>;
         drivers() -> Vec<DriverProcess>;
+        first_event(run: RunNo) -> Option<Event>;
     }
 
     fn handle(&self) -> Result<Box<dyn Backend>, BackendError> {
@@ -189,6 +190,10 @@ impl Backend for Embedded {
         Ok(view)
     }
 
+    fn load_stored(&self, run: RunNo) -> Result<RunView, BackendError> {
+        Ok(self.store.load(run)?)
+    }
+
     fn import(&self, file: &mut dyn BufRead, max_ops: u64, now_ms: i64) -> Result<Imported, BackendError> {
         Ok(self.store.import(file, ImportLimits { run_ops: max_ops, ..ImportLimits::default() }, now_ms)?)
     }
@@ -199,6 +204,10 @@ impl Backend for Embedded {
 
     fn start(&self, start: Start) -> Result<Accepted, BackendError> {
         Ok(self.driver()?.start(start)??)
+    }
+
+    fn start_then(&self, start: Start, done: OnStart) -> Result<(), BackendError> {
+        Ok(self.driver()?.start_then(start, Box::new(move |outcome| done(outcome.map_err(BackendError::from))))?)
     }
 
     fn send(&self, run: RunNo, event: &Event) -> Result<HandledBy, BackendError> {

@@ -83,6 +83,7 @@ fn defect<T>(panic: &tokio::task::JoinError) -> Result<T, Problem> {
     Err(Problem::new(ProblemKind::Internal, detail))
 }
 
-fn stopped() -> Problem {
+/// The answer to requests that the server cannot finish any more.
+pub(crate) fn stopped() -> Problem {
     Problem::new(ProblemKind::Unavailable, "The server is shutting down.").retry_after(1)
 }

@@ -159,7 +159,7 @@ fn values_and_decisions_are_shown_in_parts() {
     assert_eq!((rest["text"].as_str().unwrap().len(), &rest["next"]), (34_464, &Value::Null));
     assert_eq!(server.get("/runs/v1/trace/draft_email%231/values/nope").problem(404), "not_found");
     assert_eq!(server.get("/runs/v1/trace/draft_email%231/values/output?bytes=0").problem(400), "bad_request");
-    assert_eq!(server.get("/runs/v1/trace/draft_email%231/values/output?offset=100001").problem(400), "bad_request");
+    assert_eq!(server.get("/runs/v1/trace/draft_email%231/values/output?offset=100001").problem(422), "invalid_input");
     // A decision can be evaluated again with what it read.
     let decision = server.get("/runs/v1/trace/route_decision%231/playground").expect(200);
     let branch = &decision["branches"][0];

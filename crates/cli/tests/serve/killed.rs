@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Barrier, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,12 +20,16 @@ use serde_json::{Value, json};
 use crate::client::{Server, command};
 
 /// The runs, each of which is started and gets a vote.
-const RUNS: usize = 250;
+const RUNS: usize = 600;
 
-const SENDERS: usize = 8;
+/// The clients, each of which has one request in flight.
+const SENDERS: usize = 500;
 
 /// The acknowledged requests after which the server is killed.
-const KILLS: [usize; 3] = [60, 190, 340];
+const KILLS: [usize; 3] = [100, 350, 700];
+
+/// The pause of a client whose request was not acknowledged.
+const PAUSE: Duration = Duration::from_millis(50);
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -41,6 +45,8 @@ struct Load {
     next: AtomicUsize,
     started: Mutex<BTreeSet<usize>>,
     voted: Mutex<BTreeSet<usize>>,
+    /// The requests that were sent and not answered.
+    in_flight: AtomicUsize,
     /// How often a follower has reconnected with the event that it had seen last.
     reconnected: AtomicUsize,
 }
@@ -60,6 +66,13 @@ impl Load {
 
     /// Sends a request; none if there was no response, because the server is not there any more.
     fn send(&self, method: &str, path: &str, key: &str, body: &str) -> Option<(u16, Value)> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        let response = self.exchange(method, path, key, body);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        response
+    }
+
+    fn exchange(&self, method: &str, path: &str, key: &str, body: &str) -> Option<(u16, Value)> {
         let address = self.address();
         let mut stream = TcpStream::connect(&address).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -88,7 +101,7 @@ impl Load {
                 Some((404, _)) | None => {}
                 Some(other) => last = Some(other),
             }
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(PAUSE);
         }
         panic!("{path} with key {key} is not acknowledged: {last:?}");
     }
@@ -217,15 +230,22 @@ fn what_a_killed_server_has_acknowledged_is_kept_and_followers_miss_nothing() {
         next: AtomicUsize::new(0),
         started: Mutex::default(),
         voted: Mutex::default(),
+        in_flight: AtomicUsize::new(0),
         reconnected: AtomicUsize::new(0),
     };
+    let all_ready = Barrier::new(SENDERS);
     thread::scope(|scope| {
         for leaves_after in [usize::MAX, 25] {
             let load = &load;
             scope.spawn(move || load.follow(leaves_after));
         }
+        let mut in_flight = Vec::new();
         for _ in 0..SENDERS {
-            scope.spawn(|| load.work(&request));
+            let (load, all_ready, request) = (&load, &all_ready, &request);
+            scope.spawn(move || {
+                all_ready.wait();
+                load.work(request);
+            });
         }
         for kill_at in KILLS {
             let begin = Instant::now();
@@ -233,11 +253,14 @@ fn what_a_killed_server_has_acknowledged_is_kept_and_followers_miss_nothing() {
                 assert!(begin.elapsed() < PATIENCE, "{} of {kill_at} requests are acknowledged", load.acknowledged());
                 thread::sleep(Duration::from_millis(5));
             }
+            in_flight.push(load.in_flight.load(Ordering::Relaxed));
             nix::sys::signal::kill(pid(&server), nix::sys::signal::SIGKILL).expect("it is killed");
             // The old process is awaited when its handle is dropped.
             server = serve();
             server.address.clone_into(&mut lock(&load.address));
         }
+        // The others are between two requests.
+        assert!(in_flight[0] > SENDERS / 2, "{in_flight:?} requests are in flight when the server is killed");
     });
     assert_eq!((lock(&load.started).len(), lock(&load.voted).len()), (RUNS, RUNS));
     assert!(load.reconnected.load(Ordering::Relaxed) > KILLS.len(), "followers have reconnected");

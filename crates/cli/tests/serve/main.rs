@@ -1,6 +1,7 @@
 //! The server of the real program, over HTTP.
 
 mod approvals;
+mod attacks;
 mod changes;
 mod client;
 mod dev;

@@ -6,7 +6,7 @@
 mod calls;
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -55,12 +55,15 @@ pub struct Driver {
 
 type DriverThread = JoinHandle<Result<(), StoreError>>;
 
+/// Receives the outcome of an order, on the driver's thread.
+pub(crate) type OnOutcome = Box<dyn FnOnce(OrderResult) + Send>;
+
 /// Queues an order under a ticket.
 type HostOrder = Box<dyn FnOnce(&mut Host, Ticket) + Send>;
 
 enum Message {
     /// An order whose outcome is known after a later turn.
-    Order(HostOrder, Sender<OrderResult>),
+    Order(HostOrder, OnOutcome),
     /// Work between two turns.
     Work(Box<dyn FnOnce(&mut Host) + Send>),
     Listen(EventListener),
@@ -109,6 +112,12 @@ impl Driver {
     /// ```
     pub fn begin(&self, start: Start) -> Result<Receiver<OrderResult>, StoreError> {
         self.queue(move |host, ticket| host.start(start, ticket))
+    }
+
+    /// Queues the start of a run. `done` receives the outcome on the driver's thread when the run is stored, and must return quickly. It is
+    /// dropped if the driver stops before.
+    pub(crate) fn start_then(&self, start: Start, done: OnOutcome) -> Result<(), StoreError> {
+        self.post(Message::Order(Box::new(move |host, ticket| host.start(start, ticket)), done))
     }
 
     /// Sends an event to a run. It is stored when this returns.
@@ -267,7 +276,9 @@ impl Driver {
         order: impl FnOnce(&mut Host, Ticket) + Send + 'static,
     ) -> Result<Receiver<OrderResult>, StoreError> {
         let (reply, answer) = channel();
-        self.post(Message::Order(Box::new(order), reply))?;
+        // The caller may have stopped waiting.
+        let done = Box::new(move |outcome| drop(reply.send(outcome)));
+        self.post(Message::Order(Box::new(order), done))?;
         Ok(answer)
     }
 
@@ -311,7 +322,7 @@ struct Loop {
     calls: Calls,
     listeners: Vec<EventListener>,
     /// The callers that wait for the outcomes of their orders, by ticket.
-    callers: HashMap<u64, Sender<OrderResult>>,
+    callers: HashMap<u64, OnOutcome>,
     last_ticket: u64,
     /// When the driver stops at the latest, after it was requested to stop.
     deadline: Option<Instant>,
@@ -442,8 +453,9 @@ impl Loop {
                 self.calls.withdraw(run, effect);
             }
             TurnOutput::OrderDone { ticket, outcome } => {
-                // The caller may have stopped waiting.
-                let _ = self.callers.remove(&ticket.0).map(|caller| caller.send(outcome));
+                if let Some(done) = self.callers.remove(&ticket.0) {
+                    done(outcome);
+                }
             }
             TurnOutput::Event(event) => self.report(&event),
         }

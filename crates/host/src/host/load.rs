@@ -1,7 +1,5 @@
 //! Loads and replays runs without driving them.
 
-use std::sync::Arc;
-
 use branchpoint_core::{Fold, Note, State, Usage};
 
 use super::{Host, Replayed, RunView};
@@ -11,10 +9,10 @@ impl Store {
     /// Loads a run as it is stored.
     pub fn load(&self, run: RunNo) -> Result<RunView, StoreError> {
         let row = self.row(run)?;
-        let program = self.program(row.workflow, &row.part)?;
+        let program = self.shared_program(row.workflow, &row.part)?;
         let program = program.ok_or_else(|| StoreError::Missing(format!("program of run `{}`", row.id)))?;
         let state = self.state_of(&row, &program)?;
-        Ok(RunView { row, program: Arc::new(program), state })
+        Ok(RunView { row, program, state })
     }
 
     /// Replays a part of a run from its journal, and passes its notes to a callback.

@@ -32,8 +32,12 @@ impl Store {
         }
         // A killed process stays among the owners until another process releases its runs.
         let alive: Vec<String> = self.drivers()?.iter().map(|driver| driver.owner.to_string()).collect();
+        // The conditions on `parent` are those of the indexes.
         let abandoned = format!(
-            "SELECT count(*) FROM runs WHERE status = ?1 AND (owner IS NULL OR owner NOT IN ({}))",
+            "SELECT count(*) FROM (
+                SELECT owner FROM runs WHERE status = ?1 AND parent IS NULL
+                UNION ALL SELECT owner FROM runs WHERE status = ?1 AND parent IS NOT NULL
+            ) WHERE (owner IS NULL OR owner NOT IN ({}))",
             alive.join(", ")
         );
         Ok(Health {

@@ -49,7 +49,17 @@ impl Store {
     }
 
     /// The event that started a run.
-    pub(super) fn first_event(&self, run: RunNo, packing: &Packing) -> Result<Option<Event>, StoreError> {
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/run.txt")]
+    /// assert!(matches!(store.first_event(run).unwrap(), Some(Event::Start { .. })));
+    /// ```
+    pub fn first_event(&self, run: RunNo) -> Result<Option<Event>, StoreError> {
+        self.first_event_packed(run, &self.packing(run)?)
+    }
+
+    /// The event that started a run, with the secrets of a given packing.
+    pub(super) fn first_event_packed(&self, run: RunNo, packing: &Packing) -> Result<Option<Event>, StoreError> {
         let first = self.first("SELECT packed, bytes FROM events WHERE run = ?1 AND seq = 1", [run.0], packed_row)?;
         first.map(|(packed, bytes)| Ok(self.event(run, packing, packed, &bytes)?.1)).transpose()
     }

@@ -34,6 +34,7 @@ mod deliveries;
 mod health;
 mod inbox;
 mod journal;
+mod lists;
 mod named_secrets;
 mod notices;
 mod owner;
@@ -78,6 +79,7 @@ pub(crate) use queue::{Admitting, GroupLimit, SlotLimits, SlotState};
 pub(crate) use scripts::{Taker, UsedEntry};
 pub(crate) use seal::{Key, random};
 pub use transfer::{FORMAT, ImportLimits, TransferError};
+use workflows::Programs;
 
 /// How long a process waits for the write lock of another process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
@@ -242,6 +244,7 @@ pub struct Store {
     path: Option<PathBuf>,
     durability: Durability,
     batch: RefCell<Batch>,
+    programs: RefCell<Programs>,
     /// The key of a store in memory.
     memory_key: OnceCell<[u8; 32]>,
 }
@@ -340,7 +343,14 @@ impl Store {
 
     fn over(db: Connection, path: Option<PathBuf>, durability: Durability) -> Self {
         db.set_prepared_statement_cache_capacity(64);
-        Self { db, path, durability, batch: RefCell::default(), memory_key: OnceCell::new() }
+        Self {
+            db,
+            path,
+            durability,
+            batch: RefCell::default(),
+            programs: RefCell::default(),
+            memory_key: OnceCell::new(),
+        }
     }
 
     /// Executes a statement. Returns the number of changed rows.

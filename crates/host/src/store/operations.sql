@@ -3,7 +3,6 @@
 -- Running runs without an owner process.
 CREATE INDEX runs_adrift ON runs (run) WHERE owner IS NULL AND status = 'running' AND queued = 0;
 -- Lists of runs have the newest start first. Every index ends with the number of the run.
-CREATE INDEX runs_by_status ON runs (status, started_ms);
 CREATE INDEX runs_by_start ON runs (started_ms) WHERE parent IS NULL;
 CREATE INDEX runs_by_name ON runs (workflow_name, started_ms) WHERE parent IS NULL;
 CREATE INDEX runs_by_name_and_status ON runs (workflow_name, status, started_ms) WHERE parent IS NULL;

@@ -1,16 +1,13 @@
 //! The row of each run, from which lists and drivers select runs without folding a journal.
 
-use std::fmt::Write;
 use std::ops::Range;
 
 use branchpoint_core::ir::Status;
-use rusqlite::types::ToSql;
-use rusqlite::{Row, params, params_from_iter};
+use rusqlite::{Row, params};
 
-use super::{Filter, Parent, Priority, Run, RunNo, Store, StoreError, WorkflowNo, tags};
-use crate::storage::full_text_query;
+use super::{Parent, Priority, Run, RunNo, Store, StoreError, WorkflowNo, tags};
 
-const COLUMNS: &str =
+pub(super) const COLUMNS: &str =
     "run, id, workflow, part, status, seq, owner, parent, effect, attempt, started_ms, touched_ms, folder, waited_ms,
     tags, priority, decision";
 
@@ -55,21 +52,6 @@ impl Store {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
         let row = self.first(&sql, [run.0], read)?;
         row.ok_or_else(|| StoreError::Missing(format!("run {}", run.0)))
-    }
-
-    /// The runs that a filter selects, the newest start first.
-    ///
-    /// ```
-    #[doc = include_str!("../../docs/run.txt")]
-    /// let failed = Filter { status: Some(Status::Failed), ..Filter::default() };
-    /// assert!(store.runs(&failed).unwrap().is_empty());
-    /// assert_eq!(store.runs(&Filter::default()).unwrap().len(), 1);
-    /// ```
-    pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, StoreError> {
-        let Some((sql, values)) = list_query(filter)? else { return Ok(Vec::new()) };
-        let mut statement = self.db.prepare(&sql)?;
-        let rows = statement.query_map(params_from_iter(values), read)?.collect::<Result<_, _>>()?;
-        Ok(rows)
     }
 
     /// The child runs of a run, in the order of their starts.
@@ -199,7 +181,7 @@ impl Store {
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     let parent: Option<i64> = row.get(7)?;
     let parent = match parent {
         Some(run) => Some(Parent { run: RunNo(run), effect: row.get(8)?, attempt: row.get(9)? }),
@@ -224,62 +206,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-type Values = Vec<Box<dyn ToSql>>;
-
-/// The statement for a list of runs, and its values. None: the filter matches nothing.
-fn list_query(filter: &Filter) -> Result<Option<(String, Values)>, StoreError> {
-    let mut values: Values = Vec::new();
-    // The tag that comes first gives the order.
-    let (from, started_ms, run) = match filter.tags.first() {
-        Some(tag) => {
-            values.push(Box::new(tag.clone()));
-            let tagged = "(SELECT started_ms AS tagged_ms, run AS tagged FROM run_tags WHERE tag = ?) CROSS JOIN runs ON run = tagged";
-            (tagged, "tagged_ms", "tagged")
-        }
-        None => ("runs", "started_ms", "run"),
-    };
-    let mut sql = format!("SELECT {COLUMNS} FROM {from} WHERE 1");
-    let mut only = |condition: &str, value: Box<dyn ToSql>| {
-        sql.push_str(condition);
-        values.push(value);
-    };
-    if let Some(name) = &filter.workflow {
-        only(" AND workflow_name = ?", Box::new(name.clone()));
-    }
-    if let Some(status) = filter.status {
-        only(" AND status = ?", Box::new(status.as_str()));
-    }
-    for tag in filter.tags.iter().skip(1) {
-        let has_tag = " AND EXISTS (SELECT 1 FROM run_tags t WHERE t.tag = ? AND t.started_ms = runs.started_ms AND t.run = runs.run)";
-        only(has_tag, Box::new(tag.clone()));
-    }
-    if let Some(since_ms) = filter.since_ms {
-        only(&format!(" AND {started_ms} >= ?"), Box::new(since_ms));
-    }
-    if let Some(until_ms) = filter.until_ms {
-        only(&format!(" AND {started_ms} < ?"), Box::new(until_ms));
-    }
-    if let Some(before) = filter.before {
-        only(&format!(" AND ({started_ms}, {run}) < (?,"), Box::new(before.started_ms));
-        only(" ?)", Box::new(before.run.0));
-    }
-    if let Some(words) = &filter.search {
-        let Some(query) = full_text_query(words, " ")? else { return Ok(None) };
-        only(" AND run IN (SELECT rowid FROM run_index WHERE run_index MATCH ?)", Box::new(query));
-    }
-    if !filter.children {
-        sql.push_str(" AND parent IS NULL");
-    }
-    // Writing into a text cannot fail.
-    let _ = write!(sql, " ORDER BY {started_ms} DESC, {run} DESC LIMIT ?");
-    values.push(Box::new(filter.limit.map_or(-1, i64::from)));
-    Ok(Some((sql, values)))
-}
-
 /// Reads a status. An unknown word is a defect of the store; the run counts as running, so that it is opened and the defect reported.
 fn status(word: &str) -> Status {
     Status::ALL.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Running)
 }
-
-#[cfg(test)]
-mod tests;

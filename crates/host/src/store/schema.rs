@@ -12,17 +12,18 @@ use super::StoreError;
 const APPLICATION: i32 = 0x4272_5074;
 
 /// The version of the tables. Versions 1 to 3 were written by builds whose tables differed under the same number.
-const VERSION: usize = 18;
+const VERSION: usize = 19;
 
 /// The earliest version of stores that are upgraded when they are opened.
 const UPGRADABLE: usize = 16;
 
-const SCHEMA: [&str; 2] = [include_str!("schema.sql"), include_str!("operations.sql")];
+const SCHEMA: [&str; 3] = [include_str!("schema.sql"), include_str!("operations.sql"), include_str!("lists.sql")];
 
 /// The statements that upgrade a store to the next version, from [`UPGRADABLE`] on.
 const UPGRADES: [&[&str]; VERSION - UPGRADABLE] = [
     &[include_str!("upgrade_16.sql"), include_str!("operations.sql"), include_str!("fill_16.sql")],
     &[include_str!("upgrade_17.sql")],
+    &[include_str!("upgrade_18.sql"), include_str!("lists.sql"), include_str!("fill_18.sql")],
 ];
 
 /// Creates the tables in an empty file, and brings an existing store to this version.
@@ -142,7 +143,7 @@ mod tests {
         let digest = hexadecimal(&hash(SCHEMA.map(str::as_bytes)));
         assert_eq!(
             (VERSION, &digest[..16]),
-            (18, "b5ebf2993e265aca"),
+            (19, "fefd002734015d56"),
             "the tables have changed: increase VERSION, add the way from the last one, then pin both here"
         );
     }

@@ -316,12 +316,8 @@ CREATE TABLE storage_writes (
     PRIMARY KEY (run, effect)
 ) WITHOUT ROWID;
 
--- The full-text index of runs, and the runs that are in it. Both are derived data, brought up to date by the processes that drive runs while they
--- are idle, and by searches.
+-- The full-text index of runs. It is derived data, brought up to date by the processes that drive runs while they are idle, and by
+-- searches. `lists.sql` has the runs that it lacks.
 CREATE VIRTUAL TABLE run_index USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
-);
-CREATE TABLE indexed_runs (
-    run       INTEGER PRIMARY KEY,
-    has_ended INTEGER NOT NULL
 );

@@ -16,10 +16,6 @@ const MAX_RUNS_PER_SEARCH: usize = 500;
 /// The most bytes of an input or a result that are indexed.
 const TEXT_BYTES: usize = 64 * 1024;
 
-/// Runs that are not in the index, or have ended since they were added.
-const MISSING: &str = "FROM runs LEFT JOIN indexed_runs ON indexed_runs.run = runs.run
-    WHERE has_ended IS NULL OR NOT has_ended AND status IN ('completed', 'failed', 'cancelled')";
-
 impl Store {
     /// Adds the newest missing runs to the index, at most [`MAX_RUNS_PER_SEARCH`]. Returns the number of runs that are still missing.
     ///
@@ -31,7 +27,7 @@ impl Store {
     /// ```
     pub fn index_runs(&self) -> Result<u64, StoreError> {
         let newest = || {
-            let sql = format!("SELECT runs.run {MISSING} ORDER BY runs.run DESC LIMIT {RUNS_PER_TRANSACTION}");
+            let sql = format!("SELECT run FROM unindexed_runs ORDER BY run DESC LIMIT {RUNS_PER_TRANSACTION}");
             self.rows(&sql, [], |row| row.get(0).map(RunNo))
         };
         for _ in 0..MAX_RUNS_PER_SEARCH / RUNS_PER_TRANSACTION {
@@ -41,7 +37,7 @@ impl Store {
             // Another process may have removed or added some of them meanwhile.
             self.unsynced(|| newest()?.into_iter().try_for_each(|run| self.index_run(run)))?;
         }
-        self.value(&format!("SELECT count(*) {MISSING}"), [])
+        self.value("SELECT count(*) FROM unindexed_runs", [])
     }
 
     /// Adds ended runs that still exist to the index. A loss of power may undo this.
@@ -57,14 +53,13 @@ impl Store {
         let values = readable(self.values_text(run, row.status.is_final()))?;
         let text = [row.id, name, row.part, values].join(" ");
         self.execute("INSERT OR REPLACE INTO run_index (rowid, text) VALUES (?1, ?2)", (run.0, text))?;
-        let sql = "INSERT OR REPLACE INTO indexed_runs (run, has_ended) VALUES (?1, ?2)";
-        self.execute(sql, (run.0, row.status.is_final())).map(drop)
+        self.execute("DELETE FROM unindexed_runs WHERE run = ?1", [run.0]).map(drop)
     }
 
     /// The input and the result of a run. Sealed secrets are redacted.
     fn values_text(&self, run: RunNo, has_ended: bool) -> Result<String, StoreError> {
         let (secrets, packing) = (self.secrets(run)?, self.packing(run)?);
-        let input = match self.first_event(run, &packing)? {
+        let input = match self.first_event_packed(run, &packing)? {
             Some(Event::Start { input, .. }) => Some(input),
             _ => None,
         };
@@ -103,7 +98,7 @@ mod tests {
             SELECT 'copy-' || n, workflow, part, semantics, 'completed', seq, folder, started_ms, touched_ms FROM runs, n";
         store.db.execute_batch(many).expect("it is written");
         assert_eq!(count_matches(&store, "copy"), 0);
-        assert_eq!(store.value::<u32>("SELECT count(*) FROM indexed_runs", []).expect("it reads"), 0);
+        assert_eq!(store.value::<u32>("SELECT count(*) FROM unindexed_runs", []).expect("it reads"), 601);
         assert_eq!(store.index_runs().expect("it is indexed"), 101);
         assert_eq!(
             (count_matches(&store, "copy 600"), count_matches(&store, "copy 1"), count_matches(&store, "copy")),

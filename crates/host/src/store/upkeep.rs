@@ -14,7 +14,7 @@ use super::{Prune, Pruned, RunNo, Store, StoreError};
 const RUNS_PER_TRANSACTION: usize = 50;
 
 /// The tables with rows of runs. Timers are removed when a run ends.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 13] = [
     "attachments",
     "events",
     "snapshots",
@@ -28,7 +28,6 @@ const TABLES: [&str; 14] = [
     "script_used",
     "storage_writes",
     "blob_uses",
-    "indexed_runs",
 ];
 
 impl Store {

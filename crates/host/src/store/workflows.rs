@@ -1,5 +1,8 @@
 //! Documents and their lowered programs, stored by content. A run is pinned to its program.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use branchpoint_core::codec;
 use branchpoint_core::ir::Program;
 use rusqlite::{Row, params};
@@ -7,6 +10,12 @@ use sha2::{Digest, Sha256};
 
 use super::{Document, Part, Store, StoreError, Workflow, WorkflowNo, WorkflowSummary};
 use branchpoint_runners::hexadecimal;
+
+/// The most decoded programs that a connection keeps.
+const KEPT_PROGRAMS: usize = 64;
+
+/// Decoded programs. A stored program never changes.
+pub(super) type Programs = HashMap<(WorkflowNo, Part), Arc<Program>>;
 
 /// The bytes of the programs of a workflow by name, its own first.
 fn encoded(workflow: &Workflow<'_>) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
@@ -100,6 +109,21 @@ impl Store {
         program.map(Some).map_err(|error| StoreError::Bytes { run: format!("workflow {}", workflow.0), error })
     }
 
+    /// A program of a workflow, decoded once.
+    pub(crate) fn shared_program(&self, workflow: WorkflowNo, part: &str) -> Result<Option<Arc<Program>>, StoreError> {
+        let key = (workflow, Part::from(part));
+        if let Some(program) = self.programs.borrow().get(&key) {
+            return Ok(Some(Arc::clone(program)));
+        }
+        let Some(program) = self.program(workflow, part)?.map(Arc::new) else { return Ok(None) };
+        let mut programs = self.programs.borrow_mut();
+        if programs.len() >= KEPT_PROGRAMS {
+            programs.clear();
+        }
+        programs.insert(key, Arc::clone(&program));
+        Ok(Some(program))
+    }
+
     /// The names of the programs of a workflow.
     pub(crate) fn parts(&self, workflow: WorkflowNo) -> Result<Vec<Part>, StoreError> {
         self.rows("SELECT name FROM parts WHERE workflow = ?1 ORDER BY name", [workflow.0], |row| {
@@ -151,9 +175,8 @@ impl Store {
     /// ```
     pub fn workflows(&self) -> Result<Vec<WorkflowSummary>, StoreError> {
         let sql = "SELECT workflow, name, dialect, origin, lower(hex(workflows.hash)), workflows.added_ms,
-                coalesce(count, 0)
-            FROM workflows JOIN documents ON documents.hash = document
-            LEFT JOIN (SELECT workflow AS of, count(*) AS count FROM runs GROUP BY workflow) ON of = workflow
+                coalesce(runs, 0)
+            FROM workflows JOIN documents ON documents.hash = document LEFT JOIN workflow_totals USING (workflow)
             ORDER BY workflow";
         self.rows(sql, [], listed)
     }

@@ -101,7 +101,7 @@ struct ListRequest {
     /// Only workflows of this dialect.
     dialect: Option<String>,
     /// `name`, `saved` for the latest version first, or `run` for the latest run first.
-    #[param(default = "name", pattern = "^(name|saved|run)$")]
+    #[param(default = "name", pattern = "^(name|saved|run)?$")]
     sort: Option<String>,
     /// The most items, from 1 to 200.
     #[param(minimum = 1, maximum = 200, default = 50)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 
 /// The version that this build writes. A store of the version before is upgraded.
-const VERSION: u32 = 18;
+const VERSION: u32 = 19;
 
 fn golden(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/store-{version}.db"))

@@ -31,6 +31,7 @@ pub(super) struct IterationsRequest {
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// The cursor of the page before, from its `next`.
+    #[param(pattern = "^[0-9]{1,15}$")]
     cursor: Option<String>,
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn readable(
 struct ListRequest {
     /// Only runs with one of these statuses, separated by commas.
     #[param(
-        pattern = r"^(running|waiting_people|waiting_timer|completed|failed|cancelled)(,(running|waiting_people|waiting_timer|completed|failed|cancelled))*$"
+        pattern = r"^((running|waiting_people|waiting_timer|completed|failed|cancelled)(,(running|waiting_people|waiting_timer|completed|failed|cancelled))*)?$"
     )]
     status: Option<String>,
     /// Only runs of this workflow.
@@ -103,10 +103,13 @@ struct ListRequest {
     tag: Option<String>,
     /// Only runs started at or after this time, RFC 3339, or within this duration, such as `24h`.
     #[param(
-        pattern = r"^([1-9][0-9]{0,3}[smh]|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$"
+        pattern = r"^([1-9][0-9]{0,3}[smh]|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
     )]
     since: Option<String>,
     /// Only runs started before this time, RFC 3339, or before this duration, such as `24h`.
+    #[param(
+        pattern = r"^([1-9][0-9]{0,3}[smh]|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
+    )]
     until: Option<String>,
     /// Runs that other runs called, too.
     #[serde(default)]

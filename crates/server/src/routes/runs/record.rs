@@ -178,7 +178,7 @@ impl<'r> RunReader<'r> {
     }
 
     fn load(&self, run: &Run) -> Result<Loaded, Problem> {
-        match self.backend.load(run.run) {
+        match self.backend.load_stored(run.run) {
             Ok(view) => Ok(Ok(view)),
             Err(error) if error.is_of_one_run() => Ok(Err(error.to_string())),
             Err(error) => Err(error.into()),
@@ -192,10 +192,20 @@ impl<'r> RunReader<'r> {
     }
 
     fn with_view(&self, run: &Run, loaded: &Loaded, secrets: &Secrets) -> Result<RunRecord, Problem> {
-        let version = self.app.version(self.backend, run.workflow)?;
-        let status = self.backend.status(run.run)?;
-        let view = loaded.as_ref().ok();
+        let status = if run.status == Status::Running { self.backend.status(run.run)? } else { run.status };
         let (current, waiting_for) = self.waits(run, status, secrets)?;
+        Ok(RunRecord {
+            usage: loaded.as_ref().map(|view| view.state.usage()).unwrap_or_default().into(),
+            current,
+            waiting_for,
+            error: error_of(loaded, secrets),
+            ..self.of_row(run, status)?
+        })
+    }
+
+    /// The record of a run from its row alone.
+    fn of_row(&self, run: &Run, status: Status) -> Result<RunRecord, Problem> {
+        let version = self.app.version(self.backend, run.workflow)?;
         let parent = run.parent.map(|parent| self.backend.row(parent.run)).transpose()?;
         Ok(RunRecord {
             id: run.id.clone(),
@@ -208,13 +218,13 @@ impl<'r> RunReader<'r> {
             ended: status.is_final().then(|| rfc3339(run.updated_ms)),
             active_ms: active_ms(run, status),
             waited_ms: run.waited_ms,
-            usage: view.map(|view| view.state.usage()).unwrap_or_default().into(),
+            usage: Usage::default().into(),
             last_decision: run.decision.as_deref().map(LastDecision::parse),
             tags: run.tags.as_slice().to_vec(),
             priority: run.priority.get(),
-            current,
-            waiting_for,
-            error: error_of(loaded, secrets),
+            current: Vec::new(),
+            waiting_for: None,
+            error: None,
             parent: parent.map(|parent| parent.id),
             script: self.script(run)?,
             driven: run.owner.is_some_and(|owner| self.owners.contains(&owner)),
@@ -261,6 +271,38 @@ impl<'r> RunReader<'r> {
         Ok(record)
     }
 
+    /// A run as it was when its start was stored: nothing is loaded and nothing replayed.
+    pub(crate) fn accepted(app: &'r App, backend: &'r dyn Backend, run: &Run) -> Result<RunDetail, Problem> {
+        let reader = Self { app, backend, owners: run.owner.into_iter().collect() };
+        let secrets = backend.secrets(run.run)?;
+        let (input, facts) = start_of(backend, run)?;
+        let version = app.version(backend, run.workflow)?;
+        let stored = Run { updated_ms: run.started_ms, waited_ms: 0, decision: None, ..run.clone() };
+        Ok(RunDetail {
+            input: secrets.mask_value(&input),
+            result: Value::Null,
+            facts: secrets.mask_value(&Value::from(facts)),
+            flags: Value::Null,
+            program_hash: version.hash.to_string(),
+            seq: 1,
+            queued: reader.queued(run, &secrets)?,
+            children_total: 0,
+            children: Vec::new(),
+            calls_in_flight: Vec::new(),
+            problem: None,
+            run: RunRecord { driven: true, ..reader.of_row(&stored, Status::Running)? },
+        })
+    }
+
+    fn queued(&self, run: &Run, secrets: &Secrets) -> Result<Option<QueuedRecord>, Problem> {
+        let queued = self.backend.queued(run.run, now_ms())?;
+        Ok(queued.map(|queued| QueuedRecord {
+            position: queued.position,
+            group: queued.group.map(|group| secrets.mask(&group).into_owned()),
+            reason: secrets.mask(&queued.reason).into_owned(),
+        }))
+    }
+
     /// A run with its input, its result and its trace.
     pub(crate) fn detail(&self, run: &Run) -> Result<RunDetail, Problem> {
         let secrets = self.backend.secrets(run.run)?;
@@ -286,11 +328,7 @@ impl<'r> RunReader<'r> {
             flags: secrets.mask_value(&view.map(flags).unwrap_or_default()),
             program_hash: version.hash.to_string(),
             seq: run.seq,
-            queued: self.backend.queued(run.run, now_ms())?.map(|queued| QueuedRecord {
-                position: queued.position,
-                group: queued.group.map(|group| secrets.mask(&group).into_owned()),
-                reason: secrets.mask(&queued.reason).into_owned(),
-            }),
+            queued: self.queued(run, &secrets)?,
             children_total: children.len(),
             children: children.iter().take(MAX_CHILDREN).map(|child| self.record(child)).collect::<Result<_, _>>()?,
             calls_in_flight: trace.as_ref().map(|trace| calls_in_flight(trace)).unwrap_or_default(),
@@ -330,12 +368,12 @@ fn flags(view: &RunView) -> Value {
 
 /// The input and the facts that a run was started with.
 pub(crate) fn start_of(backend: &dyn Backend, run: &Run) -> Result<(Value, Object), Problem> {
-    let journal = match backend.journal(run.run) {
-        Err(error) if error.is_of_one_run() => return Ok(Default::default()),
-        journal => journal?,
+    let first = match backend.first_event(run.run) {
+        Err(error) if error.is_of_one_run() => None,
+        first => first?,
     };
-    Ok(match journal.into_iter().next() {
-        Some((_, Event::Start { input, facts, .. }, _)) => (input, facts),
+    Ok(match first {
+        Some(Event::Start { input, facts, .. }) => (input, facts),
         _ => Default::default(),
     })
 }

@@ -1,5 +1,7 @@
 //! Which runs: the filter of lists and of bulk changes.
 
+use std::cmp::Reverse;
+
 use branchpoint_backend::{Backend, Cursor, Filter, Run};
 use branchpoint_core::ir::Status;
 use serde::Deserialize;
@@ -15,6 +17,7 @@ use crate::time::now_ms;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Selection {
     /// Runs with one of these statuses.
+    #[schema(value_type = Vec<crate::schemas::RunStatus>)]
     pub(super) status: Vec<String>,
     /// Runs of this workflow.
     pub(super) workflow: Option<String>,
@@ -23,8 +26,14 @@ pub(super) struct Selection {
     /// Runs that have all these tags.
     pub(super) tags: Vec<String>,
     /// Runs started at or after this time, RFC 3339, or within this duration, such as `24h`.
+    #[schema(
+        pattern = r"^([1-9][0-9]{0,3}[smh]|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
+    )]
     pub(super) since: Option<String>,
     /// Runs started before this time, RFC 3339, or before this duration, such as `24h`.
+    #[schema(
+        pattern = r"^([1-9][0-9]{0,3}[smh]|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
+    )]
     pub(super) until: Option<String>,
     /// Runs that other runs called, too.
     pub(super) children: bool,
@@ -39,7 +48,13 @@ pub(super) struct Conditions {
 impl Selection {
     /// Reads the conditions.
     pub(super) fn conditions(&self) -> Result<Conditions, Problem> {
-        let statuses: Vec<Status> = self.status.iter().map(|name| status_named(name)).collect::<Result<_, _>>()?;
+        let mut statuses: Vec<Status> = Vec::new();
+        for status in self.status.iter().map(|name| status_named(name)) {
+            let status = status?;
+            if !statuses.contains(&status) {
+                statuses.push(status);
+            }
+        }
         let time =
             |text: &Option<String>| text.as_deref().filter(|text| !text.trim().is_empty()).map(moment).transpose();
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
@@ -62,8 +77,19 @@ impl Selection {
 const MAX_SKIPPED: usize = 2_000;
 
 impl Conditions {
-    fn wants(&self, run: &Run) -> bool {
-        self.statuses.len() < 2 || self.statuses.contains(&run.status)
+    /// The next rows of the list. Each of several statuses is a list of its own, with an index.
+    fn rows(&self, backend: &dyn Backend, before: Option<Cursor>, limit: usize) -> Result<Vec<Run>, Problem> {
+        let filter = Filter { before, limit: u32::try_from(limit).ok(), ..self.filter.clone() };
+        if self.statuses.len() < 2 {
+            return Ok(backend.runs(&filter)?);
+        }
+        let mut rows = Vec::new();
+        for status in &self.statuses {
+            rows.extend(backend.runs(&Filter { status: Some(*status), ..filter.clone() })?);
+        }
+        rows.sort_by_key(|run| Reverse(run.cursor()));
+        rows.truncate(limit);
+        Ok(rows)
     }
 
     /// So many runs that match and that the caller may read, newest first, and the cursor of the next.
@@ -80,13 +106,11 @@ impl Conditions {
         let mut rows = Vec::new();
         let (mut before, mut skipped) = (before, 0);
         loop {
-            let batch = limit + 1;
-            let filter = Filter { before, limit: u32::try_from(batch).ok(), ..self.filter.clone() };
-            let runs = backend.runs(&filter)?;
-            let is_end = runs.len() < batch;
+            let runs = self.rows(backend, before, limit + 1)?;
+            let is_end = runs.len() <= limit;
             for run in runs {
                 let may_read = caller.may(Action::Read, &app.version(backend, run.workflow)?.name).is_ok();
-                if !may_read || !self.wants(&run) {
+                if !may_read {
                     skipped += 1;
                     before = Some(run.cursor());
                     continue;

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, RequestExt as _};
-use branchpoint_backend::{Accepted, Backend, Priority, Run, Start, Tags};
+use branchpoint_backend::{Accepted, Backend, BackendError, Priority, Run, Start, Tags};
 use branchpoint_core::ir::Status;
 use branchpoint_dialects::{StartValues, accepts_attachments, input_with_id, requested_by, start_values, starts_runs};
 use branchpoint_expr::{Object, Value};
@@ -18,11 +18,13 @@ use branchpoint_runners::hexadecimal;
 use branchpoint_runners::storage::{MAX_UPLOADS, Upload, Uploads};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot;
 use utoipa::{IntoParams, ToSchema};
 
-use super::dry_run;
+use super::dry_run::{self, DryRun};
 use super::record::{RunDetail, RunReader, start_of};
 use crate::app::App;
+use crate::backend_handles::stopped;
 use crate::body::{self, Query};
 use crate::caller::{Action, Caller};
 use crate::guard::MAX_WAIT_S;
@@ -89,6 +91,15 @@ impl WaitRequest {
     }
 }
 
+/// A run, or a dry run.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it only describes the response in the OpenAPI document")]
+enum Started {
+    Run(RunDetail),
+    DryRun(DryRun),
+}
+
 /// Starts a run. With an `Idempotency-Key` or an `id`, a repeated request changes nothing. Send files as `multipart/form-data` with
 /// the request in a part `request` and the files in parts `file`.
 #[utoipa::path(post, path = "/runs", tag = "runs", operation_id = "start_run",
@@ -97,8 +108,8 @@ impl WaitRequest {
             description = "A key that makes it safe to repeat the request")),
     request_body(content = StartRequest, content_type = "application/json"),
     responses(
-        (status = 200, description = "The run has ended, waits for people, or is a dry run", body = RunDetail, headers(("Location" = String))),
-        (status = 202, description = "The run is stored and continues", body = RunDetail, headers(("Location" = String)))))]
+        (status = 200, description = "The run has ended, waits for people, or is a dry run", body = Started, headers(("Location" = String))),
+        (status = 202, description = "The run is stored and continues; without `wait` as it was when it was stored", body = RunDetail, headers(("Location" = String)))))]
 pub(super) async fn start(
     State(app): State<App>,
     caller: Caller,
@@ -118,16 +129,28 @@ pub(super) async fn start(
         return dry_run::dry_run(&app, request, attachments).await;
     }
     let (shared, user) = (app.clone(), caller.clone());
-    let accepted = app.call(move |backend| begin(&shared, backend, &user, request, attachments, id)).await?;
+    let (on_start, stored) = oneshot::channel();
+    let existing = app.call(move |backend| begin(&shared, backend, &user, request, attachments, id, on_start)).await?;
+    let accepted = match existing {
+        Some(accepted) => accepted,
+        // No thread and no handle waits for the commit, so that all starts that wait share it.
+        None => stored.await.map_err(|_| stopped())??,
+    };
     let status = match wait {
         Some(wait) => wait_for(&app, accepted.run, wait).await?,
         None => StatusCode::ACCEPTED,
     };
+    let is_fresh = accepted.new && wait.is_none();
     let shared = app.clone();
     let detail = app
         .call(move |backend| {
             let row = backend.row(accepted.run)?;
-            Ok((location(&shared, &row.id)?, RunReader::new(&shared, backend)?.detail(&row)?))
+            let detail = if is_fresh {
+                RunReader::accepted(&shared, backend, &row)?
+            } else {
+                RunReader::new(&shared, backend)?.detail(&row)?
+            };
+            Ok((location(&shared, &row.id)?, detail))
         })
         .await?;
     let mut response = (status, [(header::LOCATION, detail.0)], Json(detail.1)).into_response();
@@ -270,7 +293,10 @@ pub(crate) fn sentence(message: &str) -> String {
     text + "."
 }
 
-/// Stores the start of a run.
+/// Where the outcome of a start goes when the run is stored.
+type OnStored = oneshot::Sender<Result<Accepted, BackendError>>;
+
+/// Requests the start of a run, whose outcome goes to `on_stored`. Returns the run at once if it already exists.
 fn begin(
     app: &App,
     backend: &dyn Backend,
@@ -278,7 +304,8 @@ fn begin(
     request: StartRequest,
     attachments: Uploads,
     id: Option<String>,
-) -> Result<Accepted, Problem> {
+    on_stored: OnStored,
+) -> Result<Option<Accepted>, Problem> {
     let script = app.script_for(&request.workflow, request.script, request.live)?;
     let version = app.find_version(backend, &request.workflow, request.version)?;
     let prepared = prepare(app, backend, &version, script.as_ref())?;
@@ -301,7 +328,7 @@ fn begin(
             &values,
             written.as_ref(),
         )?;
-        return Ok(Accepted { run: existing.run, new: false });
+        return Ok(Some(Accepted { run: existing.run, new: false }));
     }
     let mut secrets = Secrets::of(&values.input);
     let facts: Object = values.facts.iter().map(|(name, value)| (name.as_str().into(), value.clone())).collect();
@@ -316,7 +343,9 @@ fn begin(
         priority,
         ..Start::new(prepared.workflow, id, values.input)
     };
-    Ok(backend.start(start)?)
+    // The client may have gone.
+    backend.start_then(start, Box::new(move |outcome| drop(on_stored.send(outcome))))?;
+    Ok(None)
 }
 
 /// Facts about who started a run where, which may differ between repeated starts.

@@ -36,7 +36,7 @@ pub(super) async fn export(
 /// Shows the recorded answers of a run as a script, which replays the run with the same result.
 #[utoipa::path(get, path = "/runs/{run}/recording", tag = "runs", operation_id = "record_run",
     params(("run" = String, Path, description = "The id of the run")),
-    responses((status = 200, description = "The script", body = String, content_type = "application/yaml")))]
+    responses((status = 200, description = "The script", body = Object, content_type = "application/yaml")))]
 pub(super) async fn recording(
     State(app): State<App>,
     caller: Caller,

@@ -30,6 +30,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 pub(super) struct ValueRequest {
     /// The first byte, the `next` of the part before.
     #[serde(default)]
+    #[param(minimum = 0, maximum = 2_147_483_647)]
     offset: usize,
     /// The most bytes, up to 1 MiB.
     #[param(minimum = 1, maximum = 1_048_576, default = 65536)]
@@ -91,7 +92,7 @@ fn part_of_text(value: &Value, offset: usize, bytes: usize) -> Result<ValueText,
     };
     let begin = |at: usize| (at..=whole.len()).find(|at| whole.is_char_boundary(*at)).unwrap_or(whole.len());
     if offset > whole.len() {
-        return Err(Problem::bad_request(format!("`offset` is {offset}, but the value has {} bytes.", whole.len())));
+        return Err(Problem::invalid_input(format!("`offset` is {offset}, but the value has {} bytes.", whole.len())));
     }
     let (from, to) = (begin(offset), begin(offset.saturating_add(bytes).min(whole.len())));
     Ok(ValueText {
@@ -108,6 +109,7 @@ fn part_of_text(value: &Value, offset: usize, bytes: usize) -> Result<ValueText,
 #[into_params(parameter_in = Query)]
 pub(super) struct PlaygroundRequest {
     /// The number of the decision among those of the step, counted from 1; the last one if absent.
+    #[param(minimum = 1, maximum = 2_147_483_647)]
     decision: Option<usize>,
 }
 

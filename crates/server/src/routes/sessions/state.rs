@@ -1,6 +1,7 @@
 //! The state of a session as of an event, with the reasons for its step and its tools.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use axum::Json;
 use axum::extract::State;
@@ -21,8 +22,9 @@ use crate::time::rfc3339;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct StateRequest {
-    /// The number of the last event to apply; all events if absent.
-    at: Option<u64>,
+    /// The number of the last event to apply, counted from 1; all events if absent.
+    #[param(value_type = Option<u64>, minimum = 1)]
+    at: Option<NonZeroU64>,
 }
 
 /// A tool of an agent.
@@ -105,7 +107,7 @@ pub(super) async fn state(
         let missing = || Problem::not_found(format!("Document `{document}` has no session `{id}`."));
         caller.may(Action::Read, &document).map_err(|_| missing())?;
         let session = find(backend, &document, &id)?.ok_or_else(missing)?;
-        Ok(Json(history(backend, &session, request.at)?))
+        Ok(Json(history(backend, &session, request.at.map(NonZeroU64::get))?))
     })
     .await
 }

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
-use branchpoint_backend::{Cursor, HourCount};
-use rusqlite::params_from_iter;
+use branchpoint_backend::HourCount;
+use branchpoint_core::ir::Status;
 
 use super::*;
 use crate::host::{Start, Ticket, testing};
-use crate::store::{Document, Prune, Tags, Workflow};
+use crate::store::{Document, Prune, Tags, Workflow, WorkflowNo};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -42,6 +42,7 @@ fn all_filters() -> Vec<Filter> {
     double(&|filter| filter.workflow = Some("a".into()));
     double(&|filter| filter.tags = vec!["third".into()]);
     double(&|filter| filter.since_ms = Some(20_000));
+    double(&|filter| filter.children = true);
     filters
 }
 
@@ -53,7 +54,7 @@ fn pages_of_every_filter_are_the_whole_list() {
     for filter in all_filters() {
         let mut expected: Vec<&Run> = everything
             .iter()
-            .filter(|run| run.parent.is_none())
+            .filter(|run| filter.children || run.parent.is_none())
             .filter(|run| filter.status.is_none_or(|status| run.status == status))
             .filter(|run| filter.workflow.as_deref().is_none_or(|_| run.workflow == WorkflowNo(1)))
             .filter(|run| filter.since_ms.is_none_or(|since_ms| run.started_ms >= since_ms))
@@ -73,6 +74,67 @@ fn pages_of_every_filter_are_the_whole_list() {
     }
 }
 
+/// The steps of the plan of a query.
+fn plan(store: &Store, Query { sql, values }: Query) -> Vec<String> {
+    let mut plan = store.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it is a statement");
+    let steps = plan.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).expect("it is explained");
+    steps.map(|step| step.expect("it reads")).collect()
+}
+
+/// A search that walks a list reads only the index of the list, and one that sorts its matches reads only these.
+#[test]
+fn searches_read_an_index_or_their_matches() {
+    let (_place, store) = filled();
+    let filter = Filter { limit: Some(20), ..Filter::default() };
+    let steps = plan(&store, Query::new(&filter, Level::Top, None, Columns::Position));
+    assert!(matches!(&steps[..], [one] if one.contains("COVERING INDEX runs_by_start")), "{steps:?}");
+    let steps = plan(&store, Query::new(&filter, Level::Top, Some(&[1, 2]), Columns::All));
+    let reads: Vec<&String> = steps.iter().filter(|step| step.contains("runs")).collect();
+    assert!(matches!(&reads[..], [one] if one.contains("rowid=?")), "{steps:?}");
+}
+
+#[test]
+fn pages_of_a_search_are_the_same_however_many_runs_match() {
+    let (_place, store) = filled();
+    // The starts are not in the order of the numbers, and there are more matches than a search sorts.
+    let many = "WITH RECURSIVE n (n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM n WHERE n < 5999)
+        INSERT INTO runs (id, workflow, part, semantics, status, seq, folder, started_ms, touched_ms, workflow_name)
+        SELECT 'found-' || n, 1, '', 1, iif(n % 7, 'completed', 'failed'), 1, '', 100000 + n * 7919 % 6000 / 2, n, 'a' FROM n;
+        INSERT INTO run_index (rowid, text)
+        SELECT run, iif(run % 2, 'common', 'other') || iif(run % 500 = 0, ' seldom', '') FROM runs WHERE id LIKE 'found-%'";
+    store.db.execute_batch(many).expect("it is written");
+    let everything = store.runs(&Filter::default()).expect("they are listed");
+    let is_found = |run: &&Run| run.id.starts_with("found-");
+    let check = |words: &str, filter: Filter, matches: &dyn Fn(&&Run) -> bool| {
+        let expected: Vec<RunNo> = everything
+            .iter()
+            .filter(is_found)
+            .filter(|run| filter.status.is_none_or(|status| run.status == status))
+            .filter(matches)
+            .map(|run| run.run)
+            .collect();
+        let (mut listed, mut before) = (Vec::new(), None);
+        loop {
+            let filter = Filter { search: Some(words.into()), before, limit: Some(97), ..filter.clone() };
+            let page = store.runs(&filter).expect("it is a page");
+            before = page.last().map(Run::cursor);
+            listed.extend(page.iter().map(|run| run.run));
+            if page.len() < 97 {
+                break;
+            }
+        }
+        assert!(listed == expected && !listed.is_empty(), "{words} {filter:?}");
+        let whole = store.runs(&Filter { search: Some(words.into()), ..filter }).expect("it is a list");
+        assert_eq!(whole.into_iter().map(|run| run.run).collect::<Vec<_>>(), expected, "{words}");
+    };
+    let failed = || Filter { status: Some(Status::Failed), ..Filter::default() };
+    for filter in [Filter::default(), failed()] {
+        check("common", filter, &|run| run.run.0 % 2 == 1);
+    }
+    check("seldom", Filter::default(), &|run| run.run.0 % 500 == 0);
+    check("other seldom", Filter::default(), &|run| run.run.0 % 500 == 0);
+}
+
 /// However many runs there are, a page reads little more than its rows.
 #[test]
 fn pages_sort_and_scan_nothing() {
@@ -81,14 +143,12 @@ fn pages_sort_and_scan_nothing() {
     for filter in all_filters() {
         for before in [None, before] {
             let filter = Filter { before, limit: Some(20), ..filter.clone() };
-            let (sql, values) = list_query(&filter).expect("it is a query").expect("it finds something");
-            let mut plan = store.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it is a statement");
-            let steps =
-                plan.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).expect("it is explained");
-            let steps: Vec<String> = steps.map(|step| step.expect("it reads")).collect();
-            let expected = if filter.tags.is_empty() { ["INDEX runs_by_"].as_slice() } else { &["tag=?", "rowid=?"] };
-            let is_expected = steps.iter().zip(expected).all(|(step, expected)| step.contains(expected));
-            assert!(steps.len() == expected.len() && is_expected, "{filter:?}: {steps:?}");
+            for (level, index) in [(Level::Top, " INDEX runs_by_"), (Level::Child, " INDEX child_runs_by_")] {
+                let steps = plan(&store, Query::new(&filter, level, None, Columns::All));
+                let expected = if filter.tags.is_empty() { vec![index] } else { vec!["tag=?", "rowid=?"] };
+                let is_expected = steps.iter().zip(&expected).all(|(step, expected)| step.contains(expected));
+                assert!(steps.len() == expected.len() && is_expected, "{level:?} {filter:?}: {steps:?}");
+            }
         }
     }
 }
