@@ -17,6 +17,7 @@ const WORKFLOW: &str = "name: long
 steps:
   - id: items
     step_type: for_each
+    input_template: \"{{input}}\"
     parallel: true
     max_concurrency: 100
     body:
