@@ -612,6 +612,21 @@ export type DrawingRequest = {
   with_fields?: boolean
 }
 
+/** The path of a run that was not stored. */
+export type DryRun = {
+  dry_run: boolean
+  /** Steps for whose calls the script has no answer, with the kind of the call. */
+  missing: Record<string, string>
+  /** Answers of the script that were rejected. */
+  rejected: string[]
+  result: unknown
+  status: string
+  /** The steps, in the order in which they began. */
+  steps: Step[]
+  /** The steps whose approvals the script does not answer. */
+  waits_for: string[]
+}
+
 /** What an edge of a drawing is. */
 export type EdgeKind = "next" | "branch" | "loop" | "subagent"
 
@@ -1324,7 +1339,7 @@ export type Selection = {
   /** Runs started at or after this time, RFC 3339, or within this duration, such as `24h`. */
   since?: string | null
   /** Runs with one of these statuses. */
-  status?: string[]
+  status?: RunStatus[]
   /** Runs that have all these tags. */
   tags?: string[]
   /** Runs started before this time, RFC 3339, or before this duration, such as `24h`. */
@@ -1483,6 +1498,9 @@ export type StartRun = {
   /** The name of the workflow. */
   workflow: string
 }
+
+/** A run, or a dry run. */
+export type Started = RunDetail | DryRun
 
 /** One execution of a step. */
 export type Step = {

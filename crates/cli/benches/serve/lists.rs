@@ -24,7 +24,7 @@ pub(super) fn run() {
     let server = Program::serve(&store);
     let mut connection = server.connect();
     originals(&mut connection);
-    until_idle(&mut connection);
+    until_idle(&server);
     server.stop();
     fill(&store, size("BENCH_RUNS", 1_000_000));
     let begin = Instant::now();

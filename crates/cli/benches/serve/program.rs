@@ -68,8 +68,9 @@ impl Drop for Program {
 }
 
 /// Waits until no run works any more, and returns how long that took.
-pub(crate) fn until_idle(connection: &mut Connection) -> Duration {
-    let begin = Instant::now();
+pub(crate) fn until_idle(server: &Program) -> Duration {
+    // The server closes connections that are silent for long.
+    let (begin, mut connection) = (Instant::now(), server.connect());
     while connection.get("/overview")["counts"]["running"] != 0 {
         assert!(begin.elapsed() < PATIENCE, "the runs do not end");
         std::thread::sleep(Duration::from_millis(20));

@@ -39,7 +39,7 @@ pub(super) fn run() {
     let (mut ratios, mut rates) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
         let (rate, times) = drive(&server.address, &body, time);
-        let idle = until_idle(&mut connection);
+        let idle = until_idle(&server);
         let (floor, floor_times) = drive(&bare.address, &body, time);
         ratios.push(rate / floor);
         rates.push(rate);

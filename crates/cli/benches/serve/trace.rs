@@ -37,8 +37,8 @@ pub(super) fn run() {
     let begin = Instant::now();
     let body = json!({"workflow": "long", "id": "long", "inputs": {"input": input}, "script": {"work": "done"}});
     connection.post("/runs", &body);
-    until_idle(&mut connection);
-    let run = connection.get("/runs/long");
+    until_idle(&server);
+    let run = server.connect().get("/runs/long");
     println!("a run of {} events, ended after {:.1} s: {}", run["seq"], begin.elapsed().as_secs_f64(), run["status"]);
     server.stop();
     let server = Program::serve(&store);

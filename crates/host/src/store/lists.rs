@@ -115,7 +115,7 @@ type Values = Vec<Box<dyn ToSql>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Columns {
     All,
-    /// What the indexes of lists contain.
+    /// Its place in the list.
     Position,
 }
 
