@@ -163,7 +163,7 @@ impl Live {
         &self,
         app: &App,
         caller: Caller,
-        topics: BTreeSet<Topic>,
+        topics: &BTreeSet<Topic>,
         last: Option<&str>,
     ) -> Result<OpenStream, Problem> {
         let client = crate::random::token(16)?;
@@ -200,13 +200,13 @@ impl Live {
             let data = json!({"topic": topic.to_string()});
             first.push(format!("id: {}-{}\nevent: reset\ndata: {data}\n\n", self.epoch, state.last).into());
         }
-        state.check_room(&topics)?;
-        for topic in &topics {
+        state.check_room(topics)?;
+        for topic in topics {
             state.subscribe(topic);
         }
         state.clients.insert(client.clone(), Client { caller, topics: topics.clone(), sender });
         drop(state);
-        self.note_followed(&topics);
+        self.note_followed(topics);
         app.metrics.streams.fetch_add(1, Ordering::Relaxed);
         Ok(OpenStream { receiver, first, client: ClientGuard { app: app.clone(), id: client } })
     }

@@ -53,7 +53,7 @@ async fn events(
     caller.may_on_some(Action::Read)?;
     may_follow(&app, &caller, topics.iter().cloned().collect()).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let OpenStream { receiver, first, client } = app.live.open(&app, caller, topics, last.as_deref())?;
+    let OpenStream { receiver, first, client } = app.live.open(&app, caller, &topics, last.as_deref())?;
     app.live.wake();
     let state = (first.into_iter(), receiver, client);
     let stream = stream::unfold(state, |(mut first, mut receiver, client)| async move {
