@@ -131,6 +131,26 @@ test('a save over a newer version is a conflict, and nothing is lost', async ({ 
   expect(await textOf(server, 'replies')).toBe(`${STEPS}# Mine.`)
 })
 
+test('running right after an edit waits for the check, and runs what was written', async ({ serve, visit }) => {
+  const server = await serve()
+  await server.save('replies', STEPS)
+  const ada = await visit(server)
+  const page = await ada.open('/workflows/replies?pane=source')
+  await page.locator('.cm-content').click()
+  let release = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  await page.route('**/api/v1/check', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('# Mine.')
+  await page.getByRole('button', { name: 'Save and run' }).click()
+  release()
+  await page.getByRole('dialog').getByText('version 2').waitFor()
+  expect(await textOf(server, 'replies')).toBe(`${STEPS}# Mine.`)
+})
+
 test('a draft survives a reload, and its errors are shown in the list', async ({ serve, visit }) => {
   const server = await serve()
   await server.save('replies', STEPS)

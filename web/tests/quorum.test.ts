@@ -7,7 +7,8 @@ const NOW = Date.parse('2026-11-15T21:17:06Z')
 function approval(change: Partial<ApprovalRecord> = {}): ApprovalRecord {
   return {
     key: 'triage-204/18', run: 'triage-204', workflow: 'support-triage', step: 'ask', prompt: 'Send?', recipients: ['ada', 'bob', 'eve'], required: 2,
-    choices: [{ name: 'approve', meaning: 'yes' }, { name: 'deny', meaning: 'no' }], votes: [], requested: '2026-11-15T21:15:00Z', may_vote: true, status: 'open', ...change,
+    choices: [{ name: 'approve', meaning: 'yes' }, { name: 'deny', meaning: 'no' }], votes: [], requested: '2026-11-15T21:15:00Z', may_vote: true, status: 'open',
+    may_cancel: false, may_delegate: false, path: [], version: 1, changes: [], delegations: [], need: [], progress: [], veto: [], ...change,
   }
 }
 

@@ -1,65 +1,14 @@
 import { queryOptions } from '@tanstack/react-query'
 import { get, segment } from './client.ts'
-import type { Approval, JsonSchema, Vote } from './types.ts'
+import type { Approval, ApprovalOutcome, ApprovalOutcomes, Vote } from './types.ts'
+
+export type { ChoiceProgress, DelegationRecord as Delegation, GroupNeed } from './schema.d.ts'
 
 /** A person's vote. */
 export type VoteRecord = Vote
 
-export interface GroupNeed {
-  group: string
-  needed: number
-  members: string[]
-}
-
-export interface ChoiceProgress {
-  choice: string
-  votes: number
-  required: number | null
-  groups: { group: string; votes: number; needed: number }[]
-}
-
-export interface Delegation {
-  recipient: string
-  to: string
-  until: string
-}
-
-export interface ContentChange {
-  path: string
-  before: unknown
-  after: unknown
-}
-
-/** An approval with its rules: groups, veto, delegation, escalation, reminders, form. All of them are optional. */
-export interface ApprovalRecord extends Omit<Approval, keyof OptionalRules | 'votes'>, OptionalRules {
-  votes: VoteRecord[]
-}
-
-interface OptionalRules {
-  version?: number
-  path?: number[]
-  shown_hash?: string | null
-  content?: unknown
-  form?: JsonSchema | null
-  form_defaults?: Record<string, unknown> | null
-  need?: GroupNeed[]
-  progress?: ChoiceProgress[]
-  veto?: string[]
-  excluded?: string | null
-  delegations?: Delegation[]
-  escalation?: { at: string; users: string[]; escalated: boolean } | null
-  reminder?: { interval_ms: number; max: number; sent: number; next: string | null } | null
-  changes?: ContentChange[]
-  timeout_outcome?: string | null
-  settled?: string | null
-  settled_by?: string | null
-  reason?: string | null
-  cancelled_by?: string | null
-  may_cancel?: boolean
-  may_delegate?: boolean
-  input?: unknown
-  decisions?: { step: string; branch?: string | null; sentence?: string | null }[]
-}
+/** An approval with its rules: groups, veto, delegation, escalation, reminders, form. The decisions are absent while only the record of a list is known. */
+export type ApprovalRecord = Omit<Approval, 'decisions'> & Partial<Pick<Approval, 'decisions'>>
 
 export const oneApprovalQuery = (key: string) => {
   const [run = '', n = ''] = splitKey(key)
@@ -76,21 +25,13 @@ export function splitKey(key: string): [run: string, n: string] {
 }
 
 /** Where one answer, or the timeout, would lead. */
-export interface Outcome {
-  choice: string
-  is_timeout?: boolean
-  leads_to: string[]
-  at?: string | null
-  decisions?: { step: string; branch: string | null; sentence: string | null }[]
-  /** The status of the run, if it would end. */
-  ends?: string | null
-}
+export type Outcome = ApprovalOutcome
 
 export const outcomesQuery = (key: string) => {
   const [run, n] = splitKey(key)
   return queryOptions({
     queryKey: ['outcomes', key],
-    queryFn: async ({ signal }) => (await get<{ items: Outcome[] }>(`/approvals/${segment(run)}/${segment(n)}/outcomes`, signal)).items,
+    queryFn: async ({ signal }) => (await get<ApprovalOutcomes>(`/approvals/${segment(run)}/${segment(n)}/outcomes`, signal)).items,
     staleTime: Infinity,
     retry: false,
   })

@@ -3,7 +3,7 @@
 import type * as Api from './schema.d.ts'
 
 export type {
-  AgentRecord, AgentStep, AnswerFacts, Approval, ApprovalStatus, BranchOutcome, Chat, ChatLine, Choice, DocPage, Diagnostic, Drawing, DrawingBranch, DrawingEdge, DrawingNode, EdgeKind,
+  AgentRecord, AgentStep, AnswerFacts, Approval, ApprovalOutcome, ApprovalOutcomes, ApprovalStatus, BranchOutcome, Chat, ChatLine, Choice, Diff, DiffMark, DocPage, Diagnostic, Drawing, DrawingBranch, DrawingEdge, DrawingNode, EdgeKind,
   EvalRequest, EvalResult, Explanation, Finding, Formatted, InputDeclaration, Iteration, LeadingDecision, Me, Meaning, NodeShape, Part, People, Role,
   Run, RunDetail, RunSource, RunStatus, SessionEvent, SessionState, SessionView, Spelling, StepError, StepPage, Structure, TextEdit, ToolCall,
   TurnRecord, ValueRead, Vote, WhatIf, WorkflowDetail,
@@ -24,6 +24,7 @@ export type StepStatus = Api.StepStatus | 'pending' | 'blocked' | 'interrupted'
 export type Attempt = Api.AttemptRecord
 export type AuditEntry = Api.AuditEntry
 export type BranchOfDecision = Api.Branch
+export type DiffChange = Api.ChangeRecord
 export type CheckResult = Api.CheckResult
 export type Credential = Api.CredentialRecord
 export type Decision = Api.Decision
@@ -37,8 +38,9 @@ export type Span = Api.SpanRecord
 export type Template = Api.TemplateRecord
 export type Usage = Api.UsageRecord
 export type WorkflowSummary = Api.WorkflowRecord
-/** `saved_by` and `message` are not part of the OpenAPI document yet. */
-export type WorkflowVersion = Api.VersionRecord & { saved_by?: string | null; message?: string | null }
+export type WorkflowVersion = Api.VersionRecord
+export type EditResult = Api.EditResult
+export type PaletteEntry = Api.PaletteEntry
 
 /** The part of JSON Schema that forms use. */
 export interface JsonSchema {
@@ -52,31 +54,3 @@ export interface JsonSchema {
   items?: JsonSchema
   [key: string]: unknown
 }
-
-// The records below are not part of the OpenAPI document yet.
-
-export interface ApprovalOutcome {
-  choice: string
-  leads_to: string[]
-  sentence?: string | null
-}
-
-export interface DiffChange {
-  group: 'decisions' | 'approvals' | 'steps' | 'other'
-  kind: string
-  step: string | null
-  before?: string | null
-  after?: string | null
-  sentence: string
-  line_from?: number | null
-  line_to?: number | null
-}
-
-export interface Diff {
-  changes: DiffChange[]
-  drawing: Api.Drawing | null
-  marks: Record<string, 'added' | 'changed' | 'removed'>
-}
-
-export type EditResult = Api.EditResult
-export type PaletteEntry = Api.PaletteEntry

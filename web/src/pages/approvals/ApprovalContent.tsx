@@ -37,14 +37,14 @@ function Shown({ value }: { value: unknown }) {
 
 /** What differs from the version on which people voted before. */
 function Changes({ approval }: { approval: ApprovalRecord }) {
-  if (!approval.changes?.length) return null
+  if (approval.changes.length === 0) return null
   return (
     <section className="changed" aria-label="Changes">
       <b>Changed since the previous version. Earlier votes no longer count.</b>
       <dl className="kv">
-        {approval.changes.map((change) => [
-          <dt key={change.path}>{change.path}</dt>,
-          <dd key={`${change.path}=`}><del>{shortValue(change.before, 80)}</del> <ins>{shortValue(change.after, 80)}</ins></dd>,
+        {approval.changes.map((change, index) => [
+          <dt key={`path ${index}`}>{String(change.path)}</dt>,
+          <dd key={`values ${index}`}><del>{shortValue(change.before, 80)}</del> <ins>{shortValue(change.after, 80)}</ins></dd>,
         ])}
       </dl>
     </section>

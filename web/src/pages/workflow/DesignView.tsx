@@ -24,6 +24,7 @@ import { RunButton } from './RunButton.tsx'
 import { SourcePane } from './SourcePane.tsx'
 import { useFindings } from './useFindings.ts'
 import { useSave } from './useSave.ts'
+import { useSettled } from './useSettled.ts'
 import { WorkflowHeader } from './WorkflowHeader.tsx'
 
 /** One document in two views: the source is authoritative, the canvas edits the same text. */
@@ -60,20 +61,16 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
   const isConnected = drawn.drawing?.dialect === 'graph'
   const undo = () => say('Undo', draft.undo())
   const redo = () => say('Redo', draft.redo())
-  const [savesWhenChecked, setSavesWhenChecked] = useState(false)
-  const save = () => {
-    if (canSave) void saving.save()
-    else if (mayEdit && state.isEdited && !isFresh) setSavesWhenChecked(true)
+  // Right after an edit, saving and running wait for the check of the text.
+  const checked = useSettled(isFresh || !check.isPending)
+  const latest = useRef({ prepareRun: async (_anyway: boolean): Promise<boolean> => false, save: async (): Promise<boolean> => false })
+  const save = async () => {
+    await checked()
+    await latest.current.save()
   }
-  useEffect(() => {
-    // Ctrl S right after an edit: the text is saved once its check is back without errors.
-    if (!savesWhenChecked || !isFresh) return
-    setSavesWhenChecked(false)
-    if (canSave) void saving.save()
-  }, [savesWhenChecked, isFresh])
 
   useShortcuts([
-    { keys: 'Ctrl+s', label: 'Save the draft as a version', always: true, run: save },
+    { keys: 'Ctrl+s', label: 'Save the draft as a version', always: true, run: () => void save() },
     { keys: 'F8', label: 'Next problem', always: true, run: () => nextProblem(false) },
     { keys: 'Shift+F8', label: 'Previous problem', always: true, run: () => nextProblem(true) },
     ...(mayEdit ? [
@@ -102,14 +99,21 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
   }
 
   /** Before a run: a graph with a problem shows it first; a draft without errors is saved. */
-  const beforeRun = async (anyway = false): Promise<boolean> => {
+  const prepareRun = async (anyway: boolean): Promise<boolean> => {
     if (isConnected && findings.length > 0 && !anyway) {
       setWarned(true)
       preflight.current?.focus()
       return false
     }
-    return canSave ? saving.save() : true
+    // A draft that could not be checked is not left out of the run unnoticed; the list of problems says why.
+    if (!canSave) return !(mayEdit && state.isEdited && !isFresh)
+    return saving.save()
   }
+  const beforeRun = async (anyway = false): Promise<boolean> => {
+    await checked()
+    return latest.current.prepareRun(anyway)
+  }
+  latest.current = { prepareRun, save: async () => canSave && saving.save() }
   const runAnyway = async () => {
     if (await beforeRun(true)) await navigate({ to: '.', search: (old) => ({ ...old, run: name }) as never })
   }
@@ -122,7 +126,7 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
   const sourcePane = (
     <SourcePane
       name={name} dialect={dialect} draft={draft} findings={findings} highlight={highlight} readOnly={!mayEdit} handle={source}
-      onCursor={followCursor} onFix={fix} onNextProblem={nextProblem} onUndo={undo} onRedo={redo} onSave={save}
+      onCursor={followCursor} onFix={fix} onNextProblem={nextProblem} onUndo={undo} onRedo={redo} onSave={() => void save()}
     />
   )
   return (
@@ -132,7 +136,7 @@ export function DesignView({ detail, draft }: { detail: WorkflowDetail; draft: D
         beside={<PaneChoice pane={pane} onChange={(next) => void navigate({ search: (old) => ({ ...old, pane: next }) })} isNarrow={isNarrow} />}
         more={designMenu({ detail, draft, state, mayEdit })}
         actions={<>
-          {mayEdit && <Button className="not-phone" action shortcut="Ctrl S" disabled={!canSave} onClick={save} title={saveTitle(state, problems.errors)}>Save version {detail.version + 1}</Button>}
+          {mayEdit && <Button className="not-phone" action shortcut="Ctrl S" disabled={!canSave} onClick={() => void save()} title={saveTitle(state, problems.errors)}>Save version {detail.version + 1}</Button>}
           <RunButton detail={detail} label={runLabel(state, problems.errors, detail, isConnected)} onBefore={() => beforeRun()} />
         </>}
       />

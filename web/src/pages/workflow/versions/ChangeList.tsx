@@ -77,7 +77,7 @@ function Change({ change }: { change: DiffChange }) {
 }
 
 /** The name of the step, and of the branch whose condition changed, in semibold before what happened. */
-function NamedSentence({ sentence, step }: { sentence: string; step: string | null }) {
+function NamedSentence({ sentence, step = null }: { sentence: string; step?: string | null }) {
   const plain = sentence.replaceAll('`', '')
   if (!step) return <span className="soft">{capital(plain)}</span>
   const own = plain.startsWith(step) ? plain.slice(step.length).replace(/^,? /, '') : plain
