@@ -1,3 +1,4 @@
+import { ModelServer } from './model.ts'
 import { expect, test } from './test.ts'
 
 const PATIENT = 'name: patient\nsteps:\n  - {id: pause, step_type: wait, duration: 4s}\n  - {id: done, step_type: text, template: finished}\n'
@@ -36,6 +37,45 @@ test('a page that is reloaded in the middle of a run looks the same and stays li
   await page.getByText('Live', { exact: true }).first().waitFor()
   server.run(['approvals', 'approve', 'a-1', '--as', 'ada', '--store', server.store])
   await row.getByText('Completed').waitFor()
+})
+
+test('the text of a model streams on the page of its run, also after a reload in the middle', async ({ serve, visit }) => {
+  const model = await ModelServer.start()
+  try {
+    const server = await serve({ config: model.config })
+    await server.save('writer', 'name: writer\nsteps:\n  - {id: write, step_type: prompt_call, prompt_template: "Write about {{input}}"}\n')
+    model.reply('Tides follow the moon and rise twice a day.')
+    model.hold()
+    await server.start('writer', { id: 'w-1', inputs: { input: 'tides' } })
+    await expect.poll(() => model.requests.length).toBe(1)
+    // The page is opened while the model writes, so the beginning of the text was streamed before.
+    const visitor = await visit(server)
+    const page = await visitor.open('/runs/w-1?step=write&tab=output')
+    const streamed = page.locator('.streamed', { hasText: /^Tides follow the moon/ })
+    await streamed.waitFor()
+    expect(await streamed.innerText()).not.toContain('twice a day')
+    await page.reload()
+    await streamed.waitFor()
+    model.release()
+    await page.getByText('Completed', { exact: true }).first().waitFor()
+    await page.getByText('Tides follow the moon and rise twice a day.').first().waitFor()
+  } finally {
+    await model.stop()
+  }
+})
+
+test('whoever returns to a run sees what happened meanwhile', async ({ serve, visit }) => {
+  const server = await serve()
+  await server.save('asking', ASKING)
+  await server.start('asking', { id: 'a-1' })
+  const visitor = await visit(server)
+  const page = await visitor.open('/runs/a-1')
+  await page.locator('.tr', { hasText: 'ask' }).waitFor()
+  await page.getByRole('link', { name: 'Workflows', exact: true }).click()
+  await page.getByRole('row', { name: /asking/ }).waitFor()
+  server.run(['approvals', 'approve', 'a-1', '--as', 'ada', '--store', server.store])
+  await page.goBack()
+  await page.locator('.tr.is-done', { hasText: 'done' }).waitFor()
 })
 
 test('two tabs share one stream of events, and both follow a run', async ({ serve, visit }) => {
