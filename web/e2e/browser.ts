@@ -11,6 +11,8 @@ export interface Look {
   /** A token, sent with every request, for servers that require it. */
   token?: string
   reducedMotion?: boolean
+  /** The address of a sign-in provider, to which the person may go. What its pages load is not loaded. */
+  provider?: string
 }
 
 const PHONE = { width: 390, height: 844 }
@@ -52,8 +54,11 @@ export class Visitor {
     })
     context.on('request', (request) => {
       const url = request.url()
-      if (/^https?:/.test(url) && new URL(url).origin !== new URL(server.url).origin) visitor.foreign.push(url)
+      if (!/^https?:/.test(url) || new URL(url).origin === new URL(server.url).origin) return
+      const isOfProvider = look.provider !== undefined && (url.startsWith(look.provider) || request.frame().url().startsWith(look.provider))
+      if (!isOfProvider) visitor.foreign.push(url)
     })
+    if (look.provider !== undefined) await context.route(/^https:/, (route) => route.abort())
     return visitor
   }
 
@@ -74,9 +79,12 @@ export class Visitor {
     await this.page.getByText(text).locator('visible=true').first().waitFor({ state: 'hidden' })
   }
 
-  /** Waits until nothing of the page loads any more: no skeleton is left, and nothing says that it is busy. */
+  /** Waits until nothing of the page loads any more: no skeleton is left, nothing says that it is busy, and graphs are laid out. */
   async settles(): Promise<void> {
-    await this.page.waitForFunction(() => document.fonts.status === 'loaded' && !document.querySelector('[aria-busy="true"], .sk') && document.querySelector('#main')?.textContent?.trim())
+    await this.page.waitForFunction(() => {
+      const isDrawn = [...document.querySelectorAll('.canvas')].every((canvas) => canvas.querySelector('.canvas-flow[data-ready="true"], [role="alert"]'))
+      return isDrawn && document.fonts.status === 'loaded' && !document.querySelector('[aria-busy="true"], .sk') && document.querySelector('#main')?.textContent?.trim()
+    })
   }
 
   /** What axe-core finds on the page, in a form that a failed assertion shows well. */

@@ -13,6 +13,8 @@ export interface ServerOptions {
   basePath?: string
   /** The text of `branchpoint.toml`, for people, groups, mail, models and permissions. */
   config?: string
+  /** Further files of the server's folder, by name. */
+  files?: Record<string, string>
   /** Further arguments of `branchpoint serve`. */
   arguments?: string[]
 }
@@ -41,6 +43,7 @@ export class Server {
   static async start(options: ServerOptions = {}): Promise<Server> {
     const server = new Server(options, mkdtempSync(join(tmpdir(), 'branchpoint-e2e-')))
     if (options.config !== undefined) writeFileSync(join(server.folder, 'branchpoint.toml'), options.config)
+    for (const [name, content] of Object.entries(options.files ?? {})) writeFileSync(join(server.folder, name), content)
     await server.launch()
     return server
   }

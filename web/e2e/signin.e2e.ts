@@ -1,5 +1,6 @@
 import { describe } from 'vitest'
 import { oneTimeLink, PEOPLE, PUBLISH, token, visitAs } from './people.ts'
+import { SignInProvider } from './provider.ts'
 import { expect, test } from './test.ts'
 
 describe('signing in', () => {
@@ -34,6 +35,50 @@ describe('signing in', () => {
     await thief.open(`/signin?code=${code}`)
     await thief.page.getByRole('button', { name: 'Sign in to Branchpoint' }).click()
     await thief.sees('The link is unknown, used or expired. Create a new one.')
+  })
+})
+
+describe('signing in with a provider', () => {
+  test('a person signs in at the provider, and comes back to where they wanted to go with their role', async ({ serve, visit, skip }) => {
+    const provider = await SignInProvider.start()
+    if (!provider) return skip()
+    try {
+      const server = await serve({ signIn: true, config: provider.config, files: { 'secrets.env': 'OIDC_SECRET=canary\n' } })
+      const ada = await visit(server, { provider: provider.url })
+      await ada.open('/runs?status=failed')
+      await ada.page.getByRole('link', { name: 'Sign in with Example' }).click()
+      await ada.page.getByRole('button', { name: 'ada' }).click()
+      await ada.page.waitForURL(`${server.url}/runs?status=failed`)
+      await ada.page.getByRole('button', { name: 'Signed in as ada@example.com' }).waitFor()
+      await ada.page.getByRole('link', { name: 'Workflows', exact: true }).click()
+      await ada.page.getByRole('link', { name: 'New workflow' }).or(ada.page.getByRole('button', { name: 'New workflow' })).first().waitFor()
+      await ada.page.reload()
+      await ada.page.getByRole('button', { name: 'Signed in as ada@example.com' }).waitFor()
+    } finally {
+      await provider.stop()
+    }
+  })
+
+  test('a person without a role, or who declines, reads why on the sign-in page and can try again', async ({ serve, visit, skip }) => {
+    const provider = await SignInProvider.start()
+    if (!provider) return skip()
+    try {
+      const server = await serve({ signIn: true, config: provider.config, files: { 'secrets.env': 'OIDC_SECRET=canary\n' } })
+      const eve = await visit(server, { provider: provider.url })
+      await eve.open('/signin')
+      await eve.page.getByRole('link', { name: 'Sign in with Example' }).click()
+      await eve.page.getByRole('button', { name: 'eve' }).click()
+      await eve.sees(/no role of this server is for eve@example\.com/)
+      expect(await eve.accessibilityFindings()).toEqual([])
+      await eve.page.getByRole('link', { name: 'Sign in with Example' }).click()
+      await eve.page.getByRole('button', { name: 'Deny' }).click()
+      await eve.sees('Example did not sign you in: no code.')
+      await eve.page.reload()
+      await eve.page.getByLabel('Token').waitFor()
+      expect(await eve.page.getByRole('alert').count()).toBe(0)
+    } finally {
+      await provider.stop()
+    }
   })
 })
 

@@ -109,7 +109,8 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
     content
 }
 
-fn accepts(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {
+/// Whether a header with a list of values accepts one.
+pub(crate) fn accepts(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {
     let lists = headers.get_all(name).iter().filter_map(|list| list.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|item| {
         let mut parts = item.split(';').map(str::trim);

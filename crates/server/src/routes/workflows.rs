@@ -474,7 +474,7 @@ fn outdated(app: &App, message: String, latest: &Version) -> Problem {
 }
 
 /// A text as a segment of a path.
-fn percent_encoded(text: &str) -> String {
+pub(crate) fn percent_encoded(text: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -1,30 +1,29 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { LogIn } from 'lucide-react'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useState } from 'react'
 import { BASE_PATH } from '../../api/base.ts'
 import { API, get, post, Problem } from '../../api/client.ts'
+import type { SignInMethods } from '../../api/schema.d.ts'
 import { Button } from '../../ui/Button.tsx'
 import { Logo } from '../../ui/icons.tsx'
 import { useTitle } from '../../ui/title.ts'
+import { forgetProblem, readProblem } from './providerProblem.ts'
 import { returnPath } from './returnPath.ts'
-
-interface SignInOptions {
-  required: boolean
-  token: boolean
-  oidc: { name: string } | null
-}
 
 /** Sign in with a token, with the organisation's provider, or with a one-time link. */
 export function SignInPage() {
   useTitle('Sign in')
   const search = useSearch({ from: '/signin' })
   const to = returnPath(search.to)
-  const options = useQuery({ queryKey: ['sign-in'], queryFn: ({ signal }) => get<SignInOptions>('/sign-in', signal), retry: false }).data
+  const [problem] = useState(readProblem)
+  useEffect(forgetProblem, [])
+  const options = useQuery({ queryKey: ['sign-in'], queryFn: ({ signal }) => get<SignInMethods>('/sign-in', signal), retry: false }).data
   return (
     <main id="main" className="signin">
       <section className="card signin-card">
         <div className="brand"><Logo size={24} /><span>Branchpoint</span></div>
+        {problem !== null && <p className="sev-error small" role="alert">{problem}</p>}
         {search.code ? <WithLink code={search.code} to={to} /> : <WithToken to={to} />}
         {!search.code && options?.oidc && (
           <>

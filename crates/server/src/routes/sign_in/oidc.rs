@@ -14,11 +14,22 @@ use crate::app::App;
 use crate::body::Query;
 use crate::guard::{Forwarded, known_host};
 use crate::oidc::{Grant, Oidc, OidcError};
+use crate::page::accepts;
 use crate::problem::{Problem, ProblemKind};
+use crate::routes::workflows::percent_encoded;
 use crate::time::now_ms;
 
 /// The cookie that ties a sign-in to the browser that began it, so that a link cannot sign a person in as another user.
 const STATE_COOKIE: &str = "branchpoint-sign-in";
+
+/// The cookie with the message of a failed sign-in, which the page reads once.
+const PROBLEM_COOKIE: &str = "branchpoint-sign-in-problem";
+
+/// How long this message is kept.
+const PROBLEM_S: i64 = 60;
+
+/// The longest message in characters.
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// How long a person may take to sign in at the provider.
 const STATE_S: i64 = 10 * 60;
@@ -51,14 +62,44 @@ async fn begin(
     uri: Uri,
     Query(request): Query<BeginRequest>,
 ) -> Result<Response, Problem> {
-    let oidc = provider(&app)?;
+    let begun = redirect_to_provider(&app, &headers, &uri, &request).await;
+    begun.or_else(|problem| show_problem(&app, &headers, problem))
+}
+
+async fn redirect_to_provider(
+    app: &App,
+    headers: &HeaderMap,
+    uri: &Uri,
+    request: &BeginRequest,
+) -> Result<Response, Problem> {
+    let oidc = provider(app)?;
     let to = request.to.as_deref().filter(|to| is_own_page(to)).unwrap_or("/").to_owned();
-    let host = known_host(&app, &headers, &uri)?;
-    let scheme = if is_https(&app, &headers) { "https" } else { "http" };
+    let host = known_host(app, headers, uri)?;
+    let scheme = if is_https(app, headers) { "https" } else { "http" };
     let callback = format!("{scheme}://{host}{}{CALLBACK}", app.settings.base_path);
     let begun = oidc.begin(callback, to).await?;
     let mut response = Redirect::to(&begun.url).into_response();
-    set_state(&app, &headers, &mut response, &begun.state, STATE_S);
+    set_state(app, headers, &mut response, &begun.state, STATE_S);
+    Ok(response)
+}
+
+/// A browser gets the page to sign in, which shows the message, because a person cannot read the response of the API. The message is in a
+/// cookie, not in the address, so that a link cannot make the page say something else.
+fn show_problem(app: &App, headers: &HeaderMap, problem: Problem) -> Result<Response, Problem> {
+    if !accepts(headers, &header::ACCEPT, "text/html") {
+        return Err(problem);
+    }
+    let base = &app.settings.base_path;
+    let mut response = Redirect::to(&format!("{base}/signin")).into_response();
+    let message: String = problem.detail().chars().take(MAX_MESSAGE_CHARS).collect();
+    let secure = if is_https(app, headers) { "; Secure" } else { "" };
+    let cookie = format!(
+        "{PROBLEM_COOKIE}={}; Path={base}/; SameSite=Lax; Max-Age={PROBLEM_S}{secure}",
+        percent_encoded(&message)
+    );
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
     Ok(response)
 }
 
@@ -66,7 +107,8 @@ async fn begin(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct CallbackRequest {
-    /// The state of the sign-in.
+    /// The state of the sign-in. Some providers leave it out if the person declines.
+    #[serde(default)]
     state: String,
     /// The code; absent if the person did not sign in.
     #[serde(default)]
@@ -84,22 +126,28 @@ async fn complete(
     headers: HeaderMap,
     Query(request): Query<CallbackRequest>,
 ) -> Result<Response, Problem> {
-    let oidc = provider(&app)?;
-    if super::cookie(&headers, STATE_COOKIE) != Some(&request.state) {
-        let detail = "This browser did not begin the sign-in, or it took more than ten minutes. Sign in again.";
-        return Err(Problem::new(ProblemKind::Unauthenticated, detail));
-    }
+    sign_in(&app, &headers, request).await.or_else(|problem| show_problem(&app, &headers, problem))
+}
+
+async fn sign_in(app: &App, headers: &HeaderMap, request: CallbackRequest) -> Result<Response, Problem> {
+    let oidc = provider(app)?;
+    let is_of_browser = super::cookie(headers, STATE_COOKIE) == Some(&request.state);
     let Some(code) = request.code else {
-        let reason = request.error.unwrap_or_else(|| "no code".into());
+        // Only a browser that began the sign-in is shown a text of its address.
+        let reason = request.error.filter(|_| is_of_browser).unwrap_or_else(|| "no code".into());
         let reason: String = reason.chars().filter(|c| !c.is_control()).take(200).collect();
         let detail = format!("{} did not sign you in: {reason}.", oidc.name());
         return Err(Problem::new(ProblemKind::Unauthenticated, detail));
     };
+    if !is_of_browser {
+        let detail = "This browser did not begin the sign-in, or it took more than ten minutes. Sign in again.";
+        return Err(Problem::new(ProblemKind::Unauthenticated, detail));
+    }
     let signed_in = oidc.complete(&request.state, code).await?;
-    let cookie = create_credential(&app, signed_in.grant).await?;
+    let cookie = create_credential(app, signed_in.grant).await?;
     let mut response = Redirect::to(&format!("{}{}", app.settings.base_path, signed_in.to)).into_response();
-    set_cookie(&app, &headers, &mut response, &cookie, BROWSER_S);
-    set_state(&app, &headers, &mut response, "", 0);
+    set_cookie(app, headers, &mut response, &cookie, BROWSER_S);
+    set_state(app, headers, &mut response, "", 0);
     Ok(response)
 }
 
