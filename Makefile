@@ -150,6 +150,11 @@ screens: web ## write screenshots of every page to docs/screens
 	$(CARGO) build $(LOCKED) -p branchpoint
 	BRANCHPOINT_BIN="$(abspath $(or $(CARGO_TARGET_DIR),target)/debug/branchpoint)" node web/e2e/run.mjs --screens
 
+.PHONY: lighthouse
+lighthouse: web ## check every page with Lighthouse, which npx downloads
+	$(CARGO) build $(LOCKED) -p branchpoint
+	BRANCHPOINT_BIN="$(abspath $(or $(CARGO_TARGET_DIR),target)/debug/branchpoint)" node web/e2e/run.mjs --lighthouse
+
 .PHONY: fmt
 fmt: setup ## format the source
 	$(CARGO) fmt --all

@@ -1,5 +1,5 @@
-// Runs the browser tests: node e2e/run.mjs [FILTER], or writes screenshots: node e2e/run.mjs --screens. Without Chromium it says so and
-// passes; with CI=true it fails.
+// Runs the browser tests: node e2e/run.mjs [FILTER], writes screenshots: node e2e/run.mjs --screens, or checks all pages with Lighthouse:
+// node e2e/run.mjs --lighthouse. Without Chromium it says so and passes; with CI=true it fails.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -28,7 +28,7 @@ if (!chromium) {
   process.exit(process.env.CI === 'true' ? 1 : 0)
 }
 const [first, ...others] = process.argv.slice(2)
-const isScreens = first === '--screens'
-const words = ['vitest', 'run', '--config', `e2e/${isScreens ? 'screens' : 'vitest'}.config.ts`, ...(isScreens ? others : process.argv.slice(2))]
+const other = ['--screens', '--lighthouse'].includes(first) ? first.slice(2) : null
+const words = ['vitest', 'run', '--config', `e2e/${other ?? 'vitest'}.config.ts`, ...(other ? others : process.argv.slice(2))]
 const { status } = spawnSync('npx', words, { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit', env: { ...process.env, CHROMIUM: chromium } })
 process.exit(status ?? 1)

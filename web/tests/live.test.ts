@@ -33,6 +33,14 @@ test('a run that changes while it is first requested is requested once more', as
   await vi.waitFor(() => expect(client.getQueryState(['run', 'r1'])).toMatchObject({ isInvalidated: true }))
 })
 
+test('the full record of a step that changes while it is first requested is requested once more', async () => {
+  const client = new QueryClient()
+  const { respond } = request(client, ['step', 'r1', 'write#1'])
+  applyEvents(client, [{ event: 'step', id: null, data: { run: 'r1', step: { key: 'write#1', step: 'write', status: 'completed', attempts: [] } } }])
+  respond('without its output')
+  await vi.waitFor(() => expect(client.getQueryState(['step', 'r1', 'write#1'])).toMatchObject({ isInvalidated: true }))
+})
+
 test('what a topic does not keep up to date is not loaded again', () => {
   const client = new QueryClient()
   client.setQueryData(['session', 'helper', 'c2', 'now'], 'another session')

@@ -123,6 +123,8 @@ function patchOverview(client: QueryClient, overview: Overview): void {
 function patchStep(client: QueryClient, { run, step }: { run: string; step: Step }): void {
   traceStore(run).merge(step)
   // The full record has evaluation trees and whole values, which deltas leave out: it is loaded again when it is in view.
+  const query = client.getQueryCache().find({ queryKey: ['step', run, step.key] })
+  if (query?.state.data === undefined) loadOnceMore(client, query)
   const open = client.getQueryData<Step>(['step', run, step.key])
   if (open && (open.status !== step.status || open.attempts.length !== step.attempts.length)) {
     void client.invalidateQueries({ queryKey: ['step', run, step.key] })

@@ -26,6 +26,11 @@ export function reason(sentence: string | null | undefined): string {
   return (sentence ?? '').replace(/^(true|false) because /, '')
 }
 
+/** A sentence without the marks of its code: for one line of a table, where code would be too loud. */
+export function plainText(sentence: string): string {
+  return sentence.replace(/`([^`]*)`/g, '$1')
+}
+
 function codeParts(text: string, paths: readonly string[]): ReactNode[] {
   return text.split(CODE).map((part, index) => {
     if (index % 2 === 0) return <Fragment key={index}>{wordParts(part, paths)}</Fragment>

@@ -1,6 +1,7 @@
 import { ArrowRight, Bot, TriangleAlert, Wrench } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import type { ChatLine } from '../../api/types.ts'
+import { Sentence } from '../../ui/Sentence.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { JsonTree } from '../../ui/JsonTree.tsx'
 import { When } from '../../ui/Values.tsx'
@@ -26,7 +27,7 @@ function Message({ line, agent }: { line: ChatLine; agent: string }) {
       <div className="bubble">
         {line.text && (isUser ? <p className="plain">{line.text}</p> : <Suspense fallback={<p className="plain">{line.text}</p>}><Markdown text={line.text} /></Suspense>)}
         {line.error && (
-          <p className="sev-error chat-error" role="alert"><Icon of={TriangleAlert} size={14} /><span>{line.error.message} <span className="mono11">{line.error.kind}</span></span></p>
+          <p className="sev-error chat-error" role="alert"><Icon of={TriangleAlert} size={14} /><span><Sentence text={line.error.message} whole /> <span className="mono11">{line.error.kind}</span></span></p>
         )}
         {line.at && <span className="muted small chat-at"><When at={line.at} /></span>}
       </div>

@@ -2,7 +2,7 @@ import { ArrowRight } from 'lucide-react'
 import type { Run } from '../../api/types.ts'
 import { formatDuration, formatWhen, joinNames } from '../../ui/format.ts'
 import { Icon } from '../../ui/icons.tsx'
-import { reason } from '../../ui/Sentence.tsx'
+import { plainText, reason } from '../../ui/Sentence.tsx'
 import { useSlowNow } from '../../ui/clock.ts'
 
 /** The most useful column: the last decision and why, the current step, what the run waits for, or the error. */
@@ -18,7 +18,8 @@ function Content({ run }: { run: Run }) {
   const now = useSlowNow()
   const decision = run.last_decision
   if (run.error && run.status === 'failed') {
-    return <><b>{run.error.step ?? run.current?.[0] ?? ''}</b><span className="bad">{run.error.kind}: {run.error.message}</span></>
+    const step = run.error.step ?? run.current?.[0]
+    return <>{step && <b>{step}</b>}<span className="bad">{run.error.kind}: {plainText(run.error.message)}</span></>
   }
   if (run.status === 'waiting_timer' && run.waiting_for?.until) {
     const until = new Date(run.waiting_for.until)
@@ -32,7 +33,7 @@ function Content({ run }: { run: Run }) {
       <>
         <b>{decision.step}</b>
         {decision.branch && <><Icon of={ArrowRight} size={12} /><b>{decision.branch}</b></>}
-        <span className="muted">{reason(decision.sentence)}</span>
+        <span className="muted">{plainText(reason(decision.sentence))}</span>
       </>
     )
   }

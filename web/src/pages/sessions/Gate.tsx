@@ -50,7 +50,7 @@ export function Gate({ session, isPast }: { session: SessionDetail; isPast: bool
       )}
       <div className="g-body" role="group" aria-label="Step, tools and conditions" tabIndex={0}>
         <p className="label">Current step</p>
-        <p className="why-line">{session.view.activeStep ? <Sentence text={session.view.why ?? ''} whole /> : 'No step is active.'}</p>
+        <p className="why-line"><CurrentStep session={session} /></p>
         <Activation session={session} />
         <h2 className="ctx-h">Tools <span className="muted light">{offered} of {session.tools.length} offered to the model</span></h2>
         {session.tools.length === 0
@@ -71,6 +71,16 @@ export function Gate({ session, isPast }: { session: SessionDetail; isPast: bool
       {isResetting && <ResetDialog session={session} onClose={() => setIsResetting(false)} />}
     </section>
   )
+}
+
+/** Why the step is active. It stays active when its conditions no longer match, until those of another step do. */
+function CurrentStep({ session }: { session: SessionDetail }) {
+  const name = session.view.activeStep
+  if (!name) return 'No step is active.'
+  const active = session.steps.find((step) => step.active)
+  const matches = session.steps.some((step) => step.holds === true)
+  if (active?.holds === false && !matches) return `Still in ${name}: its conditions no longer match, but no other step matches.`
+  return <Sentence text={session.view.why ?? ''} whole />
 }
 
 /** The event that made the step active. */

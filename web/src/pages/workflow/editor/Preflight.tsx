@@ -8,7 +8,7 @@ export function Preflight({ finding, more, onShow, onRunAnyway, ref }: { finding
   return (
     <div className="preflight" id="preflight" role="status" tabIndex={-1} ref={ref}>
       <SeverityIcon severity={finding.severity} />
-      <span className="clip">
+      <span className="preflight-text">
         <b><WithCode text={`${capital(finding.message)}.`} /></b> {finding.help && <WithCode text={`${capital(finding.help)}.`} />}
       </span>
       {more > 0 && <span className="muted small">and {more} more</span>}
