@@ -77,6 +77,19 @@ vectors: need-cargo ## run the conformance vectors, optimised and with assertion
 	@echo '== vectors of runs in a store that is reopened after every event'
 	TMPDIR=$(SCRATCH) $(CARGO) run --profile sim $(LOCKED) -p branchpoint-sim --bin vectors -- --host sqlite --crash-every-event $(filter %-runs.json,$(VECTORS))
 
+# The version of the Restate server that is tested. RESTATE_SERVER is the path of another one.
+RESTATE_VERSION ?= 1.7.12
+
+.PHONY: restate
+restate: need-npm ## install the Restate server that the tests use, in target/restate
+	@npm install --prefix target/restate --ignore-scripts --no-audit --no-fund --silent @restatedev/restate-server@$(RESTATE_VERSION)
+
+.PHONY: test-restate
+test-restate: need-cargo $(if $(RESTATE_SERVER),,restate) ## run the vectors of runs and the tests of the Restate host on a real server
+	$(CARGO) run $(LOCKED) -p branchpoint-sim --bin vectors -- --host restate $(filter %-runs.json,$(VECTORS))
+	RESTATE_SERVER="$(abspath $(or $(RESTATE_SERVER),$(firstword $(wildcard target/restate/node_modules/@restatedev/restate-server-*/bin/restate-server))))" \
+	    $(CARGO) test $(LOCKED) -p branchpoint-sim --test restate -- --ignored --test-threads 1
+
 .PHONY: sim
 sim: need-cargo ## run the simulation; other seeds with: make sim SEEDS=7..8
 	@echo '== simulation'

@@ -11,7 +11,7 @@ use branchpoint_core::{
 };
 use branchpoint_expr::Value;
 
-use crate::time_zones::offsets_s;
+use branchpoint_runners::offsets_s;
 
 /// The most events of a continuation. Reminders and long computations are events, too.
 const MAX_EVENTS: usize = 1_000;

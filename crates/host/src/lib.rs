@@ -81,7 +81,6 @@ mod recordings;
 mod script;
 mod storage;
 pub mod store;
-mod time_zones;
 mod virtual_driver;
 
 pub use approval_outcomes::{ApprovalOutcome, Settlement, approval_outcomes};
@@ -90,4 +89,4 @@ pub use embedded::Embedded;
 pub use recordings::{CallOutcome, History, HistoryEntry, Vote, recording_yaml};
 pub use script::{EntryError, Recording, Reply, Script, ScriptError, scripted_answer, votes_in_entry};
 pub use storage::SqliteStorage;
-pub use virtual_driver::{CallSimulator, NoteListener, RequestedApproval, SimulatedAnswer, VirtualDriver};
+pub use virtual_driver::{CallSimulator, NoteListener, RequestedApproval, SimulatedAnswer, VirtualDriver, VirtualHost};

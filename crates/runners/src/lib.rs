@@ -54,6 +54,7 @@
 
 pub mod agent;
 mod bounded_read;
+pub mod child_run;
 pub mod documents;
 mod hexadecimal;
 mod json_block;
@@ -69,6 +70,7 @@ mod secrets;
 mod shorten;
 pub mod storage;
 mod stored_files;
+mod time_zones;
 pub mod tools;
 
 pub use bounded_read::{ReadError, read_line, read_regular_file, read_regular_text_file, read_text, read_text_file};
@@ -84,4 +86,5 @@ pub use runtime::{allow_many_open_files, runtime};
 pub use secrets::{
     Encoding, Finder, MASK, PartialSecret, SecretMatch, Secrets, SharedSecrets, Untruncated, is_secret_name, resolve,
 };
+pub use time_zones::offsets_s;
 pub use tokio_util::sync::CancellationToken;

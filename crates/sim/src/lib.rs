@@ -5,6 +5,7 @@
 //!   the same tree that audits every event, and [`shrink`] reduces a failing case. The binary `sim` is its command line; a seed and
 //!   a commit reproduce every run.
 //! - [`real_clock`] runs a program with real commands and the real clock. [`examples`] lists the documents in `examples/`.
+//! - [`restate`] starts a Restate server on this machine, and runs programs on it.
 //! - [`journal`]: golden journals in `golden/`, which `tests/golden.rs` folds with every build.
 //! - [`vectors`] runs the conformance vectors in `vectors/` and other files of the same formats. The binary `vectors` is its
 //!   command line.
@@ -17,6 +18,7 @@ pub mod journal;
 pub mod lower;
 pub mod model;
 pub mod real_clock;
+pub mod restate;
 pub mod rng;
 pub mod shrink;
 pub mod tree;

@@ -19,6 +19,7 @@ use crate::host::MAX_OPS;
 pub use branchpoint_backend::{
     SESSION_TTL_S, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
 };
+pub use response::response as session_response;
 pub use sessions::Sessions;
 pub(crate) use stored::SessionHost;
 pub use stored::StoredSessions;
@@ -69,7 +70,7 @@ impl<'p> Gate<'p> {
     pub fn with_options(program: &'p Program, options: SessionOptions) -> Result<Self, SessionRejection> {
         response::view_named(program, "session")?;
         response::view_named(program, "problems")?;
-        input(&options, Value::Null)?;
+        session_input(&options, Value::Null)?;
         Ok(Self { program, options })
     }
 
@@ -99,7 +100,7 @@ impl<'p> Gate<'p> {
     /// ```
     pub fn open(&self, state: Option<Value>, now_ms: i64) -> Result<Session, SessionRejection> {
         let mut session = Session { state: State::new(), timer: None, keys: BTreeSet::new(), now_ms };
-        let input = input(&self.options, state.unwrap_or_default())?;
+        let input = session_input(&self.options, state.unwrap_or_default())?;
         let stamp = Stamp { now_ms, ..Stamp::default() };
         session.apply(
             self.program,
@@ -141,7 +142,7 @@ impl<'p> Gate<'p> {
         }
         let stamp = Stamp { now_ms: now_ms.max(session.now_ms), record: explain, ..Stamp::default() };
         let resets = action == SessionAction::Reset;
-        let notes = session.apply(self.program, &stamp, event(action, key.clone()))?;
+        let notes = session.apply(self.program, &stamp, session_event(action, key.clone()))?;
         if resets {
             session.keys.clear();
         }
@@ -222,7 +223,14 @@ impl Session {
     }
 }
 
-fn event(action: SessionAction, key: Option<Arc<str>>) -> Event {
+/// The signal of a request to a session's run.
+///
+/// ```
+/// use branchpoint_host::gate::{SessionAction, session_event};
+///
+/// assert!(matches!(session_event(SessionAction::Query, None), branchpoint_core::Event::Signal { .. }));
+/// ```
+pub fn session_event(action: SessionAction, key: Option<Arc<str>>) -> Event {
     let payload =
         |key: &str, text: Arc<str>| Value::from([(Arc::from(key), Value::Str(text))].into_iter().collect::<Object>());
     let (name, payload) = match action {
@@ -235,7 +243,14 @@ fn event(action: SessionAction, key: Option<Arc<str>>) -> Event {
 }
 
 /// The input of the run of a session.
-fn input(options: &SessionOptions, state: Value) -> Result<Value, SessionRejection> {
+/// The input of a session's run, with the state of an earlier run or null.
+///
+/// ```
+/// use branchpoint_host::gate::session_input;
+///
+/// assert!(session_input(&Default::default(), branchpoint_expr::Value::Null).is_ok());
+/// ```
+pub fn session_input(options: &SessionOptions, state: Value) -> Result<Value, SessionRejection> {
     let SessionOptions { tools, ttl_s, limits } = options;
     if *ttl_s < 0 {
         return Err(SessionRejection::BadTtl(*ttl_s));

@@ -6,7 +6,14 @@ use branchpoint_core::{BranchOutcome, BranchRecord, Note, NoteKind, State, view}
 use branchpoint_expr::{Object, Value};
 
 /// The view of a session, with the reasons in its notes.
-pub(super) fn response(program: &Program, state: &State, notes: &[Note]) -> Result<SessionResponse, SessionRejection> {
+///
+/// ```
+/// use branchpoint_core::{State, ir::builder::Builder};
+/// use branchpoint_host::gate::session_response;
+///
+/// assert!(session_response(&Builder::sample(), &State::new(), &[]).is_err(), "it is not a session");
+/// ```
+pub fn response(program: &Program, state: &State, notes: &[Note]) -> Result<SessionResponse, SessionRejection> {
     let read = |name: &str| view(program, state, view_named(program, name)?).map_err(SessionRejection::View);
     let problems = read("problems")?.as_list().unwrap_or_default().to_vec();
     Ok(SessionResponse { state: read("session")?, problems, reasons: reasons(notes) })

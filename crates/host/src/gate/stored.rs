@@ -11,7 +11,7 @@ use branchpoint_backend::{BackendError, Session, SessionAction, SessionRejection
 use branchpoint_core::{Event, Rejected};
 use branchpoint_expr::{Object, Value};
 
-use super::{Gate, event, input, response};
+use super::{Gate, response, session_event, session_input};
 use crate::driver::OrderResult;
 use crate::host::{Accepted, Host, Rejection, RunView, Start, Ticket, TurnOutput, new_id};
 use crate::store::{RunNo, Sent, Store, StoreError, WorkflowNo};
@@ -51,7 +51,7 @@ impl dyn SessionHost + '_ {
     ) -> Result<SessionResponse, BackendError> {
         let SessionRequest { action, key, explain } = request;
         let resets = action == SessionAction::Reset;
-        let event = event(action, key.clone());
+        let event = session_event(action, key.clone());
         loop {
             let run = self.open(session)?;
             let before = if explain { self.load(run)?.state.seq() } else { 0 };
@@ -116,7 +116,8 @@ impl dyn SessionHost + '_ {
         state: Value,
     ) -> Result<RunNo, BackendError> {
         let id = format!("session-{}", new_id(self.now_ms())?);
-        let Accepted { run, .. } = self.start(Start::new(session.workflow, id, input(&session.options, state)?))??;
+        let Accepted { run, .. } =
+            self.start(Start::new(session.workflow, id, session_input(&session.options, state)?))??;
         if self.store().bind_session(&session.document, &session.name, run, instead_of)? {
             return Ok(run);
         }

@@ -16,8 +16,8 @@ use super::open::{Flight, Open};
 use super::turn::OPS_PER_EVENT;
 use super::{Accepted, Host, Order, Readiness, Rejection, Requester, TurnOutput};
 use crate::store::{Packed, RunNo, StoreError};
-use crate::time_zones::offsets_s;
 use branchpoint_runners::Secrets;
+use branchpoint_runners::offsets_s;
 
 /// The bytes and the ops of the events since the last snapshot from which a new one is written. Opening a run reads these bytes and
 /// repeats these ops.

@@ -1,20 +1,15 @@
 //! Child runs: a call of another workflow is a run of its own, whose id follows from its parent's call. So a parent that is resumed
 //! finds the child run that it has started.
 
-use std::collections::BTreeMap;
-
-use branchpoint_core::effect::{FieldError, Kind, Request};
-use branchpoint_core::ir::Effect;
-use branchpoint_core::{EffectNo, Event, Usage};
-use branchpoint_expr::Value;
+use branchpoint_core::effect::Kind;
+use branchpoint_core::{EffectNo, Event};
 
 use super::run_place::RunPlace;
 use super::{Accepted, Host, Order, Requester, Start};
 use crate::store::{Parent, Part, RunNo, StoreError, WorkflowNo};
-use branchpoint_runners::agent::{self, AgentLimits};
-use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use branchpoint_runners::{Secrets, resolve};
+use branchpoint_runners::{child_run, judge};
 
 /// The fact that has the possible approvers.
 const ACCOUNT: &str = "account";
@@ -51,7 +46,7 @@ impl Host {
             }
         };
         let call = Call { input: resolved, ..call };
-        let (input, mut facts) = match start_of(&call, self.settings.agents) {
+        let (input, mut facts) = match child_run::start(&call, self.settings.agents) {
             Ok(start) => start,
             Err(error) => {
                 self.settle(parent, &call, Answer::impossible("step_failed", error.to_string()));
@@ -73,7 +68,7 @@ impl Host {
             folder: open.folder.clone(),
             facts,
             secrets: Secrets::from_values(secrets),
-            ..Start::new(open.workflow, child_id(&open.id, effect.0, attempt), input)
+            ..Start::new(open.workflow, child_run::id(&open.id, effect.0, attempt), input)
         };
         let begun = match self.begin_new(start, RunPlace::called_by(&call), now_ms)? {
             Ok(begun) => begun,
@@ -87,7 +82,7 @@ impl Host {
             self.notify_of_agent(parent, &call, None)?;
         } else if self.parent_of(begun.run)? != Some(called) {
             // Another run has been started with the id of this child run.
-            let id = child_id(&self.open[&parent].id, effect.0, attempt);
+            let id = child_run::id(&self.open[&parent].id, effect.0, attempt);
             let why = format!("run `{id}` has the id of this call's child run, but was not started by it");
             self.settle(parent, &call, Answer::impossible("child", why));
             return Ok(());
@@ -158,7 +153,7 @@ impl Host {
         self.notify_of_agent(parent.run, &call, Some(&result))?;
         // The usage of a child run counts in its parent, too, whatever its outcome.
         let usage = child.usage();
-        self.settle_with(parent.run, &call, answer(&call, result, usage), usage);
+        self.settle_with(parent.run, &call, child_run::answer(&call, result, usage), usage);
         Ok(())
     }
 
@@ -214,38 +209,7 @@ impl Host {
     }
 }
 
-/// The id of the child run for a call of a run.
-pub(crate) fn child_id(parent: &str, effect: u64, attempt: u32) -> String {
-    format!("{parent}.{effect}.{attempt}")
-}
-
-/// The part of the workflow that a call names, if it calls one; a turn of an agent with tools is one that is built in.
+/// The part of the workflow that a call names, if it calls one.
 fn part(call: &Call) -> Option<Part> {
-    part_of(&call.definition, &call.input)
-}
-
-/// The same, by the definition of the call and its input.
-pub(super) fn part_of(definition: &Effect, input: &Value) -> Option<Part> {
-    if definition.kind != Kind::Run {
-        let is_turn = Request::is_agent_turn(definition.kind, &definition.fixed, input);
-        return is_turn.then(|| definition.agent_program());
-    }
-    let Ok(Request::Run(request)) = definition.request() else { return None };
-    request.workflow.filter(|name| !name.is_empty()).map(|name| Part::from(&*name))
-}
-
-/// The input of a child run, and its facts in addition to those of the host.
-fn start_of(call: &Call, agents: AgentLimits) -> Result<(Value, BTreeMap<String, Value>), FieldError> {
-    match call.request()? {
-        Request::Run(request) => {
-            let facts = request.facts.into_iter().map(|(name, fact)| (name.to_string(), fact));
-            Ok((request.inputs, facts.collect()))
-        }
-        _ => Ok((agent::input(call, agents)?, BTreeMap::new())),
-    }
-}
-
-/// The result of a child run as the answer of its call.
-fn answer(call: &Call, result: Value, usage: Usage) -> Answer {
-    if call.kind() == Kind::Run { Answer::data(result) } else { agent::answer(&result, usage) }
+    child_run::part(&call.definition, &call.input)
 }

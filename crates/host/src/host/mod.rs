@@ -48,7 +48,6 @@ use branchpoint_runners::agent::AgentLimits;
 use branchpoint_runners::judge;
 use branchpoint_runners::{Answer, Call};
 use broken_runs::BrokenRuns;
-pub(crate) use children::child_id;
 use claim::{Claims, Readiness};
 pub(crate) use last_decision::decision_text;
 use open::Open;
@@ -250,8 +249,12 @@ impl Host {
     /// ```
     #[must_use]
     pub fn with_max_ops(mut self, max_ops: u64) -> Self {
-        self.settings.max_ops = max_ops;
+        self.set_max_ops(max_ops);
         self
+    }
+
+    pub(crate) fn set_max_ops(&mut self, max_ops: u64) {
+        self.settings.max_ops = max_ops;
     }
 
     /// Stores a notice when a request to people is opened, reminded of or closed: see [`Store::notices`].

@@ -9,10 +9,10 @@ use branchpoint_core::{Continued, Difference, JournalRow, Revision, continue_on}
 use branchpoint_expr::Value;
 use branchpoint_runners::Secrets;
 
-use super::children::part_of;
 use super::{Rejection, RunNo};
 use crate::store::{Packing, Part, Run, Store, StoreError, WorkflowNo};
-use crate::time_zones::offsets_s;
+use branchpoint_runners::child_run;
+use branchpoint_runners::offsets_s;
 
 /// A run on its new program.
 type ContinuedRun = (Arc<Program>, Continued);
@@ -29,7 +29,7 @@ impl Store {
     ) -> Result<Result<ContinuedRun, Rejection>, StoreError> {
         let programs = (self.program(row.workflow, &row.part)?, self.program(workflow, &row.part)?);
         let (Some(old), Some(new)) = programs else { return Ok(Err(Rejection::NoPart(row.part.clone()))) };
-        let has_same_child = |definition: &Effect, input: &Value| match part_of(definition, input) {
+        let has_same_child = |definition: &Effect, input: &Value| match child_run::part(definition, input) {
             // A part that cannot be read has changed.
             Some(part) => self.is_same_part(row.workflow, workflow, part).unwrap_or(false),
             None => true,
@@ -58,7 +58,7 @@ impl Store {
                 // Runners perform the call.
                 (None, None) => {}
                 (Some(old), Some(new)) if old.has_meaning_of(&new) => {
-                    open.extend(old.effects.iter().filter_map(|effect| part_of(effect, &Value::Null)));
+                    open.extend(old.effects.iter().filter_map(|effect| child_run::part(effect, &Value::Null)));
                 }
                 _ => return Ok(false),
             }

@@ -81,7 +81,7 @@ impl VirtualDriver<'_> {
     /// assert_eq!(driver.state().seq(), 1);
     /// ```
     pub fn state(&self) -> &State {
-        self.run.and_then(|run| self.host.state_in_memory(run)).unwrap_or(&self.unloaded_state)
+        self.run.and_then(|run| self.host.state(run)).unwrap_or(&self.unloaded_state)
     }
 
     /// The accepted events of the run.
@@ -92,18 +92,17 @@ impl VirtualDriver<'_> {
     /// assert_eq!(driver.journal().len(), 2, "the start and the answer");
     /// ```
     pub fn journal(&self) -> Vec<(Stamp, Event, u32)> {
-        let journal = self.run.map(|run| self.host.store().journal(run));
-        journal.map_or(Vec::new(), |journal| journal.expect("stored data can be read"))
+        self.run.map(|run| self.host.journal(run)).unwrap_or_default()
     }
 
-    /// The store of the run.
+    /// The store of the run. The host must have one.
     ///
     /// ```
     #[doc = include_str!("../../docs/virtual.txt")]
     /// assert!(driver.store().run("run").unwrap().is_some());
     /// ```
     pub fn store(&self) -> &Store {
-        self.host.store()
+        self.host.store().expect("the host of the run has a store")
     }
 
     /// The calls, approvals and signals of the run and its child runs.
@@ -114,7 +113,7 @@ impl VirtualDriver<'_> {
     /// assert!(matches!(driver.history().entries[0], HistoryEntry::Call { .. }));
     /// ```
     pub fn history(&self) -> History {
-        let history = self.run.map(|run| self.host.store().history(run));
+        let history = self.run.map(|run| self.store().history(run));
         history.map_or_else(History::default, |history| history.expect("stored data can be read"))
     }
 

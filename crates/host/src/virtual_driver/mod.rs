@@ -6,9 +6,9 @@
 mod calls;
 mod inspect;
 mod simulated_answer;
+mod virtual_host;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use branchpoint_backend::{RequestChange, RunEventKind};
@@ -16,12 +16,14 @@ use branchpoint_core::ir::Program;
 use branchpoint_core::{ApprovalKey, Event, Note, Rejected, RequestNo, State, TimerUse};
 use branchpoint_expr::{Object, Value};
 
-use crate::host::{Accepted, DrivenRuns, Host, Rejection, Start, Ticket, TurnOutput};
-use crate::store::{Document, Durability, RunNo, Store, Workflow};
+use crate::host::{Accepted, Rejection, Start, TurnOutput};
+use crate::store::{Document, RunNo, Store, Workflow};
 use branchpoint_runners::{Answer, Call};
 pub use simulated_answer::{CallSimulator, SimulatedAnswer};
+pub use virtual_host::VirtualHost;
 
 use calls::{Calls, RunningCall};
+use virtual_host::{host, open};
 
 /// The id of the run in a store in memory.
 const RUN: &str = "run";
@@ -33,7 +35,7 @@ pub type NoteListener = Box<dyn FnMut(&Note)>;
 pub struct VirtualDriver<'p> {
     program: &'p Program,
     children: BTreeMap<Arc<str>, Program>,
-    host: Host,
+    host: Box<dyn VirtualHost>,
     id: String,
     run: Option<RunNo>,
     /// The state of a run that the host has unloaded, or that has not begun.
@@ -48,8 +50,8 @@ pub struct VirtualDriver<'p> {
     requested: Vec<RequestedApproval>,
     /// The outcome of the last order.
     outcome: Option<Result<Accepted, Rejection>>,
-    /// The file that is opened again after every event.
-    restarts_from: Option<PathBuf>,
+    /// Whether the host crashes after every event.
+    restarts: bool,
 }
 
 /// A request of the run to people.
@@ -77,7 +79,7 @@ impl<'p> VirtualDriver<'p> {
     /// ```
     pub fn new(program: &'p Program, now_ms: i64) -> Self {
         let store = Store::in_memory().expect("there is memory for a small database");
-        Self::on(store, RUN.into(), program, now_ms)
+        Self::on(Box::new(host(store, now_ms)), RUN.into(), program, now_ms)
     }
 
     /// Creates a driver for a run in a file, with an id that no other run of the file has.
@@ -90,7 +92,7 @@ impl<'p> VirtualDriver<'p> {
     /// assert_eq!(driver.store().path(), Some(&*path));
     /// ```
     pub fn in_file(file: &std::path::Path, id: String, program: &'p Program, now_ms: i64) -> Self {
-        Self::on(open(file), id, program, now_ms)
+        Self::on(Box::new(host(open(file), now_ms)), id, program, now_ms)
     }
 
     /// Restarts the host from the file after every event, as after a crash.
@@ -106,15 +108,25 @@ impl<'p> VirtualDriver<'p> {
     /// ```
     #[must_use]
     pub fn restarting(mut self) -> Self {
-        self.restarts_from = self.host.store().path().map(Into::into);
+        self.restarts = true;
         self
     }
 
-    fn on(store: Store, id: String, program: &'p Program, now_ms: i64) -> Self {
+    /// Creates a driver for a run on a host, with an id that no other run of the host has.
+    ///
+    /// ```
+    /// use branchpoint_core::ir::Program;
+    /// use branchpoint_host::{VirtualDriver, VirtualHost};
+    ///
+    /// fn driver<'p>(host: Box<dyn VirtualHost>, program: &'p Program) -> VirtualDriver<'p> {
+    ///     VirtualDriver::on(host, "r-1".into(), program, 0)
+    /// }
+    /// ```
+    pub fn on(host: Box<dyn VirtualHost>, id: String, program: &'p Program, now_ms: i64) -> Self {
         Self {
             program,
             children: BTreeMap::new(),
-            host: host(store, now_ms),
+            host,
             id,
             run: None,
             unloaded_state: State::new(),
@@ -125,7 +137,7 @@ impl<'p> VirtualDriver<'p> {
             runs: HashMap::new(),
             requested: Vec::new(),
             outcome: None,
-            restarts_from: None,
+            restarts: false,
         }
     }
 
@@ -166,7 +178,7 @@ impl<'p> VirtualDriver<'p> {
     /// ```
     #[must_use]
     pub fn with_max_ops(mut self, max_ops: u64) -> Self {
-        self.host = self.host.with_max_ops(max_ops);
+        self.host.set_max_ops(max_ops);
         self
     }
 
@@ -182,10 +194,10 @@ impl<'p> VirtualDriver<'p> {
         let text = |text: &str| text.to_owned();
         let document = Document { name: text(&self.id), dialect: text(""), origin: text(""), text: text("") };
         let workflow = Workflow { document: &document, program: self.program, children: &self.children };
-        let workflow = self.host.store().save(workflow, self.now_ms).expect("the program can be stored");
+        let workflow = self.host.save(workflow, self.now_ms);
         let facts = facts.into_iter().map(|(name, fact)| (name.to_string(), fact)).collect();
         let start = Start { facts, watched: true, ..Start::new(workflow, self.id.clone(), input) };
-        self.host.start(start, Ticket::default());
+        self.host.start(start);
         self.turn();
         let accepted = self.take_outcome()?;
         self.run = Some(accepted.run);
@@ -250,7 +262,7 @@ impl<'p> VirtualDriver<'p> {
     /// assert_eq!(driver.next_timer_ms(), None);
     /// ```
     pub fn next_timer_ms(&self) -> Option<i64> {
-        self.host.timers().map(|(due_ms, _)| due_ms).next()
+        self.host.timers().first().map(|(due_ms, _)| *due_ms)
     }
 
     /// Sends a signal. Nothing is performed before [`Self::run_until_idle`].
@@ -377,7 +389,7 @@ impl<'p> VirtualDriver<'p> {
     /// that hangs or of a scope around it.
     fn next_automatic_ms(&self) -> Option<i64> {
         let hangs = self.calls.hangs();
-        let timers = self.host.timers().filter(|(_, purpose)| match purpose {
+        let timers = self.host.timers().into_iter().filter(|(_, purpose)| match purpose {
             Some(TimerUse::Retry) => true,
             Some(TimerUse::Deadline | TimerUse::Wall) => hangs,
             _ => false,
@@ -409,7 +421,7 @@ impl<'p> VirtualDriver<'p> {
 
     fn deliver_to(&mut self, run: RunNo, event: Event) -> Result<(), Rejected> {
         self.finish();
-        self.host.send(run, event, Ticket::default());
+        self.host.send(run, event);
         self.turn();
         let delivered = self.take_outcome().map(drop);
         self.after_turn();
@@ -433,7 +445,7 @@ impl<'p> VirtualDriver<'p> {
     }
 
     fn turn(&mut self) {
-        for output in self.host.turn(self.now_ms).expect("the store can be written") {
+        for output in self.host.turn(self.now_ms) {
             self.carry_out(output);
         }
     }
@@ -441,16 +453,12 @@ impl<'p> VirtualDriver<'p> {
     /// Restarts the host if it crashes after every event, and loads the state of an unloaded run.
     fn after_turn(&mut self) {
         let Some(run) = self.run else { return };
-        if let Some(file) = self.restarts_from.clone().filter(|_| self.host.event_count() > 0) {
-            // The old host is dropped first, because it holds the lock of its owner.
-            self.host = host(Store::in_memory().expect("there is memory for a small database"), self.now_ms);
-            self.host = host(open(&file), self.now_ms);
-            self.host.resume(run, true, Ticket::default());
+        if self.restarts && self.host.crash(run, self.now_ms) {
             self.turn();
             self.outcome = None;
         }
-        if self.host.state_in_memory(run).is_none() {
-            self.unloaded_state = self.host.load(run).expect("stored data can be read").state;
+        if self.host.state(run).is_none() {
+            self.unloaded_state = self.host.stored_state(run);
         }
     }
 
@@ -494,14 +502,4 @@ impl<'p> VirtualDriver<'p> {
             _ => {}
         }
     }
-}
-
-fn host(store: Store, now_ms: i64) -> Host {
-    let host = Host::new(store, "dry run", DrivenRuns::Requested, Arc::new(|_| Value::Null), now_ms);
-    host.expect("the store can be used").deterministic()
-}
-
-/// Opens a store without syncing, because a loss of power is not simulated.
-fn open(file: &std::path::Path) -> Store {
-    Store::open(file, Durability::Normal).expect("the store can be opened")
 }

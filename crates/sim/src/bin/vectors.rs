@@ -1,4 +1,4 @@
-//! Runs conformance vectors: `cargo run -p branchpoint-sim --bin vectors -- [--host plain|sqlite] [--crash-every-event] FILE...`.
+//! Runs conformance vectors: `cargo run -p branchpoint-sim --bin vectors -- [--host plain|sqlite|restate] [--crash-every-event] FILE...`.
 //!
 //! Prints a line for each failing vector, and last the line `N passed, N failed`.
 
@@ -36,7 +36,8 @@ fn arguments() -> Result<Vec<String>> {
             "--host" => match arguments.next().as_deref() {
                 Some("plain") => hosting = Hosting::Plain,
                 Some("sqlite") => hosting = Hosting::Sqlite,
-                other => bail!("--host is `plain` or `sqlite`, not {other:?}"),
+                Some("restate") => hosting = Hosting::Restate,
+                other => bail!("--host is `plain`, `sqlite` or `restate`, not {other:?}"),
             },
             "--crash-every-event" => crashing = true,
             unknown if unknown.starts_with("--") => bail!("unknown option {unknown}"),

@@ -12,6 +12,8 @@ use branchpoint_expr::Value;
 use branchpoint_host::VirtualDriver;
 use branchpoint_host::store::{Filter, ImportLimits, Store, TransferError};
 
+use crate::restate::SteppedHost;
+
 /// The kind of host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hosting {
@@ -22,6 +24,8 @@ pub enum Hosting {
     Sqlite,
     /// A store in a file, with a simulated crash after every event.
     Crashing,
+    /// A Restate server, which is started for this process.
+    Restate,
 }
 
 static HOSTING: OnceLock<Hosting> = OnceLock::new();
@@ -45,6 +49,10 @@ pub(super) fn driver(program: &Program, now_ms: i64) -> VirtualDriver<'_> {
     }
     if hosting() == Hosting::Plain {
         return VirtualDriver::new(program, now_ms);
+    }
+    if hosting() == Hosting::Restate {
+        let id = format!("run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        return VirtualDriver::on(Box::new(SteppedHost::default()), id, program, now_ms);
     }
     let file = FOLDER.with_borrow_mut(|folder| folder.get_or_insert_with(Directory::new).0.join("store.db"));
     let id = format!("run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -76,8 +84,12 @@ fn exported(store: &Store) -> Result<Vec<u8>, TransferError> {
     Ok(bytes)
 }
 
-/// The problem with exporting and importing a run. Stores in files are skipped, because they contain the runs of many vectors.
+/// The problem with exporting and importing a run. Stores in files are skipped, because they contain the runs of many vectors. On Restate,
+/// the stored journal and state are compared with the run instead.
 pub(super) fn exchange_problem(memory: &VirtualDriver<'_>) -> Option<String> {
+    if hosting() == Hosting::Restate {
+        return memory.journal().is_empty().then(|| "the run has no journal".into());
+    }
     if hosting() != Hosting::Plain {
         return None;
     }

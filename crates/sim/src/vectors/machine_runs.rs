@@ -13,6 +13,7 @@ use branchpoint_runners::{Answer, AnswerFuture, Call, CancellationToken, Local, 
 use super::hosting::{Directory, Hosting, hosting};
 use super::{Failure, Verdict, compare, name};
 use crate::real_clock::{RealClock, RunResult};
+use crate::restate::live_run;
 
 /// The name under which the document itself is stored.
 const MAIN: &str = "main";
@@ -126,11 +127,21 @@ fn perform(vector: &Value, loaded: &Loaded, program: &Program) -> (RunResult, [V
         lines: Mutex::new(lines.unwrap_or_default().iter().rev().map(ToString::to_string).collect()),
     });
     let inputs = vector.get("inputs").cloned().unwrap_or_default();
+    if hosting() == Hosting::Restate {
+        let performer: Arc<dyn Runner> = runner.clone();
+        let outcome = live_run(program, &loaded.children, &inputs, &performer);
+        return described(&dir, outcome, &runner);
+    }
     // The store is in another directory, so that the run's directory contains only the run's files.
     let beside = Directory::new();
     let file = (hosting() != Hosting::Plain).then(|| beside.0.join("store.db"));
     let crashing = hosting() == Hosting::Crashing;
     let outcome = RealClock { root: program, children: &loaded.children, file, crashing }.run(inputs, &runner);
+    described(&dir, outcome, &runner)
+}
+
+/// The result with the prompts and the roles of agents, in which the folder has a fixed name.
+fn described(dir: &Directory, outcome: RunResult, runner: &Scripted) -> (RunResult, [Vec<String>; 2]) {
     let folder = dir.0.canonicalize().unwrap_or_else(|_| dir.0.clone()).display().to_string();
     let texts = [&runner.prompts, &runner.systems].map(|texts| texts.lock().expect("no thread has panicked").clone());
     (outcome, texts.map(|texts| texts.into_iter().map(|text| text.replace(&folder, "$DIR")).collect()))

@@ -10,6 +10,10 @@ use branchpoint_host::gate::{Gate, SESSION_TTL_S, Session, SessionAction, Sessio
 use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Document, Durability, Store, Workflow};
 
+mod restate_session;
+
+use restate_session::RestateSession;
+
 use super::hosting::{Directory, Hosting, hosting};
 use super::{Verdict, object, verdict, verdict_of};
 
@@ -60,6 +64,7 @@ fn run_session(program: &Program, vector: &Value) -> Result<(Value, Value), Stri
 /// A session on the configured host.
 enum Player<'p> {
     InMemory(Gate<'p>, Box<Session>),
+    Restate(Box<RestateSession<'p>>),
     Stored { gate: Gate<'p>, program: &'p Program, folder: Directory, sessions: Option<Box<StoredSessions<'p>>> },
 }
 
@@ -68,6 +73,9 @@ impl<'p> Player<'p> {
         if hosting() == Hosting::Plain {
             let session = gate.open(state, 0).map_err(|error| error.to_string())?;
             return Ok(Self::InMemory(gate, Box::new(session)));
+        }
+        if hosting() == Hosting::Restate {
+            return RestateSession::new(&gate, program, state).map(|session| Self::Restate(Box::new(session)));
         }
         let folder = Directory::new();
         let mut sessions = stored_sessions(&folder, gate.clone(), program, 0);
@@ -80,6 +88,7 @@ impl<'p> Player<'p> {
     fn request(&mut self, request: SessionAction, now_ms: i64) -> Result<SessionResponse, String> {
         match self {
             Self::InMemory(gate, session) => gate.request(session, request, now_ms).map_err(|error| error.to_string()),
+            Self::Restate(session) => session.request(&request, now_ms),
             Self::Stored { gate, program, folder, sessions } => {
                 let reopened = || Box::new(stored_sessions(folder, gate.clone(), program, now_ms));
                 let open = sessions.take().unwrap_or_else(reopened);

@@ -52,6 +52,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "branchpoint-runners",
             "branchpoint-backend",
             "branchpoint-host",
+            "branchpoint-restate",
         ],
     ),
 ];

@@ -14,11 +14,12 @@ use super::lines::{
 };
 use super::rebuild::{OpsLeft, RebuiltRun};
 use super::{FORMAT, Journal, TransferError};
-use crate::host::{MAX_OPS, child_id};
+use crate::host::MAX_OPS;
 use crate::script::EntryKey;
 use crate::store::{
     Document, Imported, Packing, Parent, Priority, Run, RunNo, Store, StoreError, Tags, Taker, UsedEntry, WorkflowNo,
 };
+use branchpoint_runners::child_run;
 use branchpoint_runners::storage::Upload;
 use branchpoint_runners::{ReadError, read_line};
 
@@ -174,7 +175,7 @@ fn check_parent(run: &ImportRun, before: &BTreeSet<String>) -> Result<(), String
     if !before.contains(parent) {
         return Err(format!("its parent run `{parent}` does not come before it; export `{parent}`, which includes it"));
     }
-    if run.row.id != child_id(parent, *effect, *attempt) {
+    if run.row.id != child_run::id(parent, *effect, *attempt) {
         return Err(format!("run `{parent}` did not start it: the ids do not match"));
     }
     Ok(())

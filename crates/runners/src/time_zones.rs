@@ -8,7 +8,11 @@ use jiff::tz::TimeZone;
 
 /// The offset of each zone from UTC at a time, in seconds. An unknown zone counts as UTC; front-ends report unknown zones when a
 /// document is loaded.
-pub(crate) fn offsets_s(zones: &[Arc<str>], now_ms: i64) -> Vec<i32> {
+///
+/// ```
+/// assert_eq!(branchpoint_runners::offsets_s(&["UTC".into()], 0), [0]);
+/// ```
+pub fn offsets_s(zones: &[Arc<str>], now_ms: i64) -> Vec<i32> {
     let Ok(now) = Timestamp::from_millisecond(now_ms) else { return vec![0; zones.len()] };
     let offset = |zone: &Arc<str>| TimeZone::get(zone).map_or(0, |zone| zone.to_offset(now).seconds());
     zones.iter().map(offset).collect()
