@@ -279,7 +279,6 @@ fn kind_of(rejected: &Rejected) -> ProblemKind {
 mod tests {
     use std::collections::BTreeSet;
 
-    use branchpoint_dialects::DocumentKinds as _;
     use branchpoint_expr::{Diagnostic, Kind, Span};
 
     use super::{Problem, ProblemKind};

@@ -94,7 +94,7 @@ impl WaitRequest {
 /// A run, or a dry run.
 #[derive(ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "it only describes the response in the OpenAPI document")]
+#[expect(dead_code, clippy::large_enum_variant, reason = "it only describes the response in the OpenAPI document")]
 enum Started {
     Run(RunDetail),
     DryRun(DryRun),
