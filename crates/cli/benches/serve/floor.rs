@@ -93,7 +93,7 @@ fn prepared(template: &Path, file: &Path) -> (Connection, Vec<Row>) {
     let mut rows = Vec::new();
     for table in texts(tables) {
         let mut statement = store.prepare(&format!("SELECT * FROM {table} WHERE run = ?1")).expect("a statement");
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         // Numbers that SQLite assigns.
         let kept: Vec<usize> = (0..names.len()).filter(|at| names[*at] != "position").collect();
         let columns: Vec<&str> = kept.iter().map(|at| names[*at].as_str()).collect();

@@ -31,7 +31,9 @@ pub(super) fn run() {
     let before = server.resident_mb();
     let begin = Instant::now();
     let mut streams: Vec<BufReader<TcpStream>> = (0..count).map(|_| follow(&server.address)).collect();
-    streams.iter_mut().for_each(|stream| read_until(stream, "event: hello"));
+    for stream in &mut streams {
+        read_until(stream, "event: hello");
+    }
     let connected = begin.elapsed();
     let silent = server.resident_mb();
     let begin = Instant::now();

@@ -1,6 +1,6 @@
 //! A running process: the server of the real program, or a floor.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,14 +30,8 @@ impl Program {
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        loop {
-            let mut line = String::new();
-            assert!(stderr.read_line(&mut line).expect("stderr is text") > 0, "the server has ended");
-            if let Some(address) = line.trim().strip_prefix("Serving http://") {
-                let address = address.split('/').next().unwrap_or_default().to_owned();
-                return Self { child, address, _stderr: stderr };
-            }
-        }
+        let address = printed_address(&mut stderr);
+        Self { child, address, _stderr: stderr }
     }
 
     pub(crate) fn connect(&self) -> Connection {
@@ -57,6 +51,17 @@ impl Program {
         nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).expect("it is running");
         let ended = self.child.wait().expect("it ends");
         assert!(ended.success(), "{ended}");
+    }
+}
+
+/// The address that a server prints when it is ready.
+fn printed_address(stderr: &mut impl BufRead) -> String {
+    loop {
+        let mut line = String::new();
+        assert!(stderr.read_line(&mut line).expect("stderr is text") > 0, "the server has ended");
+        if let Some(address) = line.trim().strip_prefix("Serving http://") {
+            return address.split('/').next().unwrap_or_default().to_owned();
+        }
     }
 }
 

@@ -58,7 +58,7 @@ fn names_of_workflows_and_runs_are_no_paths() {
     server.post("/workflows", &json!({"text": ASKING})).expect(201);
     let before = files(outside.path());
     for name in ["../../key.txt", "..", "a/../../key.txt", "/etc/passwd", "..\\key.txt", "key.txt\0"] {
-        let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let encoded = percent_encode(name);
         // A name that is allowed is a name: it is stored and never opened.
         let saved = server.post("/workflows", &json!({"text": ASKING, "name": name}));
         assert!([201, 422].contains(&saved.status), "{name}: {}", saved.text);
@@ -107,9 +107,9 @@ fn names_of_attachments_are_no_paths() {
 
 #[test]
 fn no_value_of_a_request_becomes_a_header() {
-    let server = Server::demo();
     const BREAK: &str = "x\r\nx-injected: 1\r\nset-cookie: a=b";
-    let encoded: String = BREAK.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let server = Server::demo();
+    let encoded = percent_encode(BREAK);
     let mut responses = vec![
         server.post("/workflows", &json!({"text": ASKING, "name": BREAK})),
         server.post("/workflows", &json!({"text": ASKING.replace("asking", "\"x\\r\\nx-injected: 1\"")})),
@@ -303,4 +303,9 @@ fn a_document_reaches_no_file_no_variable_and_no_private_address() {
         let started = server.post("/runs?wait=30s", &json!({"workflow": "files"}));
         assert!(started.status != 202 && !started.text.contains("canary"), "{}", started.text);
     }
+}
+
+/// The text for an address, every byte of it as `%XX`.
+fn percent_encode(text: &str) -> String {
+    text.bytes().fold(String::new(), |encoded, byte| format!("{encoded}%{byte:02X}"))
 }
