@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use branchpoint_backend::Document;
 use branchpoint_core::ir::Program;
-use branchpoint_dialects::{DocumentKinds as _, Library, LoadOptions, Loaded, load_all};
+use branchpoint_dialects::{DocumentKinds as _, Library, LoadOptions, Loaded, load_all, recognise_text};
 use branchpoint_expr::{Diagnostic, Dialect, Kind, Located, Severity, Span};
 use branchpoint_runners::{ReadError, read_regular_text_file};
 
@@ -87,6 +87,14 @@ pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
     loaded
 }
 
+/// The remedy for a rejected document that looks like one of another dialect.
+pub(crate) fn other_dialect(text: &str, read_as: Option<Dialect>) -> Option<String> {
+    let (found, read_as) = (recognise_text(text)?, read_as?);
+    let help =
+        format!("help: the document looks like `{}`, but it was read as `{}`\n", found.as_str(), read_as.as_str());
+    (found != read_as).then_some(help)
+}
+
 /// The names of the workflows in the folder of a document.
 pub(crate) fn sibling_names(path: &Path) -> BTreeSet<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -136,6 +144,7 @@ impl File {
         if let Some(program) = loaded.program {
             return Ok(Ok(Workflow { source, program, children: loaded.children, dialect: loaded.dialect }));
         }
+        terminal::message(&other_dialect(&source.text, self.dialect).unwrap_or_default());
         let error = loaded.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
         if let Some(kind) = error.map(|error| error.cause().as_str()) {
             explain::print_hint(kind);

@@ -154,7 +154,9 @@ pub(crate) fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Resul
         });
         let token = token.ok_or_else(|| invalid("`Authorization` must be `Bearer` with a token."))?;
         let credential = app.find_credential(token, CredentialKind::Token)?;
-        let credential = credential.ok_or_else(|| invalid("The token is unknown, revoked or expired."))?;
+        let credential = credential.ok_or_else(|| {
+            invalid("The token is unknown, revoked or expired. Create one with `branchpoint token create`.")
+        })?;
         return Ok(Some(Caller::of(credential)));
     }
     if let Some(cookie) = cookie_of(headers)

@@ -71,7 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let source = Source::file(&arguments.file)?;
     let loaded = load(&source.text, Some(Dialect::Session));
     terminal::message(&terminal::findings(&loaded.diagnostics, &source.text, &source.origin));
-    let Some(program) = &loaded.program else { return Ok(ExitCode::from(exit::REJECTED)) };
+    let Some(program) = &loaded.program else {
+        terminal::message(&workflow::other_dialect(&source.text, Some(Dialect::Session)).unwrap_or_default());
+        return Ok(ExitCode::from(exit::REJECTED));
+    };
     let (project, tools) = (Project::find()?, arguments.tools.clone());
     let options = SessionOptions { tools, ttl_s: arguments.ttl, limits: project.agent_limits() };
     let gate = Gate::with_options(program, options.clone())?;

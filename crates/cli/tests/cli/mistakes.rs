@@ -289,3 +289,10 @@ fn a_repeated_start_shows_an_empty_input() {
     exits(&other, 1);
     assert!(err(&other).contains("input: the run has empty text, this start has x"), "{}", err(&other));
 }
+
+#[test]
+fn a_document_that_is_read_as_another_dialect_is_named() {
+    let looks = |dialect: &str| format!("the document looks like `steps`, but it was read as `{dialect}`");
+    check("a.yaml", HELLO, &["run", "a.yaml", "--dialect", "flow"], 2, &[&looks("flow")]);
+    check("a.yaml", HELLO, &["session", "a.yaml"], 2, &[&looks("session")]);
+}
