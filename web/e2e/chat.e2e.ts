@@ -65,5 +65,5 @@ test('a turn that fails says why', async ({ serve, visit }) => {
   const visitor = await visit(server)
   const page = await visitor.open('/chat/helper/c1')
   await page.getByRole('button', { name: 'Compare two databases' }).click()
-  await visitor.sees(/the provider `openai` needs a key/)
+  await visitor.sees(/The provider openai needs a key/)
 })

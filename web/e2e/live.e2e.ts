@@ -78,6 +78,27 @@ test('whoever returns to a run sees what happened meanwhile', async ({ serve, vi
   await page.locator('.tr.is-done', { hasText: 'done' }).waitFor()
 })
 
+test('what is shown stays when it cannot be loaded again', async ({ serve, visit }) => {
+  const server = await serve()
+  await server.save('asking', ASKING)
+  await server.start('asking', { id: 'a-1' })
+  const visitor = await visit(server)
+  const page = await visitor.open('/runs/a-1')
+  await page.locator('.tr', { hasText: 'ask' }).waitFor()
+  await visitor.sees('Live')
+  let failed = 0
+  await page.route('**/api/v1/runs/a-1', async (route) => {
+    await route.abort()
+    failed++
+  })
+  server.run(['approvals', 'approve', 'a-1', '--as', 'ada', '--store', server.store])
+  // The change of its status loads the run again, twice in vain.
+  await expect.poll(() => failed, { timeout: 20_000 }).toBeGreaterThan(1)
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))))
+  await page.locator('.tr.is-done', { hasText: 'done' }).waitFor()
+  expect(await page.getByText(/Couldn’t load/).count()).toBe(0)
+})
+
 test('two tabs share one stream of events, and both follow a run', async ({ serve, visit }) => {
   const server = await serve()
   await server.save('asking', ASKING)

@@ -26,6 +26,7 @@ test('the main path works with the keyboard alone', async ({ serve, visit }) => 
   await page.keyboard.press('g')
   await page.keyboard.press('w')
   await page.waitForURL(/\/workflows$/)
+  await page.getByRole('searchbox', { name: 'Find a workflow' }).waitFor()
   await page.keyboard.press('/')
   await page.keyboard.type('score-tiers')
   await page.getByRole('row', { name: /score-tiers/ }).waitFor()

@@ -51,7 +51,7 @@ function SignedIn() {
   }, [])
   useShortcuts([
     { keys: 'Ctrl+k', label: 'Search, or type a command', always: true, run: openPalette },
-    { keys: '/', label: 'Search or filter', run: focusSearch },
+    { keys: '/', label: 'Search or filter', run: () => focusFilter() || openPalette() },
     ...NAVIGATION.map((entry) => ({ keys: `g ${entry.key}`, label: `Go to ${entry.label}`, run: () => void navigate({ to: entry.to }) })),
     ...(canStart ? [{ keys: 'r', label: 'Start a run', run: openPalette }] : []),
     { keys: '?', label: 'All shortcuts on this page', run: () => setLayer('shortcuts') },
@@ -73,7 +73,9 @@ function SignedIn() {
   )
 }
 
-function focusSearch(): void {
-  const field = document.querySelector<HTMLElement>('[data-filter]') ?? document.querySelector<HTMLElement>('.search')
+/** Focuses the filter of the page, if it has one. */
+function focusFilter(): boolean {
+  const field = document.querySelector<HTMLElement>('[data-filter]')
   field?.focus()
+  return field !== null
 }

@@ -41,13 +41,13 @@ export function ApprovalDetail(props: DetailProps) {
   const query = useQuery({ ...oneApprovalQuery(approvalKey), placeholderData: listed })
   const [run, n] = splitKey(approvalKey)
   useTitle(query.data ? `${query.data.step} in ${run}` : 'Approval')
+  // The record of a list is shown until its own is there, also where that cannot be loaded now.
+  const record = query.data ?? listed
   if (query.isPending) return <section className="detail" aria-label="Approval"><SkeletonRows rows={5} height={40} /></section>
-  if (query.isError) {
-    if (query.error instanceof Problem && query.error.status === 404) return <section className="detail" aria-label="Approval"><NotFound what="This approval" /></section>
-    return <section className="detail" aria-label="Approval"><Failed what="this approval" error={query.error} onRetry={() => void query.refetch()} /></section>
-  }
+  if (query.isError && query.error instanceof Problem && query.error.status === 404) return <section className="detail" aria-label="Approval"><NotFound what="This approval" /></section>
+  if (record === undefined) return <section className="detail" aria-label="Approval"><Failed what="this approval" error={query.error} onRetry={() => void query.refetch()} /></section>
   // The record of a list has no decisions: they are shown once they are loaded.
-  const approval = query.isPlaceholderData ? { ...query.data, decisions: undefined } : query.data
+  const approval = query.isPlaceholderData || query.data === undefined ? { ...record, decisions: undefined } : query.data
   const answer = (
     <VoteOrStanding
       approval={approval} user={user} phone={phone} onNext={props.onNext}

@@ -13,7 +13,7 @@ export function DocsPage() {
   const { kind } = useParams({ from: '/docs/$kind' })
   const query = useQuery(docQuery(kind))
   useTitle(kind)
-  if (query.isError && query.error instanceof Problem && query.error.status === 404) return <NotFound what={`A page about ${kind}`} />
+  if (query.isLoadingError && query.error instanceof Problem && query.error.status === 404) return <NotFound what={`A page about ${kind}`} />
   const { title, markdown } = query.data ?? { title: kind, markdown: '' }
   return (
     <main id="main" className="page-scroll">
@@ -21,7 +21,7 @@ export function DocsPage() {
         <p className="label">Diagnostic</p>
         <h1><code>{title}</code></h1>
         {query.isPending && <SkeletonRows rows={6} height={28} />}
-        {query.isError && <Failed what="this page" error={query.error} onRetry={() => void query.refetch()} />}
+        {query.isLoadingError && <Failed what="this page" error={query.error} onRetry={() => void query.refetch()} />}
         <Markdown className="docs-text" text={withPageLinks(markdown.replace(/^\s*# .*\n/, ''))} />
       </article>
     </main>

@@ -12,7 +12,7 @@ const SHOWN = 4
 
 export function NeedsApproval() {
   const query = useQuery(approvalsQuery('mine'))
-  if (query.isError) return <section className="card"><Failed what="your approvals" error={query.error} onRetry={() => void query.refetch()} /></section>
+  if (query.isLoadingError) return <section className="card"><Failed what="your approvals" error={query.error} onRetry={() => void query.refetch()} /></section>
   const approvals = byDeadline(query.data?.items ?? []).filter((approval) => approval.status === 'open')
   if (approvals.length === 0) return null
   return (

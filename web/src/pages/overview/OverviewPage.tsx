@@ -47,13 +47,13 @@ export function OverviewPage() {
             <section className="card table-card">
               <div className="card-head"><h2>Recent runs</h2><span className="grow" /><Link className="link small" to="/runs">All runs</Link></div>
               {runs.isPending && <SkeletonRows rows={8} height={40} />}
-              {runs.isError && <Failed what="the runs" error={runs.error} onRetry={() => void runs.refetch()} />}
+              {runs.isLoadingError && <Failed what="the runs" error={runs.error} onRetry={() => void runs.refetch()} />}
               {runs.data && <RunTable runs={runs.data.items.filter((run) => run.dialect !== 'session').slice(0, SHOWN_RUNS)} compact />}
             </section>
           </div>
           <div className="stack col-side">
             <section className="card">
-              {overview.isError && <Failed what="the last 24 hours" error={overview.error} onRetry={() => void overview.refetch()} />}
+              {overview.isLoadingError && <Failed what="the last 24 hours" error={overview.error} onRetry={() => void overview.refetch()} />}
               {overview.data && <HourChart hours={overview.data.hours} />}
               {overview.isPending && <div style={{ height: 153 }} />}
             </section>

@@ -22,7 +22,7 @@ export default function FromRun({ onClose, onChoose }: { onClose: () => void; on
   return (
     <Dialog open onClose={onClose} title="Values from a run" width={620}>
       {runs.isPending && <SkeletonRows rows={3} height={36} />}
-      {runs.isError && <Failed what="the runs" error={runs.error} onRetry={() => void runs.refetch()} />}
+      {runs.isLoadingError && <Failed what="the runs" error={runs.error} onRetry={() => void runs.refetch()} />}
       {runs.isSuccess && items.length === 0 && <Empty title="No runs yet">Start a run first. Its decisions appear here with the values that they used.</Empty>}
       {run && (
         <>
@@ -37,7 +37,7 @@ export default function FromRun({ onClose, onChoose }: { onClose: () => void; on
 function Decisions({ run, dialect, onChoose }: { run: string; dialect: string; onChoose: Choose }) {
   const trace = useQuery({ queryKey: ['decisions', run], queryFn: ({ signal }) => get<StepPage>(`/runs/${segment(run)}/trace${query({ deep: true, limit: 200 })}`, signal) })
   if (trace.isPending) return <SkeletonRows rows={4} height={40} />
-  if (trace.isError) return <Failed what="its decisions" error={trace.error} onRetry={() => void trace.refetch()} />
+  if (trace.isLoadingError) return <Failed what="its decisions" error={trace.error} onRetry={() => void trace.refetch()} />
   const decided = trace.data.items.flatMap((step) => step.decisions.filter((decision) => decision.values.length > 0).map((decision, index) => ({ step, decision, index })))
   if (decided.length === 0) return <Empty title="No decision with values">The decisions of this run read no values.</Empty>
   const choose = async (key: string, index: number) => {

@@ -28,7 +28,7 @@ function OneRun({ id }: { id: string }) {
   useTitle(id)
   useTopics([`run:${id}`])
   const run = useQuery(runQuery(id))
-  if (run.isError) {
+  if (run.isLoadingError) {
     return <main id="main" className="page-scroll"><Failed what={`run ${id}`} error={run.error} onRetry={() => void run.refetch()} /></main>
   }
   if (!run.data) return <main id="main" className="page-scroll"><Delayed><div className="bar"><i className="sk" style={{ width: 280, height: 16 }} /></div></Delayed><SkeletonRows rows={12} /></main>

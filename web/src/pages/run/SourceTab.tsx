@@ -10,7 +10,7 @@ const AROUND = 3
 /** The step in the text that the run pinned. Later versions of the workflow do not change it. */
 export function SourceTab({ run, step }: { run: RunDetail; step: Step }) {
   const source = useQuery(runSourceQuery(run.id))
-  if (source.isError) return <Failed what="the source" error={source.error} onRetry={() => void source.refetch()} />
+  if (source.isLoadingError) return <Failed what="the source" error={source.error} onRetry={() => void source.refetch()} />
   if (!source.data) return <SkeletonRows />
   const { text, name, dialect } = source.data
   if (text === '') return <p className="soft">The text of a called workflow is not stored with its run, only its program.</p>

@@ -86,7 +86,7 @@ function StepBody({ run, view, step, store, onOpen }: Pick<PanelProps, 'run' | '
         ))}
       </div>
       <div className="panel-body" id="step-tab" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0}>
-        {full.isError && <Failed what="this step" error={full.error} onRetry={() => void full.refetch()} />}
+        {full.isLoadingError && <Failed what="this step" error={full.error} onRetry={() => void full.refetch()} />}
         {full.isPending && tab !== 'source' && text === undefined && <SkeletonRows rows={5} />}
         {full.data && tab === 'why' && <WhyPanel run={run} step={detail} store={store} onOpen={onOpen} />}
         {full.data && tab === 'input' && <ValueTab run={run.id} step={detail} field="input" />}

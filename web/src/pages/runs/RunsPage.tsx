@@ -78,7 +78,7 @@ export function RunList({ filter, filters, onClear, withoutWorkflow }: { filter:
   useEffect(() => setPage(0), [key])
   const [fresh, showNew] = useNewRuns(page === 0, () => setPage(0))
   if (query.isPending) return <section className="card"><SkeletonRows rows={12} height={40} /></section>
-  if (query.isError) return <section className="card"><Failed what="the runs" error={query.error} onRetry={() => void query.refetch()} /></section>
+  if (query.isLoadingError) return <section className="card"><Failed what="the runs" error={query.error} onRetry={() => void query.refetch()} /></section>
   const runs = query.data.pages[page]?.items ?? []
   if (runs.length === 0 && page === 0) {
     return (

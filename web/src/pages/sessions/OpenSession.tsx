@@ -12,7 +12,7 @@ import { Empty, Failed, SkeletonRows } from '../../ui/States.tsx'
 export function OpenSession({ document, id }: { document: string; id: string }) {
   const agent = useQuery(agentQuery(document))
   if (agent.isPending) return <section className="gate" aria-busy="true"><SkeletonRows rows={4} height={36} /></section>
-  if (agent.isError) return <section className="gate"><Failed what={document} error={agent.error} onRetry={() => void agent.refetch()} /></section>
+  if (agent.isLoadingError) return <section className="gate"><Failed what={document} error={agent.error} onRetry={() => void agent.refetch()} /></section>
   return <OpenForm key={document} document={document} id={id} tools={agent.data.tools} chats={agent.data.chats} />
 }
 

@@ -44,7 +44,7 @@ export function SessionsPage() {
     <main id="main" className={`inbox sess${document ? ' has-session' : ''}`}>
       <section className="ilist" aria-label="Sessions">
         {list.isPending && <SkeletonRows rows={4} height={56} />}
-        {list.isError && <Failed what="the sessions" error={list.error} onRetry={() => void list.refetch()} />}
+        {list.isLoadingError && <Failed what="the sessions" error={list.error} onRetry={() => void list.refetch()} />}
         {list.data && <SessionList sessions={sessions} current={document ? `${document}/${id}` : null} />}
       </section>
       {document && id ? <Session key={`${document}/${id}`} document={document} id={id} at={at ? Number(at) : undefined} /> : <section className="gate" />}
@@ -57,7 +57,7 @@ function Session({ document, id, at }: { document: string; id: string; at: numbe
   const then = useQuery({ ...sessionQuery(document, id, at), enabled: at !== undefined, placeholderData: now.data })
   const shown = at === undefined ? now : then
   if (now.error instanceof Problem && now.error.status === 404) return <OpenSession document={document} id={id} />
-  if (shown.isError) return <section className="gate"><Failed what={`session ${id}`} error={shown.error} onRetry={() => void shown.refetch()} /></section>
+  if (shown.isLoadingError) return <section className="gate"><Failed what={`session ${id}`} error={shown.error} onRetry={() => void shown.refetch()} /></section>
   if (!shown.data || !now.data) return <section className="gate" aria-busy="true"><SkeletonRows rows={8} height={36} /></section>
   return (
     <>

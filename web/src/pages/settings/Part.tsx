@@ -1,13 +1,21 @@
-import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Failed, SkeletonRows } from '../../ui/States.tsx'
+
+/** A query of one answer, or of pages. */
+interface Loading<T> {
+  isPending: boolean
+  isError: boolean
+  error: Error | null
+  data: T | undefined
+  refetch: () => Promise<unknown>
+}
 
 /** A card of the settings: title, one sentence, actions, and what a query loads. */
 export function Part<T>({ title, note, action, query, what, children }: {
   title: string
   note?: ReactNode
   action?: ReactNode
-  query: UseQueryResult<T>
+  query: Loading<T>
   what: string
   children: (loaded: T) => ReactNode
 }) {
@@ -16,8 +24,8 @@ export function Part<T>({ title, note, action, query, what, children }: {
       <div className="card-head"><h2>{title}</h2><span className="grow" />{action}</div>
       {note && <p className="settings-note">{note}</p>}
       {query.isPending && <SkeletonRows rows={4} height={40} />}
-      {query.isError && <Failed what={what} error={query.error} onRetry={() => void query.refetch()} />}
-      {query.isSuccess && children(query.data)}
+      {query.isError && query.data === undefined && <Failed what={what} error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data !== undefined && children(query.data)}
     </section>
   )
 }

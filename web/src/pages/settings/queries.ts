@@ -1,4 +1,4 @@
-import { queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { get, query, segment } from '../../api/client.ts'
 import type { Page } from '../../api/types.ts'
 
@@ -94,8 +94,14 @@ export const secretsQuery = queryOptions({ queryKey: [...settings, 'secrets'], q
 export const providersQuery = queryOptions({ queryKey: [...settings, 'providers'], queryFn: ({ signal }) => list<Provider>('/settings/providers', signal) })
 export const doctorQuery = queryOptions({ queryKey: [...settings, 'doctor'], queryFn: ({ signal }) => list<Finding>('/settings/doctor', signal), staleTime: 0 })
 export const webhooksQuery = queryOptions({ queryKey: [...settings, 'webhooks'], queryFn: ({ signal }) => list<Webhook>('/settings/webhooks', signal) })
-export const auditQuery = (filter: { q?: string; user?: string }) =>
-  queryOptions({ queryKey: [...settings, 'audit', filter], queryFn: ({ signal }) => list<AuditEntry>(`/settings/audit${query({ ...filter, limit: 200 })}`, signal) })
+export const auditQuery = (q: string) =>
+  infiniteQueryOptions({
+    queryKey: [...settings, 'audit', q],
+    queryFn: ({ signal, pageParam }) => list<AuditEntry>(`/settings/audit${query({ q, limit: 100, cursor: pageParam })}`, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next ?? null,
+    placeholderData: keepPreviousData,
+  })
 
 export const secretPath = (name: string) => `/settings/secrets/${segment(name)}`
 export const tokenPath = (id: string) => `/settings/tokens/${segment(id)}`

@@ -22,7 +22,7 @@ export default function StartRunDialog({ workflow }: { workflow: string }) {
   if (detail.data) return <StartForm key={detail.data.name} detail={detail.data} onClose={close} />
   return (
     <Dialog open onClose={close} title={`Run ${workflow}`}>
-      {detail.isError ? <Failed what="this workflow" error={detail.error} onRetry={() => void detail.refetch()} /> : <SkeletonRows rows={3} />}
+      {detail.isLoadingError ? <Failed what="this workflow" error={detail.error} onRetry={() => void detail.refetch()} /> : <SkeletonRows rows={3} />}
     </Dialog>
   )
 }

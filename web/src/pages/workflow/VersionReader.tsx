@@ -24,7 +24,7 @@ export function VersionReader({ detail, version }: { detail: WorkflowDetail; ver
         </>}
       />
       <main id="main" className="version-reader">
-        {loaded.isError && <Failed what={`version ${version}`} error={loaded.error} onRetry={() => void loaded.refetch()} />}
+        {loaded.isLoadingError && <Failed what={`version ${version}`} error={loaded.error} onRetry={() => void loaded.refetch()} />}
         {loaded.isPending && <SkeletonRows rows={14} height={20} />}
         {loaded.data && (
           <section className="source" aria-label="Source">

@@ -76,7 +76,7 @@ function Comparison({ detail, from, to, draftText, view, onView }: ComparisonPro
         <div className="diff-body">
           {view === 'words' && diff.isPending && <SkeletonRows rows={6} height={40} />}
           {isMissing && <TextChanges detail={detail} from={from} to={to} draftText={draftText} />}
-        {view === 'words' && diff.isError && !isMissing && <Failed what="the changes" error={diff.error} onRetry={() => void diff.refetch()} />}
+        {view === 'words' && diff.isLoadingError && !isMissing && <Failed what="the changes" error={diff.error} onRetry={() => void diff.refetch()} />}
           {view === 'words' && diff.data && <ChangeList diff={diff.data} detail={detail} from={from} to={to} />}
           {view === 'text' && <TextChanges detail={detail} from={from} to={to} draftText={draftText} />}
         </div>

@@ -48,7 +48,7 @@ function Workflow({ name, title, children }: { name: string; title: string; chil
   const loaded = useQuery(workflowQuery(name))
   if (loaded.data) return <div className="screen workflow-screen">{children(loaded.data)}</div>
   if (loaded.error instanceof Problem && loaded.error.status === 404) return <NotFound what={`Workflow ${name}`} />
-  if (loaded.isError) return <main id="main" className="page-scroll"><Failed what="this workflow" error={loaded.error} onRetry={() => void loaded.refetch()} /></main>
+  if (loaded.isLoadingError) return <main id="main" className="page-scroll"><Failed what="this workflow" error={loaded.error} onRetry={() => void loaded.refetch()} /></main>
   return <main id="main" className="page-scroll"><SkeletonRows rows={10} /></main>
 }
 

@@ -51,7 +51,7 @@ export function WorkflowsPage() {
         </div>
         <section className="card table-card">
           {query.isPending && <SkeletonRows rows={10} height={52} />}
-          {query.isError && <Failed what="the workflows" error={query.error} onRetry={() => void query.refetch()} />}
+          {query.isLoadingError && <Failed what="the workflows" error={query.error} onRetry={() => void query.refetch()} />}
           {query.data && shown.length > 0 && <WorkflowTable workflows={shown} />}
           {query.data && shown.length === 0 && (filters.length > 0
             ? <NoMatches what="workflows" filters={filters} onClear={() => void navigate({ search: {} })} />
