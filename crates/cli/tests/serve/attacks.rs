@@ -297,12 +297,13 @@ fn a_document_reaches_no_file_no_variable_and_no_private_address() {
         assert!(started.status == 403 || started.json()["status"] == "failed", "{address}: {}", started.text);
     }
     assert!(inner.accept().is_err(), "a call has reached the machine");
-    let files = "name: files\nsteps:\n  - {id: read, step_type: files, operation: read, path: key.txt}\n";
-    let document = server.post("/workflows", &json!({"text": files}));
-    if document.status == 201 {
-        let started = server.post("/runs?wait=30s", &json!({"workflow": "files"}));
-        assert!(started.status != 202 && !started.text.contains("canary"), "{}", started.text);
-    }
+    let files = "name: files\nstates:\n  initial: a\n  a: {type: step, script_file: key.txt, on_success: done, on_failure: done}\n  \
+                 done: {type: terminal}\n";
+    server.post("/workflows", &json!({"text": files})).expect(201);
+    let rejected = server.post("/runs?wait=30s", &json!({"workflow": "files"}));
+    assert_eq!(rejected.problem(403), "not_permitted");
+    let missing = rejected.json()["missing"].to_string();
+    assert!(missing.contains("files of the machine") && !rejected.text.contains("canary"), "{}", rejected.text);
 }
 
 /// The text for an address, every byte of it as `%XX`.
