@@ -70,7 +70,7 @@ fn originals(connection: &mut Connection) {
     for number in 0..100 {
         let workflow = if number % 50 == 7 { "rare" } else { "usual" };
         let tags = if number % 20 == 3 { json!(["red", "blue"]) } else { json!([]) };
-        let answer = if number % 25 == 4 { json!({"error": "no"}) } else { json!("an answer") };
+        let answer = if number % 25 == 4 { json!({"$error": "no"}) } else { json!("an answer") };
         let inputs = json!({"input": format!("question {number}")});
         let body = json!({"workflow": workflow, "id": format!("run-{number}"), "inputs": inputs, "tags": tags,
             "script": {"ask": answer}});

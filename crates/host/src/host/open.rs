@@ -199,8 +199,7 @@ impl Host {
         if let Some(cached) = self.programs.get(&(workflow, part.clone())) {
             return Ok(Some(cached.clone()));
         }
-        let Some(program) = self.store.program(workflow, part)? else { return Ok(None) };
-        let program = Arc::new(program);
+        let Some(program) = self.store.shared_program(workflow, part)? else { return Ok(None) };
         self.programs.insert((workflow, part.clone()), program.clone());
         Ok(Some(program))
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use branchpoint_backend::{RunEvent, RunEventKind};
 use branchpoint_core::effect::Kind;
+use branchpoint_core::ir::Program;
 use branchpoint_core::{Approval, ApprovalKey, Event, approvals};
 use branchpoint_expr::{Object, Value};
 
@@ -27,8 +28,8 @@ const ANSWERS_PER_TURN: usize = 256;
 /// The script of a root run and its child runs, with its unused answers.
 pub(super) struct Scripted {
     script: Script,
-    /// The ids of the steps of all programs of the workflow.
-    steps: BTreeSet<Arc<str>>,
+    /// All programs of the workflow.
+    programs: Vec<Arc<Program>>,
     /// The entries that calls and requests had used when the script was loaded, by run, number and attempt.
     used: BTreeMap<(RunNo, u64, u32), EntryKey>,
     /// The answers to open requests.
@@ -106,12 +107,11 @@ impl Scripted {
             }
             used.insert((taker.run, taker.number, taker.attempt), entry);
         }
-        let mut steps = BTreeSet::new();
+        let mut programs = Vec::new();
         for part in store.parts(row.workflow)? {
-            let program = store.program(row.workflow, &part)?;
-            steps.extend(program.iter().flat_map(|program| program.steps.iter().map(|step| step.id.clone())));
+            programs.extend(store.shared_program(row.workflow, &part)?);
         }
-        Ok(Self { script, steps, used, answers: BTreeMap::new(), unanswered: BTreeSet::new() })
+        Ok(Self { script, programs, used, answers: BTreeMap::new(), unanswered: BTreeSet::new() })
     }
 
     /// Whether the script answers a call, possibly with an error. Messages are always logged.
@@ -119,8 +119,13 @@ impl Scripted {
         match &call.step {
             _ if self.script.recording().is_some() => call.kind() != Kind::Notify,
             Some(_) => self.script.has_step_of(call),
-            None => self.script.has_step_of(call) && !self.steps.contains(call.kind().as_str()),
+            None => self.script.has_step_of(call) && !self.is_step(call.kind().as_str()),
         }
+    }
+
+    /// Whether the workflow has a step with this id.
+    fn is_step(&self, id: &str) -> bool {
+        self.programs.iter().any(|program| program.steps.iter().any(|step| &*step.id == id))
     }
 
     /// Whether the script answers a step that would call another workflow.

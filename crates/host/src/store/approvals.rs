@@ -92,7 +92,7 @@ impl Store {
         for row in self.runs(&filter)? {
             let key = (row.workflow, row.part);
             if !resumable.contains_key(&key) {
-                let has_signal = match self.program(key.0, &key.1) {
+                let has_signal = match self.shared_program(key.0, &key.1) {
                     Ok(program) => program.is_some_and(|program| has_resume(&program)),
                     // The run is reported as unreadable when it is opened.
                     Err(error) if error.is_of_one_run() => true,

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 use branchpoint_backend::Cursor;
 use rusqlite::types::ToSql;
@@ -20,6 +21,9 @@ const FIRST_STEP: u32 = 500;
 
 /// The most runs of a list that are compared at a time.
 const LARGEST_STEP: u32 = 32_000;
+
+/// The most numbers between two runs of a range that is read from the index as a whole.
+const LARGEST_GAP: i64 = 200;
 
 /// Which of the two lists: runs that nothing called, or child runs. Each has its own indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +86,13 @@ impl Store {
             let mut statement = self.db.prepare_cached(&sql)?;
             let positions: Vec<Cursor> =
                 statement.query_map(params_from_iter(values), read_position)?.collect::<Result<_, _>>()?;
-            let numbers = || positions.iter().map(|position| position.run.0);
-            let sql = "SELECT rowid FROM run_index WHERE run_index MATCH ?1 AND rowid BETWEEN ?2 AND ?3";
-            let range = params![words, numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default()];
-            let matches: HashSet<i64> = self.rows(sql, range, |row| row.get(0))?.into_iter().collect();
+            let mut matches: HashSet<i64> = HashSet::new();
+            for numbers in ranges(&positions) {
+                let sql = "SELECT rowid FROM run_index WHERE run_index MATCH ?1 AND rowid BETWEEN ?2 AND ?3";
+                matches.extend(
+                    self.rows(sql, params![words, numbers.start(), numbers.end()], |row| row.get::<_, i64>(0))?,
+                );
+            }
             for position in positions.iter().filter(|position| matches.contains(&position.run.0)) {
                 if found.len() == limit {
                     return Ok(found);
@@ -103,6 +110,21 @@ impl Store {
             step = step.saturating_mul(2).min(LARGEST_STEP);
         }
     }
+}
+
+/// Few ranges of numbers that contain the runs of a part of a list and little else. Runs that started one after the other usually have
+/// numbers in the same order, but imported ones do not.
+fn ranges(positions: &[Cursor]) -> Vec<RangeInclusive<i64>> {
+    let mut numbers: Vec<i64> = positions.iter().map(|position| position.run.0).collect();
+    numbers.sort_unstable();
+    let mut ranges: Vec<RangeInclusive<i64>> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(last) if number - last.end() <= LARGEST_GAP => *last = *last.start()..=number,
+            _ => ranges.push(number..=number),
+        }
+    }
+    ranges
 }
 
 fn read_position(row: &Row<'_>) -> rusqlite::Result<Cursor> {

@@ -342,7 +342,7 @@ impl Store {
     }
 
     fn over(db: Connection, path: Option<PathBuf>, durability: Durability) -> Self {
-        db.set_prepared_statement_cache_capacity(64);
+        db.set_prepared_statement_cache_capacity(256);
         Self {
             db,
             path,
