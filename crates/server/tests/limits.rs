@@ -172,7 +172,6 @@ fn more_event_streams_than_the_limit_are_rejected_until_one_ends() {
     let begin = Instant::now();
     while !server.follow().1.contains(" 200 ") {
         assert!(begin.elapsed() < PATIENCE, "the place of a closed stream stays taken");
-        // The server notices that a client has gone when it writes to it, so somebody must have something to say.
         thread::sleep(Duration::from_millis(50));
     }
 }

@@ -95,14 +95,14 @@ fn prepared(template: &Path, file: &Path) -> (Connection, Vec<Row>) {
         let mut statement = store.prepare(&format!("SELECT * FROM {table} WHERE run = ?1")).expect("a statement");
         let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         // Numbers that SQLite assigns.
-        let kept: Vec<usize> = (0..names.len()).filter(|at| names[*at] != "position").collect();
-        let columns: Vec<&str> = kept.iter().map(|at| names[*at].as_str()).collect();
-        let marks: Vec<&str> = kept.iter().map(|_| "?").collect();
+        let copied: Vec<usize> = (0..names.len()).filter(|at| names[*at] != "position").collect();
+        let columns: Vec<&str> = copied.iter().map(|at| names[*at].as_str()).collect();
+        let marks: Vec<&str> = copied.iter().map(|_| "?").collect();
         let sql = format!("INSERT INTO {table} ({}) VALUES ({})", columns.join(", "), marks.join(", "));
         let place = |name: &str| columns.iter().position(|column| *column == name);
-        let mut found = statement.query([number]).expect("the store can be read");
-        while let Some(row) = found.next().expect("the store can be read") {
-            let cells = kept.iter().map(|at| row.get(*at)).collect::<Result<_, _>>().expect("the store can be read");
+        let mut originals = statement.query([number]).expect("the store can be read");
+        while let Some(row) = originals.next().expect("the store can be read") {
+            let cells = copied.iter().map(|at| row.get(*at)).collect::<Result<_, _>>().expect("the store can be read");
             let id = place("id").filter(|_| table == "runs");
             rows.push(Row { sql: sql.clone(), cells, run: place("run"), id });
         }

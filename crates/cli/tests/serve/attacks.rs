@@ -36,16 +36,16 @@ steps:
 
 /// All files below a folder.
 fn files(folder: &Path) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     for entry in std::fs::read_dir(folder).expect("it is a folder").flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path));
+            paths.extend(files(&path));
         } else {
-            found.insert(path.to_string_lossy().into_owned());
+            paths.insert(path.to_string_lossy().into_owned());
         }
     }
-    found
+    paths
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn runs_of_other_workflows_do_not_exist() {
 }
 
 #[test]
-fn nobody_votes_under_another_name() {
+fn votes_under_another_name_are_rejected() {
     let guarded = Guarded::new();
     let admin = guarded.token(&["create", "--user", "root", "--role", "admin"]);
     let text =
@@ -258,7 +258,7 @@ fn nobody_votes_under_another_name() {
     let open = guarded.with(&admin, "GET", "/approvals?show=all", &Value::Null).expect(200);
     let vote = format!("/approvals/{}/vote", open["items"][0]["key"].as_str().expect("it waits"));
     let eve = guarded.token(&["create", "--user", "eve", "--role", "approver"]);
-    assert_eq!(guarded.with(&eve, "POST", &vote, &json!({"choice": "yes"})).status, 403, "eve is not asked");
+    assert_eq!(guarded.with(&eve, "POST", &vote, &json!({"choice": "yes"})).status, 403, "eve is not an approver");
     for body in [json!({"choice": "yes", "user": "ada"}), json!({"choice": "yes", "by": "ada"})] {
         let response = guarded.with(&eve, "POST", &vote, &body);
         assert!([403, 422].contains(&response.status), "{body}: {}", response.text);

@@ -79,7 +79,7 @@ impl Store {
 
     /// The first runs of a list that have all words, compared step by step with the index.
     fn walk(&self, filter: &Filter, words: &str, level: Level, limit: usize) -> Result<Vec<Run>, StoreError> {
-        let (mut found, mut before, mut step) = (Vec::new(), filter.before, FIRST_STEP);
+        let (mut matching, mut before, mut step) = (Vec::new(), filter.before, FIRST_STEP);
         loop {
             let part = Filter { before, limit: Some(step), ..filter.clone() };
             let Query { sql, values } = Query::new(&part, level, None, Columns::Position);
@@ -94,17 +94,17 @@ impl Store {
                 );
             }
             for position in positions.iter().filter(|position| matches.contains(&position.run.0)) {
-                if found.len() == limit {
-                    return Ok(found);
+                if matching.len() == limit {
+                    return Ok(matching);
                 }
                 match self.row(position.run) {
                     // Another process has removed it meanwhile.
                     Err(StoreError::Missing(_)) => {}
-                    run => found.push(run?),
+                    run => matching.push(run?),
                 }
             }
-            if found.len() == limit || positions.len() < step as usize {
-                return Ok(found);
+            if matching.len() == limit || positions.len() < step as usize {
+                return Ok(matching);
             }
             before = positions.last().copied();
             step = step.saturating_mul(2).min(LARGEST_STEP);
