@@ -90,6 +90,11 @@ test-restate: need-cargo $(if $(RESTATE_SERVER),,restate) ## run the vectors of 
 	RESTATE_SERVER="$(abspath $(or $(RESTATE_SERVER),$(firstword $(wildcard target/restate/node_modules/@restatedev/restate-server-*/bin/restate-server))))" \
 	    $(CARGO) test $(LOCKED) -p branchpoint-sim --test restate -- --ignored --test-threads 1
 
+.PHONY: bench-restate
+bench-restate: need-cargo $(if $(RESTATE_SERVER),,restate) ## measure workflows on Restate beside a plain handler
+	RESTATE_SERVER="$(abspath $(or $(RESTATE_SERVER),$(firstword $(wildcard target/restate/node_modules/@restatedev/restate-server-*/bin/restate-server))))" \
+	    $(CARGO) bench $(LOCKED) -p branchpoint-sim --bench restate
+
 .PHONY: sim
 sim: need-cargo ## run the simulation; other seeds with: make sim SEEDS=7..8
 	@echo '== simulation'

@@ -90,6 +90,19 @@ impl Client {
         Ok(Self { http: operator_client().map_err(ClientError::Setup)?, addresses })
     }
 
+    /// The addresses of the server.
+    ///
+    /// ```
+    /// use branchpoint_restate::Client;
+    ///
+    /// fn print(client: &Client) {
+    ///     println!("{}", client.addresses().ingress);
+    /// }
+    /// ```
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
     /// Registers a deployment, whose handlers the server reads from it. Returns its id. A deployment that is already registered stays.
     pub async fn register(&self, deployment: &Url) -> Result<String, ClientError> {
         let url = endpoint(&self.addresses.admin, &["deployments"]);
